@@ -41,7 +41,7 @@ def loops_of(name: str) -> list[CudaKernel]:
 def _small() -> CudaKernel:
     builder = KernelBuilder("float32")
     builder.store("element", builder.load(Level.ELEMENT) + builder.load(Level.ELEMENT))
-    loop, space = builder.loop(), Space((4,), 1000, 4000, 1, ((1000,),) * 3)
+    loop, space = builder.build(), Space((4,), 1000, 4000, 1, ((1000,),) * 3)
     return CudaKernel(loop, cuda_parts(loop), space, lanes_of(loop, space.columns))
 
 

@@ -13,7 +13,7 @@ from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
 from engine.compiler.fused_kernel import Fused
-from engine.compiler.plan import Step, Storage, graph_of
+from engine.compiler.plan import MemoryBlocks, Step, graph_of
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.binding import CudaPlans, card_recipe_for
 from engine.cuda.card_recipe import CudnnPhase, ProductPhase
@@ -21,7 +21,7 @@ from engine.cuda.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
 from engine.cuda.cudnn_recipes import CardTerms, CudnnAttention, CudnnConvolutions, CudnnRecipes
 from engine.cuda.kernels import cuda_fused_kernel
 from engine.ir.op import View
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.interpreter import DEVICE_WORKSPACE
 from engine.runtime.tiers import compilable
 
@@ -98,10 +98,10 @@ def card_plan(work: Workload) -> Plan:
 
 def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunch]:
     """What its steps launch, in their order; views and constants launch nothing."""
-    types = Storage(graph_of(plan, registry())).types
+    types = MemoryBlocks(graph_of(plan, registry())).types
     for step in plan.steps:
         is_view = isinstance(step.op, View) and not step.places
-        if not is_view and not (isinstance(step.op, Source) and step.result not in plan.results):
+        if not is_view and not (isinstance(step.op, NullaryOp) and step.result not in plan.results):
             yield from _launches(step, [types[i] for i in step.operands], terms)
 
 

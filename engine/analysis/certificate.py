@@ -397,7 +397,7 @@ def certify(
     program.build(used, roots, deadline)
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     widened_call = Gradients(roots, call.of, call.wrt)
-    threads = point.executor.loop_threads
+    threads = point.executor.kernel_threads
     _, exact, _ = plan_within(
         CompileRequest(point.program, point.types, widened_call, limits, deadline, threads, memory)
     )

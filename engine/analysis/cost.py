@@ -9,7 +9,7 @@ from typing import Final
 from engine.autodiff.calls import BatchSum
 from engine.compiler.compiler import CompileRequest, plan_call, plan_within
 from engine.compiler.example_blocks import Blocks, example_blocks
-from engine.compiler.plan import Storage
+from engine.compiler.plan import MemoryBlocks
 from engine.ir.errors import OverBudget
 from engine.ir.graph import Node, Value
 from engine.ir.op import NoGradient
@@ -89,7 +89,7 @@ def _analyse_plan(request: CompileRequest) -> Analysis:
     except OverBudget:
         traced, plan = plan_call(request.without_limits())
         fastest, within = plan, False
-    storage = Storage(traced.graph)
+    storage = MemoryBlocks(traced.graph)
     node_flops = _flops_by_node(storage)
     return Analysis(
         nodes=tuple(
@@ -150,7 +150,7 @@ def _stops_inside(program: Program, values: Mapping[int, Value], node: int, reac
     return False
 
 
-def _flops_by_node(storage: Storage) -> dict[tuple[int, bool], int]:
+def _flops_by_node(storage: MemoryBlocks) -> dict[tuple[int, bool], int]:
     flops: dict[tuple[int, bool], int] = {}
     for node in storage.graph.nodes:
         key = (-1, False) if node.origin is None else (node.origin.node, node.origin.backward)
@@ -158,7 +158,7 @@ def _flops_by_node(storage: Storage) -> dict[tuple[int, bool], int]:
     return flops
 
 
-def _saved_bytes(storage: Storage) -> int:
+def _saved_bytes(storage: MemoryBlocks) -> int:
     nodes = storage.graph.nodes
     read = {storage.block[i] for node in nodes if _is_backward(node) for i in node.operands}
     forward_bytes = {

@@ -48,7 +48,7 @@ _GRAPH: Final = _Place()
 
 
 class NonfiniteWatch:
-    """Observer of feeds, by node or by (role, node), then of results of steps. `found` is the first that is not finite.
+    """Observer of feeds, by node or by (role, node), then of results of steps; it records the `first_nonfinite`.
 
     Feeds that `plan` does not read are ignored. An infinity that an op fills in for its own purposes (a mask inside
     `attention`) has no operands and is not reported, unless it becomes NaN; an infinity in the client's graph is.
@@ -63,17 +63,17 @@ class NonfiniteWatch:
         """
         self._program = program
         self._executor = executor
-        self.found: Nonfinite | None = None
+        self.first_nonfinite: Nonfinite | None = None
         key: Any = next((key for key, array in feeds.items() if key in plan.feeds and not _finite(np, array)), None)
         if key is not None:
             role, node = key if isinstance(key, tuple) else (None, key)
             op = program.statements[node].op.name
-            self.found = Nonfinite(node, op, False, role or op, ())
+            self.first_nonfinite = Nonfinite(node, op, False, role or op, ())
 
     def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
         """Check the result of a step."""
-        if self.found is None:
-            self.found = self._check(_GRAPH, run, step, operands, result)
+        if self.first_nonfinite is None:
+            self.first_nonfinite = self._check(_GRAPH, run, step, operands, result)
 
     def _check(
         self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], result: Array
@@ -111,13 +111,13 @@ class NonfiniteWatch:
             runs = count()
 
             def run_observed(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
-                step_number, steps = op.number_of(next(runs), operands, step.attrs), place.steps
+                step_number, steps = op.step_number(next(runs), operands, step.attrs), place.steps
                 if step.origin is None:
                     steps = ()
                 elif step_number is not None and _innermost(step.origin).op != "map":
                     steps = (*steps, step_number)  # a batch of a map is no step; a step in a segment has no number
                 watch = _BodyWatch(self._check, _Place(origin, steps))
-                return self._executor.interpret(plan, feeds, deadline, watch, turned=True)
+                return self._executor.interpret(plan, feeds, deadline, watch, in_backward_pass=True)
 
             return run_observed
 

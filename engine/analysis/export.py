@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.autodiff.bodies import derived, tidy
+from engine.autodiff.bodies import derive_body, tidy
 from engine.autodiff.calls import Gradients
 from engine.autodiff.calls.call import FeedTypes
 from engine.compiler.compiler import open_scope
@@ -18,7 +18,7 @@ from engine.ir.passes import Allowance, optimise
 from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import NO_DEADLINE, Deadline, Limits
 from engine.ir.tensor_type import TensorType
-from engine.ops.common.numerics import word_of
+from engine.ops.common.numerics import fill_word
 
 
 class PublicCopy:
@@ -43,7 +43,7 @@ class PublicCopy:
 
 def body_written_out(body: Body) -> Body:
     """Return a body in ops of the registry. The bodies that it runs are not written out."""
-    return body.made("written out", lambda: _body(tidy(body)))
+    return body.cached("written out", lambda: _body(tidy(body)))
 
 
 def _body(body: Body) -> Body:
@@ -54,7 +54,7 @@ def _body(body: Body) -> Body:
         else:
             public_copy.copy(index, node)
     graph = public_copy.builder.graph([public_copy.values[i] for i in body.graph.outputs])
-    return derived(body, graph, body.inputs)
+    return derive_body(body, graph, body.inputs)
 
 
 class StatementWriter:
@@ -95,7 +95,7 @@ class StatementWriter:
             for name, value in node.attrs.items()
             if value is not None and key(value) != key(node.op.attrs[name].default)
         }
-        if "fill_as" in node.op.attrs and (word := word_of(node.attrs["fill"])):
+        if "fill_as" in node.op.attrs and (word := fill_word(node.attrs["fill"])):
             del stated["fill"]
             stated["fill_as"] = word
         return stated

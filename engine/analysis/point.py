@@ -16,10 +16,10 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from engine.autodiff.bodies import derived, tidy, way_back
+from engine.autodiff.bodies import derive_body, differentiate_body, tidy
 from engine.autodiff.calls import Gradients
-from engine.autodiff.control_flow import Parts, emit_scan, in_parts
-from engine.compiler.body_plans import runnable
+from engine.autodiff.control_flow import Parts, emit_scan, split_operands
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.compiler import open_scope
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.graph import Builder, Node, Value
@@ -27,9 +27,9 @@ from engine.ir.passes import Allowance
 from engine.ir.program import Body, Function, Program, Statement
 from engine.ir.run_context import Deadline, Limits
 from engine.ir.tensor_type import BOOL, COMPLEX, COMPLEX128, FLOAT64, FLOATS, INT64, HostArray, TensorType
-from engine.ops.common.batching import bundled
+from engine.ops.common.batching import pack
 from engine.ops.control.fixed_point import emit_adjoint
-from engine.ops.index.slice import cut
+from engine.ops.index.slice import slice_axis
 from engine.runtime.interpreter import Executor
 
 #: appends a loop of a span of steps, and returns its results
@@ -58,24 +58,24 @@ class Peeled:
             return operands[0].output(node.attrs["index"])
         peel = _PEELS.get(node.op.name)
         results = peel(self, node, operands) if peel else None
-        return self.builder.copy(node, operands) if results is None else bundled(self.builder, results)
+        return self.builder.copy(node, operands) if results is None else pack(self.builder, results)
 
     def scan(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
         """Peel a scan, if it has any steps."""
         attrs = node.attrs
-        parts = in_parts(operands, attrs["carries"], attrs["sequences"])
+        parts = split_operands(operands, attrs["carries"], attrs["sequences"])
         return self._steps(attrs["body"], parts, attrs["length"], reverse=attrs["reverse"]) if attrs["length"] else None
 
     def loop(self, node: Node, operands: Sequence[Value]) -> list[Value]:
         """Peel a `while` with the steps that it takes here."""
         carries, loop = node.attrs["carries"], self.builder.copy(node, operands)
         steps, finished = self._evaluate([loop.output(carries), loop.output(carries + 1)])
-        results = self._steps(node.attrs["body"], in_parts(operands, carries), int(steps))
+        results = self._steps(node.attrs["body"], split_operands(operands, carries), int(steps))
         return [*results, self.builder.full((), int(steps), INT64), self.builder.full((), bool(finished), BOOL)]
 
     def map(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
         """Peel a map, if it has any entries."""
-        parts = in_parts(operands, 0, node.attrs["sequences"])
+        parts = split_operands(operands, 0, node.attrs["sequences"])
         entries = parts.sequences[0].shape[0]
         if not entries:
             return None
@@ -105,7 +105,7 @@ class Peeled:
         carries, body = node.attrs["carries"], node.attrs["body"]
         copies = self._hidden_copies(operands)
         solution = self.builder.emit(node.op, copies, node.attrs)
-        consts = in_parts(operands, carries).consts
+        consts = split_operands(operands, carries).consts
         outputs = [solution.output(k) for k in range(carries + 2)]
         x = [value.stop_gradient() for value in outputs[:carries]]
         y = [value.identity() for value in self._inline(body, [*consts, *x])]
@@ -123,11 +123,11 @@ class Peeled:
         unrolled = {0, length // 2, length - 1} if length else set[int]()
         for first, last in pairwise(sorted({0, length, *unrolled, *(k + 1 for k in unrolled)})):
             start, stop = (length - last, length - first) if reverse else (first, last)
-            span = Parts(parts.consts, state, [cut(x, 0, start, stop) for x in parts.sequences])
+            span = Parts(parts.consts, state, [slice_axis(x, 0, start, stop) for x in parts.sequences])
             if stop - start == 1:
                 results = self._single_step(body, span)
             else:
-                span = in_parts(
+                span = split_operands(
                     self._hidden_copies([*span.consts, *state, *span.sequences]), carries, len(span.sequences)
                 )
                 emit = between or partial(emit_scan, self.builder, reverse=reverse)
@@ -177,16 +177,16 @@ def _solution_bodies(node: Node, consts: int) -> dict[str, Body]:
     types = [*body.inputs[:consts], *body.outputs, *body.outputs]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-    identity_on_x = derived(body, builder.graph(leaves[-carries:]), types)
+    identity_on_x = derive_body(body, builder.graph(leaves[-carries:]), types)
     types += [*body.outputs, *body.outputs]
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     arrived, x = leaves[-carries:], leaves[consts + carries : consts + 2 * carries]
     attrs = {name: value for name, value in node.attrs.items() if name not in ("body", "carries")}
-    u = emit_adjoint(way_back(body, tuple(range(carries))), leaves[:consts], x, arrived, **attrs)
+    u = emit_adjoint(differentiate_body(body, tuple(range(carries))), leaves[:consts], x, arrived, **attrs)
     none = [value.full_like(0.0) for value in leaves[:consts] if value.type.is_differentiable]
     back = [*none, *[u.output(k) for k in range(carries)], *arrived]
-    return {"body": identity_on_x, "derivative": derived(body, builder.graph(back), types)}
+    return {"body": identity_on_x, "derivative": derive_body(body, builder.graph(back), types)}
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,9 @@ class Point:
 
     def plan(self, builder: Builder, results: Sequence[Value]) -> Plan:
         """Optimise and plan results. Raises OverBudget, DeadlineExceeded."""
-        graph = runnable(builder.graph(results), self.limits, Allowance(self.limits.flops, self.deadline))
+        graph = optimise_and_plan_bodies(
+            builder.graph(results), self.limits, Allowance(self.limits.flops, self.deadline)
+        )
         return make_plan(graph, self.limits, self.deadline)
 
     def builder(self) -> Builder:

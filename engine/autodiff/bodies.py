@@ -1,7 +1,7 @@
 """Bodies: functions that ops run, and their transforms: tidy, narrow, batch, differentiate.
 
 Every transform starts from a tidy body: `grad` nodes written out, dead code removed. Results of transforms are cached
-in the body (`Body.made`), so each is computed once.
+in the body (`Body.cached`), so each is computed once.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def _as_float(x: Value, dtype: DType) -> Value:
 def tidy(body: Body) -> Body:
     """Return the body with its gradients written out. Raises the EngineError of a gradient that is invalid."""
     limits, deadline = body.budget.limits, body.budget.deadline
-    return body.made(
-        "tidy", lambda: derived(body, compare_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs)
+    return body.cached(
+        "tidy", lambda: derive_body(body, compare_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs)
     )
 
 
-def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
+def derive_body(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     """Return a tidy body of `graph`, within the budget of the body it derives from.
 
     Raises TooManyNodes, DeadlineExceeded.
@@ -73,7 +73,7 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     allowance = Allowance(budget.limits.flops, budget.deadline, keep_stops=True)
     result = body.derived(optimise(graph, allowance), inputs)
     # `result` is tidy already: `tidy(result)` must return it as it is, and not count its nodes again.
-    result.made("tidy", lambda: result)
+    result.cached("tidy", lambda: result)
     return result
 
 
@@ -83,20 +83,20 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
 # forward mode would read the dummy cotangents that it seeds reverse mode with.
 
 
-def inputs_of(body: Body, results: Iterable[int]) -> frozenset[int]:
+def required_inputs(body: Body, results: Iterable[int]) -> frozenset[int]:
     """Return the inputs that these results depend on."""
     selected = tuple(sorted(results))
-    return body.made(("needed", selected), lambda: frozenset(map(int, _subgraph(body, selected).feeds)))  # type: ignore[arg-type]
+    return body.cached(("needed", selected), lambda: frozenset(map(int, _subgraph(body, selected).feeds)))  # type: ignore[arg-type]
 
 
 def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
     """Return the body of these inputs and results only. The inputs must include all that the results need."""
     if len(results) == len(body.outputs) and len(inputs) == len(body.inputs):
         return body
-    return body.made(("narrow", tuple(results), tuple(inputs)), lambda: _narrowed(body, tuple(results), inputs))
+    return body.cached(("narrow", tuple(results), tuple(inputs)), lambda: _narrowed(body, tuple(results), inputs))
 
 
-def step_needs(
+def required_by_step(
     body: Body, consts: int, carries: int, read: Iterable[int], also: Set[int] = frozenset()
 ) -> tuple[list[int], list[int]]:
     """Return the results of a step that are needed to compute those read after a loop, and the inputs that these need.
@@ -108,7 +108,7 @@ def step_needs(
     # A carry that a step reads is a result of the previous step, which needs inputs of its own: find the fixed point.
     while True:
         results |= {i - consts for i in inputs if consts <= i < consts + carries}
-        needed = inputs_of(body, results) | {consts + k for k in results if k < carries}
+        needed = required_inputs(body, results) | {consts + k for k in results if k < carries}
         if needed <= inputs:
             return sorted(results), sorted(inputs)
         inputs |= needed
@@ -116,7 +116,7 @@ def step_needs(
 
 def _subgraph(body: Body, results: tuple[int, ...]) -> Graph:
     graph = tidy(body).graph
-    return dce(graph.rewritten(graph.nodes, [graph.outputs[k] for k in results]))
+    return dce(graph.with_nodes(graph.nodes, [graph.outputs[k] for k in results]))
 
 
 def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Body:
@@ -124,8 +124,8 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
     nodes = [
         node._replace(attrs={"feed": positions[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
     ]
-    narrowed = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
-    narrowed.made("tidy", lambda: narrowed)
+    narrowed = body.derived(graph.with_nodes(nodes, graph.outputs), [body.inputs[i] for i in inputs])
+    narrowed.cached("tidy", lambda: narrowed)
     return narrowed
 
 
@@ -144,7 +144,7 @@ def batched(body: Body, mapped: Sequence[bool], size: int, mapped_outputs: Seque
     mapped_outputs = tuple(mapped_outputs) if mapped_outputs is not None else (True,) * len(body.graph.outputs)
     arguments = tuple(mapped), size, mapped_outputs
     # Loops are batched repeatedly with other flags, until the mapped carries are found, and often in several places.
-    return body.made(("batched", *arguments), lambda: _batched(body, *arguments))
+    return body.cached(("batched", *arguments), lambda: _batched(body, *arguments))
 
 
 def _batched(body: Body, mapped: tuple[bool, ...], size: int, mapped_outputs: tuple[bool, ...]) -> BatchedBody:
@@ -157,10 +157,10 @@ def _batched(body: Body, mapped: tuple[bool, ...], size: int, mapped_outputs: tu
     feeds = {i for i, m in enumerate(mapped) if m}
     graph = vmap(source.graph, feeds, size, budget.limits, budget.deadline, has_axis)
     types = [t.with_shape((size, *t.shape)) if m else t for t, m in zip(body.inputs, mapped, strict=True)]
-    return BatchedBody(derived(body, graph, types), has_axis)
+    return BatchedBody(derive_body(body, graph, types), has_axis)
 
 
-class BodyBack(NamedTuple):
+class BackwardBody(NamedTuple):
     """Backward body: from the operands, then cotangents of some results, to the cotangents of operands `reached`."""
 
     body: Body
@@ -172,26 +172,26 @@ class BodyBack(NamedTuple):
         return frozenset(int(feed) for feed in self.body.graph.feeds)  # type: ignore[call-overload]
 
 
-def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
+def differentiate_body(body: Body, given: tuple[int, ...]) -> BackwardBody:
     """Differentiate a body, given cotangents of the results `given`. It recomputes the forward values that it needs."""
 
-    def make() -> BodyBack:
+    def make() -> BackwardBody:
         source = tidy(body)
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         results = source.inline_into(builder, leaves)
         seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
         # The forward nodes stand in the same graph, so the backward body depends on nothing outside it; the passes in
-        # `derived` then remove the forward nodes that no gradient reads.
+        # `derive_body` then remove the forward nodes that no gradient reads.
         floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
         gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
         reached = {i: g for i, g in gradients if g is not None}
         # Operands without a path are left out of the results, so that loops carry and stack nothing for them.
         graph = builder.graph(list(reached.values()))
         types = [*body.inputs, *(seed.type for _, seed in seeds)]
-        return BodyBack(derived(body, graph, types), tuple(reached))
+        return BackwardBody(derive_body(body, graph, types), tuple(reached))
 
-    return body.made(("way back", given), make)
+    return body.cached(("way back", given), make)
 
 
 def differentiable_inputs(body: Body) -> tuple[frozenset[int], ...]:
@@ -203,7 +203,7 @@ def differentiable_inputs(body: Body) -> tuple[frozenset[int], ...]:
             reach.append(_reach(node, reach))
         return tuple([reach[i] for i in graph.outputs])
 
-    return body.made("paths", make)
+    return body.cached("paths", make)
 
 
 # A superset of the true dependence is safe: a carry taken as active without need costs zeros, but a missed one would

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence, Set
 from typing import Final, NamedTuple
 
-from engine.autodiff.bodies import BodyBack, derived, tidy
+from engine.autodiff.bodies import BackwardBody, derive_body, tidy
 from engine.ir.graph import Graph, Node, attributes_key
 from engine.ir.op import ResultTypes
 from engine.ir.program import Body
@@ -38,19 +38,19 @@ class CheckpointedBack(NamedTuple):
     `front` is None if nothing is saved.
     """
 
-    back: BodyBack
+    back: BackwardBody
     front: Body | None
 
 
-def checkpointed(body: Body, back: BodyBack, consts: int) -> CheckpointedBack:
+def checkpointed(body: Body, back: BackwardBody, consts: int) -> CheckpointedBack:
     """Choose values of a step to save for its backward body. The first `consts` inputs are the loop's consts.
 
     A value that depends on consts alone is not saved: it is the same at each step.
     """
-    return back.body.made(("kept", body.digest, consts), lambda: _checkpointed(body, back, consts))
+    return back.body.cached(("kept", body.digest, consts), lambda: _checkpointed(body, back, consts))
 
 
-def _checkpointed(body: Body, back: BodyBack, consts: int) -> CheckpointedBack:
+def _checkpointed(body: Body, back: BackwardBody, consts: int) -> CheckpointedBack:
     graph, inputs = back.body.graph, len(body.inputs)
     # The backward body has its own copies of the forward nodes. Value numbering tells which of them the forward step
     # computes, too: equal numbers mean the same op on the same inputs, in either graph.
@@ -60,8 +60,8 @@ def _checkpointed(body: Body, back: BodyBack, consts: int) -> CheckpointedBack:
     saved = _values_to_save(graph, inputs, consts, computed_forward)
     if not saved:
         return CheckpointedBack(back, None)
-    front = derived(back.body, graph.rewritten(graph.nodes, saved), back.body.inputs[:inputs])
-    return CheckpointedBack(BodyBack(_with_inputs(back.body, saved), back.reached), front)
+    front = derive_body(back.body, graph.with_nodes(graph.nodes, saved), back.body.inputs[:inputs])
+    return CheckpointedBack(BackwardBody(_with_inputs(back.body, saved), back.reached), front)
 
 
 def _numbers_of(graph: Graph, numbers: dict[Hashable, int]) -> list[int]:
@@ -125,4 +125,4 @@ def _with_inputs(body: Body, nodes: Sequence[int]) -> Body:
         for i, node in enumerate(graph.nodes)
     ]
     types = [*body.inputs, *[graph.nodes[i].type for i in nodes]]
-    return derived(body, graph.rewritten(rewritten, graph.outputs), types)
+    return derive_body(body, graph.with_nodes(rewritten, graph.outputs), types)

@@ -14,9 +14,9 @@ The gradient is a loop over the same steps in reverse order. Its body is the bac
 
 So cotangents of carries are carried, cotangents of consts are accumulated in carries that start at zero, and cotangents
 of sequences are stacked. After the last backward step h̄ is the cotangent of h_0. The carries h_t are not results of the
-forward loop, so a second one runs with a body that stacks them (`stacking`); both forward loops are later merged into
-one. Each backward step recomputes its forward values from h_t, except for values that the forward loop stacks, too (see
-`engine.autodiff.checkpointing`).
+forward loop, so a second one runs with a body that stacks them (`make_stacking_body`); both forward loops are later
+merged into one. Each backward step recomputes its forward values from h_t, except for values that the forward loop
+stacks, too (see `engine.autodiff.checkpointing`).
 
 Only carries that can receive a nonzero cotangent take part (`_active_carries`). A `while` has the same gradient, once
 its number of steps is known: `bounded` makes its step a no-op after that many.
@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
-from engine.autodiff.bodies import BodyBack, derived, differentiable_inputs, tidy, way_back
+from engine.autodiff.bodies import BackwardBody, derive_body, differentiable_inputs, differentiate_body, tidy
 from engine.autodiff.checkpointing import CheckpointedBack, checkpointed
 from engine.ir.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.ir.graph import Builder, Value
@@ -68,7 +68,7 @@ class RunsFunctions(Op):
     #: whether its `body` runs step by step, with constant consts
     steps_body: ClassVar[bool] = False
     #: number of results between carries and stacks
-    beside: ClassVar[int] = 0
+    extra_results: ClassVar[int] = 0
 
     @property
     def family(self) -> str:
@@ -103,7 +103,7 @@ class Parts(NamedTuple):
     sequences: Sequence[Any]
 
 
-def in_parts(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
+def split_operands(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
     """Split operands into consts, carries and sequences. Raises BadAttribute if there are too few."""
     consts, others = len(operands) - carries - sequences, carries + sequences
     if consts < 0:
@@ -163,7 +163,7 @@ def require_same(
             raise _at_function(body, ShapeMismatch(detail, expected=expected_text, got=received_text))
 
 
-def require_truth(name: str, body: Body) -> None:
+def require_predicate(name: str, body: Body) -> None:
     """Raise BadAttribute, DtypeMismatch or ShapeMismatch unless a function returns a single bool []."""
     require_count(name, body, 1)
     require_same(f"attribute {name}: result", body, (_PREDICATE,), body.outputs)
@@ -187,21 +187,21 @@ def loop_gradients(
     emit: EmitLoop,
     *,
     may_be_empty: bool,
-    keeps: bool,
+    checkpointing: bool,
 ) -> list[Value | None]:
     """Return the cotangents of the operands, given the cotangents `incoming` at carries and stacks (under `sequences`).
 
     With `may_be_empty`, the loop may run no step, so a carry's cotangent may also reach its initial value directly.
-    With `keeps`, costly values are saved by the forward loop, see `engine.autodiff.checkpointing`.
+    With `checkpointing`, costly values are saved by the forward loop, see `engine.autodiff.checkpointing`.
     """
     active = _active_carries(body, operands, incoming)
     stacks = [k for k, g in enumerate(incoming.sequences) if g is not None]
     carries = len(operands.carries)
-    back = way_back(body, (*active, *[carries + k for k in stacks]))
+    back = differentiate_body(body, (*active, *[carries + k for k in stacks]))
     # No differentiable path leads from the incoming cotangents to an operand: emit no loop at all.
     if not active and not back.reached:
         return [None] * sum(map(len, operands))
-    checkpoint = checkpointed(body, back, len(operands.consts)) if keeps else CheckpointedBack(back, None)
+    checkpoint = checkpointed(body, back, len(operands.consts)) if checkpointing else CheckpointedBack(back, None)
     layout = _Layout.create(body, operands, active, stacks, checkpoint)
     loop = emit(layout.body, layout.operands(incoming, stack))
     return layout.gradients(loop, may_be_empty=may_be_empty)
@@ -235,7 +235,7 @@ class _Layout:
     operand_parts: Parts
     active: Sequence[int]
     stacks: Sequence[int]
-    back: BodyBack
+    back: BackwardBody
     front: Body | None
     read: Parts
     summed: Sequence[int]
@@ -322,7 +322,7 @@ def _step_back(
     accumulated = [total + gradients[i] for total, i in zip(sums, summed, strict=True)]
     # Cotangents of sequences are stacks: the backward loop visits the same entries, so row t belongs to entry t.
     stacked = [g for i, g in gradients.items() if i >= consts + carries]
-    return derived(body, builder.graph([*passed_on, *accumulated, *stacked]), types)
+    return derive_body(body, builder.graph([*passed_on, *accumulated, *stacked]), types)
 
 
 def zeros(builder: Builder, type: TensorType) -> Value:
@@ -330,7 +330,7 @@ def zeros(builder: Builder, type: TensorType) -> Value:
     return builder.full(type.shape, 0.0, type.dtype)
 
 
-def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None = None) -> Body:
+def make_stacking_body(body: Body, consts: int, carries: Sequence[int], front: Body | None = None) -> Body:
     """Return the body with further results: these carries as they enter a step, then the results of `front`."""
 
     def make() -> Body:
@@ -339,9 +339,9 @@ def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None
         results = tidy(body).inline_into(builder, leaves)
         entering = [leaves[consts + k] for k in carries]
         saved = front.inline_into(builder, leaves) if front else []
-        return derived(body, builder.graph([*results, *entering, *saved]), body.inputs)
+        return derive_body(body, builder.graph([*results, *entering, *saved]), body.inputs)
 
-    return body.made(("stacking", consts, tuple(carries), front and front.digest), make)
+    return body.cached(("stacking", consts, tuple(carries), front and front.digest), make)
 
 
 def bounded(body: Body, consts: int, carries: int) -> Body:
@@ -349,7 +349,7 @@ def bounded(body: Body, consts: int, carries: int) -> Body:
 
     Its inputs are the consts and the count; the carries; the step's number and the sequences.
     """
-    return body.made(("bounded", consts, carries), lambda: _bounded(body, consts, carries))
+    return body.cached(("bounded", consts, carries), lambda: _bounded(body, consts, carries))
 
 
 def _bounded(body: Body, consts: int, carries: int) -> Body:

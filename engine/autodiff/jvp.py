@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engine.autodiff.vjp import Dependence, vjp
 from engine.ir.errors import NotDifferentiable
-from engine.ir.graph import Builder, Graph, Value, at_origin
+from engine.ir.graph import Builder, Graph, Value, locate_error
 
 #: pairs of a node and its tangent
 Tangents = Sequence[tuple[Value, Value]]
@@ -39,7 +39,7 @@ def check_linear(graph: Graph) -> None:
         if not dummies.isdisjoint(node.operands):
             detail = "a tangent depends on a cotangent here: a `derivative` must be linear in its cotangents"
             error = NotDifferentiable(detail, expected="linear in cotangents", got="not linear")
-            raise at_origin(error, node.origin)
+            raise locate_error(error, node.origin)
 
 
 def jvp(builder: Builder, outputs: Sequence[Value], tangents: Tangents) -> list[Value | None]:

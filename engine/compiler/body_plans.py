@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from engine.autodiff.bodies import tidy
-from engine.autodiff.control_flow import RunsFunctions, in_parts
+from engine.autodiff.control_flow import RunsFunctions, split_operands
 from engine.codegen.kernels.program import Scalars
 from engine.compiler.control_flow import (
     PlannedCall,
@@ -38,14 +38,14 @@ from engine.compiler.fused_kernel import Fused, MicrokernelOp
 from engine.compiler.plan import Plan, graph_of, make_plan, with_identity_of
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverMemory
-from engine.ir.graph import Builder, Graph, Node, Value, at_origin, permute, shaped, unpermute
+from engine.ir.graph import Builder, Graph, Node, Value, locate_error, permute, shaped, unpermute
 from engine.ir.op import Definition, Kernel
 from engine.ir.passes import Allowance, dce, optimise
 from engine.ir.program import Body
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Limits
-from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, has_loops, promote
-from engine.ops.common.numerics import count
-from engine.ops.control.while_loop import While, asking
+from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, has_kernels, promote
+from engine.ops.common.numerics import reduced_elements
+from engine.ops.control.while_loop import While, step_with_condition
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.index.slice import UpdateSlice
 from engine.ops.reduce.logsumexp import Norm
@@ -67,25 +67,25 @@ class _Options(NamedTuple):
 
     limits: Limits
     allowance: Allowance
-    loop_threads: int
+    kernel_threads: int
     body_bytes: int | None
 
 
-def runnable(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
+def optimise_and_plan_bodies(
+    graph: Graph, limits: Limits, allowance: Allowance, kernel_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
-    """Optimise `graph` and plan its bodies, for `loop_threads` threads per kernel.
+    """Optimise `graph` and plan its bodies, for `kernel_threads` threads per kernel.
 
     With `body_bytes`, each body takes at most that many bytes, and recomputes values to fit. Raises EngineError.
     """
-    return _without_deadlines(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    return _without_deadlines(_runnable(graph, _Options(limits, allowance, kernel_threads, body_bytes)))
 
 
 def with_planned_bodies(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
+    graph: Graph, limits: Limits, allowance: Allowance, kernel_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
     """Plan the bodies of a graph that is already optimised. Raises EngineError."""
-    return _without_deadlines(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
+    return _without_deadlines(_with_planned_bodies(graph, _Options(limits, allowance, kernel_threads, body_bytes)))
 
 
 def _without_deadlines(graph: Graph) -> Graph:
@@ -113,7 +113,7 @@ def _with_planned_bodies(graph: Graph, options: _Options) -> Graph:
     if not _runs_functions(graph):
         return graph
     graph = _with_dense_operands(lower(graph, options.limits, options.allowance.deadline))
-    return graph.rewritten([_planned(node, options) for node in graph.nodes], graph.outputs)
+    return graph.with_nodes([_planned(node, options) for node in graph.nodes], graph.outputs)
 
 
 def _with_dense_operands(graph: Graph) -> Graph:
@@ -143,11 +143,11 @@ def _planned(node: Node, options: _Options) -> Node:
     bodies = _functions_of(node)
     if isinstance(node.op, While):  # a step also evaluates the condition for the next one
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
-        bodies = [condition, asking(body, condition, carries)]
+        bodies = [condition, step_with_condition(body, condition, carries)]
     try:
         plans = [_plan_of(body, options) for body in bodies]
     except OverMemory as error:
-        raise at_origin(error, node.origin) from None
+        raise locate_error(error, node.origin) from None
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
 
 
@@ -165,7 +165,7 @@ def _plan_of(body: Body, options: _Options) -> Plan:
             return choose_plan(graph, limits, allowance.deadline, threads)
         return rematerialize(graph, limits.within(body_bytes), allowance.deadline, threads).plan
 
-    return body.made(("plan", limits, threads, body_bytes), make)
+    return body.cached(("plan", limits, threads, body_bytes), make)
 
 
 # Rewrites that make a body compilable: cast integers to the floats that they are computed with, and make rows
@@ -198,12 +198,12 @@ def _rewritten(graph: Graph, write_node: Callable[[Node, Sequence[Value]], Value
 def _in_float_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
     """Rewrite a node to compute in the float dtype of its result, or to copy in it."""
     op, dtype = node.op, node.type.dtype
-    if isinstance(op, Norm) and has_loops(dtype):
+    if isinstance(op, Norm) and has_kernels(dtype):
         return _norm(node, _cast(operands[0], dtype))
     if type(op) in _BOOL_REDUCTIONS and (dtype == BOOL or operands[0].dtype == BOOL):
         as_float = _cast(_cast(operands[0], BOOL), FLOAT64)
         return _cast(getattr(as_float, _BOOL_REDUCTIONS[type(op)])(**node.attrs), dtype)
-    if isinstance(op, (Cat, UpdateSlice)) or (isinstance(op, Rowwise) and has_loops(dtype)):
+    if isinstance(op, (Cat, UpdateSlice)) or (isinstance(op, Rowwise) and has_kernels(dtype)):
         return _emit(node, operands, [_cast(x, dtype) for x in operands])
     return _cast_operands(node, op, operands) if isinstance(op, Elementwise) else None
 
@@ -214,7 +214,7 @@ def _cast_operands(node: Node, op: Elementwise, operands: Sequence[Value]) -> Va
     operand_kinds = op.reads(*floats)
     float_dtypes = [x.dtype for x, type in zip(operands, operand_kinds, strict=True) if type == "float"]
     common = node.type.dtype if node.type.dtype != BOOL else promote(*float_dtypes) if float_dtypes else FLOAT64
-    if not has_loops(common):
+    if not has_kernels(common):
         return None
     dtypes = [common if type == "float" else BOOL for type in operand_kinds]
     cast_operands = [_cast(x, dtype) if x.dtype.kind in "iu" else x for x, dtype in zip(operands, dtypes, strict=True)]
@@ -275,15 +275,15 @@ def _is_leading_sum(node: Node, axes: Shape) -> bool:
 def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operands: Sequence[Value]) -> Value | None:
     """Make the elements of each row contiguous if they are not, and write a mean as a sum and a quotient."""
     x, op = operands[0], node.op
-    if not isinstance(op, Rowwise) or x.dtype != node.type.dtype or not has_loops(x.dtype):
+    if not isinstance(op, Rowwise) or x.dtype != node.type.dtype or not has_kernels(x.dtype):
         return None
     axes = _axes(node, x.ndim)
     if not axes:
-        if op.is_one_of_one or not op.reduces:
+        if op.keeps_single_elements or not op.reduces:
             return None
         # Reduce a scalar as a row of one element.
         return x.builder.emit(op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
-    divisor = op.divisor(count(x.shape, axes)) if op.reduces else None
+    divisor = op.divisor(reduced_elements(x.shape, axes)) if op.reduces else None
     if divisor is None or divisor == 1:
         return _transposed(lengths, node, x, axes)
     total = x.sum(axes=axes, keepdims=node.attrs["keepdims"])
@@ -340,7 +340,7 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, few_launche
         return compiled_plans[plan]
 
     nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
-    return graph.rewritten(nodes, graph.outputs)
+    return graph.with_nodes(nodes, graph.outputs)
 
 
 def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
@@ -350,7 +350,7 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
     if not isinstance(op, PlannedScan):
         return node._replace(op=replace(op, plans=plans))
     operands = len(node.operands) - isinstance(op, PlannedCountedScan)
-    parts = in_parts(range(operands), node.attrs["carries"], node.attrs["sequences"])
+    parts = split_operands(range(operands), node.attrs["carries"], node.attrs["sequences"])
     loop = step_loop(plans[0], len(parts.consts), len(parts.carries))
     return node._replace(op=replace(op, plans=plans, step_loop=loop))
 

@@ -40,13 +40,13 @@ from engine.autodiff.calls import Call, Gradients, Label, Values
 from engine.autodiff.calls.call import FeedTypes, Scope
 from engine.autodiff.jvp import check_linear
 from engine.autodiff.vjp import expand_grad
-from engine.compiler.body_plans import runnable
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.control_flow import RunsPlans, has_scans, nest
 from engine.compiler.fit_memory import choose_plan, has_lower_peak, rematerialize
 from engine.compiler.plan import Plan, peak_memory_node
 from engine.ir.errors import EngineError, OverBudget, OverMemory, TooManyNodes
 from engine.ir.fairness import FairEviction, current_owner
-from engine.ir.graph import Builder, Graph, at_origin
+from engine.ir.graph import Builder, Graph, locate_error
 from engine.ir.op import Definition, Registry
 from engine.ir.opset import LATEST, OPSET
 from engine.ir.passes import Allowance
@@ -72,7 +72,7 @@ class Entry(Generic[_Value]):
     def wait(self, deadline: Deadline) -> _Value | None:
         """Wait for the value; return None if making it failed. Raises DeadlineExceeded."""
         while not self.done.is_set():
-            self.done.wait(min(max(deadline.at - time.monotonic(), 0), TIMEOUT_MAX))
+            self.done.wait(min(max(deadline.time - time.monotonic(), 0), TIMEOUT_MAX))
             deadline.check()
         return self.value
 
@@ -150,7 +150,7 @@ class Cache(Generic[_Value]):
         self._cached_bytes += entry.nbytes
         self._claims.use(key, current_owner(), entry.nbytes)
         while len(self._entries) > self.capacity or self._cached_bytes > self.bytes:
-            evicted = self._claims.let_go(by_size=self._cached_bytes > self.bytes)
+            evicted = self._claims.evict(by_size=self._cached_bytes > self.bytes)
             if evicted is not None:
                 self._cached_bytes -= self._entries.pop(evicted).nbytes
 
@@ -271,7 +271,7 @@ class CompileRequest:
     """A call of a program on feeds of given types, and the options for its plan.
 
     `memory` limits the plan's bytes, if given; the plan recomputes values to fit. `precision` states how products and
-    convolutions may read float32. At most `loop_threads` threads run one fused kernel; 0 disables fusion, so that the
+    convolutions may read float32. At most `kernel_threads` threads run one fused kernel; 0 disables fusion, so that the
     plan has a step for each node. `splits_sums` writes sums over several axes in two parts, so that the executor may
     later compile the first part into a kernel.
     """
@@ -281,7 +281,7 @@ class CompileRequest:
     call: Call
     limits: Limits
     deadline: Deadline = NO_DEADLINE
-    loop_threads: int = 1
+    kernel_threads: int = 1
     memory: int | None = None
     splits_sums: bool = False
     precision: Precision = IEEE
@@ -289,8 +289,8 @@ class CompileRequest:
     chunks: Sequence[int] = CHUNK_BYTES
     #: levels of segments that long loops are cut into; 0: not cut
     levels: int = 0
-    #: whether `plan_call` recomputes values to fit memory, and the bytes that each body of a loop has to fit in
-    recomputes: bool = False
+    #: whether `plan_call` rematerializes values to fit memory, and the bytes that each body of a loop has to fit in
+    rematerializes: bool = False
     body_bytes: int | None = None
     #: FLOPs that constant folding may spend; by default those of `limits`
     foldable: int | None = None
@@ -304,14 +304,15 @@ class CompileRequest:
 class Traced(NamedTuple):
     """A call written as a graph without `grad` nodes and before any pass, and the labels of its outputs.
 
-    `swept` tells whether the graph depends on the size of chunks, so that retrying with smaller ones makes sense.
+    `depends_on_chunks` tells whether the graph depends on the size of chunks, so that retrying with smaller ones makes
+    sense.
     """
 
     graph: Graph
     labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
     dtype: str
-    swept: bool
+    depends_on_chunks: bool
 
 
 class PlanWithin(NamedTuple):
@@ -335,16 +336,16 @@ class Compiler:
         capacity: int = 256,
         bytes: int = PLAN_BYTES,
         *,
-        loop_threads: int = 1,
+        kernel_threads: int = 1,
         splits_sums: bool = False,
     ) -> None:
         """Create a compiler with an empty cache.
 
-        `loop_threads` is the executor's number of threads per fused kernel, 0 if it runs none. `splits_sums` is the
+        `kernel_threads` is the executor's number of threads per fused kernel, 0 if it runs none. `splits_sums` is the
         executor's attribute of that name.
         """
         self.limits = limits
-        self.loop_threads = loop_threads
+        self.kernel_threads = kernel_threads
         self.splits_sums = splits_sums
         #: cache of compiled calls
         self.plans: Cache[Compiled] = Cache(capacity, bytes, lambda compiled: compiled.nbytes)
@@ -411,7 +412,7 @@ class Compiler:
             call,
             self.limits,
             deadline,
-            loop_threads=0 if node_by_node else self.loop_threads,
+            kernel_threads=0 if node_by_node else self.kernel_threads,
             memory=memory,
             splits_sums=self.splits_sums,
             precision=precision,
@@ -424,7 +425,7 @@ class Compiler:
         """
         program, call, memory, precision = request.program, request.call, request.memory, request.precision
         used = program.used(call.example(program, request.types), call.roots, request.deadline)
-        key = (program.digest, frozenset(used.items()), call, request.loop_threads, memory, precision)
+        key = (program.digest, frozenset(used.items()), call, request.kernel_threads, memory, precision)
 
         def make() -> Compiled:
             result = compile_call(request)
@@ -466,11 +467,11 @@ def plan_within(request: CompileRequest) -> PlanWithin:
 def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
     """Plan with the fewest levels of segments that fit, and with smaller bodies if none fits."""
     # Without memory to spare, loops should not save values that their backward pass could recompute.
-    request = replace(request, limits=replace(request.limits, keeps=False))
+    request = replace(request, limits=replace(request.limits, checkpointing=False))
     smallest_error: OverMemory | None = None
     for body_bytes, levels in _attempts(request):
         try:
-            return plan_call(replace(request, levels=levels, recomputes=True, body_bytes=body_bytes))
+            return plan_call(replace(request, levels=levels, rematerializes=True, body_bytes=body_bytes))
         except OverMemory as error:
             if body_bytes is not None and error.function is not None:
                 break  # a body exceeds its share even with all of its values recomputed
@@ -483,7 +484,7 @@ def _plan_rematerialized(request: CompileRequest) -> tuple[Traced, Plan]:
     assert smallest_error is not None
     if smallest_error.node is None:
         traced, _ = plan_call(request.without_limits())
-        raise at_origin(smallest_error, peak_memory_node(traced.graph))
+        raise locate_error(smallest_error, peak_memory_node(traced.graph))
     raise smallest_error
 
 
@@ -504,16 +505,16 @@ def plan_call(request: CompileRequest) -> tuple[Traced, Plan]:
     The plan has those fused kernels that pay off without being compiled. It is within the request's `limits`; its
     `memory` is up to `plan_within`. Raises EngineError.
     """
-    limits, deadline, threads = request.limits, request.deadline, request.loop_threads
+    limits, deadline, threads = request.limits, request.deadline, request.kernel_threads
     allowance = Allowance(limits.flops if request.foldable is None else request.foldable, deadline)
     traced: Traced | None = None
     refused: OverBudget | None = None
     for chunk_bytes in request.chunks if request.call.is_swept else request.chunks[:1]:
         try:
             traced = write_call(request, chunk_bytes)
-            graph = runnable(traced.graph, limits, allowance, threads, request.body_bytes)
+            graph = optimise_and_plan_bodies(traced.graph, limits, allowance, threads, request.body_bytes)
             check_linear(graph)
-            if request.recomputes:
+            if request.rematerializes:
                 graph, plan = rematerialize(graph, limits, deadline, threads, splits_sums=request.splits_sums)
             else:
                 plan = choose_plan(graph, limits, deadline, threads, splits_sums=request.splits_sums)
@@ -523,7 +524,7 @@ def plan_call(request: CompileRequest) -> tuple[Traced, Plan]:
             raise refused or error from None
         except OverBudget as error:
             refused = refused or error
-            if traced is not None and not traced.swept:
+            if traced is not None and not traced.depends_on_chunks:
                 break
     assert refused is not None
     raise refused

@@ -15,22 +15,29 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, ClassVar, Final, NamedTuple
 
-from engine.autodiff.bodies import derived, tidy
-from engine.autodiff.control_flow import LEAST_STEP_FLOPS, Parts, RunsFunctions, emit_scan, in_parts, scan_attributes
+from engine.autodiff.bodies import derive_body, tidy
+from engine.autodiff.control_flow import (
+    LEAST_STEP_FLOPS,
+    Parts,
+    RunsFunctions,
+    emit_scan,
+    scan_attributes,
+    split_operands,
+)
 from engine.codegen.functions.expansions import expand_functions, reports_range
 from engine.codegen.kernels.program import REDUCTIONS, Instruction, KernelOperand, KernelResult, Level, Space
 from engine.codegen.kernels.recurrence import Carry, Recurrence
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Plan, Step
-from engine.ir.attributes import keyed
+from engine.ir.attributes import make_attributes_key
 from engine.ir.graph import Builder, Graph, Node, Value
 from engine.ir.op import Array, Kernel, KernelCall, ResultTypes
 from engine.ir.program import Body, Program
 from engine.ir.run_context import NO_DEADLINE, NO_LIMITS, Deadline, Limits, RunContext, RunPlan
 from engine.ir.tensor_type import DTYPES, INTEGERS, TensorType, real_dtype
-from engine.ops.common.batching import bundled
-from engine.ops.elementwise.base import Elementwise, scalars_of
-from engine.ops.index.slice import cut
+from engine.ops.common.batching import pack
+from engine.ops.elementwise.base import Elementwise, scalar_type
+from engine.ops.index.slice import slice_axis
 
 #: bound plans of an op's bodies
 Bodies = Sequence[RunPlan]
@@ -54,7 +61,7 @@ class StepLoop:
     @property
     def reports_range(self) -> bool:
         """Whether its kernel reports steps with arguments out of range."""
-        return reports_range(self.recurrence.loop)
+        return reports_range(self.recurrence.fused)
 
     def entries(self, operands: Sequence[Array], results: Sequence[Array], carries: int, *, reverse: bool) -> list[int]:
         """Return the elements between entries of consecutive steps, for each operand and result of the recurrence."""
@@ -67,7 +74,7 @@ class StepLoop:
     @cached_property
     def expanded(self) -> Recurrence:
         """The recurrence as it is compiled, with functions expanded to arithmetic."""
-        return self.recurrence.ranged(expand_functions(self.recurrence.loop))
+        return self.recurrence.with_expansion(expand_functions(self.recurrence.fused))
 
 
 def step_loop(body: Plan, consts: int, carries: int) -> StepLoop | None:
@@ -90,10 +97,10 @@ def _single_kernel(body: Plan) -> Step | None:
     # `get_output` steps are views of the kernel's results, and cost nothing.
     kernel_steps = [step for step in body.steps if step.op.name != "get_output"]
     op = kernel_steps[0].op if len(kernel_steps) == 1 else None
-    if not isinstance(op, Fused) or op.space.length > MOST_STEP_ELEMENTS:
+    if not isinstance(op, Fused) or op.iteration_space.length > MOST_STEP_ELEMENTS:
         return None
-    is_elementwise = all(result.kind == "element" for result in op.loop.results) and not any(
-        instruction.op in REDUCTIONS for instruction in op.loop.instructions
+    is_elementwise = all(result.kind == "element" for result in op.kernel.results) and not any(
+        instruction.op in REDUCTIONS for instruction in op.kernel.instructions
     )
     return kernel_steps[0] if is_elementwise else None
 
@@ -103,7 +110,7 @@ class _RecurrenceWriter:
 
     def __init__(self, body: Plan, step: Step) -> None:
         assert isinstance(step.op, Fused)
-        self._body, self._kernel, space = body, step.op.loop, step.op.space
+        self._body, self._kernel, space = body, step.op.kernel, step.op.iteration_space
         self._space, self._type = space, step.types[0]
         # Bodies have their inputs as feeds, by number.
         self._inputs: dict[int, Any] = {slot: feed for feed, slot in body.feeds.items()}
@@ -129,7 +136,7 @@ class _RecurrenceWriter:
         if feed not in self._operand_inputs:
             if type.shape != self._type.shape or real_dtype(type.dtype).name not in (self._kernel.dtype, "bool"):
                 return None
-            kind = scalars_of(type.dtype)
+            kind = scalar_type(type.dtype)
             self._instructions.append(Instruction("load", (), len(self._operands), kind, Level.ELEMENT))
             self._operands.append(KernelOperand(Level.ELEMENT, kind))
             self._strides.append(self._element)
@@ -155,7 +162,7 @@ class _RecurrenceWriter:
 
     def step_loop(self, results: Sequence[int], consts: int, carries: int) -> StepLoop:
         """Return the recurrence with these scalars as results."""
-        loop = self._kernel._replace(
+        fused = self._kernel._replace(
             operands=tuple(self._operands),
             instructions=tuple(self._instructions),
             results=tuple(KernelResult("element", value) for value in results),
@@ -164,7 +171,7 @@ class _RecurrenceWriter:
         carry_operands = tuple(Carry(inputs.index(consts + k), k) for k in range(carries) if consts + k in inputs)
         moving = tuple(n for n, feed in enumerate(inputs) if feed >= consts + carries)
         strides = (*self._strides, *[self._element] * len(results))
-        return StepLoop(Recurrence(loop, carry_operands, moving), self._space._replace(strides=strides), tuple(inputs))
+        return StepLoop(Recurrence(fused, carry_operands, moving), self._space._replace(strides=strides), tuple(inputs))
 
 
 #: steps of body plans from which a loop waits for its kernels; uncompiled, they take about 0.2 s
@@ -239,7 +246,7 @@ class RunsPlans(Kernel):
         """Upper bound of the number of steps."""
         return 1
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of the step that is the k-th run of a body, or None if there are no steps."""
         return None
 
@@ -247,7 +254,7 @@ class RunsPlans(Kernel):
         """Memory of the bodies, and a second copy of carries, as a step reads the old ones while it writes new ones."""
         carry_types = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
         # A step that returns a carry unchanged, in the memory of its feed, needs no second copy of it.
-        borrowed = self.plans[-1].borrowed
+        borrowed = self.plans[-1].results_in_feeds
         carries: int = sum(type.nbytes for k, type in enumerate(carry_types) if k not in borrowed)
         body_bytes: int = sum(plan.working_bytes for plan in self.runs)
         return carries + body_bytes
@@ -260,8 +267,8 @@ class PlannedScan(RunsPlans):
     step_loop: StepLoop | None = None
 
     #: numbers of the scan's results between carries and stacks, and of the body's results between carries and entries
-    beside: ClassVar[int] = 0
-    flags: ClassVar[int] = 0
+    extra_results: ClassVar[int] = 0
+    flag_results: ClassVar[int] = 0
     #: whether there may be fewer steps than entries in the stacks
     may_end_early: ClassVar[bool] = False
 
@@ -269,7 +276,7 @@ class PlannedScan(RunsPlans):
         """Length of the scan."""
         return int(attrs["length"])
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of the entries that the k-th step reads."""
         return self.steps(operands, attrs) - 1 - k if attrs["reverse"] else k
 
@@ -300,7 +307,7 @@ class PlannedCountedScan(PlannedScan):
 
 
 def _run_steps(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Any, attrs: Any, length: int) -> None:
-    consts, state, sequences = in_parts(operands, attrs["carries"], attrs["sequences"])
+    consts, state, sequences = split_operands(operands, attrs["carries"], attrs["sequences"])
     carries = len(state)
     steps: Iterable[int] = range(length - 1, -1, -1) if attrs["reverse"] else range(length)
     for t in steps:
@@ -324,15 +331,15 @@ class PlannedWhile(RunsPlans):
     Among the results of a step, the flag follows the carries. The loop has `steps` and `finished` in that place.
     """
 
-    beside: ClassVar[int] = 2
-    flags: ClassVar[int] = 1
+    extra_results: ClassVar[int] = 2
+    flag_results: ClassVar[int] = 1
     may_end_early: ClassVar[bool] = True
 
     def most_steps(self, attrs: Any) -> int:
         """Bound of the loop."""
         return int(attrs["max_steps"])
 
-    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+    def step_number(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
         """Return the number of steps before the k-th one."""
         return k
 
@@ -344,7 +351,7 @@ class PlannedWhile(RunsPlans):
     def repeat(self, run: RunContext, bodies: Bodies, operands: Sequence[Array], out: Any, attrs: Any) -> None:
         """Run step by step."""
         condition, step = bodies
-        consts, state, _ = in_parts(operands, attrs["carries"])
+        consts, state, _ = split_operands(operands, attrs["carries"])
         carries, steps = len(state), 0
         (goes_on,) = condition(dict(enumerate(operands)), run.deadline)
         while steps < attrs["max_steps"] and bool(goes_on):
@@ -424,16 +431,16 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
         return None
     graph = tidy(body).graph
     # Rewritten bodies are cached with the original ones, for other loops with the same body.
-    invariants = body.made(
+    invariants = body.cached(
         ("front", consts, hoisted_nodes),
-        lambda: derived(body, graph.rewritten(graph.nodes, hoisted_nodes), body.inputs[:consts]),
+        lambda: derive_body(body, graph.with_nodes(graph.nodes, hoisted_nodes), body.inputs[:consts]),
     )
     hoisted = invariants.inline_into(operands[0].builder, operands[:consts])
     attrs = dict(node.attrs)
     for name, value in node.attrs.items():
         if isinstance(value, Body):
             key = "with more", body.digest, consts, hoisted_nodes
-            attrs[name] = value.made(key, partial(_with_consts, value, body, consts, hoisted_nodes))
+            attrs[name] = value.cached(key, partial(_with_consts, value, body, consts, hoisted_nodes))
     return operands[0].builder.emit(node.op, [*operands[:consts], *hoisted, *operands[consts:]], attrs)
 
 
@@ -443,7 +450,7 @@ def frontier(body: Body, consts: int, *, is_run: bool) -> tuple[int, ...]:
     Unless a step is known to run (`is_run`), nodes that may raise an error are excluded, as hoisting would always run
     them.
     """
-    return body.made(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
+    return body.cached(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
 
 
 def _frontier(graph: Graph, consts: int, *, is_run: bool) -> tuple[int, ...]:
@@ -501,7 +508,7 @@ def _with_consts(function: Body, body: Body, consts: int, hoisted_nodes: tuple[i
             values.append(builder.leaf(node.type, const_of_node[i]))
         else:
             values.append(builder.copy(node, [values[o] for o in node.operands]))
-    return derived(function, builder.graph([values[o] for o in graph.outputs]), inputs)
+    return derive_body(function, builder.graph([values[o] for o in graph.outputs]), inputs)
 
 
 # Loop merging: loops through the same steps become one. Derivative rules write such loops, which repeat a loop of the
@@ -520,14 +527,14 @@ def merge(graph: Graph) -> Graph:
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, RunsFunctions) and node.op.steps_body:
-            other_attrs = keyed({name: value for name, value in node.attrs.items() if name != "body"})
+            other_attrs = make_attributes_key({name: value for name, value in node.attrs.items() if name != "body"})
             groups[node.op.family, node.operands, other_attrs].append(i)
     joints: list[tuple[Sequence[int], _Joint]] = []
     for group in groups.values():
         if len(group) > 1:
             bodies: list[Body] = [graph.nodes[i].attrs["body"] for i in group]
             key = "joint", *[body.digest for body in bodies]
-            joint = bodies[0].made(key, partial(_joined, bodies, graph.nodes[group[0]].attrs["carries"]))
+            joint = bodies[0].cached(key, partial(_joined, bodies, graph.nodes[group[0]].attrs["carries"]))
             if joint is not None:
                 joints.append((group, joint))
     return _merged(graph, joints) if joints else graph
@@ -539,17 +546,17 @@ def _joined(bodies: Sequence[Body], carries: int) -> _Joint | None:
     builder = first.budget.builder(first.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(first.inputs)]
     results = [tidy(body).inline_into(builder, leaves) for body in bodies]
-    graph = derived(first, builder.graph([x for body_results in results for x in body_results]), first.inputs).graph
+    graph = derive_body(first, builder.graph([x for body_results in results for x in body_results]), first.inputs).graph
     outputs, start = [], 0
     for body_results in results:
         outputs.append(graph.outputs[start : start + len(body_results)])
         start += len(body_results)
     carry_nodes = outputs[0][:carries]
-    # `derived` has merged equal nodes, so equal carries are the same nodes.
+    # `derive_body` has merged equal nodes, so equal carries are the same nodes.
     if any(body_results[:carries] != carry_nodes for body_results in outputs):
         return None
     stacks = [*dict.fromkeys(i for body_results in outputs for i in body_results[carries:])]
-    body = derived(first, graph.rewritten(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
+    body = derive_body(first, graph.with_nodes(graph.nodes, [*carry_nodes, *stacks]), first.inputs)
     indices = [
         [*range(carries), *[carries + stacks.index(i) for i in body_results[carries:]]] for body_results in outputs
     ]
@@ -581,10 +588,10 @@ def _merged_index(graph: Graph, node: Node, joint: _Joint, n: int) -> int:
     assert isinstance(loop.op, RunsFunctions)
     index: int = node.attrs["index"]
     carries: int = loop.attrs["carries"]
-    beside = loop.op.beside
-    if carries <= index < carries + beside:
+    extra_results = loop.op.extra_results
+    if carries <= index < carries + extra_results:
         return index
-    offset = beside if index >= carries else 0
+    offset = extra_results if index >= carries else 0
     return joint.indices[n][index - offset] + offset
 
 
@@ -609,7 +616,7 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
     builder = Builder(graph.registry, limits, deadline)
 
     def in_segments(node: Node, operands: Sequence[Value]) -> Value | None:
-        return bundled(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
+        return pack(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
 
     return builder.rewrite(graph, in_segments)
 
@@ -628,11 +635,13 @@ def _nested(
     operands: Sequence[Value], levels: int, *, body: Body, carries: int, sequences: int, length: int, reverse: bool
 ) -> list[Value]:
     """Emit a scan in segments. If steps are left over at the end of the loop, they form a scan of their own."""
-    parts = in_parts(operands, carries, sequences)
+    parts = split_operands(operands, carries, sequences)
     steps = _steps(length, levels)
     segmented_length = length // steps * steps
-    segmented = [x if segmented_length == length else cut(x, 0, 0, segmented_length) for x in parts.sequences]
-    left_over = [cut(x, 0, segmented_length, length) for x in parts.sequences] if segmented_length < length else []
+    segmented = [x if segmented_length == length else slice_axis(x, 0, 0, segmented_length) for x in parts.sequences]
+    left_over = (
+        [slice_axis(x, 0, segmented_length, length) for x in parts.sequences] if segmented_length < length else []
+    )
     pieces = (Parts((), (), segmented), segmented_length), (Parts((), (), left_over), length - segmented_length)
     state, stacks = list(parts.carries), dict[int, list[Value]]()
     # A reverse scan begins with the last steps, which are those left over.
@@ -666,14 +675,14 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
         types: list[TensorType] = [*body.inputs[: consts + carries], *slices]
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        parts = in_parts(leaves, carries, len(slices))
+        parts = split_operands(leaves, carries, len(slices))
         if levels > 1 and steps >= _MANY:
             results = _nested(leaves, levels - 1, **scan_attributes(body, parts, steps, reverse=reverse))
         else:
             results = emit_scan(builder, body, parts, steps, reverse=reverse)
-        return derived(body, builder.graph(results), types)
+        return derive_body(body, builder.graph(results), types)
 
-    return body.made(("segment", consts, carries, steps, levels, reverse), make)
+    return body.cached(("segment", consts, carries, steps, levels, reverse), make)
 
 
 def _steps(length: int, levels: int) -> int:

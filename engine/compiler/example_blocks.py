@@ -43,22 +43,22 @@ class CompiledSum:
     """Blocks, the plan of a full block, and the plan of the last one, which may have fewer examples."""
 
     blocks: Blocks
-    full: Compiled
-    last: Compiled
+    full_block: Compiled
+    last_block: Compiled
 
     def plan(self, index: int) -> Plan:
         """Return the plan of a block."""
-        return (self.last if index + 1 == self.blocks.count else self.full).plan
+        return (self.last_block if index + 1 == self.blocks.count else self.full_block).plan
 
     @property
     def flops(self) -> int:
         """Total FLOPs of all blocks."""
-        return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
+        return self.full_block.plan.flops * (self.blocks.count - 1) + self.last_block.plan.flops
 
     @property
     def recomputed_flops(self) -> int:
         """Total FLOPs of all blocks that are spent on recomputation to save memory."""
-        return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
+        return self.full_block.plan.recomputed_flops * (self.blocks.count - 1) + self.last_block.plan.recomputed_flops
 
 
 def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
@@ -118,7 +118,7 @@ def _largest_power(request: CompileRequest, max_exponent: int) -> int | None:
 
     def fits(exponent: int) -> bool:
         try:
-            plan_call(replace(request, call=call.of_examples(1 << exponent), loop_threads=0))
+            plan_call(replace(request, call=call.of_examples(1 << exponent), kernel_threads=0))
         # The number of nodes hardly depends on the number of examples, so smaller blocks would not help.
         except TooManyNodes:
             raise

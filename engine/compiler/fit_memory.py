@@ -33,10 +33,10 @@ from typing import Final, NamedTuple
 from engine.compiler.fused_kernel import Fused, select_alike, select_microkernels
 from engine.compiler.fusion import WrittenKernel, find_kernels, fuse, with_kernels
 from engine.compiler.output_layout import has_products, output_layout
-from engine.compiler.plan import Plan, Storage, live_bytes, make_plan, peak_memory_node
+from engine.compiler.plan import MemoryBlocks, Plan, live_bytes, make_plan, peak_memory_node
 from engine.compiler.sums import split_sums
 from engine.ir.errors import OverBudget, OverMemory
-from engine.ir.graph import Builder, Graph, Node, Value, ancestors, at_origin
+from engine.ir.graph import Builder, Graph, Node, Value, ancestors, locate_error
 from engine.ir.op import Kernel, ResultTypes
 from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, Limits
 
@@ -50,44 +50,47 @@ _CHEAP: Final = 16
 MOST_APART: Final = 8
 
 
-def in_elements(graph: Graph) -> Graph:
+def with_elementwise_forms(graph: Graph) -> Graph:
     """Replace ops by elementwise nodes that compute the same bits, so that they fuse.
 
     Draws of random numbers thus join the kernels that read them. Return `graph` itself if there is nothing to replace.
     """
-    replaceable = {
-        op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements
-    }
+    replaceable = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.has_elementwise_form}
     if not replaceable:
         return graph
 
     def write_node(node: Node, operands: Sequence[Value]) -> Value | None:
-        return node.kernel.in_elements(*operands, **node.attrs) if node.op in replaceable else None
+        return node.kernel.as_elementwise(*operands, **node.attrs) if node.op in replaceable else None
 
     return Builder(graph.registry, NO_LIMITS).rewrite(graph, write_node)
 
 
 def choose_plan(
-    graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1, *, splits_sums: bool = False
+    graph: Graph,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    kernel_threads: int = 1,
+    *,
+    splits_sums: bool = False,
 ) -> Plan:
-    """Plan an optimised graph, fused for `loop_threads` threads if any, or unfused if that needs less memory.
+    """Plan an optimised graph, fused for `kernel_threads` threads if any, or unfused if that needs less memory.
 
     Rewrites that let kernels take in more nodes are tried first, and used if they fit. Sums over several axes are split
     only with `splits_sums`. Raises the errors of `make_plan`.
     """
-    if loop_threads:
-        elements = in_elements(graph)
+    if kernel_threads:
+        elements = with_elementwise_forms(graph)
         split = split_sums(elements) if splits_sums else elements
         for rewritten, original in ((split, elements), (elements, graph)):
             if rewritten is not original:
                 with suppress(OverBudget):
-                    return _smallest_plan(rewritten, limits, deadline, loop_threads)
-    return _smallest_plan(graph, limits, deadline, loop_threads)
+                    return _smallest_plan(rewritten, limits, deadline, kernel_threads)
+    return _smallest_plan(graph, limits, deadline, kernel_threads)
 
 
-def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> Plan:
+def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, kernel_threads: int) -> Plan:
     """Plan the graph fused and unfused, and choose the plan with the lower peak."""
-    fused = fuse(graph, threads=loop_threads) if loop_threads else graph
+    fused = fuse(graph, threads=kernel_threads) if kernel_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)
     # Compare peaks before the limit applies, since either plan may be the smaller one.
@@ -108,7 +111,7 @@ class RematerializedPlan(NamedTuple):
 
 
 def rematerialize(
-    graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int, *, splits_sums: bool = False
+    graph: Graph, limits: Limits, deadline: Deadline, kernel_threads: int, *, splits_sums: bool = False
 ) -> RematerializedPlan:
     """Return the first plan that fits, among plans that recompute more and more.
 
@@ -120,7 +123,7 @@ def rematerialize(
     for variant in _variants(graph, limits.bytes):
         try:
             return RematerializedPlan(
-                variant, choose_plan(variant, limits, deadline, loop_threads, splits_sums=splits_sums)
+                variant, choose_plan(variant, limits, deadline, kernel_threads, splits_sums=splits_sums)
             )
         except OverMemory as error:
             if smallest_error is None or has_lower_peak(error, smallest_error):
@@ -129,7 +132,7 @@ def rematerialize(
             if smallest_error is None:
                 raise
     assert smallest_error is not None
-    raise at_origin(smallest_error, peak_memory_node(smallest_graph))
+    raise locate_error(smallest_error, peak_memory_node(smallest_graph))
 
 
 def has_lower_peak(error: OverMemory, best: OverMemory) -> bool:
@@ -220,8 +223,8 @@ class _Rewriting:
                     self._prepare(o)
             operands = tuple([self._copies.get(o, o) if o < self._turn else renumbered[o] for o in node.operands])
             renumbered[i] = len(self._nodes)
-            self._nodes.append(node.on(operands))
-        return self._graph.rewritten(self._nodes, [renumbered.get(i, i) for i in self._graph.outputs])
+            self._nodes.append(node.with_operands(operands))
+        return self._graph.with_nodes(self._nodes, [renumbered.get(i, i) for i in self._graph.outputs])
 
     def _crossing(self, segments: Sequence[int]) -> set[int]:
         """Find the nodes that a later segment reads."""
@@ -268,7 +271,9 @@ class _Rewriting:
             # The copy runs in the backward pass, and has to count as a part of it.
             operands = tuple([self._copies.get(o, local_copies.get(o, o)) for o in nodes[i].operands])
             local_copies[i] = len(self._nodes)
-            self._nodes.append(nodes[i].on(operands)._replace(origin=origin and origin._replace(backward=True)))
+            self._nodes.append(
+                nodes[i].with_operands(operands)._replace(origin=origin and origin._replace(backward=True))
+            )
             if kind == "cheap" or i in self._expensive:
                 self._copies[i] = local_copies[i]
 
@@ -376,7 +381,7 @@ def _within(graph: Graph, options: _CompileOptions, numbers: Sequence[int] | Non
 
 def _kernel_at_peak(graph: Graph) -> Fused | None:
     """Return the kernel at the step with most live bytes, or else the last kernel before it."""
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
     live = live_bytes(storage.blocks(), storage.output_blocks())
     peak = max(range(len(live)), key=live.__getitem__, default=0)
     ops = [node.op for node in graph.nodes[: peak + 1]]

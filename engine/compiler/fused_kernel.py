@@ -18,7 +18,7 @@ from engine.codegen.kernels.compiled import block_count, native_workspace
 from engine.codegen.kernels.program import FusedKernel, Level, Space, lanes_of
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.native.native_call import make_calls
-from engine.compiler.plan import Plan, Storage
+from engine.compiler.plan import MemoryBlocks, Plan
 from engine.compiler.recipes import recipe_for
 from engine.ir.graph import Graph, Node
 from engine.ir.op import Kernel, ResultTypes, View
@@ -28,14 +28,14 @@ from engine.ir.tensor_type import DTYPES, HostArray, Shape, Strided, TensorType,
 
 @dataclass(frozen=True, eq=False)
 class Fused(Kernel):
-    """The kernel `loop` over `space`, with results of `types`. An internal op; one is made for each group of nodes.
+    """The `kernel` over `iteration_space`, with results of `types`. An internal op, made for each group of nodes.
 
     `work` is the FLOPs of the nodes that it replaces, and `nodes` are their numbers in the original graph. `compiled`
     tells whether the kernel is to be compiled to machine code. At most `threads` threads run it.
     """
 
-    loop: FusedKernel
-    space: Space
+    kernel: FusedKernel
+    iteration_space: Space
     types: tuple[TensorType, ...]
     work: int
     nodes: tuple[int, ...] = ()
@@ -54,7 +54,7 @@ class Fused(Kernel):
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
         """Run the kernel with ufuncs: NumPy's block by block, or CuPy's on whole arrays."""
-        _run_loop(run, self.loop, self.space, arrays, out)
+        _run_kernel(run, self.kernel, self.iteration_space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """FLOPs of the nodes that the kernel replaces."""
@@ -67,25 +67,25 @@ class Fused(Kernel):
     def workspace_for(self, threads: int) -> int:
         """Bytes of workspace for `threads` threads. A kernel that NumPy may run gets as much as most compiled ones."""
         if self.compiled:
-            return native_workspace(self.expanded, self.space, threads)
-        blocks = block_count(self.space)
-        counts = 8 * blocks if reports_range(self.loop) else 0
-        return workspace_bytes(self.loop, self.space, threads, blocks) + counts
+            return native_workspace(self.expanded, self.iteration_space, threads)
+        blocks = block_count(self.iteration_space)
+        counts = 8 * blocks if reports_range(self.kernel) else 0
+        return workspace_bytes(self.kernel, self.iteration_space, threads, blocks) + counts
 
     @cached_property
     def expanded(self) -> FusedKernel:
         """The kernel as it is compiled, with its functions expanded to arithmetic."""
-        return expand_functions(self.loop)
+        return expand_functions(self.kernel)
 
 
-_run_loop = DeviceFunction(run_on_arrays)
+_run_kernel = DeviceFunction(run_on_arrays)
 
 
-@_run_loop.on("cpu")
+@_run_kernel.on("cpu")
 def _run_in_blocks(
-    run: RunContext, loop: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
+    run: RunContext, fused: FusedKernel, space: Space, operands: Sequence[HostArray], results: Sequence[HostArray]
 ) -> None:
-    make_calls(run.through(bind_blocks(loop, space, operands, results, 1)))
+    make_calls(run.checked(bind_blocks(fused, space, operands, results, 1)))
 
 
 # Layout of operands over the rows and columns of a kernel, as the strides of its space.
@@ -271,7 +271,7 @@ def select_alike(graph: Graph, selected: Graph, chosen: Container[Kernel]) -> Gr
 
 def _with_layouts(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]]:
     """Yield the nodes, each with its extents that are read and the strided types of its operands."""
-    types = Storage(graph).types
+    types = MemoryBlocks(graph).types
     for node, read_shape in zip(graph.nodes, read_extents(graph), strict=True):
         yield node, read_shape, [types[i] for i in node.operands]
 
@@ -279,7 +279,7 @@ def _with_layouts(graph: Graph) -> Iterator[tuple[Node, Shape, Sequence[object]]
 def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
     """Replace the nodes of a graph; return the graph itself if all nodes are its own."""
     changed = any(new is not old for new, old in zip(nodes, graph.nodes, strict=True))
-    return graph.rewritten(nodes, graph.outputs) if changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if changed else graph
 
 
 def _recipe_key(op: object, node: Node, read_shape: Shape, types: Sequence[object]) -> Hashable:
@@ -294,7 +294,11 @@ def _selected(
         return node
     if not all(isinstance(type, TensorType) and type.size for type in types):
         return node
-    out = Strided(node.type.with_shape(read_shape), node.type.strides) if node.kernel.makes_parts else node.type
+    out = (
+        Strided(node.type.with_shape(read_shape), node.type.strides)
+        if node.kernel.supports_partial_results
+        else node.type
+    )
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
     if recipe is None or recipe.workspace(1) > most_bytes:
         return node
@@ -306,10 +310,10 @@ def _selected(
 
 #: seconds per run, step, FLOP, and byte read or written, on one core of a current processor; accurate within a factor
 #: of about four for most steps
-RUN: Final = 5e-6
-STEP: Final = 1e-6
-FLOP: Final = 1e-10
-BYTE: Final = 1e-10
+RUN_SECONDS: Final = 5e-6
+STEP_SECONDS: Final = 1e-6
+FLOP_SECONDS: Final = 1e-10
+BYTE_SECONDS: Final = 1e-10
 #: seconds per FLOP and byte of the dtype in dense steps, and FLOPs per byte moved from which a step is dense. These are
 #: matrix products: BLAS works in registers and caches, and is twice as fast for elements of half the size
 DENSE_FLOP: Final = 2e-12
@@ -319,10 +323,10 @@ _SIDE, _TIMES, _MOST = 384, 24, 4.0
 #: seconds after which the measurement stops, since 24 products took half a second on a busy machine
 _ENOUGH = 0.03
 #: seconds of planning per node written by the client, including the nodes that differentiation adds
-NODE: Final = 1e-4
+NODE_SECONDS: Final = 1e-4
 
 
-def measured_dense_flop() -> float:
+def measure_dense_flop() -> float:
     """Measure `DENSE_FLOP` of NumPy's BLAS in this process as the best of several matrix products.
 
     Each product is too short to be often interrupted by other processes; all together take about 30 ms. This estimate
@@ -341,29 +345,29 @@ def measured_dense_flop() -> float:
 
 def run_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> float:
     """Estimate the seconds of a run: a fixed cost per step, its arithmetic, and the bytes that it moves."""
-    return RUN + sum(step_seconds(plan, dense_flop))
+    return RUN_SECONDS + sum(step_seconds(plan, dense_flop))
 
 
 def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
     """Estimate the seconds of each step."""
     sizes = {slot: plan.feed_types[feed].nbytes for feed, slot in plan.feeds.items()}
     for _, operands, _, result, types, places, _, _, flops in plan.steps:
-        seconds = STEP
+        seconds = STEP_SECONDS
         moved_bytes = types[0].nbytes if len(types) == 1 else sum([type.nbytes for type in types])
         sizes[result] = moved_bytes
         if places:  # a view moves nothing
             for operand in operands:
                 moved_bytes += sizes[operand]
             dense = flops > DENSE * moved_bytes
-            seconds += BYTE * moved_bytes + flops * (
-                dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP
+            seconds += BYTE_SECONDS * moved_bytes + flops * (
+                dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP_SECONDS
             )
         yield seconds
 
 
 def planning_seconds(nodes: int) -> float:
     """Estimate an upper bound for the seconds of planning a graph with this number of nodes."""
-    return NODE * nodes
+    return NODE_SECONDS * nodes
 
 
 # Compile order: kernels that save most time per run come first, and are used before the others are compiled.
@@ -428,7 +432,7 @@ def _plausible_seconds(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
 def _kernel_key(op: Fused | MicrokernelOp) -> Hashable:
     """Return a key that is equal for ops that share their kernels."""
     if isinstance(op, Fused):
-        return op.loop, lanes_of(op.loop, op.space.columns)
+        return op.kernel, lanes_of(op.kernel, op.iteration_space.columns)
     return tuple(phase.text for phase in op.recipe.phases)
 
 

@@ -33,13 +33,13 @@ from typing import Final, NamedTuple
 from engine.codegen.kernels.program import KernelBuilder, Level, Scalar
 from engine.compiler.fused_kernel import Fused, RowLayout, Strides, lay_out
 from engine.compiler.fusion_groups import Group, Grouping, Member
-from engine.compiler.plan import Storage
+from engine.compiler.plan import MemoryBlocks
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
 from engine.ir.passes import dce
 from engine.ir.tensor_type import Shape, Strided, TensorType, real_dtype
-from engine.ops.common.numerics import count
-from engine.ops.elementwise.base import Elementwise, scalars_of
+from engine.ops.common.numerics import reduced_elements
+from engine.ops.elementwise.base import Elementwise, scalar_type
 from engine.ops.reduce.sums import Rowwise
 
 #: FLOPs per element that a kernel may spend on recomputing values of another kernel
@@ -202,11 +202,11 @@ class WrittenKernel(NamedTuple):
     def adds_up(self, k: int) -> bool:
         """Whether the k-th result is a sum over rows."""
         op = self.node and self.node.op
-        return isinstance(op, Fused) and op.loop.results[k].adds_up
+        return isinstance(op, Fused) and op.kernel.results[k].adds_up
 
 
 def _kernels(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -> list[WrittenKernel]:
-    graph, storage = grouping.graph, Storage(grouping.graph)
+    graph, storage = grouping.graph, MemoryBlocks(grouping.graph)
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = _Recomputing(grouping, parts).groups
@@ -266,7 +266,7 @@ def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
 class _Writer:
     """Writer of the kernel of one group."""
 
-    def __init__(self, storage: Storage, grouping: Grouping, stored: set[int], group: Group) -> None:
+    def __init__(self, storage: MemoryBlocks, grouping: Grouping, stored: set[int], group: Group) -> None:
         self.nodes = storage.graph.nodes
         self.group = group
         self._storage = storage
@@ -284,7 +284,7 @@ class _Writer:
         if any(type.dtype.kind not in "bfc" for type in self._inputs.values()):
             raise _NotFusible
         loads = {
-            key: self._builder.load(level, scalars_of(type.dtype))
+            key: self._builder.load(level, scalar_type(type.dtype))
             for (key, type), (level, _) in zip(self._inputs.items(), self.layout.operands, strict=True)
         }
         for i in self._order:
@@ -294,7 +294,7 @@ class _Writer:
         types = tuple(self.nodes[i].type for i in results)
         # Recomputed nodes are counted by their own kernels only, so that the FLOPs of a plan do not depend on fusion.
         flops = sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
-        op = Fused(self._builder.loop(), space, types, flops, self.group.nodes, compiled, threads)
+        op = Fused(self._builder.build(), space, types, flops, self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._inputs)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return WrittenKernel(node, self.group.nodes, results)
@@ -343,12 +343,12 @@ class _Writer:
     def _number(self, operand: int) -> float | None:
         """Return the number that fills a node's result, if it is a constant in the kernel's dtype; else None."""
         node = self.nodes[operand]
-        return node.op.number_everywhere(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
+        return node.op.constant_value(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
         if isinstance(node.op, Elementwise):
-            scalar = node.op.scalar_of(operands, node.attrs)
+            scalar = node.op.write_scalar(operands, node.attrs)
             assert scalar is not None, f"{node.op.name} is no member of a kernel"
             return scalar
         (x,) = operands
@@ -402,7 +402,7 @@ def _rewritten(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
             _place(graph, by_unit[number], nodes, renumbered)
         else:
             _append(graph, number, nodes, renumbered)
-    return graph.rewritten(nodes, (renumbered[i] for i in graph.outputs))
+    return graph.with_nodes(nodes, (renumbered[i] for i in graph.outputs))
 
 
 def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
@@ -458,10 +458,10 @@ def _place(graph: Graph, kernel: WrittenKernel, nodes: list[Node], renumbered: d
 def _divisor(node: Node, shape: Shape) -> float:
     """Return the divisor of the sum that replaces a node: the number of elements for a mean, 1 for a sum."""
     assert isinstance(node.op, Rowwise)
-    divisor = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
+    divisor = node.op.divisor(reduced_elements(shape, node.op.row_axes(node.attrs)))
     assert divisor is not None, f"{node.op.name} is no sum"
     return divisor
 
 
 def _renumbered(node: Node, renumbered: Mapping[int, int]) -> Node:
-    return node.on(tuple(renumbered[i] for i in node.operands))
+    return node.with_operands(tuple(renumbered[i] for i in node.operands))

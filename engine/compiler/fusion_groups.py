@@ -25,7 +25,7 @@ from typing import Final, Literal, NamedTuple
 from engine.codegen.kernels.program import Level
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
-from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_loops, real_dtype
+from engine.ir.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType, has_kernels, real_dtype
 from engine.ops.elementwise.base import Elementwise
 from engine.ops.reduce.sums import Rowwise
 
@@ -236,7 +236,7 @@ class Grouping:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
-            if not node.op.joins_loops and not self._in_body:
+            if not node.op.joins_kernels and not self._in_body:
                 return None
             return self._reduction(node, node.op) if node.op.reduces else self._row_op(node)
         is_reshape = isinstance(node.op, View) and node.op.reshapes
@@ -270,14 +270,14 @@ class Grouping:
         x = self._types(node)[0]
         domain = Domain(x.shape, node.type.dtype)
         is_last = self.row_axes.get(domain) == 1 and node.attrs["axis"] == x.ndim - 1
-        return self._element(domain) if is_last and x.dtype == node.type.dtype and has_loops(x.dtype) else None
+        return self._element(domain) if is_last and x.dtype == node.type.dtype and has_kernels(x.dtype) else None
 
     def _reduction(self, node: Node, op: Rowwise) -> Member | None:
         x, axes = self._types(node)[0], op.row_axes(node.attrs)
-        if x.dtype != node.type.dtype or not has_loops(x.dtype):
+        if x.dtype != node.type.dtype or not has_kernels(x.dtype):
             return None
         if not x.ndim:
-            return self._element(Domain((), x.dtype)) if op.is_one_of_one else None
+            return self._element(Domain((), x.dtype)) if op.keeps_single_elements else None
         total = self._total_of_rows(node, op, axes)
         if total is not None:
             return total
@@ -325,7 +325,7 @@ def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
     """
     counts_of_domain: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
-        if isinstance(node.op, Rowwise) and (node.op.joins_loops or in_body):
+        if isinstance(node.op, Rowwise) and (node.op.joins_kernels or in_body):
             x = graph.nodes[node.operands[0]].type
             rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:

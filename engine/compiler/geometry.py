@@ -7,13 +7,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Tensor
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, TensorLayout
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.microkernels.windows import DirectedPool, PoolDirection, PoolGeometry
 from engine.ir.op import Kernel
 from engine.ir.tensor_type import Shape, TensorType
 from engine.ops.conv.convolution import Correlation, KernelGradient, TransposedConvolution
-from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices, placed
+from engine.ops.conv.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices, pool_windows
 from engine.ops.conv.windows import Windows
 from engine.ops.linalg.matmul import MatMul
 
@@ -24,7 +24,7 @@ Geometry = Product | DirectedConvolution | DirectedPool
 GeometryOf = Callable[..., Geometry | None]
 
 
-def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
+def lookup_by_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
     """Return the entry for the class of an op, or for its nearest base class in the table, or None."""
     return next((table[base] for base in type(op).__mro__ if base in table), None)
 
@@ -32,9 +32,10 @@ def of_class(table: Mapping[type[Kernel], _Entry], op: Kernel) -> _Entry | None:
 def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
     """Return the geometry of a node if it is a product, convolution or pool of floats of one dtype, else None.
 
-    The strides of `types` are those of the operands. If an op `makes_parts`, `out` may be a leading part of its result.
+    The strides of `types` are those of the operands. If an op `supports_partial_results`, `out` may be a leading part
+    of its result.
     """
-    make_geometry = of_class(GEOMETRIES, op)
+    make_geometry = lookup_by_class(GEOMETRIES, op)
     return make_geometry and make_geometry(out, *types, **attrs)
 
 
@@ -47,12 +48,12 @@ def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product |
     return Product(out.dtype.name, itemsize, out.shape[:-2], a.shape[-2], inner, columns, *layouts)
 
 
-def _broadcast(x: TensorType, rank: int) -> Matrices:
+def _broadcast(x: TensorType, rank: int) -> MatrixLayout:
     """Return the strides of an operand's matrices, with 0 for broadcast batch axes."""
     # Extent 1 may be broadcast, and needs no stride otherwise.
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
-    return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))
+    return MatrixLayout(row, column, (0,) * (rank - x.ndim) + tuple(steps))
 
 
 def _forward(out: TensorType, x: TensorType, kernel: TensorType, **attrs: Any) -> DirectedConvolution | None:
@@ -97,11 +98,11 @@ def _convolution(
     return ConvolutionGeometry(x.dtype.name, x.dtype.itemsize, groups, images, taps, results, *window_args)
 
 
-def _on_three_axes(x: TensorType) -> Tensor:
+def _on_three_axes(x: TensorType) -> TensorLayout:
     """Insert axes of extent 1 before the spatial ones in [outer, channels, …]. Axes of extent 1 have stride 0."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
     missing = 5 - x.ndim
-    return Tensor((*x.shape[:2], *[1] * missing, *x.shape[2:]), (*steps[:2], *[0] * missing, *steps[2:]))
+    return TensorLayout((*x.shape[:2], *[1] * missing, *x.shape[2:]), (*steps[:2], *[0] * missing, *steps[2:]))
 
 
 def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
@@ -115,15 +116,15 @@ def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> Dire
 
 def _pool(pooled: TensorType, x: TensorType, **attrs: Any) -> PoolGeometry:
     """Return the geometry of the windows over x, with one number of `pooled` per window."""
-    windows, positions = placed(**attrs), _pair(pooled.shape[-2:])
+    windows, positions = pool_windows(**attrs), _pair(pooled.shape[-2:])
     extents, size, stride, padding = map(_pair, (x.shape[-2:], windows.size, windows.stride, windows.padding))
     batch = x.shape[:-2]
     return PoolGeometry(x.dtype.name, x.dtype.itemsize, batch, extents, positions, size, stride, padding, _planes(x))
 
 
-def _planes(x: TensorType) -> Matrices:
+def _planes(x: TensorType) -> MatrixLayout:
     row, column = x.strides[-2:]
-    return Matrices(row, column, x.strides[:-2])
+    return MatrixLayout(row, column, x.strides[:-2])
 
 
 def _pair(numbers: Shape) -> tuple[int, int]:

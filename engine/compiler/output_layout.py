@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.compiler.plan import Storage
+from engine.compiler.plan import MemoryBlocks
 from engine.ir.graph import Graph, Node, inverse
 from engine.ir.tensor_type import FLOAT16, FLOAT32, FLOAT64, FLOATS, Shape, TensorType
 from engine.ops.elementwise.arithmetic import Add
-from engine.ops.linalg.layouts import LaidProduct, LaidProducts, LaidResults, operands_of
+from engine.ops.linalg.layouts import PermutedResults, StridedProduct, StridedProducts, operand_numbers
 from engine.ops.linalg.matmul import MatMul, is_readable
 from engine.ops.nn.attention_tiles import AttentionGradients, AttentionRows
 from engine.ops.shape.cat import Cat
@@ -85,8 +85,8 @@ def _without_dead(graph: Graph, numbers: Sequence[int]) -> LaidGraph:
     for i, node in enumerate(graph.nodes):
         if readers[i]:
             renumbered[i] = len(nodes)
-            nodes.append(node.on(tuple(renumbered[operand] for operand in node.operands)))
-    return LaidGraph(graph.rewritten(nodes, [renumbered[i] for i in graph.outputs]), [numbers[i] for i in renumbered])
+            nodes.append(node.with_operands(tuple(renumbered[operand] for operand in node.operands)))
+    return LaidGraph(graph.with_nodes(nodes, [renumbered[i] for i in graph.outputs]), [numbers[i] for i in renumbered])
 
 
 class _Place(NamedTuple):
@@ -99,7 +99,7 @@ class _Place(NamedTuple):
 class _Part(NamedTuple):
     """A product that writes a part of a result, and its operands."""
 
-    laid: LaidProduct
+    laid: StridedProduct
     operands: tuple[int, ...]
 
 
@@ -109,7 +109,7 @@ class _NotWritable(Exception):
 
 def _transpose_attention(graph: Graph, fused: Container[int]) -> LaidGraph:
     """Let attention write results with their axes in the order of the node that would copy them."""
-    storage, readers = Storage(graph), _readers(graph)
+    storage, readers = MemoryBlocks(graph), _readers(graph)
     orders: dict[int, Shape] = {}  # by the number of the get_output
     for i, node in enumerate(graph.nodes):
         if not isinstance(node.op, Transpose) or node.attrs["axes"][-1] != node.type.ndim - 1 or i in fused:
@@ -121,7 +121,7 @@ def _transpose_attention(graph: Graph, fused: Container[int]) -> LaidGraph:
     return _with_axis_orders(graph, orders) if orders else LaidGraph(graph, range(len(graph.nodes)))
 
 
-def _copies(storage: Storage, i: int) -> bool:
+def _copies(storage: MemoryBlocks, i: int) -> bool:
     nodes = storage.graph.nodes
     return i < len(nodes) and isinstance(nodes[i].op, Reshape) and not storage.is_view[i]
 
@@ -147,11 +147,11 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
         if isinstance(node.op, Transpose) and orders.get(node.operands[0]) == node.attrs["axes"]:
             renumbered.append(as_written[node.operands[0]])
             continue
-        new_node = node.on(tuple(renumbered[operand] for operand in node.operands))
+        new_node = node.with_operands(tuple(renumbered[operand] for operand in node.operands))
         if i in makers:
             axis_orders = [by_result.get((i, k), tuple(range(type.ndim))) for k, type in enumerate(node.types)]
-            op = LaidResults(node.kernel, tuple(axis_orders))
-            new_node = new_node._replace(op=op, types=op.turned(node.types))
+            op = PermutedResults(node.kernel, tuple(axis_orders))
+            new_node = new_node._replace(op=op, types=op.permuted_types(node.types))
         elif node.op.name == "get_output" and (order := by_result.get((node.operands[0], node.attrs["index"]))):
             as_written[i] = len(nodes)
             numbers.append(i)
@@ -162,7 +162,7 @@ def _with_axis_orders(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
         renumbered.append(len(nodes))
         nodes.append(new_node)
         numbers.append(i)
-    return LaidGraph(graph.rewritten(nodes, [renumbered[i] for i in graph.outputs]), numbers)
+    return LaidGraph(graph.with_nodes(nodes, [renumbered[i] for i in graph.outputs]), numbers)
 
 
 def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
@@ -175,10 +175,10 @@ def _products_to_outputs(graph: Graph, fused: Container[int]) -> Graph:
             parts, visited = finder.parts_of(i)
             consumed |= visited
             if parts:
-                op = LaidProducts(nodes[i].type, [part.laid for part in parts])
+                op = StridedProducts(nodes[i].type, [part.laid for part in parts])
                 operands = tuple(operand for part in parts for operand in part.operands)
                 nodes[i], is_changed = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
-    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if is_changed else graph
 
 
 class _ProductFinder:
@@ -186,7 +186,7 @@ class _ProductFinder:
 
     def __init__(self, graph: Graph, fused: Container[int]) -> None:
         self._nodes, self._fused = graph.nodes, fused
-        self._storage, self._readers = Storage(graph), _readers(graph)
+        self._storage, self._readers = MemoryBlocks(graph), _readers(graph)
 
     def is_copied(self, i: int) -> bool:
         """Whether a node costs a launch that products can save: a copy, its operand, or a sum with a bias."""
@@ -240,7 +240,7 @@ class _ProductFinder:
         operands = node.operands if bias is None else (*node.operands, bias)
         if any(self._nodes[operand].type.dtype != node.type.dtype for operand in operands):
             raise _NotWritable
-        return _Part(LaidProduct(shape, *place, bias is not None), operands)
+        return _Part(StridedProduct(shape, *place, bias is not None), operands)
 
     def _parts_of_cat(self, node: Node, place: _Place, visited: set[int]) -> list[_Part]:
         axis = node.attrs["axis"]
@@ -313,7 +313,7 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
     """Replace reshapes by views if products can read the operand with its strides."""
     refused = set[int]()
     while True:
-        storage, readers = Storage(graph), _readers(graph)
+        storage, readers = MemoryBlocks(graph), _readers(graph)
         chosen = [
             i
             for i, node in enumerate(graph.nodes)
@@ -324,8 +324,8 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
         nodes = list(graph.nodes)
         for i in chosen:
             nodes[i] = nodes[i]._replace(op=_IN_PLACE)
-        rewritten = graph.rewritten(nodes, graph.outputs)
-        storage_after = Storage(rewritten)
+        rewritten = graph.with_nodes(nodes, graph.outputs)
+        storage_after = MemoryBlocks(rewritten)
         # Views change the strides of the nodes behind them, so check the readers after all replacements, and start over
         # without the reshapes that products cannot read.
         unsuitable = {i for i in chosen if not _is_read_by_products(storage_after, readers, i)}
@@ -336,19 +336,19 @@ def _reshapes_as_views(graph: Graph, fused: Container[int]) -> Graph:
 
 def _share_copies(graph: Graph, fused: Container[int]) -> Graph:
     """Replace reshapes that would copy the same tensor again by reshapes of the first copy."""
-    storage, readers = Storage(graph), _readers(graph)
+    storage, readers = MemoryBlocks(graph), _readers(graph)
     nodes, copies, is_changed = list(graph.nodes), dict[int, int](), False
     for i, node in enumerate(nodes):
         if isinstance(node.op, Reshape) and not storage.is_view[i] and readers[i] and i not in fused:
             (operand,) = node.operands
             if operand in copies:
-                nodes[i], is_changed = node.on((copies[operand],)), True
+                nodes[i], is_changed = node.with_operands((copies[operand],)), True
             else:
                 copies[operand] = i
-    return graph.rewritten(nodes, graph.outputs) if is_changed else graph
+    return graph.with_nodes(nodes, graph.outputs) if is_changed else graph
 
 
-def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
+def _may_be_view(storage: MemoryBlocks, node: Node, i: int) -> bool:
     """Whether a node is a reshape that copies, although strides could express it."""
     if not isinstance(node.op, Reshape) or storage.is_view[i]:
         return False
@@ -360,7 +360,7 @@ def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
 
 
 def _is_read_by_products(
-    storage: Storage, readers: Mapping[int, Sequence[int]], i: int, max_views: int = _MOST_BETWEEN
+    storage: MemoryBlocks, readers: Mapping[int, Sequence[int]], i: int, max_views: int = _MOST_BETWEEN
 ) -> bool:
     """Whether only products read a node, behind at most `max_views` views, and can read its strides."""
     nodes, type = storage.graph.nodes, storage.types[i]
@@ -380,7 +380,7 @@ def _is_read_by_products(
 
 def _reads_as_matrix(node: Node, i: int) -> bool:
     """Whether a node is a product that reads another node only as a matrix, not as a bias."""
-    if isinstance(node.op, LaidProducts):
-        parts = operands_of(node.op.parts)
+    if isinstance(node.op, StridedProducts):
+        parts = operand_numbers(node.op.parts)
         return all(node.operands[numbers[2]] != i for part, numbers in parts if part.has_bias)
     return isinstance(node.op, MatMul)

@@ -3,7 +3,7 @@
 A step names its op, the slots that it reads and the slot that it writes. The planner computes FLOPs and the peak of
 memory from shapes alone, so that a request over its limits is refused before any work is done.
 
-`Storage` finds the blocks of memory. A view, such as a transpose, shares the block of its operand and prolongs its
+`MemoryBlocks` finds the blocks of memory. A view, such as a transpose, shares the block of its operand and prolongs its
 life. Blocks of inputs and constants have no bytes, because that memory belongs to somebody else.
 
 `pack` then assigns places. Results that are only needed during the run share one arena, where two blocks may overlap in
@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from engine.ir.graph import Graph, Node, Origin, RuleCache, is_small, works
+from engine.ir.graph import Graph, Node, Origin, RuleCache, is_small, work_by_node
 from engine.ir.op import Definition, Kernel, Registry, ResultTypes, View
 from engine.ir.passes import UNBOUNDED, Allowance
 from engine.ir.program import Body
@@ -259,7 +259,7 @@ class AddressSpace:
         return int(free_from[fits[np.argmin(gaps[fits])]])
 
 
-class Storage:
+class MemoryBlocks:
     """The blocks of memory behind the nodes of a graph, one for each result that is not a view.
 
     A view shares its operand's block, which lives until the last node that reads the operand or a view of it. For each
@@ -344,7 +344,7 @@ _cached_view_type = RuleCache(_view_type)
 def peak_memory_node(graph: Graph) -> Origin | None:
     """Return the client's node that most of the peak belongs to, which errors name, or None if there is none."""
     weights: dict[Origin, int] = {}
-    for origin, nbytes in _bytes_at_peak(Storage(graph)):
+    for origin, nbytes in _bytes_at_peak(MemoryBlocks(graph)):
         if origin is not None:
             # Values of the backward pass count for the node whose derivative they are.
             node = origin._replace(backward=False)
@@ -352,10 +352,10 @@ def peak_memory_node(graph: Graph) -> Origin | None:
     return max(weights, key=weights.__getitem__, default=None)
 
 
-def _bytes_at_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
+def _bytes_at_peak(storage: MemoryBlocks) -> Iterator[tuple[Origin | None, int]]:
     """Yield origins and bytes of feeds, of results that are live at the peak, and of the workspace there."""
     nodes, blocks, output_blocks = storage.graph.nodes, storage.blocks(), set(storage.output_blocks())
-    spaces = [space for _, space in works(nodes, storage.types)]
+    spaces = [space for _, space in work_by_node(nodes, storage.types)]
     bytes_of_step = [
         live + space for live, space in zip(live_bytes(blocks, storage.output_blocks()), spaces, strict=False)
     ]
@@ -401,10 +401,10 @@ class Plan:
     """Steps in order, and what they need. Slots are node numbers of the planned graph. Plans compare by identity.
 
     `buffers` are the sizes in bytes of the arena and of one buffer per output. `peak_bytes` is the sum of these, the
-    feeds that are read, and the largest workspace of a step. `borrowed` are the positions of results that lie in the
-    memory of a feed. Tensors among the attributes belong to the plan and are read-only. `digest`, 32 bytes, is the same
-    in every process for the same request. `recomputed_flops`, part of `flops`, are spent to save memory. `precision`
-    tells how products and convolutions may read float32 operands, if the device has a choice.
+    feeds that are read, and the largest workspace of a step. `results_in_feeds` are the positions of results that lie
+    in the memory of a feed. Tensors among the attributes belong to the plan and are read-only. `digest`, 32 bytes, is
+    the same in every process for the same request. `recomputed_flops`, part of `flops`, are spent to save memory.
+    `precision` tells how products and convolutions may read float32 operands, if the device has a choice.
     """
 
     steps: tuple[Step, ...]
@@ -416,7 +416,7 @@ class Plan:
     peak_bytes: int
     buffers: tuple[int, ...]
     feed_types: Mapping[Hashable, TensorType]
-    borrowed: tuple[int, ...]
+    results_in_feeds: tuple[int, ...]
     digest: bytes = NO_DIGEST
     recomputed_flops: int = 0
     precision: Precision = IEEE
@@ -446,7 +446,7 @@ class Plan:
 def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *, tight: bool = False) -> Plan:
     """Plan an optimised graph; with `tight`, in as little memory as possible. Raises OverBudget, DeadlineExceeded."""
     allowance = Allowance(deadline=deadline)
-    storage = _materialised(Storage(graph, allowance), allowance)
+    storage = _materialised(MemoryBlocks(graph, allowance), allowance)
     graph, feeds = storage.graph, storage.graph.feeds
     flops, workspace = _costs(storage, allowance)
     limits.admit_flops(sum(flops))
@@ -463,7 +463,7 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
         peak_bytes=peak,
         buffers=packing.buffers,
         feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
-        borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaf_blocks),
+        results_in_feeds=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaf_blocks),
     )
 
 
@@ -483,7 +483,7 @@ def graph_of(plan: Plan, registry: Registry) -> Graph:
     return Graph(tuple(node for node in nodes if node is not None), plan.results, registry)
 
 
-def _materialised(storage: Storage, allowance: Allowance) -> Storage:
+def _materialised(storage: MemoryBlocks, allowance: Allowance) -> MemoryBlocks:
     """Append an `identity`, which copies, to each output that is a strided view, since results must be dense."""
     graph = storage.graph
     nodes = list(graph.nodes)
@@ -493,20 +493,20 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
             copies[i] = len(nodes)
             nodes.append(Node(graph.registry.ops["identity"], (i,), {}, nodes[i].types, nodes[i].origin))
     outputs = [copies.get(i, i) for i in graph.outputs]
-    return Storage(graph.rewritten(nodes, outputs), allowance) if copies else storage
+    return MemoryBlocks(graph.with_nodes(nodes, outputs), allowance) if copies else storage
 
 
-def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
+def _costs(storage: MemoryBlocks, allowance: Allowance) -> tuple[list[int], int]:
     """Count the FLOPs of each node, and the workspace: that of all bodies, plus the largest of the other workspaces."""
     nodes = storage.graph.nodes
-    costs = works(allowance.over(nodes), storage.types)
+    costs = work_by_node(allowance.over(nodes), storage.types)
     bodies = {plan for node in nodes for plan in node.op.runs}
     transient = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
     # Bodies keep their memory from one run to the next; the workspace of other steps is free after each step.
     return [flops for flops, _ in costs], sum([plan.working_bytes for plan in bodies]) + max(transient, default=0)
 
 
-def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
+def _steps(storage: MemoryBlocks, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
     dead, steps = _last_uses(storage.graph), list[Step]()
     shared_places: dict[tuple[Place, ...], tuple[Place, ...]] = {}  # equal tuples of places are one object
     block, is_view, places = storage.block, storage.is_view, packing.places

@@ -14,30 +14,30 @@ import numpy as np
 
 from engine.codegen.kernels.array_functions import library
 from engine.codegen.microkernels.axis_kernels import (
+    arg_extremum,
     as_channel_sums,
-    casting,
+    cast,
     channel_sums,
-    reversing,
-    searching,
+    reversed_copy,
     substitution,
 )
 from engine.codegen.microkernels.convolution import DirectedConvolution, convolution
-from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, Adding, Picking, adding, picking
+from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, GatherGeometry, ScatterAddGeometry, gather, scatter_add
 from engine.codegen.microkernels.pooling import avg_pool, max_pool, max_pool_back, max_pool_indices
-from engine.codegen.microkernels.product import Product, is_for_blas, product
+from engine.codegen.microkernels.product import Product, prefers_blas, product_kernel
 from engine.codegen.microkernels.recipe import Recipe
 from engine.codegen.microkernels.routine import MOVED_AS
-from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, adding_on, ufunc_calls
+from engine.codegen.microkernels.ufunc_calls import SO_FAR, UfuncCall, running_sums, ufunc_calls
 from engine.codegen.microkernels.windows import DirectedPool
-from engine.compiler.geometry import Geometry, geometry_of, of_class
+from engine.compiler.geometry import Geometry, geometry_of, lookup_by_class
 from engine.ir.op import Kernel
-from engine.ir.tensor_type import FLOAT64, TensorType, has_loops
+from engine.ir.tensor_type import FLOAT64, TensorType, has_kernels
 from engine.ops.elementwise.base import Cast, Elementwise, LibraryUfunc, PassThrough
 from engine.ops.elementwise.erf import Erfinv
 from engine.ops.elementwise.exponential import Pow, PowScalar
 from engine.ops.index.gather import Gather, ScatterAdd
 from engine.ops.linalg.lapack import is_for_lapack
-from engine.ops.linalg.matrices import unchecked
+from engine.ops.linalg.matrices import unchecked_gufunc
 from engine.ops.linalg.solve import Cholesky, Inv, Solve, TriangularSolve
 from engine.ops.reduce.cumulative import CumSum
 from engine.ops.reduce.extremes import ArgExtremum
@@ -53,14 +53,14 @@ _MANY: Final = 1 << 12
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
     """Multiply the kernel by columns of windows."""
-    return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None
+    return convolution(directed) if has_kernels(np.dtype(directed.geometry.dtype)) else None
 
 
 def copy_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     """Copy with the last axis reversed; NumPy is as fast at other copies."""
     if out.dtype.itemsize not in MOVED_AS or not x.ndim or x.strides[-1] != -x.dtype.itemsize:
         return None
-    return reversing(x.dtype.itemsize, x.shape, x.strides)
+    return reversed_copy(x.dtype.itemsize, x.shape, x.strides)
 
 
 def gather_recipe(
@@ -73,7 +73,7 @@ def gather_recipe(
     geometry = _picking(out, x, index, axis)
     if geometry is None or geometry.index[-1] != geometry.index_bytes or geometry.shape[-1] < PICKED_AT_ONCE:
         return None
-    return picking(geometry)
+    return gather(geometry)
 
 
 def body_gather_recipe(
@@ -81,10 +81,10 @@ def body_gather_recipe(
 ) -> Recipe | None:
     """Read at indices, including short rows and whole rows."""
     geometry = _picking(out, x, index, axis)
-    return None if geometry is None else picking(geometry)
+    return None if geometry is None else gather(geometry)
 
 
-def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Picking | None:
+def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> GatherGeometry | None:
     other_strides = [0 if i == axis else stride for i, stride in enumerate(x.strides)]
     shape, index_strides = out.shape, index.strides
     if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one element per row: one long row
@@ -93,7 +93,7 @@ def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Pi
         return None
     extent, stride = x.shape[axis], x.strides[axis]
     is_signed = index.dtype.kind == "i"
-    return Picking(
+    return GatherGeometry(
         out.dtype.itemsize, shape, extent, stride, tuple(other_strides), index_strides, index.dtype.itemsize, is_signed
     )
 
@@ -109,11 +109,13 @@ def body_scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_attrs: Any
 ) -> Recipe | None:
     """Add along any axis, for each element in the order of the index."""
-    geometry = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
-    return None if geometry is None else adding(geometry)
+    geometry = addition_geometry(out, x, index, updates, axis) if has_kernels(out.dtype) else None
+    return None if geometry is None else scatter_add(geometry)
 
 
-def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
+def addition_geometry(
+    out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int
+) -> ScatterAddGeometry | None:
     """Return the geometry of an addition along an axis; None if an operand is cast, or if some rows have no updates."""
     if not x.dtype == updates.dtype == out.dtype:
         return None
@@ -130,7 +132,7 @@ def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: Tensor
         (index.dtype.itemsize, index.dtype.kind == "i"),
         (x_strides, index_strides, update_strides, out_strides),
     )
-    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *index_format)
+    return ScatterAddGeometry(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *strides, *index_format)
 
 
 def pool_recipe(pool: DirectedPool) -> Recipe | None:
@@ -140,7 +142,7 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
     """
     geometry, direction, gradient_planes = pool
     is_representable = math.prod(geometry.extents) <= _LARGEST and geometry.is_addressable
-    if not has_loops(np.dtype(geometry.dtype)) or not is_representable:
+    if not has_kernels(np.dtype(geometry.dtype)) or not is_representable:
         return None
     if direction == "max_indices":
         return max_pool_indices(geometry)
@@ -154,12 +156,12 @@ def pool_recipe(pool: DirectedPool) -> Recipe | None:
 
 def product_recipe(geometry: Product) -> Recipe | None:
     """Multiply in register tiles, for floats that are summed in their own dtype, unless BLAS is faster."""
-    return product(geometry) if has_loops(np.dtype(geometry.dtype)) and not is_for_blas(geometry) else None
+    return product_kernel(geometry) if has_kernels(np.dtype(geometry.dtype)) and not prefers_blas(geometry) else None
 
 
 def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_attrs: Any) -> Recipe | None:
     """Sum over axes before and behind others; fused kernels handle trailing axes and leading axes."""
-    if not has_loops(x.dtype) or x.size < _MANY:
+    if not has_kernels(x.dtype) or x.size < _MANY:
         return None
     geometry = as_channel_sums(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
     return geometry and channel_sums(geometry)
@@ -170,7 +172,7 @@ def sum_recipe(_: Kernel, _out: TensorType, x: TensorType, *, axes: tuple[int, .
 
 def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **_attrs: Any) -> Recipe | None:
     """Call the op's ufunc, if it needs no cast."""
-    if not op.ufunc or op.computes_by_itself:
+    if not op.ufunc or op.has_own_implementation:
         return None
     return ufunc_calls([UfuncCall(getattr(np, op.ufunc), tuple(range(len(types))))], out, types)
 
@@ -199,21 +201,21 @@ def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Rec
 
 def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **_attrs: Any) -> Recipe | None:
     """Cast element by element."""
-    return casting(out, x)
+    return cast(out, x)
 
 
 def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Search row by row, at any strides."""
-    return searching(x, axis, op.function)
+    return arg_extremum(x, axis, op.function)
 
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     """Factor small matrices after making them symmetric."""
-    ufunc = unchecked("cholesky")
+    ufunc = unchecked_gufunc("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
     # (x + xᵀ) / 2, as the op's NumPy implementation computes it.
-    symmetrize = UfuncCall(np.add, (0, 0), turned=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
+    symmetrize = UfuncCall(np.add, (0, 0), transposed=True), UfuncCall(np.multiply, (SO_FAR,), 0.5)
     return ufunc_calls([*symmetrize, UfuncCall(ufunc, (SO_FAR,), core=x.shape[-1:])], out, [x])
 
 
@@ -221,19 +223,19 @@ def triangle_recipe(
     _: Kernel, out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool
 ) -> Recipe | None:
     """Solve triangular systems of floats that are computed in their own dtype."""
-    if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
+    if not has_kernels(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
 
 def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int, **_attrs: Any) -> Recipe | None:
     """Compute cumulative sums in the dtype of the elements."""
-    return adding_on(out, x, axis)
+    return running_sums(out, x, axis)
 
 
 def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | None:
     """Solve or invert small float64 matrices with NumPy's own LAPACK ufuncs."""
-    ufunc = unchecked(op.name)
+    ufunc = unchecked_gufunc(op.name)
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(types[0].shape):
         return None
     n, m = out.shape[-2:]
@@ -280,8 +282,8 @@ def recipe_for(
 ) -> Recipe | None:
     """Return the recipe of a node on a device, for operands of these types and strides.
 
-    If an op `makes_parts`, `out` may be a leading part of its result. Return None if there is no recipe, or if the op
-    is faster without one and not in a body.
+    If an op `supports_partial_results`, `out` may be a leading part of its result. Return None if there is no recipe,
+    or if the op is faster without one and not in a body.
     """
     by_geometry = GEOMETRY_RECIPES.get(device)
     geometry = by_geometry and geometry_of(op, out, *types, **attrs)
@@ -289,7 +291,7 @@ def recipe_for(
         return by_geometry[type(geometry)](geometry)
     # Recipes that pay off anywhere come first; those for bodies may cover the same ops with fewer conditions.
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
-        make_recipe = of_class(tables.get(device, {}), op)
+        make_recipe = lookup_by_class(tables.get(device, {}), op)
         recipe = make_recipe and make_recipe(op, out, *types, **attrs)
         if recipe is not None:
             return recipe

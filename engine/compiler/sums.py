@@ -18,8 +18,8 @@ from typing import Final, NamedTuple
 from engine.compiler.fusion_groups import LONGEST_WHOLE, Domain, Grouping
 from engine.ir.graph import Builder, Graph, Node, Value, shaped
 from engine.ir.run_context import NO_LIMITS
-from engine.ir.tensor_type import Shape, TensorType, has_loops
-from engine.ops.common.numerics import count
+from engine.ir.tensor_type import Shape, TensorType, has_kernels
+from engine.ops.common.numerics import reduced_elements
 from engine.ops.elementwise.arithmetic import Add, Div, DivScalar, Mul, MulScalar, Neg, Sub
 from engine.ops.reduce.extremes import Max, Min
 from engine.ops.reduce.sums import Mean, Rowwise, Sum
@@ -77,10 +77,10 @@ class _Writer:
     def rewrite_sum(self, node: Node, operands: Sequence[Value]) -> Value | None:
         """Return the value that replaces a node; None for nodes other than sums and means."""
         self._values.update(zip(node.operands, operands, strict=True))
-        if not isinstance(node.op, Sum | Mean) or not has_loops(node.type.dtype):
+        if not isinstance(node.op, Sum | Mean) or not has_kernels(node.type.dtype):
             return None
         (operand,), axes = node.operands, tuple(node.attrs["axes"])
-        extent = count(operands[0].shape, axes)
+        extent = reduced_elements(operands[0].shape, axes)
         if not axes or not extent or operands[0].dtype != node.type.dtype:
             return None
         self._budget = _MOST_BACK
@@ -199,7 +199,7 @@ def _whole_means(graph: Graph) -> dict[int, _Axes]:
             continue
         x = graph.nodes[node.operands[0]].type
         is_whole = len(node.attrs["axes"]) == x.ndim > 1 and x.size > LONGEST_WHOLE
-        if is_whole and x.dtype == node.type.dtype and has_loops(x.dtype):
+        if is_whole and x.dtype == node.type.dtype and has_kernels(x.dtype):
             means[i] = x
     rows = Grouping(graph, 0).row_axes if means else {}
     split: dict[int, _Axes] = {}
@@ -221,11 +221,11 @@ def _axes(graph: Graph, node: Node) -> _Axes | None:
     if not (isinstance(node.op, _EXTREMES) or _divisor(node, 1) is not None):
         return None
     x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
-    if x.dtype != node.type.dtype or not has_loops(x.dtype) or not x.size or len(axes) in (0, x.ndim):
+    if x.dtype != node.type.dtype or not has_kernels(x.dtype) or not x.size or len(axes) in (0, x.ndim):
         return None
     trailing = tuple(a for k, a in enumerate(axes) if a == x.ndim - len(axes) + k)
     rest = tuple(a for a in axes if a not in trailing)
-    return _Axes(trailing, rest) if rest and count(x.shape, trailing) > 1 else None
+    return _Axes(trailing, rest) if rest and reduced_elements(x.shape, trailing) > 1 else None
 
 
 def _split(graph: Graph, axes_of_node: Mapping[int, _Axes]) -> _SplitGraph:
@@ -241,7 +241,7 @@ def _split(graph: Graph, axes_of_node: Mapping[int, _Axes]) -> _SplitGraph:
         part = _reduced(node, operands[0], axes_of_node[i].trailing)
         first.append(part.index)
         # Divide a mean after the first part, inside the kernel, so that no division is left behind the second part.
-        divisor = _divisor(node, count(operands[0].shape, node.attrs["axes"]))
+        divisor = _divisor(node, reduced_elements(operands[0].shape, node.attrs["axes"]))
         rows = part if divisor is None or divisor == 1 else part / divisor
         return shaped(_reduced(node, rows, axes_of_node[i].rest), node.type.shape)
 

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.microkernels.axis_kernels import steps_over, without_matrices
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.axis_kernels import batch_type, broadcast_strides
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.cuda.card_recipe import (
     CardPlace,
     CardPlaceKind,
@@ -125,7 +125,7 @@ class _Matrices(NamedTuple):
     place: CardPlace
     rows: int
     columns: int
-    layout: Matrices
+    layout: MatrixLayout
 
     @property
     def transposed(self) -> _Matrices:
@@ -244,10 +244,10 @@ class _Stretch:
 
     def _placed(self, first: CardPlace, type: TensorType) -> _Matrices:
         """Return this stretch of a tensor that begins at `first`; leading axes that the tensor lacks are broadcast."""
-        steps = steps_over(self._attention.lead, without_matrices(type))
+        steps = broadcast_strides(self._attention.lead, batch_type(type))
         offset = sum(k * step for k, step in zip(self._first, steps, strict=False))
         (rows, columns), (row, column) = type.shape[-2:], type.strides[-2:]
-        layout = Matrices(row, column, steps[len(steps) - len(self._extents) :])
+        layout = MatrixLayout(row, column, steps[len(steps) - len(self._extents) :])
         return _Matrices(first._replace(offset=offset), rows, columns, layout)
 
     def _scores(self, number: int) -> _Matrices:
@@ -256,7 +256,10 @@ class _Stretch:
         offset = number * aligned(self.entries * attention.score_bytes)
         *steps, row, column = type.strides
         return _Matrices(
-            CardPlace("workspace", 0, offset), attention.queries, attention.keys, Matrices(row, column, tuple(steps))
+            CardPlace("workspace", 0, offset),
+            attention.queries,
+            attention.keys,
+            MatrixLayout(row, column, tuple(steps)),
         )
 
     def _rows(self, kind: CardPlaceKind, number: int) -> CardPlace:

@@ -27,8 +27,8 @@ from engine.codegen.microkernels.product import Product
 from engine.codegen.microkernels.windows import DirectedPool
 from engine.codegen.native.machine_code import KernelStore, KernelUnavailable, Reasons
 from engine.compiler.body_plans import plans_within
-from engine.compiler.geometry import GEOMETRIES, geometry_of, of_class
-from engine.compiler.plan import Plan, Step, Storage, graph_of
+from engine.compiler.geometry import GEOMETRIES, geometry_of, lookup_by_class
+from engine.compiler.plan import MemoryBlocks, Plan, Step, graph_of
 from engine.cuda.attention import (
     attention_gradients_recipe,
     attention_rows_recipe,
@@ -61,7 +61,7 @@ from engine.ir.run_report import IEEE, Precision
 from engine.ir.tensor_type import Strided, TensorType
 from engine.ops import registry
 from engine.ops.index.gather import Gather, ScatterAdd
-from engine.ops.linalg.layouts import LaidProducts, LaidResults
+from engine.ops.linalg.layouts import PermutedResults, StridedProducts
 from engine.ops.nn.attention import HalfGradients, HalfRows
 from engine.ops.nn.attention_tiles import AttentionGradients, AttentionRows
 from engine.ops.reduce.segments import SegmentSum
@@ -94,8 +94,8 @@ _LIBRARY_ALIGNMENT: Final = 256
 
 def has_card_recipes(op: Kernel) -> bool:
     """Return whether ops of this class have GPU recipes."""
-    is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
-    return is_listed or isinstance(op, LaidProducts | LaidResults)
+    is_listed = lookup_by_class(GEOMETRIES, op) is not None or lookup_by_class(CARD_RECIPES, op) is not None
+    return is_listed or isinstance(op, StridedProducts | PermutedResults)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
@@ -103,15 +103,15 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
 
     Return None if the op's own implementation is as good, or if the recipe would need more workspace than it may use.
     """
-    if isinstance(op, LaidResults):
-        return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
+    if isinstance(op, PermutedResults):
+        return card_recipe_for(op.op, terms, op.inner_types(out), *types, **attrs)
     geometry = geometry_of(op, out, *types, **attrs)
     if geometry is not None:
         recipe = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
-    elif isinstance(op, LaidProducts):
+    elif isinstance(op, StridedProducts):
         recipe = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
-        build = of_class(CARD_RECIPES, op)
+        build = lookup_by_class(CARD_RECIPES, op)
         recipe = build and build(terms, out, *types, **attrs)
     return recipe if recipe is not None and recipe.workspace <= terms.workspace else None
 
@@ -195,7 +195,7 @@ class CardCalls:
 
     def tell(self, reason: KernelUnavailable) -> None:
         """Log why kernels or libraries of the GPU are not used."""
-        self._reasons.tell(str(reason))
+        self._reasons.log(str(reason))
 
     def stream(self) -> int:
         """Return the address of the current stream."""
@@ -295,7 +295,7 @@ def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
     for inner in plans_within(plan):
         if not any(has_card_recipes(step.op) for step in inner.steps):
             continue
-        types = Storage(graph_of(inner, registry())).types
+        types = MemoryBlocks(graph_of(inner, registry())).types
         for step in inner.steps:
             out = step.types if step.op.several else step.types[0]
             operands = [types[i] for i in step.operands]
@@ -405,7 +405,7 @@ class CudaPlans:
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards
         #: binder for plans without compiled kernels
-        self.without: Binder = CudaBinder({}, cards=cards)
+        self.uncompiled_binder: Binder = CudaBinder({}, cards=cards)
 
     @property
     def compiled(self) -> int:

@@ -24,8 +24,8 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Direction, Tensor
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Direction, TensorLayout
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.cuda.card_recipe import (
     CardPlace,
     CardRecipe,
@@ -170,7 +170,7 @@ class _Columns(ABC):
         """View a dense kernel, with elements of `size` bytes, as features by lines."""
         return _Matrix(place, self.lines * size, size, self.features * self.lines * size)
 
-    def channel_matrix(self, tensor: Tensor, place: CardPlace, channels: int) -> _Matrix | None:
+    def channel_matrix(self, tensor: TensorLayout, place: CardPlace, channels: int) -> _Matrix | None:
         """View an image of a tensor as channels by positions; None if products do not support its layout."""
         if tensor.steps[0] < 0:
             return None
@@ -218,7 +218,7 @@ class _Columns(ABC):
         count, *image_steps = several or _ImageSteps(1, 0, 0, 0)
         groups = groups or self.groups
         axes = [(n, each) for n, each in ((count, image_steps), (groups, [m.group for m in (a, b, c)])) if n > 1]
-        layouts = [Matrices(m.row, m.column, tuple(each[k] for _, each in axes)) for k, m in enumerate((a, b, c))]
+        layouts = [MatrixLayout(m.row, m.column, tuple(each[k] for _, each in axes)) for k, m in enumerate((a, b, c))]
         product = Product(self.geometry.dtype, self.size, tuple(n for n, _ in axes), *sizes, *layouts)
         self.phases.append(ProductPhase(product, a.place, b.place, c.place, adds, widens=widens))
 

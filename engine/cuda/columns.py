@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
-from engine.codegen.microkernels.convolution import Tensor
+from engine.codegen.microkernels.convolution import TensorLayout
 from engine.cuda.card_recipe import CardEntry, CardPlace, LaunchPhase, are_addressable, is_wide, launch_lines
 
 #: entries of these kernels' tables
@@ -128,12 +128,12 @@ class ColumnLines(NamedTuple):
     image_step: int
 
 
-def columns_are_addressable(windows: WindowPlacing, wide: Tensor) -> bool:
+def columns_are_addressable(windows: WindowPlacing, wide: TensorLayout) -> bool:
     """Return whether 64 bits hold all offsets."""
     return are_addressable(list(zip(_reaches(windows, wide), wide.steps, strict=True)))
 
 
-def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
+def columns_are_wide(windows: WindowPlacing, wide: TensorLayout) -> bool:
     """Return whether 32 bits are too few to count window positions, elements and lines."""
     images, channels = wide.shape[:2]
     taps = math.prod(windows.taps)
@@ -141,14 +141,16 @@ def columns_are_wide(windows: WindowPlacing, wide: Tensor) -> bool:
     return is_wide(*_reaches(windows, wide), channels * taps, *(images * n for n in elements))
 
 
-def _reaches(windows: WindowPlacing, wide: Tensor) -> list[int]:
+def _reaches(windows: WindowPlacing, wide: TensorLayout) -> list[int]:
     """Return an upper bound, for each axis of the wide tensor, of how far indices go from 0, including padding."""
     axes = zip(*windows, wide.shape[2:], strict=True)
     spatial = [taps * dilation + places * stride + padding + n for taps, places, stride, padding, dilation, n in axes]
     return [*wide.shape[:2], *spatial]
 
 
-def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: CardPlace, to: CardPlace) -> LaunchPhase:
+def lay_columns(
+    windows: WindowPlacing, wide: TensorLayout, lines: ColumnLines, x: CardPlace, to: CardPlace
+) -> LaunchPhase:
     """Write columns to `to`, from the wide tensor whose first image and channel are at `x`; zeros beyond its edges."""
     items, rows = lines.images * lines.part, math.prod(windows.taps[:2])
     splits = max(1, min(rows, _BUSY // max(1, items * lines.channels)))
@@ -159,7 +161,7 @@ def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: Car
 
 
 def gather_columns(
-    windows: WindowPlacing, wide: Tensor, lines: ColumnLines, columns: CardPlace, y: CardPlace
+    windows: WindowPlacing, wide: TensorLayout, lines: ColumnLines, columns: CardPlace, y: CardPlace
 ) -> LaunchPhase:
     """Gather the wide tensor at `y` from the columns of all positions, which are in the dtype of computation."""
     items, part = lines.images * math.prod(wide.shape[2:]), math.prod(wide.shape[2:])

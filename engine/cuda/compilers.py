@@ -17,7 +17,7 @@ from importlib.metadata import version
 from threading import Lock
 from typing import Any, Final, Literal, NamedTuple
 
-from engine.codegen.native.machine_code import KernelUnavailable, demand_words, kernel_key, llvm
+from engine.codegen.native.machine_code import KernelUnavailable, kernel_key, llvm, require_integers_fit
 from engine.codegen.native.native_call import share
 from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.libraries import card_library
@@ -74,7 +74,7 @@ def card_code(text: str, architecture: str) -> bytes:
 
 def card_ptx(text: str, architecture: str) -> str:
     """Compile a module to PTX. Raises KernelUnavailable."""
-    demand_words(text)
+    require_integers_fit(text)
     binding, target = llvm(), _target()
     try:
         machine = target.create_target_machine(cpu=f"sm_{architecture}", opt=_OPT)

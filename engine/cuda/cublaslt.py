@@ -19,7 +19,7 @@ from itertools import product as combinations
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.native.machine_code import KernelUnavailable
 from engine.cuda.autotuning import MAX_CANDIDATES
 from engine.ir.run_report import PRECISIONS, Precision
@@ -390,7 +390,7 @@ def _starts(axes: Sequence[_Axis]) -> tuple[Starts, ...]:
     return tuple(starts)
 
 
-def _stored(matrix: Matrices, across: int, along: int, itemsize: int) -> StoredMatrix | None:
+def _stored(matrix: MatrixLayout, across: int, along: int, itemsize: int) -> StoredMatrix | None:
     """Return the column-major transpose of a matrix of `along` rows of `across` elements.
 
     Return None if neither axis is contiguous. An axis of one element is contiguous.

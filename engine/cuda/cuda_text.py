@@ -203,7 +203,7 @@ class _Copy:
 
     def kernel(self) -> FusedKernel | None:
         """Return the fused kernel; None if nothing was stored."""
-        return self._builder.loop() if self._builder.results else None
+        return self._builder.build() if self._builder.results else None
 
     def _scalar(self, number: int) -> Scalar:
         # An explicit stack, since a kernel may be deeper than Python's recursion limit.
@@ -275,7 +275,7 @@ class _Rows(CKernel):
     """Text of `rows`: results of the kinds element and row, the last of which may be a flag."""
 
     def __init__(self, kernel: FusedKernel, flags: bool, lanes: int) -> None:
-        super().__init__(kernel, schedule(kernel, keeps=False))
+        super().__init__(kernel, schedule(kernel, use_scratch=False))
         self.flag = len(kernel.results) - 1 if flags else None
         self.lanes = lanes
         #: threads that share a row, and lanes of each of them
@@ -284,7 +284,7 @@ class _Rows(CKernel):
     def kernel(self) -> Iterator[str]:
         yield "KERNEL rows(GIVEN) {\nconst long long* const table = TABLE;"
         yield from self.sizes()
-        yield from self._in_teams() if has_reductions(self.loop) else self._by_elements()
+        yield from self._in_teams() if has_reductions(self.fused) else self._by_elements()
         yield "}"
 
     def _by_elements(self) -> Iterator[str]:
@@ -295,7 +295,7 @@ class _Rows(CKernel):
         yield from self.pointers()
         for sweep in self.schedule.sweeps:
             yield from self.between(sweep.before)
-            yield _unrolled(self.loop, 4)
+            yield _unrolled(self.fused, 4)
             step = "GRID_X * (long long)WIDE"
             yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
             yield from self._body(sweep)
@@ -326,9 +326,9 @@ class _Rows(CKernel):
 
     def _sweep(self, sweep: Sweep) -> Iterator[str]:
         for i in sweep.reductions:
-            first = FIRST[self.loop.instructions[i].op]
+            first = FIRST[self.fused.instructions[i].op]
             yield f"F r{i}[{self.each}]; for (int k = 0; k < {self.each}; k++) r{i}[k] = {first};"
-        yield _unrolled(self.loop, 2)
+        yield _unrolled(self.fused, 2)
         yield f"for (long long start = lane; start < count; start += {self.lanes}) {{"
         yield f"#pragma unroll\nfor (int k = 0; k < {self.each}; k++) {{"
         yield f"const long long c = start + k * {self.team};\nif (c < count) {{"
@@ -350,15 +350,15 @@ class _Rows(CKernel):
     def _body(self, sweep: Sweep) -> Iterator[str]:
         yield from self.computed(sweep, "c")
         for n in sweep.results:
-            value = self.name(self.loop.results[n].value)
+            value = self.name(self.fused.results[n].value)
             yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"result{n}[c] = {value};"
         for i in sweep.reductions:
-            yield self.reduced(i, f"r{i}[{'k' if has_reductions(self.loop) else 0}]")
+            yield self.reduced(i, f"r{i}[{'k' if has_reductions(self.fused) else 0}]")
 
     def _row_results(self) -> Iterator[str]:
         yield from self.between(self.schedule.after)
         for n in self.results("row"):
-            value = self.name(self.loop.results[n].value)
+            value = self.name(self.fused.results[n].value)
             yield f"if ({value}) *result{n} = 1;" if n == self.flag else f"*result{n} = {value};"
 
 
@@ -366,7 +366,7 @@ class _Columns(CKernel):
     """Text of `columns`: each thread adds up one column of one block, row after row."""
 
     def __init__(self, kernel: FusedKernel) -> None:
-        super().__init__(kernel, schedule(kernel, keeps=False))
+        super().__init__(kernel, schedule(kernel, use_scratch=False))
 
     def kernel(self) -> Iterator[str]:
         yield "KERNEL columns(GIVEN) {\nconst long long* const table = TABLE;"
@@ -378,7 +378,7 @@ class _Columns(CKernel):
         yield "const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;"
         for n in self.results("columns"):
             yield f"F sum{n} = 0;"
-        yield _unrolled(self.loop, 4)
+        yield _unrolled(self.fused, 4)
         yield "for (long long row = block * block_rows; row < end; row++) {"
         yield "if (row * columns + c >= length) break;"
         yield from self.pointers()
@@ -386,7 +386,7 @@ class _Columns(CKernel):
             yield from self.between(sweep.before)
             yield from self.computed(sweep, "c")
         for n in self.results("columns"):
-            yield f"sum{n} += {self.name(self.loop.results[n].value)};"
+            yield f"sum{n} += {self.name(self.fused.results[n].value)};"
         yield "}"
         for n in self.results("columns"):
             yield f"((F*)table[{self.layout.results[n]}])[item] = sum{n};"
@@ -396,7 +396,7 @@ class _Columns(CKernel):
 def cuda_recurrence_text(recurrence: Recurrence) -> str:
     """Return a file for NVRTC with the kernel `steps`, which takes a table by value. It must not use FUNCTIONS."""
     table = f"struct Table {{ long long at[{recurrence_layout(recurrence).size}]; }};\n"
-    return cuda_definitions(recurrence.loop.dtype) + table + cuda_steps(recurrence)
+    return cuda_definitions(recurrence.fused.dtype) + table + cuda_steps(recurrence)
 
 
 def cuda_steps(recurrence: Recurrence) -> str:

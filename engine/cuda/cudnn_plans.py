@@ -255,7 +255,7 @@ class CudnnPlans:
                 yield needed
 
     def _log_reason(self, subject: str, error: Exception) -> None:
-        self._reasons.tell(f"{subject}: {' '.join(str(error).split())[:_MAX_REASON]}")
+        self._reasons.log(f"{subject}: {' '.join(str(error).split())[:_MAX_REASON]}")
 
 
 def packed_strides(shape: Sequence[int]) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, TensorLayout
 from engine.codegen.native.machine_code import KernelStore
 from engine.cuda.autotuning import NO_CHOICES, Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
@@ -110,7 +110,7 @@ def _cudnn_convolution(geometry: ConvolutionGeometry, direction: Direction) -> _
         strict=True,
     )
     within, behind = zip(*(_trimmed_axis(*axis) for axis in axes), strict=True)
-    images_read = Tensor((*wide.shape[:2], *within), wide.steps)
+    images_read = TensorLayout((*wide.shape[:2], *within), wide.steps)
     tensors = [_in_elements(tensor, geometry.itemsize) for tensor in (images_read, geometry.kernel, narrow)]
     if min(*geometry.padding, *behind) < 0 or None in tensors:
         return None
@@ -134,7 +134,7 @@ def _trimmed_axis(extent: int, taps: int, windows: int, stride: int, padding: in
     return min(extent, end), max(0, end - extent)
 
 
-def _in_elements(tensor: Tensor, itemsize: int) -> _Layout | None:
+def _in_elements(tensor: TensorLayout, itemsize: int) -> _Layout | None:
     """Return strides in elements; an axis of extent 1 gets the stride of a dense tensor.
 
     Return None for an empty tensor, and for strides that are not positive or not whole elements.

@@ -63,7 +63,7 @@ class CuPyExecutor(Executor):
 
     device: ClassVar[str] = "cuda"
     position: ClassVar[int] = 0
-    loop_threads = 1
+    kernel_threads = 1
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class CuPyExecutor(Executor):
         chooses, bitwise = determinism == "fast" and compile == "on", determinism == "bitwise"
         cards = CardCalls(cupy, self._workspace, store, self._clock if chooses else None, deterministic=bitwise)
         plans = CudaPlans(self._kernels, cards)
-        self._without = plans.without
+        self._uncompiled_binder = plans.uncompiled_binder
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.few_launches and self._tiers is not None
 
@@ -107,7 +107,7 @@ class CuPyExecutor(Executor):
         return is_available()
 
     @classmethod
-    def opened(cls, settings: ExecutorSettings) -> Self:
+    def open(cls, settings: ExecutorSettings) -> Self:
         """Open an executor with the settings for a GPU. Raises RuntimeError if there is no usable GPU."""
         sizes, pinned = (settings.device_bytes, settings.device_workspace), settings.instance_bytes
         return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=pinned)
@@ -115,7 +115,7 @@ class CuPyExecutor(Executor):
     @property
     def kernels(self) -> int:
         """Number of kernels that were compiled or loaded."""
-        return self._kernels.made
+        return self._kernels.loaded_count
 
     @property
     def device_bytes(self) -> int:
@@ -177,7 +177,7 @@ class CuPyExecutor(Executor):
             }
             return self._run_tier(plan, arrays, deadline, self._run_from_host)
         except NoPinnedMemory as error:
-            _unpinned.tell(str(error))
+            _unpinned.log(str(error))
             return super().run(plan, feeds, deadline)
         except KernelOutOfRange:
             return super().run(plan, feeds, deadline, _ignore_step)
@@ -199,7 +199,7 @@ class CuPyExecutor(Executor):
         try:
             return super().execute(plan, feeds, deadline, watch)
         except KernelOutOfRange:
-            deadline.ran(UNCOMPILED)
+            deadline.begin_run(UNCOMPILED)
             return self.interpret(plan, feeds, deadline)
 
     def _run_prepared(self, *args: Any) -> list[Array]:

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from engine.codegen.microkernels.axis_kernels import merged_axes
-from engine.codegen.microkernels.indexing import Adding
-from engine.compiler.recipes import adding_of
+from engine.codegen.microkernels.indexing import ScatterAddGeometry
+from engine.compiler.recipes import addition_geometry
 from engine.cuda.card_recipe import (
     CardPlace,
     CardRecipe,
@@ -163,7 +163,11 @@ if (!inside) *(int*)table[3] = (int)table[7];
 
 
 def index_sum_recipe(
-    adding: Adding, workspace: int, x: CardPlace | None = _X, index: CardPlace = _INDEX, updates: CardPlace = _UPDATES
+    adding: ScatterAddGeometry,
+    workspace: int,
+    x: CardPlace | None = _X,
+    index: CardPlace = _INDEX,
+    updates: CardPlace = _UPDATES,
 ) -> CardRecipe | None:
     """Build the recipe that adds updates at the indices to x, or to zeros, in at most `workspace` bytes.
 
@@ -180,7 +184,7 @@ def scatter_card_recipe(
     terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int, **_: Any
 ) -> CardRecipe | None:
     """Build the recipe that adds updates to operand 0 at the indices, operand 1."""
-    adding = adding_of(out, x, index, updates, axis) if out.is_float else None
+    adding = addition_geometry(out, x, index, updates, axis) if out.is_float else None
     return index_sum_recipe(adding, terms.workspace) if adding is not None and _prefers_order(terms, adding) else None
 
 
@@ -196,26 +200,26 @@ def segments_card_recipe(
     return index_sum_recipe(adding, terms.workspace, None, CardPlace("operand", 1), CardPlace("operand", 0))
 
 
-def _prefers_order(terms: CardTerms, adding: Adding) -> bool:
+def _prefers_order(terms: CardTerms, adding: ScatterAddGeometry) -> bool:
     """Return whether an ordered sum pays off: for many indices, unordered atomic additions are faster, if allowed."""
     return terms.deterministic or adding.count <= MAX_SCANNED_INDICES
 
 
-def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
+def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> ScatterAddGeometry:
     """Describe a segment sum of rows of x as a scatter-add: all columns share the segment numbers."""
     inner_steps = tuple(out.strides[1:]), tuple(x.strides[1:])
     y, updates = ((*steps, type.strides[0]) for steps, type in zip(inner_steps, (out, x), strict=True))
     index = (*[0] * (x.ndim - 1), segment_ids.strides[0])
     bits = segment_ids.dtype.itemsize, segment_ids.dtype.kind == "i"
     element = out.dtype.name, out.dtype.itemsize
-    return Adding(*element, out.shape[1:], out.shape[0], x.shape[0], y, index, updates, y, *bits)
+    return ScatterAddGeometry(*element, out.shape[1:], out.shape[0], x.shape[0], y, index, updates, y, *bits)
 
 
 class _IndexSum:
     """Kernels of a scatter-add, and their tables."""
 
     def __init__(
-        self, adding: Adding, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace
+        self, adding: ScatterAddGeometry, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace
     ) -> None:
         self.adding, self.workspace, self.x, self.index, self.updates = adding, workspace, x, index, updates
         steps = (adding.index, adding.updates, adding.x, adding.y)

@@ -99,7 +99,7 @@ class CudaKernels:
         self._refused = RefusedKernels()
         self._lock = Lock()
         #: number of kernels that were compiled or loaded, and of those that were compiled
-        self.made = 0
+        self.loaded_count = 0
         self.compiled = 0
 
     def compile(
@@ -169,12 +169,12 @@ class CudaKernels:
             except KernelUnavailable as error:
                 refusals.append(str(error))
             else:
-                self.made += 1
+                self.loaded_count += 1
                 return module
         raise KernelUnavailable("; ".join(refusals))
 
     def _load_or_compile(self, compilation: Compilation) -> CudaModule:
-        self._refused.demand(compilation.key)
+        self._refused.require(compilation.key)
         try:
             return self._load_stored(compilation.key) or self._load(self._code(compilation))
         except KernelUnavailable as error:
@@ -223,8 +223,8 @@ def cuda_fused_kernel(op: Fused) -> CudaKernel:
     Raises KernelUnavailable.
     """
     fused = op.expanded
-    parts = cuda_parts(fused, reports_range=reports_range(op.loop))
-    kernel = CudaKernel(op.loop, parts, op.space, lanes_of(fused, op.space.columns))
+    parts = cuda_parts(fused, reports_range=reports_range(op.kernel))
+    kernel = CudaKernel(op.kernel, parts, op.iteration_space, lanes_of(fused, op.iteration_space.columns))
     if kernel.table_bytes > _MAX_ARGUMENT_BYTES:
         raise KernelUnavailable(f"a kernel would take {kernel.table_bytes} bytes of arguments")
     return kernel

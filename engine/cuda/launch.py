@@ -200,7 +200,7 @@ def recurrence_launch(
     `entries` are as for `recurrence_table`; `flag` is the address of a byte set to 1 if a step is out of range.
     """
     layout, table = recurrence_layout(recurrence), recurrence_table(recurrence, space, steps, entries)
-    table[[*layout.loop.operands, *layout.loop.results, layout.flag]] = np.array([*operands, *results, flag])
+    table[[*layout.kernel.operands, *layout.kernel.results, layout.flag]] = np.array([*operands, *results, flag])
     grid, block = thread_blocks(math.prod(space.rows), space.columns)
     return Launch("steps", grid, block, table, arrays)
 

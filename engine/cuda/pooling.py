@@ -13,7 +13,7 @@ import math
 from typing import Final
 
 from engine.codegen.microkernels.axis_kernels import merged_axes
-from engine.codegen.microkernels.product import Matrices
+from engine.codegen.microkernels.product import MatrixLayout
 from engine.codegen.microkernels.windows import DirectedPool, PoolGeometry
 from engine.cuda.card_recipe import (
     CardPlace,
@@ -128,12 +128,12 @@ def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
 
     Return None if 64 bits are too few for offsets, or if the workspace is too small.
     """
-    writer = _Pool(pool.of, pool.given)
+    writer = _Pool(pool.geometry, pool.gradient_layout)
     if not writer.is_addressable:
         return None
     if pool.direction == "max_back":
         return writer.back(terms.workspace)
-    items = math.prod(pool.of.batch) * math.prod(pool.of.positions)
+    items = math.prod(pool.geometry.batch) * math.prod(pool.geometry.positions)
     launch = writer.launch(_KERNEL_OF[pool.direction], items, CardPlace("operand", 0), CardPlace("result", 0))
     return CardRecipe((launch,) if items else (), writer.text)
 
@@ -141,9 +141,9 @@ def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
 class _Pool:
     """Kernels of a pool, and their tables."""
 
-    def __init__(self, geometry: PoolGeometry, cotangents: Matrices | None) -> None:
+    def __init__(self, geometry: PoolGeometry, cotangents: MatrixLayout | None) -> None:
         self.geometry = geometry
-        self.cotangents = cotangents or Matrices(0, 0, (0,) * len(geometry.batch))
+        self.cotangents = cotangents or MatrixLayout(0, 0, (0,) * len(geometry.batch))
         axes = merged_axes(geometry.batch, [geometry.planes.batch, self.cotangents.batch])
         self.axes = [extent for extent, _ in axes]
         self.steps = [steps[0] for _, steps in axes], [steps[1] for _, steps in axes]

@@ -22,15 +22,15 @@ from engine.compiler.plan import Plan, Step
 from engine.cuda.binding import CudaBinder
 from engine.cuda.transfers import CudaFlags, Exchange, ExchangedFlags, PinnedMemory, choose_exchanged
 from engine.ir.errors import EngineError
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline
 from engine.ir.run_report import IEEE, Precision, coarsest
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.numerics import Source
-from engine.ops.index.indices import INDEX_NOTES
-from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
-from engine.runtime.memory_layout import roots_of
+from engine.ops.common.numerics import NullaryOp
+from engine.ops.index.indices import INDEX_ERRORS
+from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, checked_feed
+from engine.runtime.memory_layout import memory_owners
 from engine.runtime.prepared_plan import CALL_BYTES, binding_into
 
 #: maximum number of variants of a plan, each for a set of addresses
@@ -141,7 +141,7 @@ class CudaSegment:
             try:
                 function(*arguments)
             except EngineError as error:
-                raise at_origin(error, step.origin) from None
+                raise locate_error(error, step.origin) from None
 
 
 def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> list[CudaSegment]:
@@ -173,9 +173,9 @@ class CudaPreparedPlan:
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
-        feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, roots_of(plan)
+        feeds, roots = {slot: feed for feed, slot in plan.feeds.items()}, memory_owners(plan)
         #: results that are feeds or reshaped feeds
-        self._borrowed = {k: feeds[roots[k].slot] for k in plan.borrowed}
+        self._borrowed = {k: feeds[roots[k].slot] for k in plan.results_in_feeds}
         self._result_buffers = plan.buffers[1:]
         self._exchanged_buffers = choose_exchanged(dict(enumerate(self._result_buffers)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
@@ -242,7 +242,7 @@ class CudaPreparedPlan:
         return results
 
     def _fed(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
-        return {feed: fed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
+        return {feed: checked_feed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
 
     def _exchanged_feeds(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
         """Choose the feeds for an exchange: small ones on the host."""
@@ -265,7 +265,7 @@ class CudaPreparedPlan:
         return {feed: self._copies[feed] for feed in feeds}
 
     def _launch(self, variant: _Variant, deadline: Deadline) -> None:
-        token = INDEX_NOTES.set(variant.flags)
+        token = INDEX_ERRORS.set(variant.flags)
         self._context.deadline = deadline
         try:
             with np.errstate(all="ignore"):
@@ -274,7 +274,7 @@ class CudaPreparedPlan:
                     deadline.check()
                     segment.launch()
         finally:
-            INDEX_NOTES.reset(token)
+            INDEX_ERRORS.reset(token)
             self._context.deadline = NO_DEADLINE
 
     def _end(self, variant: _Variant, deadline: Deadline) -> None:
@@ -282,7 +282,7 @@ class CudaPreparedPlan:
         if not variant.flags.end():
             raise KernelOutOfRange
         deadline.check()
-        deadline.multiplied(self._lowest_precision)
+        deadline.record_precision(self._lowest_precision)
 
     def _host_view(self, k: int, feed: HostArray | Array) -> HostArray:
         """Return the k-th result, which is a feed, as a read-only array on the host."""
@@ -340,7 +340,7 @@ class CudaPreparedPlan:
         if not step.places and isinstance(step.op, View):
             slots[step.result] = step.op.view(self._executor.xp, operands[0], **step.attrs)
             return []
-        if isinstance(step.op, Source) and step.result not in self._results:
+        if isinstance(step.op, NullaryOp) and step.result not in self._results:
             if step.result not in self._constants:
                 self._constants[step.result] = step.op.tensor(self._context, step.types[0], **step.attrs)
             slots[step.result] = self._constants[step.result]

@@ -18,7 +18,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.native.machine_code import KernelUnavailable, kernel_key
 from engine.compiler.geometry import product_geometry
 from engine.cuda.autotuning import NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
@@ -29,7 +29,7 @@ from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.run_context import aligned
 from engine.ir.run_report import IEEE
 from engine.ir.tensor_type import FLOAT32, Strided, TensorType
-from engine.ops.linalg.layouts import LaidProduct, operands_of
+from engine.ops.linalg.layouts import StridedProduct, operand_numbers
 
 _A: Final = CardPlace("operand", 0)
 _B: Final = CardPlace("operand", 1)
@@ -91,7 +91,7 @@ class _Axis(NamedTuple):
 class _Parts(NamedTuple):
     """Split operand: the layout of its parts, their bytes, and the operand's axes, the fastest varying one last."""
 
-    layout: Matrices
+    layout: MatrixLayout
     nbytes: int
     axes: list[_Axis]
 
@@ -111,11 +111,11 @@ def product_card_recipe(terms: CardTerms, product: Product) -> CardRecipe | None
 
 
 def laid_products_card_recipe(
-    terms: CardTerms, parts: Sequence[LaidProduct], out: TensorType, *types: TensorType
+    terms: CardTerms, parts: Sequence[StridedProduct], out: TensorType, *types: TensorType
 ) -> CardRecipe | None:
     """Build the recipe of products, each with its bias, into parts of one result; None if cuBLASLt cannot."""
     phases, recipes = list[Phase](), list[CardRecipe]()
-    for part, numbers in operands_of(parts):
+    for part, numbers in operand_numbers(parts):
         result_type = Strided(out.with_shape(part.shape), [step * out.dtype.itemsize for step in part.strides])
         geometry = product_geometry(result_type, *(types[i] for i in numbers[:2]))
         recipe = geometry and product_card_recipe(terms, geometry)
@@ -171,7 +171,7 @@ def _tf32x3_recipe(product: Product) -> CardRecipe | None:
     return CardRecipe(phases, SPLIT_TEXT, end, "tf32x3")
 
 
-def _parts(extents: Sequence[int], layout: Matrices) -> _Parts:
+def _parts(extents: Sequence[int], layout: MatrixLayout) -> _Parts:
     """Lay out the parts densely, with the operand's order of axes; repeated elements (stride 0) are split only once."""
     steps = (*layout.batch, layout.row, layout.column)
     stepped = [k for k, (extent, step) in enumerate(zip(extents, steps, strict=True)) if extent > 1 and step]
@@ -185,7 +185,7 @@ def _parts(extents: Sequence[int], layout: Matrices) -> _Parts:
             axes.insert(0, _Axis(extents[k], steps[k]))
     *batch, row, column = strides
     # If there is a single row or column, use the stride that a second one would have.
-    return _Parts(Matrices(row or nbytes, column or 4, tuple(batch)), nbytes, axes)
+    return _Parts(MatrixLayout(row or nbytes, column or 4, tuple(batch)), nbytes, axes)
 
 
 def _split(parts: _Parts, operand: CardPlace, large: CardPlace, small: CardPlace) -> LaunchPhase:

@@ -45,7 +45,7 @@ class CardFunction(NamedTuple):
     """Function of a module: its signature without `define`, and its text up to `ret`."""
 
     head: str
-    to: Assembly
+    ir: Assembly
 
 
 class Stride(NamedTuple):
@@ -58,14 +58,14 @@ class Stride(NamedTuple):
 class CardThreads:
     """Writer of instructions that read a thread's indices and exchange values within its warp."""
 
-    def __init__(self, to: Assembly) -> None:
-        self._to = to
+    def __init__(self, ir: Assembly) -> None:
+        self._ir = ir
 
     def register(self, name: str) -> str:
         """Read a special register as i64: tid, ntid, ctaid or nctaid along an axis, as in `tid.x`."""
         intrinsic = f"llvm.nvvm.read.ptx.sreg.{name}"
-        self._to.declare("i32", intrinsic)
-        return self._to.value(f"zext i32 {self._to.value(f'call i32 @{intrinsic}()')} to i64")
+        self._ir.declare("i32", intrinsic)
+        return self._ir.value(f"zext i32 {self._ir.value(f'call i32 @{intrinsic}()')} to i64")
 
     def stride(self, axis: GridAxis) -> Stride:
         """Return the stride over items with one thread along the axis for each."""
@@ -74,17 +74,17 @@ class CardThreads:
     def groups(self, blocks: GridAxis, threads: GridAxis, each: int = 1) -> Stride:
         """Return the stride over items, `each` per thread: blocks along one axis, and their threads along another."""
         high = self.register(f"ntid.{threads}")
-        before = self._to.value(f"mul i64 {self.register(f'ctaid.{blocks}')}, {high}")
-        first = self._to.value(f"add i64 {before}, {self.register(f'tid.{threads}')}")
-        step = self._to.value(f"mul i64 {self.register(f'nctaid.{blocks}')}, {high}")
+        before = self._ir.value(f"mul i64 {self.register(f'ctaid.{blocks}')}, {high}")
+        first = self._ir.value(f"add i64 {before}, {self.register(f'tid.{threads}')}")
+        step = self._ir.value(f"mul i64 {self.register(f'nctaid.{blocks}')}, {high}")
         if each == 1:
             return Stride(first, step)
-        return Stride(self._to.value(f"mul i64 {first}, {each}"), self._to.value(f"mul i64 {step}, {each}"))
+        return Stride(self._ir.value(f"mul i64 {first}, {each}"), self._ir.value(f"mul i64 {step}, {each}"))
 
     def is_first(self) -> str:
         """Test whether this is the first thread along x, of all blocks."""
-        indices = self._to.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
-        return self._to.value(f"icmp eq i64 {indices}, 0")
+        indices = self._ir.value(f"or i64 {self.register('ctaid.x')}, {self.register('tid.x')}")
+        return self._ir.value(f"icmp eq i64 {indices}, 0")
 
     def shuffle_down(self, value: str, distance: int, width: int) -> str:
         """Read a float from the thread `distance` lanes above in a group of `width`, or else the thread's own."""
@@ -96,18 +96,18 @@ class CardThreads:
 
     def _shuffle(self, mode: str, value: str, lane: int, width: int) -> str:
         """Shuffle word by word. The last operand encodes the width of a group and the last lane of a warp."""
-        to, type = self._to, self._to.name("float")
+        ir, type = self._ir, self._ir.name("float")
         name, bounds = f"llvm.nvvm.shfl.sync.{mode}.i32", (WARP - width) << 8 | (WARP - 1)
-        to.declare("i32", name, "i32", "i32", "i32", "i32")
-        bits = to.value(f"bitcast {type} {value} to i{to.bits}")
+        ir.declare("i32", name, "i32", "i32", "i32", "i32")
+        bits = ir.value(f"bitcast {type} {value} to i{ir.bits}")
         words = [bits]
-        if to.bits == 64:
-            words = [to.value(f"trunc i64 {part} to i32") for part in (bits, to.value(f"lshr i64 {bits}, 32"))]
-        received = [to.value(f"call i32 @{name}(i32 {_ALL_LANES}, i32 {w}, i32 {lane}, i32 {bounds})") for w in words]
-        if to.bits == 64:
-            low, high = (to.value(f"zext i32 {word} to i64") for word in received)
-            received = [to.value(f"or i64 {to.value(f'shl i64 {high}, 32')}, {low}")]
-        return to.value(f"bitcast i{to.bits} {received[0]} to {type}")
+        if ir.bits == 64:
+            words = [ir.value(f"trunc i64 {part} to i32") for part in (bits, ir.value(f"lshr i64 {bits}, 32"))]
+        received = [ir.value(f"call i32 @{name}(i32 {_ALL_LANES}, i32 {w}, i32 {lane}, i32 {bounds})") for w in words]
+        if ir.bits == 64:
+            low, high = (ir.value(f"zext i32 {word} to i64") for word in received)
+            received = [ir.value(f"or i64 {ir.value(f'shl i64 {high}, 32')}, {low}")]
+        return ir.value(f"bitcast i{ir.bits} {received[0]} to {type}")
 
 
 def unroll_metadata(kernel: FusedKernel) -> str:
@@ -115,18 +115,18 @@ def unroll_metadata(kernel: FusedKernel) -> str:
     return _NO_UNROLL if len(kernel.instructions) >= LONG else ""
 
 
-def card_kernel(name: str, entries: int, to: Assembly) -> CardFunction:
+def card_kernel(name: str, entries: int, ir: Assembly) -> CardFunction:
     """End a kernel whose table has `entries` entries, and return its function."""
-    to.line("ret void")
-    return CardFunction(f"ptx_kernel void @{name}(ptr byval([{entries} x i64]) align 8 %table)", to)
+    ir.line("ret void")
+    return CardFunction(f"ptx_kernel void @{name}(ptr byval([{entries} x i64]) align 8 %table)", ir)
 
 
 def card_module(functions: Iterable[CardFunction]) -> str:
     """Return a module with these functions."""
     lines, declared = list[str](), set[str]()
-    for head, to in functions:
-        lines += [f"define {head} #0 {{", "entry:", *to.lines, "}"]
-        declared |= to.declarations
+    for head, ir in functions:
+        lines += [f"define {head} #0 {{", "entry:", *ir.lines, "}"]
+        declared |= ir.declarations
     return "\n".join((*lines, *sorted(declared), _TAIL))
 
 
@@ -135,48 +135,48 @@ def ptx_sums(dtype: str, entries: int, names: Container[str]) -> Iterator[CardFu
     for name, text in ("add_rows", _AddRows(dtype)), ("add_parts", _AddParts(dtype)):
         if name in names:
             text.kernel()
-            yield card_kernel(name, entries, text.to)
+            yield card_kernel(name, entries, text.ir)
     if "add_parts" in names:
         pairwise = _Pairwise(dtype)
         pairwise.function()
-        yield CardFunction(f"internal {pairwise.float} @pairwise(ptr %a, i64 %n)", pairwise.to)
+        yield CardFunction(f"internal {pairwise.float} @pairwise(ptr %a, i64 %n)", pairwise.ir)
 
 
 class _Sum:
     """Writer of a function that adds up."""
 
     def __init__(self, dtype: str) -> None:
-        self.to = Assembly(dtype)
-        self.memory = KernelMemory(self.to, checkable=False)
-        self.threads = CardThreads(self.to)
-        self.float = self.to.name("float")
+        self.ir = Assembly(dtype)
+        self.memory = KernelMemory(self.ir, checkable=False)
+        self.threads = CardThreads(self.ir)
+        self.float = self.ir.name("float")
 
     def read_table(self) -> None:
         """Read the sizes, and the addresses of the sum whose index is this block's along y."""
         for position, name in (_ROWS, "rows"), (_BLOCK_ROWS, "block_rows"), (_BLOCKS, "blocks"):
             self.memory.word(position, "i64", f"%{name}")
-        moved = self.to.value(f"mul i64 {self.threads.register('ctaid.y')}, {SUM_ENTRIES}")
+        moved = self.ir.value(f"mul i64 {self.threads.register('ctaid.y')}, {SUM_ENTRIES}")
         self.memory.word(_ADDENDS, "ptr", "%a", moved)
         self.memory.word(_RESULT, "ptr", "%sums", moved)
         self.memory.word(_COLUMNS, "i64", "%columns", moved)
 
     def addend(self, index: str) -> str:
-        return self.memory.load(self.float, self.memory.further("%a", self.float, index))
+        return self.memory.load(self.float, self.memory.offset("%a", self.float, index))
 
     def sum(self, first: str = _ZERO) -> CarriedValue:
         """Return the sum that a loop carries."""
         return CarriedValue("%sum", self.float, first)
 
     def add(self, a: str, b: str) -> str:
-        return self.to.value(f"fadd {self.float} {a}, {b}")
+        return self.ir.value(f"fadd {self.float} {a}, {b}")
 
     def merge(self, name: str, block: str, else_from: str, else_sum: str, done: str, else_done: str = "0") -> None:
         """Merge the sum so far, and its number of addends, after a block that may have been skipped."""
         for part, type, value, else_value in ("sum", self.float, name, else_sum), ("done", "i64", done, else_done):
-            self.to.value(f"phi {type} [ {value}, %{block} ], [ {else_value}, %{else_from} ]", f"{name}.{part}")
+            self.ir.value(f"phi {type} [ {value}, %{block} ], [ {else_value}, %{else_from} ]", f"{name}.{part}")
 
     def store(self, value: str, index: str) -> None:
-        self.memory.store(self.float, value, self.memory.further("%sums", self.float, index))
+        self.memory.store(self.float, value, self.memory.offset("%sums", self.float, index))
 
 
 class _AddRows(_Sum):
@@ -185,11 +185,11 @@ class _AddRows(_Sum):
     def kernel(self) -> None:
         self.read_table()
         first, step = self.threads.stride("x")
-        with self.to.loop(loop_names("block", "blocks.head", "block.begin", "end"), first, "%blocks", step):
-            self.to.value("mul i64 %block, %block_rows", "%row.first")
-            self.to.least(self.to.value("add i64 %row.first, %block_rows"), "%rows", "%row.past")
+        with self.ir.loop(loop_names("block", "blocks.head", "block.begin", "end"), first, "%blocks", step):
+            self.ir.value("mul i64 %block, %block_rows", "%row.first")
+            self.ir.minimum(self.ir.value("add i64 %row.first, %block_rows"), "%rows", "%row.past")
             rows = loop_names("row", "rows.head", "row.begin", "block.end")
-            with self.to.loop(rows, "%row.first", "%row.past", carried=[self.sum()]) as updated:
+            with self.ir.loop(rows, "%row.first", "%row.past", carried=[self.sum()]) as updated:
                 updated.append(self.add("%sum", self.addend("%row")))
             self.store("%sum", "%block")
 
@@ -199,16 +199,16 @@ class _AddParts(_Sum):
 
     def kernel(self) -> None:
         self.read_table()
-        self.to.value("icmp eq i64 %columns, 1", "%is_one")
+        self.ir.value("icmp eq i64 %columns, 1", "%is_one")
         first, step = self.threads.stride("x")
-        with self.to.loop(loop_names("c", "columns.head", "column", "end"), first, "%columns", step):
-            with self.to.when("%is_one", "pairwise", "parts"):
-                self.to.value(f"call {self.float} @pairwise(ptr %a, i64 %blocks)", "%all")
+        with self.ir.loop(loop_names("c", "columns.head", "column", "end"), first, "%columns", step):
+            with self.ir.when("%is_one", "pairwise", "parts"):
+                self.ir.value(f"call {self.float} @pairwise(ptr %a, i64 %blocks)", "%all")
             self.merge("%all", "pairwise", "column", _ZERO, "%blocks")
             blocks = loop_names("b", "blocks.head", "block", "column.end")
-            with self.to.loop(blocks, "%all.done", "%blocks", carried=[self.sum("%all.sum")]) as updated:
-                before = self.to.value("mul i64 %b, %columns")
-                updated.append(self.add("%sum", self.addend(self.to.value(f"add i64 {before}, %c"))))
+            with self.ir.loop(blocks, "%all.done", "%blocks", carried=[self.sum("%all.sum")]) as updated:
+                before = self.ir.value("mul i64 %b, %columns")
+                updated.append(self.add("%sum", self.addend(self.ir.value(f"add i64 {before}, %c"))))
             self.store("%sum", "%c")
 
 
@@ -216,44 +216,44 @@ class _Pairwise(_Sum):
     """Function `pairwise(a, n)`, which calls itself for halves."""
 
     def function(self) -> None:
-        to = self.to
+        ir = self.ir
         self.memory.given("%a", _ADDENDS)
-        to.value(f"and i64 %n, {-_SIDE_BY_SIDE}", "%whole")
-        with to.when(to.value(f"icmp sgt i64 %n, {_PAIRWISE_BLOCK}", "%is_many"), "halves", "parts"):
+        ir.value(f"and i64 %n, {-_SIDE_BY_SIDE}", "%whole")
+        with ir.when(ir.value(f"icmp sgt i64 %n, {_PAIRWISE_BLOCK}", "%is_many"), "halves", "parts"):
             self._by_halves()
         self.merge("%halved", "halves", "entry", _ZERO, "%n")
-        to.value(f"icmp sge i64 %n, {_SIDE_BY_SIDE}", "%is_some")
-        to.value("xor i1 %is_many, true", "%is_no_more")
-        with to.when(to.value("and i1 %is_some, %is_no_more"), "side_by_side", "rest"):
+        ir.value(f"icmp sge i64 %n, {_SIDE_BY_SIDE}", "%is_some")
+        ir.value("xor i1 %is_many, true", "%is_no_more")
+        with ir.when(ir.value("and i1 %is_some, %is_no_more"), "side_by_side", "rest"):
             eighths = self._side_by_side()
         self.merge(eighths, "eighths.past", "parts", "%halved.sum", "%whole", "%halved.done")
         names = loop_names("i", "rest.head", "rest.one", "rest.past")
-        with to.loop(names, f"{eighths}.done", "%n", carried=[self.sum(f"{eighths}.sum")]) as updated:
+        with ir.loop(names, f"{eighths}.done", "%n", carried=[self.sum(f"{eighths}.sum")]) as updated:
             updated.append(self.add("%sum", self.addend("%i")))
-        to.line(f"ret {self.float} %sum")
+        ir.line(f"ret {self.float} %sum")
 
     def _by_halves(self) -> None:
-        to = self.to
-        to.value("lshr i64 %n, 1", "%middle")
-        to.value(f"and i64 %middle, {-_SIDE_BY_SIDE}", "%low")
-        to.value("sub i64 %n, %low", "%high")
-        above = self.memory.further("%a", self.float, "%low")
-        low = to.value(f"call {self.float} @pairwise(ptr %a, i64 %low)")
-        high = to.value(f"call {self.float} @pairwise(ptr {above}, i64 %high)")
-        to.value(f"fadd {self.float} {low}, {high}", "%halved")
+        ir = self.ir
+        ir.value("lshr i64 %n, 1", "%middle")
+        ir.value(f"and i64 %middle, {-_SIDE_BY_SIDE}", "%low")
+        ir.value("sub i64 %n, %low", "%high")
+        above = self.memory.offset("%a", self.float, "%low")
+        low = ir.value(f"call {self.float} @pairwise(ptr %a, i64 %low)")
+        high = ir.value(f"call {self.float} @pairwise(ptr {above}, i64 %high)")
+        ir.value(f"fadd {self.float} {low}, {high}", "%halved")
 
     def _side_by_side(self) -> str:
         """Add up eight interleaved sums, combine them pairwise, and return the name of the result."""
         firsts = [self.addend(str(k)) for k in range(_SIDE_BY_SIDE)]
         sums = [CarriedValue(f"%r{k}", self.float, first) for k, first in enumerate(firsts)]
         names = loop_names("e", "eighths.head", "eighths", "eighths.past")
-        with self.to.loop(names, _SIDE_BY_SIDE, "%whole", _SIDE_BY_SIDE, sums) as updated:
+        with self.ir.loop(names, _SIDE_BY_SIDE, "%whole", _SIDE_BY_SIDE, sums) as updated:
             for k, (name, _, _) in enumerate(sums):
-                updated.append(self.add(name, self.addend(self.to.value(f"add i64 %e, {k}"))))
+                updated.append(self.add(name, self.addend(self.ir.value(f"add i64 %e, {k}"))))
         values = [name for name, _, _ in sums]
         while len(values) > 2:
             values = [self.add(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
-        self.to.value(f"fadd {self.float} {values[0]}, {values[1]}", "%by_eighths")
+        self.ir.value(f"fadd {self.float} {values[0]}, {values[1]}", "%by_eighths")
         return "%by_eighths"
 
 
@@ -266,24 +266,24 @@ def ptx_text(parts: CudaParts, lanes: int, sums: Container[str]) -> str:
     if parts.rows is not None:
         functions.append(card_kernel("rows", entries, _rows(parts.rows, parts.flags, lanes)))
     if (kernel := parts.columns) is not None:
-        to = Assembly(kernel.dtype)
-        memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
-        _Columns(kernel, 0, passes, table_layout(kernel), to, memory).kernel()
-        functions.append(card_kernel("columns", entries, to))
+        ir = Assembly(kernel.dtype)
+        memory, passes = KernelMemory(ir, checkable=False), schedule(kernel, use_scratch=False)
+        _Columns(kernel, 0, passes, table_layout(kernel), ir, memory).kernel()
+        functions.append(card_kernel("columns", entries, ir))
     if (kernel := parts.rows or parts.columns) is not None:
         functions += ptx_sums(kernel.dtype, entries, sums)
     return card_module(functions)
 
 
 def _rows(kernel: FusedKernel, flags: bool, lanes: int) -> Assembly:
-    to, flag = Assembly(kernel.dtype), len(kernel.results) - 1 if flags else None
-    memory, passes = KernelMemory(to, checkable=False), schedule(kernel, keeps=False)
+    ir, flag = Assembly(kernel.dtype), len(kernel.results) - 1 if flags else None
+    memory, passes = KernelMemory(ir, checkable=False), schedule(kernel, use_scratch=False)
     if has_reductions(kernel):
         team, each = min(lanes, WARP), max(1, lanes // WARP)
-        _Teams(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag, team=team, each=each).kernel()
+        _Teams(kernel, 0, passes, table_layout(kernel), ir, memory, flag=flag, team=team, each=each).kernel()
     else:
-        _Elements(kernel, 0, passes, table_layout(kernel), to, memory, flag=flag).kernel()
-    return to
+        _Elements(kernel, 0, passes, table_layout(kernel), ir, memory, flag=flag).kernel()
+    return ir
 
 
 class _OnCard(KernelText):
@@ -297,13 +297,13 @@ class _OnCard(KernelText):
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
         array = base.removesuffix(".row")
-        if array == base or len(self.loop.operands) + len(self.loop.results) <= MAX_ROW_POINTERS:
+        if array == base or len(self.fused.operands) + len(self.fused.results) <= MAX_ROW_POINTERS:
             return super()._at(base, type, index)
-        offset = self.to.value(f"freeze i64 {index}")
+        offset = self.ir.value(f"freeze i64 {index}")
         for axis, number in self.indices:
-            row_index = self.to.value(f"freeze i64 {number}")
-            step = self.to.value(f"mul i64 {row_index}, {array}.stride{axis}")
-            offset = self.to.value(f"add i64 {offset}, {step}")
+            row_index = self.ir.value(f"freeze i64 {number}")
+            step = self.ir.value(f"mul i64 {row_index}, {array}.stride{axis}")
+            offset = self.ir.value(f"add i64 {offset}, {step}")
         return super()._at(array, type, offset)
 
 
@@ -313,22 +313,22 @@ class _Rows(_OnCard):
 
     flag: int | None
 
-    def _store_result(self, n: int, value: str, at: str, mask: str) -> None:
+    def _store_result(self, n: int, value: str, column: str, mask: str) -> None:
         if n == self.flag:
-            self._tell(n, value, at.removeprefix("%"))
+            self._tell(n, value, column.removeprefix("%"))
         else:
-            super(_Rows, self)._store_result(n, value, at, mask)
+            super(_Rows, self)._store_result(n, value, column, mask)
 
     def _tell(self, n: int, value: str, label: str) -> None:
-        with self.to.when(value, f"{label}.tell", f"{label}.told"):
+        with self.ir.when(value, f"{label}.tell", f"{label}.told"):
             self.memory.store("i8", "1", f"%result{n}.row")
 
     def _row_results(self, where: str) -> None:
         """Store the results of a row, in the threads for which `where` holds."""
-        with self.to.when(where, "row.store", "row.end"):
+        with self.ir.when(where, "row.store", "row.end"):
             self._between(self.schedule.after)
             for n in self._results("row"):
-                value = self.loop.results[n].value
+                value = self.fused.results[n].value
                 if n == self.flag:
                     self._tell(n, self._scalar(value), "row")
                 else:
@@ -341,15 +341,15 @@ class _Elements(_Rows):
     __slots__ = ()
 
     def kernel(self) -> None:
-        threads = CardThreads(self.to)
+        threads = CardThreads(self.ir)
         self._read_table()
         down, along, is_first = threads.stride("y"), threads.stride("x"), threads.is_first()
-        with self.to.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
+        with self.ir.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
             self._begin_row()
             for p, sweep in enumerate(self.schedule.sweeps):
                 self._between(sweep.before)
                 names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
-                with self.to.loop(names, along.first, "%count", along.step, metadata=unroll_metadata(self.loop)):
+                with self.ir.loop(names, along.first, "%count", along.step, metadata=unroll_metadata(self.fused)):
                     self._body(sweep, names.counter)
             self._row_results(is_first)
 
@@ -366,35 +366,35 @@ class _Teams(_Rows):
 
         Threads without a row take the last one, with no elements of their own.
         """
-        threads = CardThreads(self.to)
+        threads = CardThreads(self.ir)
         self._read_table()
-        self.to.value(f"and i64 {threads.register('tid.x')}, {self.team - 1}", "%lane")
-        self.to.value(f"lshr i64 {threads.register('tid.x')}, {self.team.bit_length() - 1}", "%team")
+        self.ir.value(f"and i64 {threads.register('tid.x')}, {self.team - 1}", "%lane")
+        self.ir.value(f"lshr i64 {threads.register('tid.x')}, {self.team.bit_length() - 1}", "%team")
         rows = threads.groups("x", "y", WARP // self.team)
-        with self.to.loop(loop_names("first", "rows.head", "row.begin", "end"), rows.first, "%rows", rows.step):
-            self.to.value("add i64 %first, %team", "%own")
-            self.to.value("icmp slt i64 %own, %rows", "%there")
-            self.to.value("sub i64 %rows, 1", "%last")
-            self.to.value("select i1 %there, i64 %own, i64 %last", "%row")
+        with self.ir.loop(loop_names("first", "rows.head", "row.begin", "end"), rows.first, "%rows", rows.step):
+            self.ir.value("add i64 %first, %team", "%own")
+            self.ir.value("icmp slt i64 %own, %rows", "%there")
+            self.ir.value("sub i64 %rows, 1", "%last")
+            self.ir.value("select i1 %there, i64 %own, i64 %last", "%row")
             self._begin_row()
-            self.to.value("select i1 %there, i64 %count, i64 0", "%some")
+            self.ir.value("select i1 %there, i64 %count, i64 0", "%some")
             for p, sweep in enumerate(self.schedule.sweeps):
                 self._between(sweep.before)
                 self._pass(p, sweep, threads)
-            leads = self.to.value("icmp eq i64 %lane, 0")
-            self._row_results(self.to.value(f"and i1 %there, {leads}"))
+            leads = self.ir.value("icmp eq i64 %lane, 0")
+            self._row_results(self.ir.value(f"and i1 %there, {leads}"))
 
     def _pass(self, p: int, sweep: Sweep, threads: CardThreads) -> None:
         """Write a sweep over the row; its reductions become scalars of the row."""
-        firsts = [FIRST_FLOATS[self.loop.instructions[i].op] for i in sweep.reductions]
+        firsts = [FIRST_FLOATS[self.fused.instructions[i].op] for i in sweep.reductions]
         reduced = [
-            CarriedValue(f"%r{i}.{k}", self.to.name("float"), literal(first, "float"))
+            CarriedValue(f"%r{i}.{k}", self.ir.name("float"), literal(first, "float"))
             for k in range(self.each)
             for i, first in zip(sweep.reductions, firsts, strict=True)
         ]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
-        lanes, metadata = self.team * self.each, unroll_metadata(self.loop)
-        with self.to.loop(names, "%lane", "%some", lanes, reduced, metadata) as updated:
+        lanes, metadata = self.team * self.each, unroll_metadata(self.fused)
+        with self.ir.loop(names, "%lane", "%some", lanes, reduced, metadata) as updated:
             updated.extend(self._lane(0, sweep, names.counter))
             for k in range(1, self.each):
                 updated.extend(self._further_lane(p, k, sweep, names.counter))
@@ -403,14 +403,14 @@ class _Teams(_Rows):
 
     def _further_lane(self, p: int, k: int, sweep: Sweep, first: str) -> list[str]:
         """Compute an element of a further lane if the row has it, and return its reductions."""
-        index = self.to.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
-        inside, begin_block = self.to.value(f"icmp slt i64 {index}, %some"), self.to.block
-        with self.to.when(inside, f"s{p}.lane{k}", f"s{p}.past{k}"):
+        index = self.ir.value(f"add i64 {first}, {k * self.team}", f"{first}.{k}")
+        inside, begin_block = self.ir.value(f"icmp slt i64 {index}, %some"), self.ir.block
+        with self.ir.when(inside, f"s{p}.lane{k}", f"s{p}.past{k}"):
             reduced = self._lane(k, sweep, index)
-            end_block = self.to.block
-        type = self.to.name("float")
+            end_block = self.ir.block
+        type = self.ir.name("float")
         return [
-            self.to.value(f"phi {type} [ {value}, %{end_block} ], [ %r{i}.{k}, %{begin_block} ]")
+            self.ir.value(f"phi {type} [ {value}, %{end_block} ], [ %r{i}.{k}, %{begin_block} ]")
             for i, value in zip(sweep.reductions, reduced, strict=True)
         ]
 
@@ -438,21 +438,21 @@ class _Columns(_OnCard):
     __slots__ = ()
 
     def kernel(self) -> None:
-        items = CardThreads(self.to).stride("x")
+        items = CardThreads(self.ir).stride("x")
         self._read_table()
-        self.to.value("add i64 %rows, %block_rows", "%rows.up")
-        self.to.value("sub i64 %rows.up, 1", "%rows.most")
-        self.to.value("udiv i64 %rows.most, %block_rows", "%blocks")
-        self.to.value("mul i64 %blocks, %columns", "%items")
-        with self.to.loop(loop_names("item", "items.head", "item.begin", "end"), items.first, "%items", items.step):
+        self.ir.value("add i64 %rows, %block_rows", "%rows.up")
+        self.ir.value("sub i64 %rows.up, 1", "%rows.most")
+        self.ir.value("udiv i64 %rows.most, %block_rows", "%blocks")
+        self.ir.value("mul i64 %blocks, %columns", "%items")
+        with self.ir.loop(loop_names("item", "items.head", "item.begin", "end"), items.first, "%items", items.step):
             self._item()
 
     def _item(self) -> None:
-        numbers, float = self._results("columns"), self.to.name("float")
+        numbers, float = self._results("columns"), self.ir.name("float")
         self._begin_item()
         sums = [CarriedValue(f"%sum{n}", float, literal(0.0, "float")) for n in numbers]
         rows = loop_names("row", "rows.head", "row.begin", "item.end")
-        with self.to.loop(rows, "%row.first", "%row.past", 1, sums, unroll_metadata(self.loop)) as updated:
+        with self.ir.loop(rows, "%row.first", "%row.past", 1, sums, unroll_metadata(self.fused)) as updated:
             self.row.clear()
             self._point_at_row()
             computed = dict[int, str]()
@@ -460,32 +460,32 @@ class _Columns(_OnCard):
                 self._between(sweep.before)
                 computed |= self._computed(sweep, "%c")
             for n in numbers:
-                addend = self._vector(self.loop.results[n].value, computed)
-                updated.append(self.to.value(f"fadd {float} %sum{n}, {addend}"))
+                addend = self._vector(self.fused.results[n].value, computed)
+                updated.append(self.ir.value(f"fadd {float} %sum{n}, {addend}"))
         for n in numbers:
             self._store_sum(f"%sum{n}", f"%result{n}", "%item")
 
     def _begin_item(self) -> None:
         """Compute the column of an item, and the rows of its block that have this column."""
-        self.to.value("udiv i64 %item, %columns", "%block")
-        self.to.value("mul i64 %block, %columns", "%block.start")
-        self.to.value("sub i64 %item, %block.start", "%c")
-        self.to.value("mul i64 %block, %block_rows", "%row.first")
-        block_end = self.to.value("add i64 %row.first, %block_rows")
-        self.to.least(block_end, "%rows", "%row.most")
+        self.ir.value("udiv i64 %item, %columns", "%block")
+        self.ir.value("mul i64 %block, %columns", "%block.start")
+        self.ir.value("sub i64 %item, %block.start", "%c")
+        self.ir.value("mul i64 %block, %block_rows", "%row.first")
+        block_end = self.ir.value("add i64 %row.first, %block_rows")
+        self.ir.minimum(block_end, "%rows", "%row.most")
         # row * columns + c < length
-        remaining = self.to.value("sub i64 %length, %c")
-        upwards = self.to.value(f"add i64 {remaining}, {self.to.value('sub i64 %columns, 1')}")
-        self.to.least("%row.most", self.to.value(f"udiv i64 {upwards}, %columns"), "%row.past")
+        remaining = self.ir.value("sub i64 %length, %c")
+        upwards = self.ir.value(f"add i64 {remaining}, {self.ir.value('sub i64 %columns, 1')}")
+        self.ir.minimum("%row.most", self.ir.value(f"udiv i64 {upwards}, %columns"), "%row.past")
 
 
 def ptx_recurrence_text(recurrence: Recurrence) -> str:
     """Return a module with the kernel `steps` of `cuda_recurrence_text`. Its steps must not use FUNCTIONS."""
-    to, layout, nothing = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence), Schedule((), (), ())
-    memory = KernelMemory(to, checkable=False)
-    text = _Steps(recurrence.loop, 0, nothing, layout.loop, to, memory, recurrence=recurrence, places=layout)
+    ir, layout, nothing = Assembly(recurrence.fused.dtype), recurrence_layout(recurrence), Schedule((), (), ())
+    memory = KernelMemory(ir, checkable=False)
+    text = _Steps(recurrence.fused, 0, nothing, layout.kernel, ir, memory, recurrence=recurrence, places=layout)
     text.kernel()
-    return card_module([card_kernel("steps", layout.size, to)])
+    return card_module([card_kernel("steps", layout.size, ir)])
 
 
 class _Steps(RecurrenceText):
@@ -494,13 +494,13 @@ class _Steps(RecurrenceText):
     __slots__ = ()
 
     def kernel(self) -> None:
-        threads = CardThreads(self.to)
+        threads = CardThreads(self.ir)
         self._read_table()
         down, along = threads.stride("y"), threads.stride("x")
-        with self.to.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
+        with self.ir.loop(loop_names("row", "rows.head", "row.begin", "end"), down.first, "%rows", down.step):
             self._begin_row()
             columns = loop_names("c", "columns.head", "columns.body", "columns.past")
-            with self.to.loop(columns, along.first, "%count", along.step):
+            with self.ir.loop(columns, along.first, "%count", along.step):
                 self._elements("c", "%c")
 
     def _clear_flag(self) -> None:

@@ -22,10 +22,10 @@ from engine.codegen.native.machine_code import Reasons
 from engine.compiler.control_flow import PlannedScan
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.plan import Step
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array
 from engine.ir.tensor_type import INT32, HostArray, TensorType
-from engine.ops.index.indices import outside
+from engine.ops.index.indices import index_error
 from engine.runtime.host_mapping import HostMapping, mapping_of
 from engine.runtime.interpreter import Buffer
 
@@ -208,11 +208,11 @@ class CudaFlags:
         """Expect notes from recipes' kernels, which report only the step."""
         self._has_notes = True
 
-    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        """Launch a check of indices, as `IndexNotes` requires."""
+    def record(self, index: Array, extent: int, operand: int, lower: int) -> None:
+        """Launch a check of indices, as `IndexErrors` requires."""
         self._has_notes = True
-        self._ranges[self._step, operand] = (extent, least)
-        self._kernel(index, least, extent, operand + 1, self._flags[self._step : self._step + 1])
+        self._ranges[self._step, operand] = (extent, lower)
+        self._kernel(index, lower, extent, operand + 1, self._flags[self._step : self._step + 1])
 
     def begin(self) -> None:
         """Clear the flags before a run."""
@@ -235,7 +235,7 @@ class CudaFlags:
             if (step, operand) not in self._ranges:
                 return False
             extent, least = self._ranges[step, operand]
-            raise at_origin(outside(extent, operand, least), self._steps[step].origin)
+            raise locate_error(index_error(extent, operand, least), self._steps[step].origin)
         return True
 
     def _read_all(self) -> HostArray:
@@ -260,7 +260,7 @@ class ExchangedFlags(CudaFlags):
 def _may_leave_range(step: Step) -> bool:
     """Return whether a step's kernel reports arguments out of range. No such step notes an index."""
     if isinstance(step.op, Fused):
-        return reports_range(step.op.loop)
+        return reports_range(step.op.kernel)
     return isinstance(step.op, PlannedScan) and step.op.step_loop is not None and step.op.step_loop.reports_range
 
 
@@ -309,7 +309,7 @@ class RegisteredMemory:
         try:
             runtime.hostRegister(address, len(mapping), _PORTABLE)
         except runtime.CUDARuntimeError as error:
-            _reasons.tell(str(error))
+            _reasons.log(str(error))
             return False
-        mapping.before_it_goes(lambda: runtime.hostUnregister(address))
+        mapping.on_unmap(lambda: runtime.hostUnregister(address))
         return True

@@ -23,7 +23,7 @@ class Attr:
 
     `kind` is one of ATTRIBUTE_KINDS, and is the same in all ops that use the attribute's name. A `default` of None
     means that absence has a meaning of its own, which `doc` states; REQUIRED means that there is no default. `minimum`
-    bounds an int and every entry of ints; `longest` bounds the number of entries, by default to a few per axis.
+    bounds an int and every entry of ints; `max_length` bounds the number of entries, by default to a few per axis.
     `typed_by` names the attribute that holds a number's dtype, if the operands do not determine it. Graphs may state
     the attribute `since` an opset; older ones get its default. It may be stated `instead_of` another one, but not
     together with it.
@@ -34,7 +34,7 @@ class Attr:
     doc: str = ""
     choices: tuple[str, ...] = ()
     minimum: int | None = None
-    longest: int = 128
+    max_length: int = 128
     typed_by: str = ""
     since: int = 1
     instead_of: str = ""
@@ -58,11 +58,11 @@ class Attr:
         kind = ATTRIBUTE_KINDS[self.kind]
         if not kind.admits(value):
             raise _bad(name, kind.expected, value)
-        if kind.is_list and len(value) > self.longest:
+        if kind.is_list and len(value) > self.max_length:
             received = counted(len(value), "entry", "entries")
             raise OverBudget(
-                f"attribute {name} has {received}, and may have at most {self.longest}",
-                expected=f"at most {counted(self.longest, 'entry', 'entries')}",
+                f"attribute {name} has {received}, and may have at most {self.max_length}",
+                expected=f"at most {counted(self.max_length, 'entry', 'entries')}",
                 got=received,
             )
         if self.choices and value not in self.choices:
@@ -172,6 +172,6 @@ def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
     )
 
 
-def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
+def make_attributes_key(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
     """Return a hashable key of attributes: their names, in order, and the keys of their values."""
     return tuple([(name, key(value)) for name, value in attrs.items()])

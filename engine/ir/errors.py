@@ -234,12 +234,12 @@ class Faults:
     if it comes first.
     """
 
-    __slots__ = ("_function", "_where", "found")
+    __slots__ = ("_function", "_where", "errors")
 
     def __init__(self, function: int | None = None) -> None:
         """Start without errors. `function` is the index of the function whose nodes are checked; None for the graph."""
         self._function = function
-        self.found: list[EngineError] = []
+        self.errors: list[EngineError] = []
         self._where: tuple[int, str, str | None] | None = None
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
@@ -262,19 +262,19 @@ class Faults:
         if isinstance(error, OverBudget | DeadlineExceeded):
             self.report()
             return False
-        self.found += (error, *error.others)
+        self.errors += (error, *error.others)
         error.others = ()
-        if len(self.found) >= MOST_FAULTS:
+        if len(self.errors) >= MOST_FAULTS:
             self.report()
         return True
 
     def report(self) -> None:
         """Raise the first error, if there is one, with the others attached."""
-        if not self.found:
+        if not self.errors:
             return
-        first, *others = self.found[:MOST_FAULTS]
+        first, *others = self.errors[:MOST_FAULTS]
         first.others = tuple(other.with_traceback(None) for other in others)
-        self.found.clear()
+        self.errors.clear()
         try:
             raise first from None
         finally:

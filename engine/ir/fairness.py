@@ -74,7 +74,7 @@ class FairEviction:
         for owner in self._owners.pop(key, ()):
             self._remove_owner(key, owner)
 
-    def let_go(self, *, by_size: bool = False) -> Hashable | None:
+    def evict(self, *, by_size: bool = False) -> Hashable | None:
         """Evict an entry of the owner who holds the most entries, or bytes.
 
         Returns its key, or None if other owners remain.
@@ -177,7 +177,7 @@ class Turns(Generic[_Item]):
             raise KeyError("nobody waits")
         return earliest[1]
 
-    def next_of(self, owner: Hashable) -> _Item:
+    def peek(self, owner: Hashable) -> _Item:
         """Return the first item of a waiting owner."""
         return self._queues[owner].items[0]
 
@@ -207,12 +207,12 @@ class Turns(Generic[_Item]):
         if queue := self._queues.get(owner):
             queue.begins += cost
 
-    def of(self, owner: Hashable) -> int:
+    def count_of(self, owner: Hashable) -> int:
         """Return the number of items that an owner waits for."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue.items)
 
-    def most(self) -> Hashable:
+    def longest_queue(self) -> Hashable:
         """Return the owner with the most waiting items."""
         return max(self._queues, key=lambda owner: len(self._queues[owner].items))
 

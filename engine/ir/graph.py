@@ -35,7 +35,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from engine.ir.attributes import complete, keyed
+from engine.ir.attributes import complete, make_attributes_key
 from engine.ir.errors import EngineError
 from engine.ir.kinds import is_cacheable
 from engine.ir.kinds.kind import LONGEST_CACHED
@@ -72,7 +72,7 @@ class KeyedAttributes(dict[str, Any]):
 def attributes_key(attrs: Mapping[str, Any]) -> Hashable:
     """Return a hashable key of attributes. It is computed in advance unless they are large."""
     key = attrs.key if isinstance(attrs, KeyedAttributes) else None
-    return keyed(attrs) if key is None else key
+    return make_attributes_key(attrs) if key is None else key
 
 
 def is_small(attrs: Mapping[str, Any]) -> bool:
@@ -116,7 +116,7 @@ def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
     """Return a hashable key of attributes; None if they are too large to cache, or of a kind that is not cached."""
     if not all(map(is_cacheable, attrs.values())):
         return None
-    return keyed(attrs)
+    return make_attributes_key(attrs)
 
 
 class Inferred(NamedTuple):
@@ -220,11 +220,11 @@ class Origin(NamedTuple):
         return self._replace(inner=inner if self.inner is None else self.inner.containing(inner))
 
 
-def at_origin(error: EngineError, origin: Origin | None) -> EngineError:
+def locate_error(error: EngineError, origin: Origin | None) -> EngineError:
     """Return the error located at the client's node that it originates from."""
     if origin is None:
         return error
-    error = at_origin(error, origin.inner)
+    error = locate_error(error, origin.inner)
     if origin.function is not None:
         return error.within(origin.function, origin.node, origin.op)
     return error.at(origin.node, origin.op)
@@ -239,7 +239,7 @@ class Node(NamedTuple):
     types: tuple[TensorType, ...]
     origin: Origin | None = None
 
-    def on(self, operands: tuple[int, ...]) -> Node:
+    def with_operands(self, operands: tuple[int, ...]) -> Node:
         """Return the node with other operands."""
         op, current, attrs, types, origin = self
         return self if operands == current else Node._make((op, operands, attrs, types, origin))
@@ -282,7 +282,7 @@ class Node(NamedTuple):
         return self.op
 
 
-def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
+def work_by_node(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
     """Return the work of each node; `types` lists the types of all nodes. Leaves have none.
 
     Repeated nodes share their attribute and type objects, so most lookups compare object ids only. Raises TypeError for
@@ -316,7 +316,7 @@ class Graph:
         """Map the key of each fed value to its leaf."""
         return {node.attrs["feed"]: i for i, node in enumerate(self.nodes) if node.is_leaf}
 
-    def rewritten(self, nodes: Iterable[Node], outputs: Iterable[int]) -> Graph:
+    def with_nodes(self, nodes: Iterable[Node], outputs: Iterable[int]) -> Graph:
         """Return a graph of other nodes and outputs in the same opset."""
         return Graph(tuple(nodes), tuple(outputs), self.registry)
 
@@ -339,7 +339,7 @@ class Builder:
         Raises EngineError. Raises TypeError for an attribute that is unknown or missing, and for a result dtype at
         which gradients would end although the op has a derivative rule.
         """
-        if not self.has_int16 and (op.brings_together or not op.is_composite):
+        if not self.has_int16 and (op.promotes_operands or not op.is_composite):
             operands = promote_for_opset1(op, operands, attrs)
         nodes = [self.nodes[v.index] for v in operands]
         attrs, types = inferred(op, tuple([n.types if n.op.several else n.types[0] for n in nodes]), attrs)
@@ -378,7 +378,7 @@ class Builder:
 
     def copy(self, node: Node, operands: Sequence[Value]) -> Value:
         """Append `node` on other operands of the same types."""
-        return self.append(node.on(tuple(v.index for v in operands)))
+        return self.append(node.with_operands(tuple(v.index for v in operands)))
 
     def rewrite(self, graph: Graph, replace: Callable[[Node, Sequence[Value]], Value | None]) -> Graph:
         """Append `graph` node by node, with the value that `replace` returns for a node and its new operands.
@@ -557,14 +557,14 @@ def adjoint(x: Value) -> Value:
     return conjugate(x.transpose())
 
 
-def for_real(g: Value, type: TensorType) -> Value:
+def real_cotangent(g: Value, type: TensorType) -> Value:
     """Return a cotangent for a tensor of this type: its real part if the tensor is real."""
     return g.real() if g.type.is_complex and not type.is_complex else g
 
 
 def cast_cotangent(g: Value, type: TensorType) -> Value:
     """Return a cotangent for a tensor of this type, in the tensor's dtype."""
-    part = for_real(g, type)
+    part = real_cotangent(g, type)
     return part if part.dtype == type.dtype else part.cast(dtype=type.dtype)
 
 

@@ -40,18 +40,21 @@ class RewriteRule:
     #: also try it if an operand is known to be one number everywhere
     needs_number: bool = False
     #: the operand that must have no other reader, since otherwise nothing would be saved
-    alone: int | None = None
+    unshared_operand: int | None = None
     #: whether the rule may rewrite an output; False if the output would become a view that has to be copied
-    of_outputs: bool = True
+    rewrites_outputs: bool = True
 
 
 def rewrite(
-    *, needs: Sequence[str] | None = None, needs_number: bool = False, alone: int | None = None, of_outputs: bool = True
+    *,
+    needs: Sequence[str] | None = None,
+    needs_number: bool = False,
+    unshared_operand: int | None = None,
+    rewrites_outputs: bool = True,
 ) -> Callable[[Rewriting], RewriteRule]:
     """Return a decorator that makes a function a RewriteRule."""
-    return lambda find: RewriteRule(
-        find, None if needs is None else frozenset(needs), needs_number, alone=alone, of_outputs=of_outputs
-    )
+    op_names = None if needs is None else frozenset(needs)
+    return lambda find: RewriteRule(find, op_names, needs_number, unshared_operand, rewrites_outputs)
 
 
 Emitted = Any  # engine.ir.graph.Value, which depends on this module
@@ -114,11 +117,11 @@ class Definition(ABC):
     rewrites: ClassVar[tuple[RewriteRule, ...]] = ()
     since: ClassVar[int] = 1
     #: the result holds only numbers of its operand: if the operand is one number everywhere, so is the result
-    spreads: ClassVar[bool] = False
+    propagates_constant: ClassVar[bool] = False
     #: swapping two operands leaves the result unchanged, bit for bit
     commutative: ClassVar[bool] = False
     #: for composites: all operands are promoted to their common dtype before anything is computed
-    brings_together: ClassVar[bool] = False
+    promotes_operands: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
     #: the op needs less work if some results are not read; `narrowed` returns the reduced node
@@ -169,14 +172,14 @@ class Definition(ABC):
         """Return the results in ops of the registry, for an internal op. By default, raises TypeError."""
         raise TypeError(f"{self.name} is nowhere written out")
 
-    def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
+    def constant_value(self, attrs: Mapping[str, Any]) -> Any:
         """Return the number that every element of the result has, if the attributes determine it; else None."""
         return None
 
     @cached_property
     def may_be_constant(self) -> bool:
         """Whether a result may be known to be one number everywhere."""
-        return self.spreads or type(self).number_everywhere is not Definition.number_everywhere
+        return self.propagates_constant or type(self).constant_value is not Definition.constant_value
 
     @cached_property
     def functions(self) -> tuple[str, ...]:
@@ -268,7 +271,7 @@ class Kernel(Definition):
 
     is_kernel = True
     #: whether kernels can compute only a leading part of the result, if the rest is not read
-    makes_parts: ClassVar[bool] = False
+    supports_partial_results: ClassVar[bool] = False
     #: whether a GPU may capture the launches of `forward` and replay them: `forward` does not wait for a result, read
     #: arrays on the host, or decide by an element
     is_captured: ClassVar[bool] = True
@@ -295,7 +298,7 @@ class Kernel(Definition):
         """
         return partial(self.forward, run, *operands, out=out, **attrs), ()
 
-    def in_elements(self, *operands: Emitted, **attrs: Any) -> Emitted | None:
+    def as_elementwise(self, *operands: Emitted, **attrs: Any) -> Emitted | None:
         """Return the result as nodes that kernels can fuse, with the same bits; None if there are none.
 
         For an op that is not elementwise, but may be written so.
@@ -317,9 +320,9 @@ class Kernel(Definition):
         return type(self).as_copies is not Kernel.as_copies
 
     @cached_property
-    def joins_loops_in_elements(self) -> bool:
-        """Whether `in_elements` returns nodes, for some attributes at least."""
-        return type(self).in_elements is not Kernel.in_elements
+    def has_elementwise_form(self) -> bool:
+        """Whether `as_elementwise` returns nodes, for some attributes at least."""
+        return type(self).as_elementwise is not Kernel.as_elementwise
 
     def flops(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Return the floating-point operations of one run; by default one for each element of the result."""

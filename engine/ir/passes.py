@@ -34,7 +34,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from engine.ir.errors import EngineError
-from engine.ir.graph import Builder, Graph, Node, Value, attributes_key, works
+from engine.ir.graph import Builder, Graph, Node, Value, attributes_key, work_by_node
 from engine.ir.kinds.scalars import typed_number
 from engine.ir.op import Narrowed, Registry, ResultTypes, RewriteRule, View
 from engine.ir.run_context import NO_DEADLINE, NO_END, NO_LIMITS, Deadline, RunContext
@@ -94,9 +94,9 @@ def cse(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
             ordered = tuple(sorted(operands)) if op.commutative else operands
             number = seen.setdefault((op, ordered, attributes_key(attrs) if attrs else ()), position)
         if number == position:
-            nodes.append(node.on(operands))
+            nodes.append(node.with_operands(operands))
         new_index.append(number)
-    return graph.rewritten(nodes, [new_index[i] for i in graph.outputs])
+    return graph.with_nodes(nodes, [new_index[i] for i in graph.outputs])
 
 
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
@@ -119,8 +119,8 @@ def _without_dead(graph: Graph, nodes: Sequence[Node], live: list[bool], allowan
     for node, lives in zip(allowance.over(nodes[first:]), live[first:], strict=True):
         new_index.append(len(live_nodes) if lives else -1)
         if lives:
-            live_nodes.append(node.on(tuple(map(new_index.__getitem__, node.operands))))
-    return graph.rewritten(live_nodes, [new_index[index] for index in graph.outputs])
+            live_nodes.append(node.with_operands(tuple(map(new_index.__getitem__, node.operands))))
+    return graph.with_nodes(live_nodes, [new_index[index] for index in graph.outputs])
 
 
 def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
@@ -169,14 +169,14 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """
     foldable = _on_constants(graph, allowance)
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
-    if not foldable or sum([flops for flops, _ in works(allowance.over(graph.nodes), types)]) > allowance.flops:
+    if not foldable or sum([flops for flops, _ in work_by_node(allowance.over(graph.nodes), types)]) > allowance.flops:
         return graph
     nodes, values = list(graph.nodes), _Values(graph, types)
     for i in allowance.over(foldable):
         value = values.get(i)
         if value is not None:
             nodes[i] = _constant(value, nodes[i], graph.registry)
-    return graph.rewritten(nodes, graph.outputs)
+    return graph.with_nodes(nodes, graph.outputs)
 
 
 def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
@@ -266,10 +266,10 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
             simplified = _rewritten(node, [builder.value(j) for j in operands], shared, is_output=i in outputs)
         new_index.append(len(nodes) if simplified is None else simplified.index)
         if simplified is None:
-            nodes.append(node.on(operands))
+            nodes.append(node.with_operands(operands))
         if i in read_repeatedly:
             shared.add(new_index[i])
-    return graph.rewritten(nodes, [new_index[i] for i in graph.outputs])
+    return graph.with_nodes(nodes, [new_index[i] for i in graph.outputs])
 
 
 @cache
@@ -284,7 +284,9 @@ def _triggers(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[s
 
 def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_output: bool) -> Value | None:
     for rule in node.op.rewrites:
-        if (is_output and not rule.of_outputs) or (rule.alone is not None and operands[rule.alone].index in shared):
+        if (is_output and not rule.rewrites_outputs) or (
+            rule.unshared_operand is not None and operands[rule.unshared_operand].index in shared
+        ):
             continue
         simplified: Value | None = rule.find(node, operands)
         if simplified is not None and simplified.type == node.type:

@@ -199,7 +199,7 @@ class Body(Callee):
     """A graph as a function: its leaves are fed under 0, 1, …, with values of the types `inputs`.
 
     An input that nothing reads need not be a leaf. Bodies with equal digests are equal. Bodies derived from a body are
-    cached in it (`made`), and count towards its `budget`. `function` is the index of the client's function.
+    cached in it (`cached`), and count towards its `budget`. `function` is the index of the client's function.
     """
 
     __slots__ = ("_known", "budget", "function", "graph", "inputs")
@@ -225,7 +225,7 @@ class Body(Callee):
             raise TypeError(f"a body of {_listed(self.inputs)} is used on {_listed(types)}")
         return self
 
-    def made(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
+    def cached(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
         """Return the cached result of `make` under `name`; call `make` the first time."""
         if name not in self._known:
             self._known[name] = make()
@@ -331,7 +331,7 @@ class Program:
                     check_functions(statement.op, self.attrs[-1], function_count)
             else:
                 self.attrs.append(_NO_ATTRIBUTES)
-        if faults.found or self.index is not None:
+        if faults.errors or self.index is not None:
             count_operands(readable, faults)
         faults.report()
         self.statements = tuple(statement for _, statement in readable)
@@ -417,7 +417,7 @@ class Program:
         """
         faults = Faults()
         used = self._used(types, self.needed(roots), faults)
-        if faults.found:
+        if faults.errors:
             self.build(types, roots, deadline)  # raises these together with all other errors
         return used
 
@@ -461,9 +461,9 @@ class Program:
         repeats = Repeats(values, self.index)
         for node in needed:
             statement = self.statements[node]
-            if not faults.found and node not in barriers and repeats.write_node(node, statement, self.attrs[node].key):
+            if not faults.errors and node not in barriers and repeats.write_node(node, statement, self.attrs[node].key):
                 continue
-            if not faults.found or self._is_ready(node, values, types):
+            if not faults.errors or self._is_ready(node, values, types):
                 builder.origin = Origin(node, statement.op.name, function=self.index)
                 with faults.at(node, statement.op.name, statement.name):
                     value = self._emit(builder, node, values, types, typing)
@@ -728,16 +728,16 @@ def graph_id(program: Program) -> str:
 class GraphName:
     """The `graph_id` of equal programs, computed on first use."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_graph_id",)
 
     def __init__(self) -> None:
-        self._found: str | None = None
+        self._graph_id: str | None = None
 
-    def of(self, program: Program) -> str:
+    def get(self, program: Program) -> str:
         """Return `graph_id(program)`; `program` must be one of the equal programs."""
-        if self._found is None:
-            self._found = graph_id(program)
-        return self._found
+        if self._graph_id is None:
+            self._graph_id = graph_id(program)
+        return self._graph_id
 
 
 def canonical(program: Program) -> str:

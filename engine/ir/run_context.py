@@ -30,8 +30,8 @@ class Limits:
     """Budgets of one request. `bytes` bounds the peak memory of an execution, `flops` its arithmetic.
 
     `nodes` bounds a graph including its gradients and functions. `expansion` bounds these additional nodes per node
-    that was sent, beyond `FREE_NODES`. `depth` bounds the nesting of functions. With `keeps`, loops save values that
-    are costly to recompute for the backward pass.
+    that was sent, beyond `FREE_NODES`. `depth` bounds the nesting of functions. With `checkpointing`, loops save values
+    that are costly to recompute for the backward pass.
     """
 
     nodes: int = 100_000
@@ -40,7 +40,7 @@ class Limits:
     flops: int = 10**12
     expansion: int = NO_END
     depth: int = 16
-    keeps: bool = True
+    checkpointing: bool = True
 
     def of_graph(self, sent: int) -> Limits:
         """Return the budgets of a graph with `sent` nodes in the request.
@@ -118,11 +118,11 @@ def _refusal(count: int, limit: int, unit: str, error: type[_Error]) -> _Error:
 class Deadline:
     """Time on the monotonic clock at which work on a request stops, or earlier if the request is cancelled.
 
-    It also reports on its last run: `turned` is the time at which the backward pass began, None if unknown; `tier` says
-    how much ran compiled kernels; `precision` says how precisely products and convolutions read float32.
+    It also reports on its last run: `backward_start` is the time at which the backward pass began, None if unknown;
+    `tier` says how much ran compiled kernels; `precision` says how precisely products and convolutions read float32.
     """
 
-    __slots__ = ("at", "precision", "seconds", "stop", "tier", "turned")
+    __slots__ = ("backward_start", "precision", "seconds", "stop", "tier", "time")
 
     def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
         """Set the deadline to `seconds` from `start` on the monotonic clock, by default from now; None means never.
@@ -131,28 +131,28 @@ class Deadline:
         """
         self.seconds = seconds
         self.stop = stop
-        self.turned: float | None = None
+        self.backward_start: float | None = None
         self.tier: RunTier = UNCOMPILED
         self.precision: Precision = IEEE
         start_time = time.monotonic() if start is None else start
-        self.at = float("inf") if seconds is None else start_time + seconds
+        self.time = float("inf") if seconds is None else start_time + seconds
 
-    def turn(self) -> None:
+    def begin_backward(self) -> None:
         """Record that the backward pass begins."""
         if self.seconds is not None:  # NO_DEADLINE is shared, so it reports on no run
-            self.turned = time.monotonic()
+            self.backward_start = time.monotonic()
 
     @property
     def report(self) -> RunReport:
         """The report of the last run."""
         return RunReport(self.tier, self.precision)
 
-    def ran(self, tier: RunTier) -> None:
+    def begin_run(self, tier: RunTier) -> None:
         """Begin the report of a run of this tier."""
         if self.seconds is not None:
             self.tier, self.precision = tier, IEEE
 
-    def multiplied(self, precision: Precision) -> None:
+    def record_precision(self, precision: Precision) -> None:
         """Record how precisely a product or convolution read float32 operands; the report has the least precise."""
         if self.seconds is not None:
             self.precision = coarsest(self.precision, precision)
@@ -161,7 +161,7 @@ class Deadline:
         """Raise DeadlineExceeded if the time has passed or the work is cancelled."""
         if self.stop[0]:
             raise DeadlineExceeded("nobody waits for the answer any more")
-        if time.monotonic() > self.at:
+        if time.monotonic() > self.time:
             raise DeadlineExceeded(f"the request was not finished within its {self.seconds:g} s")
 
     def admit(self, seconds: float) -> None:
@@ -169,7 +169,7 @@ class Deadline:
 
         Raises DeadlineExceeded if the deadline has already passed.
         """
-        remaining = self.at - time.monotonic()
+        remaining = self.time - time.monotonic()
         if seconds > remaining:
             self.check()
             raise DeadlineTooNear(
@@ -210,12 +210,12 @@ class RunContext:
     A bound plan that runs repeatedly has one context, whose `deadline` is that of the current run. `workspace` is
     scratch memory, not preserved between calls, as large as the largest request among the plan's kernels; None if
     kernels allocate their own. `device` selects the kernels; by default, the device of `xp`'s arrays. `bind_plan` binds
-    a nested plan, such as a loop body: the result maps arrays by number and a deadline to results. `watch` is the
+    a nested plan, such as a loop body: the result maps arrays by number and a deadline to results. `stop_flag` is the
     memory that machine code polls to see whether to stop; None if no machine code runs. Multithreaded libraries may use
     `threads`.
     """
 
-    __slots__ = ("bind_plan", "deadline", "device", "threads", "watch", "workspace", "xp")
+    __slots__ = ("bind_plan", "deadline", "device", "stop_flag", "threads", "workspace", "xp")
 
     def __init__(
         self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
@@ -226,10 +226,10 @@ class RunContext:
         self.workspace = workspace
         self.device = device or _DEVICES[xp.__name__]
         self.bind_plan: Callable[[Any], RunPlan] = _no_executor
-        self.watch: Any = None
+        self.stop_flag: Any = None
         self.threads = 1
 
-    def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
+    def checked(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
         """Iterate over `chunks` of work, checking the deadline before each. Raises DeadlineExceeded.
 
         A chunk should take a few milliseconds. Results that are written before an exception are never read.
@@ -326,6 +326,6 @@ def _copying(run: RunContext, x: HostArray, out: HostArray) -> tuple[Callable[..
 
 def _copy_in_strips(run: RunContext, x: HostArray, out: HostArray) -> None:
     """Copy x to out in strips of some columns and all rows."""
-    for start in run.through(range(0, x.shape[-1], _STRIP)):
+    for start in run.checked(range(0, x.shape[-1], _STRIP)):
         strip = (..., slice(start, start + _STRIP))
         out[strip] = x[strip]

@@ -22,7 +22,7 @@ class ElementType:
     """Properties of a dtype.
 
     `name` is NumPy's, also used in JSON and graphs; `width` is in bytes. `is_differentiable` says whether derivatives
-    of and with respect to its numbers exist, `has_loops` whether kernels and microkernels are generated for it.
+    of and with respect to its numbers exist, `has_kernels` whether kernels and microkernels are generated for it.
     `safetensors` is the name in binary bodies, empty if that format lacks the dtype. An element takes at most
     `json_characters` in JSON, including its comma; integers beyond 2⁵³ are never written there. Graphs may use it
     `since` an opset. A complex number is two of the dtype `parts`, the real one first.
@@ -34,7 +34,7 @@ class ElementType:
     is_differentiable: bool
     safetensors: str
     json_characters: int
-    has_loops: bool = False
+    has_kernels: bool = False
     since: int = 1
     parts: str = ""
 
@@ -49,8 +49,8 @@ ELEMENT_TYPES: Final = (
     ElementType("uint32", "integer", 4, False, "U32", 11, since=2),
     ElementType("int64", "integer", 8, False, "I64", 18),
     ElementType("float16", "floating", 2, True, "F16", 16),
-    ElementType("float32", "floating", 4, True, "F32", 17, has_loops=True),
-    ElementType("float64", "floating", 8, True, "F64", 26, has_loops=True),
+    ElementType("float32", "floating", 4, True, "F32", 17, has_kernels=True),
+    ElementType("float64", "floating", 8, True, "F64", 26, has_kernels=True),
     ElementType("complex64", "complex", 8, True, "C64", 34, since=2, parts="float32"),
     ElementType("complex128", "complex", 16, True, "", 52, since=2, parts="float64"),
 )
@@ -94,13 +94,13 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(element.parts) if element is not None and element.parts else dtype
 
 
-def has_loops(dtype: np.dtype[Any]) -> bool:
+def has_kernels(dtype: np.dtype[Any]) -> bool:
     """Return whether kernels and microkernels are generated for this dtype; NumPy computes the others.
 
     Kernels support complex numbers as pairs of real ones, under the dtype of the parts.
     """
     element = element_type(dtype)
-    return element is not None and element.has_loops
+    return element is not None and element.has_kernels
 
 
 @lru_cache(maxsize=1024)
@@ -264,24 +264,24 @@ def promote(*dtypes: DType) -> DType:
 
 
 @lru_cache(maxsize=1024)
-def to_float(*dtypes: DType) -> DType:
+def float_dtype(*dtypes: DType) -> DType:
     """Return the dtype in which a function with real results computes, as NumPy's ufuncs choose (int32 → float64)."""
     return promote(np.dtype("float16"), *dtypes)
 
 
-def to_add_up(dtype: DType) -> DType:
+def sum_dtype(dtype: DType) -> DType:
     """Return the dtype of sums and products over many elements: a differentiable dtype itself, else int64."""
     return dtype if is_differentiable(dtype) else INT64
 
 
-def to_average(dtype: DType) -> DType:
+def mean_dtype(dtype: DType) -> DType:
     """Return the dtype of means, norms and matrix factors: a differentiable dtype itself, else float64."""
     return dtype if is_differentiable(dtype) else FLOAT64
 
 
-def to_complex(*dtypes: DType) -> DType:
-    """Return the dtype of spectra: complex, as wide as the operands' `to_average`, at least complex64."""
-    return promote(*map(to_average, dtypes), COMPLEX64)
+def complex_dtype(*dtypes: DType) -> DType:
+    """Return the dtype of spectra: complex, as wide as the operands' `mean_dtype`, at least complex64."""
+    return promote(*map(mean_dtype, dtypes), COMPLEX64)
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:

@@ -16,7 +16,7 @@ from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import DTYPES, FLOAT64, INT64, DType, HostArray, Shape, TensorType, show_shape
 from engine.ops.common.batching import PACK, BatchedAsIs
-from engine.ops.common.numerics import FILL_AS, Source, integer_limits, is_integral, require_real, resolve_fill
+from engine.ops.common.numerics import FILL_AS, NullaryOp, integer_limits, is_integral, require_real, resolve_fill
 
 
 class Leaf(Definition):
@@ -70,7 +70,7 @@ class Parameter(Leaf):
     aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
 
 
-class Constant(Source):
+class Constant(NullaryOp):
     """A tensor that is part of the graph: y = value."""
 
     name = "constant"
@@ -117,7 +117,7 @@ def _dense_on_cpu(_: RunContext, value: HostArray) -> HostArray:
     return value if value.flags.c_contiguous else value.copy()
 
 
-class Full(Source):
+class Full(NullaryOp):
     """A tensor of one number, made on the server: y[…] = fill.
 
     An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and
@@ -145,7 +145,7 @@ class Full(Source):
         """Resolve `fill` and `fill_as` to one number. Raises BadAttribute if `dtype` cannot represent it."""
         return resolve_fill(attrs, attrs["dtype"])
 
-    def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
+    def constant_value(self, attrs: Mapping[str, Any]) -> Any:
         """Return `fill`."""
         return attrs["fill"]
 
@@ -192,7 +192,7 @@ class GetOutput(BatchedAsIs, View):
         return ({index: g},)
 
 
-class Arange(Source):
+class Arange(NullaryOp):
     """Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
 
     Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start and

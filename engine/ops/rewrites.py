@@ -21,7 +21,7 @@ import numpy as np
 from engine.ir.graph import Node, Value
 from engine.ir.kinds.scalars import typed_number, weak_number
 from engine.ir.op import RewriteRule, rewrite
-from engine.ir.tensor_type import Shape, broadcast, has_loops, reduced_shape
+from engine.ir.tensor_type import Shape, broadcast, has_kernels, reduced_shape
 
 # Other rules merge chains of reshapes and of broadcasts, so at most a few remain in a row. A client's longer chain with
 # many readers is not followed to its end: that would take quadratic time.
@@ -39,9 +39,9 @@ def uniform_value(x: Value) -> float | None:
     if x.type.is_complex:
         return None
     for _ in range(_CHAIN_LIMIT):
-        if x.node.op.spreads:
+        if x.node.op.propagates_constant:
             x = x.builder.value(x.node.operands[0])
-    number = x.node.op.number_everywhere(x.node.attrs)
+    number = x.node.op.constant_value(x.node.attrs)
     # Round to the dtype: 0.1 in float32 is not 0.1.
     return None if number is None else typed_number(x.dtype.type(number).item(), x.dtype)
 
@@ -121,7 +121,7 @@ def _negation_operand(x: Value) -> Value | None:
     return source(x, "neg") if x.type.is_float else None
 
 
-def twice(op: str) -> RewriteRule:
+def involution(op: str) -> RewriteRule:
     """Make the rule f(f(x)) = x for the op f."""
     return rewrite(needs=[op])(lambda node, operands: source(operands[0], op))
 
@@ -154,7 +154,7 @@ def factored_sign(position: int) -> RewriteRule:
     A negation moved outwards may cancel against another one.
     """
 
-    @rewrite(needs=["neg"], alone=position)
+    @rewrite(needs=["neg"], unshared_operand=position)
     def rule(node: Node, operands: Sequence[Value]) -> Value | None:
         inner = _negation_operand(operands[position])
         if inner is None:
@@ -223,7 +223,7 @@ def redundant_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     return unwrapped[0].builder.copy(node, unwrapped)
 
 
-@rewrite(needs=["transpose"], of_outputs=False)
+@rewrite(needs=["transpose"], rewrites_outputs=False)
 def transpose_outwards(node: Node, operands: Sequence[Value]) -> Value | None:
     """Replace f(transpose(a), transpose(b), c) by transpose(f(a, b, c)), c of one element, if the last axis moves.
 
@@ -241,7 +241,7 @@ def transpose_outwards(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 #: rules of every elementwise op
-MOVING: Final = (redundant_broadcast, transpose_outwards)
+ELEMENTWISE_RULES: Final = (redundant_broadcast, transpose_outwards)
 
 
 @rewrite(needs=["transpose"])
@@ -258,7 +258,7 @@ def sum_of_transpose(node: Node, operands: Sequence[Value]) -> Value | None:
     return reshaped(total, node.type.shape)
 
 
-@rewrite(needs=["sum"], alone=0)
+@rewrite(needs=["sum"], unshared_operand=0)
 def reshape_of_sum(node: Node, operands: Sequence[Value]) -> Value | None:
     """Replace a reshape of a sum that restores the reduced axes, or drops them, by a sum with the other `keepdims`."""
     inner, attrs = source(operands[0], "sum"), operands[0].node.attrs
@@ -289,7 +289,7 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     return broadcasted(scaled, node.type.shape)
 
 
-@rewrite(needs=["matmul", "neg"], alone=0)
+@rewrite(needs=["matmul", "neg"], unshared_operand=0)
 def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """Replace Σᵢ (a b)ᵢⱼ over the rows by (Σᵢ aᵢ) b, and over the columns by a (Σⱼ bⱼ); also for −a b.
 
@@ -299,7 +299,7 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     negated = source(x, "neg")
     product = negated or x
     # Not for float16, which is rounded between a sum and a product, nor for integers, which may wrap.
-    if product.node.op.name != "matmul" or not has_loops(product.dtype) or not product.type.size:
+    if product.node.op.name != "matmul" or not has_kernels(product.dtype) or not product.type.size:
         return None
     row, column, axes = product.ndim - 2, product.ndim - 1, node.attrs["axes"]
     if row not in axes and column not in axes:
@@ -313,7 +313,7 @@ def sum_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     return -y if negated else y
 
 
-@rewrite(needs=["matmul"], alone=0)
+@rewrite(needs=["matmul"], unshared_operand=0)
 def transpose_of_product(node: Node, operands: Sequence[Value]) -> Value | None:
     """Replace (a b)ᵀ by bᵀ aᵀ if a or b is a transpose already: a product reads its operands in either order.
 

@@ -38,20 +38,20 @@ class CrashRecord:
         self._running, self._compiling = memory[:_DIGEST], memory[_DIGEST : 2 * _DIGEST]
         self._place = memory[2 * _DIGEST : CRASH_RECORD_BYTES]
 
-    def runs(self, digest: bytes) -> None:
+    def begin_run(self, digest: bytes) -> None:
         """Record that a plan begins to run."""
         self._place[:] = UNKNOWN_PLACE
         self._running[:] = digest
 
-    def is_at(self, place: bytes) -> None:
+    def set_place(self, place: bytes) -> None:
         """Record the place in the plan, as encoded by `place_named`."""
         self._place[:] = place
 
-    def ran(self) -> None:
+    def end_run(self) -> None:
         """Record that the run has ended."""
         self._running[:] = _NO_DIGEST
 
-    def compiles(self, digest: bytes = _NO_DIGEST) -> None:
+    def set_compiling(self, digest: bytes = _NO_DIGEST) -> None:
         """Record that a plan is being compiled in the background, or without a digest, that none is."""
         self._compiling[:] = digest
 

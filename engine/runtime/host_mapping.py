@@ -20,7 +20,7 @@ class HostMapping(mmap):
         """Address of the first byte."""
         return int(np.frombuffer(self, np.uint8).ctypes.data)
 
-    def before_it_goes(self, call: Callable[[], object]) -> None:
+    def on_unmap(self, call: Callable[[], object]) -> None:
         """Register a callback, which the thread that drops the mapping calls once, before the memory is unmapped."""
         self._callback = call
 

@@ -37,7 +37,7 @@ from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError, MissingFeed
 from engine.ir.fairness import FairEviction, current_owner
-from engine.ir.graph import at_origin
+from engine.ir.graph import locate_error
 from engine.ir.op import Array, Namespace, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.run_report import COMPILED, UNCOMPILED
@@ -117,7 +117,7 @@ class InstancePool:
                 self.idle_bytes += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)
             while self.idle_bytes > self.bytes:
-                self._drop(self._claims.let_go(by_size=True))
+                self._drop(self._claims.evict(by_size=True))
 
     def retire(self, plan: Plan) -> None:
         """Drop the instances of a plan that has been replaced, including running ones when they are given back."""
@@ -174,7 +174,7 @@ Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
 RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
 
 
-def fed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
+def checked_feed(feeds: Mapping[Hashable, Array], feed: Hashable, planned: TensorType) -> Array:
     """Return a feed, or a dense and aligned copy of it, after checking that it has the planned type.
 
     Raises MissingFeed, ShapeMismatch and DtypeMismatch.
@@ -258,11 +258,11 @@ class Executor(ABC):
     #: whether the first run of a plan is interpreted; on a GPU, deadlines need the segments of a prepared plan
     interprets_first_run: ClassVar[bool] = False
     instances: InstancePool
-    #: tiers of plans, or None if nothing is compiled; then `_without` binds all steps
+    #: tiers of plans, or None if nothing is compiled; then `_uncompiled_binder` binds all steps
     _tiers: ExecutionTiers | None
-    _without: Binder
+    _uncompiled_binder: Binder
     #: threads of a fused kernel that plans assume; 0 if the executor runs no fused kernels
-    loop_threads: int = 0
+    kernel_threads: int = 0
     #: whether plans split sums over several axes in two, so that fused kernels can compute the first part
     splits_sums: bool = False
 
@@ -273,7 +273,7 @@ class Executor(ABC):
 
     @classmethod
     @abstractmethod
-    def opened(cls, settings: ExecutorSettings) -> Self:
+    def open(cls, settings: ExecutorSettings) -> Self:
         """Open the executor with these settings. Raises RuntimeError if there is no such device."""
 
     @property
@@ -294,7 +294,7 @@ class Executor(ABC):
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
         """Create the context of a run on this device."""
         context = RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
-        context.bind_plan = lambda plan: self.bind(plan, self._without).run
+        context.bind_plan = lambda plan: self.bind(plan, self._uncompiled_binder).run
         return context
 
     @abstractmethod
@@ -336,7 +336,7 @@ class Executor(ABC):
         """
         on_device = {feed: self.to_device(feeds[feed]) for feed in plan.feeds if feed in feeds}
         results = self.to_host(self.execute(plan, on_device, deadline, watch))
-        for k in plan.borrowed:
+        for k in plan.results_in_feeds:
             results[k] = results[k].view()
             results[k].flags.writeable = False
         return results
@@ -355,7 +355,7 @@ class Executor(ABC):
         the plan runs step by step.
         """
         if watch is not None:
-            deadline.ran(UNCOMPILED)
+            deadline.begin_run(UNCOMPILED)
             return self.interpret(plan, feeds, deadline, watch)
         return self._run_tier(plan, feeds, deadline)
 
@@ -364,16 +364,16 @@ class Executor(ABC):
     ) -> list[Array]:
         """Run the plan, or the compiled plan that replaces it, by `run` or by the prepared plan's own `run`."""
         if self._tiers is None:
-            return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
+            return self._run_prepared(ExecutionTier(plan, self._uncompiled_binder), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
-        deadline.ran(tier.name)
+        deadline.begin_run(tier.name)
         if tier.name is UNCOMPILED and self.interprets_first_run and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
-            self._tiers.ran(plan, stopwatch.seconds)
+            self._tiers.record_run(plan, stopwatch.seconds)
             return results
         results = self._run_prepared(tier, feeds, deadline, run)
         if tier.name is not COMPILED:
-            self._tiers.ran(plan)
+            self._tiers.record_run(plan)
         return results
 
     def _run_prepared(
@@ -381,11 +381,11 @@ class Executor(ABC):
     ) -> list[Array]:
         plan, binder, _ = tier
         prepared = self.instances.lend(plan) or self.bind(plan, binder)
-        crash_record.runs(plan.digest)
+        crash_record.begin_run(plan.digest)
         try:
             return prepared.run(feeds, deadline) if run is None else run(prepared, feeds, deadline)
         finally:
-            crash_record.ran()
+            crash_record.end_run()
             self.instances.give(plan, prepared)
 
     def interpret(
@@ -395,24 +395,24 @@ class Executor(ABC):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
         *,
-        turned: bool = False,
+        in_backward_pass: bool = False,
     ) -> list[Array]:
         """Compute as `execute` does, step by step. This is the reference for all other ways to run a plan.
 
-        `turned` tells that the backward pass has begun already.
+        `in_backward_pass` tells that the backward pass has begun already.
         """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
-            slots[slot] = fed(feeds, feed, plan.feed_types[feed])
+            slots[slot] = checked_feed(feeds, feed, plan.feed_types[feed])
         buffers = [self.allocate(nbytes) for nbytes in plan.buffers]
         arrays: dict[tuple[int, int], Array] = {}
         run = self.context(deadline)
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
-                if not turned and step.origin is not None and step.origin.backward:
-                    turned = True
-                    deadline.turn()
+                if not in_backward_pass and step.origin is not None and step.origin.backward:
+                    in_backward_pass = True
+                    deadline.begin_backward()
                 self._run_step(run, step, slots, buffers, arrays, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
@@ -440,7 +440,7 @@ class Executor(ABC):
         except DeadlineExceeded:
             raise  # not caused by the node
         except EngineError as error:
-            raise at_origin(error, step.origin) from None
+            raise locate_error(error, step.origin) from None
         slots[step.result] = out
         if watch is not None:
             watch(run, step, operands, out)

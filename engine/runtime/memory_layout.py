@@ -26,12 +26,12 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.codegen.native.native_call import MOST_AXES, reach
+from engine.codegen.native.native_call import MOST_AXES, byte_span
 from engine.compiler.plan import Plan, Step
 from engine.ir.op import View
 from engine.ir.run_context import ALIGNMENT, aligned
 from engine.ir.tensor_type import HostArray, Strided, TensorType
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 
 #: bytes below which feeds and results are copied; for larger ones, binding a few calls again is cheaper
@@ -68,7 +68,7 @@ class Lifetimes:
 
     def __init__(self, plan: Plan) -> None:
         self.extra_bytes = 0
-        self.roots = roots_of(plan)
+        self.roots = memory_owners(plan)
         types, result_slots = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._reserve(types[feed].nbytes)}
         self.handed_out = {k for k, nbytes in enumerate(plan.buffers) if k and not self._reserve(nbytes)}
@@ -76,7 +76,7 @@ class Lifetimes:
         self.constant = {
             step.result
             for step in sources
-            if isinstance(step.op, Source) and ("value" in step.attrs or self._reserve(step.types[0].nbytes))
+            if isinstance(step.op, NullaryOp) and ("value" in step.attrs or self._reserve(step.types[0].nbytes))
         }
         self.transient = {slot for slot in plan.feeds.values() if slot not in self.copied}
         self._result_places = {step.result: step.places for step in plan.steps if step.result in result_slots}
@@ -112,7 +112,7 @@ class Lifetimes:
         return fits
 
 
-def roots_of(plan: Plan) -> list[Root]:
+def memory_owners(plan: Plan) -> list[Root]:
     """Return the owner of each result's memory: the result itself, or what it views."""
     views = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
     roots = list[Root]()
@@ -202,7 +202,7 @@ class BodyLayout:
         if not step.places and isinstance(step.op, View):
             self.slots[step.result] = step.op.view(np, operands[0], **step.attrs)
             return None
-        if isinstance(step.op, Source):
+        if isinstance(step.op, NullaryOp):
             self.slots[step.result] = constant(step)
             return None
         placed = zip(step.types, step.places, strict=True)
@@ -284,7 +284,7 @@ def moves(array: HostArray) -> bool:
 
 def span(array: HostArray) -> int:
     """Count the bytes from the first to the last byte of an array, including gaps."""
-    return sum(reach(array))
+    return sum(byte_span(array))
 
 
 def blocks(target: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
@@ -301,7 +301,7 @@ def blocks(target: HostArray, source: HostArray) -> tuple[int, list[tuple[int, i
 
 def _moving_buffers(plan: Plan, fixed: Sequence[int]) -> set[int]:
     """Find the buffers that lie in the loop's memory: those of results that own their memory and are not `fixed`."""
-    own_memory, roots = _results_own_memory(plan), roots_of(plan)
+    own_memory, roots = _results_own_memory(plan), memory_owners(plan)
     moving = {root for k, root in enumerate(roots) if own_memory[k] and k not in fixed}
     places = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
     return {place.buffer for root, place in places if root in moving}
@@ -313,10 +313,10 @@ def _results_own_memory(plan: Plan) -> list[bool]:
     A buffer that a larger value used before does not count as owned: in a stack, that value would overwrite the next
     entry.
     """
-    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
+    sources = {step.result for step in plan.steps if isinstance(step.op, NullaryOp)}
     foreign_slots, own_memory, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
     places, used_bytes = {step.result: step.places for step in plan.steps}, _used_bytes(plan)
-    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+    for root, type in zip(memory_owners(plan), plan.result_types, strict=True):
         is_own = root not in seen and root.slot not in foreign_slots
         own_memory.append(is_own and used_bytes[places[root.slot][root.which].buffer] <= type.nbytes)
         seen.add(root)

@@ -28,15 +28,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.native.native_call import MOST_AXES, WATCHED, NativeCall, NativeGuard, Runner, joined, reach
+from engine.codegen.native.native_call import BOUNDS, MOST_AXES, NativeCall, NativeGuard, Runner, byte_span, join_calls
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError
-from engine.ir.graph import Origin, at_origin
+from engine.ir.graph import Origin, locate_error
 from engine.ir.op import KernelCall
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunContext
 from engine.ir.tensor_type import HostArray
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 from engine.runtime.memory_layout import (
     BodyLayout,
@@ -80,7 +80,7 @@ class PythonStep:
         current = [addresses[feed] for feed in self.consts]
         if self._bound_call is None or current != self._addresses:
             arrays = [_const_array(x, addresses) if isinstance(x, ConstView) else x for x in self._operands]
-            self._bound_call, self._addresses = joined(self._bind(arrays)), current
+            self._bound_call, self._addresses = join_calls(self._bind(arrays)), current
 
     def __call__(self) -> None:
         """Run the step. Errors name its node."""
@@ -91,12 +91,12 @@ class PythonStep:
         except DeadlineExceeded:
             raise  # not caused by the node
         except EngineError as error:
-            raise at_origin(error, self._origin) from None
+            raise locate_error(error, self._origin) from None
 
 
 def _const_array(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
     feed, offset, template = view
-    bytes_before, bytes_behind = reach(template)
+    bytes_before, bytes_behind = byte_span(template)
     memory = memory_at(addresses[feed] + offset - bytes_before, bytes_before + bytes_behind)
     return np.ndarray(template.shape, template.dtype, memory, bytes_before, template.strides)
 
@@ -149,7 +149,7 @@ def bind_body(
 ) -> BoundBody:
     """Bind a body. Results go to the loop's memory, except `fixed` ones. Raises NotNative."""
     inner = RunContext(run.xp)
-    inner.watch, inner.bind_plan, inner.threads = run.watch, run.bind_plan, run.threads
+    inner.stop_flag, inner.bind_plan, inner.threads = run.stop_flag, run.bind_plan, run.threads
     layout = BodyLayout(plan, fixed, consts, memory)
     inner.workspace = memory.take_bytes(body_needs(binder, plan, fixed, consts).transient)
     binding = _Binding(binder, runner, inner, layout)
@@ -166,7 +166,7 @@ def bind_body(
     calls = [native.call for native in native_steps if isinstance(native.call, NativeCall)]
     # Collect every word of a table that points to an array. Which arrays move is decided by address below.
     words = [
-        _Word(table.ctypes.data + 8 * position, int(table[position]), WATCHED.words(table, position))
+        _Word(table.ctypes.data + 8 * position, int(table[position]), BOUNDS.words(table, position))
         for table, arrays in ((call.entries[0], call.arrays) for call in calls)
         for position in arrays
     ]
@@ -189,7 +189,7 @@ def bind_body(
 
 
 def _constant(run: RunContext, step: Step) -> HostArray:
-    assert isinstance(step.op, Source)
+    assert isinstance(step.op, NullaryOp)
     constant: HostArray = step.op.tensor(run, step.types[0], **step.attrs)
     return constant
 
@@ -262,7 +262,7 @@ class _Binding:
         const = self._layout.const(operand)
         if const is not None or not moves(operand):
             return operand if const is None else const
-        bytes_before, bytes_behind = reach(operand)
+        bytes_before, bytes_behind = byte_span(operand)
         memory = space.take_bytes(bytes_before + bytes_behind)
         source_memory = memory_at(operand.ctypes.data - bytes_before, bytes_before + bytes_behind)
         self.copy(memory, np.ndarray(bytes_before + bytes_behind, np.uint8, source_memory), step)
@@ -278,7 +278,7 @@ def _copy(runner: Runner, target: HostArray, source: HostArray) -> NativeCall:
     if len(axes) > MOST_AXES:
         raise NotNative
     numbers = [0, 0, block, len(axes), *[number for axis in axes for number in axis]]
-    entries = WATCHED.tables(1, len(numbers))
+    entries = BOUNDS.tables(1, len(numbers))
     entries[0] = numbers
     call = NativeCall(runner.copy, runner.copy_address, min(1, target.size), entries)
     call.point(0, target)

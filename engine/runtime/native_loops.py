@@ -24,11 +24,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from engine.autodiff.control_flow import Parts, in_parts
+from engine.autodiff.control_flow import Parts, split_operands
 from engine.codegen.kernels.compiled import block_count
 from engine.codegen.kernels.recurrence import recurrence_layout, recurrence_table
 from engine.codegen.native.native_call import (
-    WATCHED,
+    BOUNDS,
     CarryEntry,
     InitEntry,
     LoopEntry,
@@ -37,7 +37,7 @@ from engine.codegen.native.native_call import (
     NativeGuard,
     Runner,
     StackEntry,
-    joined,
+    join_calls,
 )
 from engine.compiler.control_flow import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans, StepLoop
 from engine.compiler.plan import Plan, Step
@@ -104,7 +104,7 @@ class ResumedLoop:
         while words[_ENDED]:
             position = words[_AT]
             if position < 0:
-                raise self._run.watch.ended()
+                raise self._run.stop_flag.ended()
             # A negative position, above, means that the deadline has passed. A position without steps is the guard of a
             # kernel that found an argument out of range.
             python_steps = self._pauses[words[_ASKS]].get(position)
@@ -148,9 +148,9 @@ def bind_recurrence(
     )
     call.place(layout.flag, is_out_of_range.ctypes.data, is_out_of_range.nbytes)
     cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _ELEMENTS_PER_NANOSECOND)
-    steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, joined(())), 0)]
-    operand_places = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
-    result_places = zip(out, layout.loop.results, layout.results, strict=True)
+    steps = [NativeStep(call, cost), NativeStep(NativeGuard(is_out_of_range, join_calls(())), 0)]
+    operand_places = zip(loop.inputs, layout.kernel.operands, layout.operands, strict=True)
+    result_places = zip(out, layout.kernel.results, layout.results, strict=True)
     body = BoundBody(
         steps=single_thread_rows(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
@@ -170,7 +170,7 @@ def bind_recurrence(
 def _pointers(table: HostArray, position: int, array: HostArray, entry: int) -> list[Pointer]:
     """Return the word that points to an array, or to an entry of it, and the words of its bounds."""
     nbytes = array[:1].nbytes if table[entry] else array.nbytes
-    bounds = zip(WATCHED.words(table, position), (0, nbytes), strict=False)
+    bounds = zip(BOUNDS.words(table, position), (0, nbytes), strict=False)
     return [Pointer(int(table.ctypes.data) + 8 * position, 0), *[Pointer(place, offset) for place, offset in bounds]]
 
 
@@ -244,7 +244,7 @@ def _parts(step: Step) -> Parts:
     positions = range(1, 1 + len(step.operands))
     if isinstance(step.op, (PlannedScan, PlannedWhile)):
         operand_positions = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
-        return in_parts(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
+        return split_operands(operand_positions, step.attrs["carries"], step.attrs.get("sequences", 0))
     return Parts(positions[1:] if isinstance(step.op, PlannedCond) else positions, (), ())
 
 
@@ -253,7 +253,7 @@ def bind_loop(
 ) -> Sequence[KernelCall] | None:
     """Bind a loop or `cond` as native calls; return None if that is not possible."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
+    if runner is None or run.stop_flag is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
@@ -337,9 +337,9 @@ class _NativeBodies(ABC):
         for entry, rows in lists.items():
             description[entry], description[entry + 1] = rows.ctypes.data, len(rows)
         description[LoopEntry.LENGTH] = length
-        description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
+        description[LoopEntry.WATCH], description[LoopEntry.POOL] = self._run.stop_flag.address, self._runner.pool
         description[LoopEntry.LOOK_STEPS] = max(1, _CLOCK_CHECK_NANOSECONDS // max(1, body.nanoseconds))
-        table = WATCHED.tables(1, self._results.stop)
+        table = BOUNDS.tables(1, self._results.stop)
         table[0, 0] = description.ctypes.data
         call = NativeCall(
             self._runner.repeat, self._runner.repeat_address, 1, table, (description, lists, self._bodies, self._memory)
@@ -414,10 +414,10 @@ class _Loop(_NativeBodies):
         In a `while`, they follow `steps` and `finished`, and in its body, the flag.
         """
         backwards = bool(self._attrs.get("reverse"))
-        first = carries + op.beside
+        first = carries + op.extra_results
         for k, array in enumerate(self._out[first:], first):
             entry = array[:1].nbytes
-            for word, offset in body.result_pointers[k - op.beside + op.flags]:
+            for word, offset in body.result_pointers[k - op.extra_results + op.flag_results]:
                 self._inits.append((word, self._results[k], offset, entry if backwards else 0))
                 self._moves.append((word, -entry if backwards else entry, 0))
             if op.may_end_early:

@@ -62,7 +62,7 @@ class CompiledKernel(NamedTuple):
     """A kernel, its fused kernel with functions expanded to arithmetic, and kernels that add up partial sums."""
 
     kernel: NativeKernel
-    loop: FusedKernel
+    fused: FusedKernel
     sums: Mapping[str, NativeKernel]
 
 
@@ -86,10 +86,10 @@ class Kernels:
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
         self._refused = RefusedKernels()
         #: numbers of kernels that were compiled or loaded, and that were compiled
-        self.made = 0
+        self.loaded_count = 0
         self.compiled = 0
         #: binder without kernels, which runs fused nodes with NumPy, block by block
-        self.without = KernelBinder({}, threads)
+        self.uncompiled_binder = KernelBinder({}, threads)
 
     def has_recipes(self, plan: Plan) -> bool:
         """Return False: microkernels are steps of their own."""
@@ -123,19 +123,19 @@ class Kernels:
 
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
-            loop = op.expanded
-            kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
-            sums = {kind: self._loop_kernel(part_sum_kernel(loop.dtype, kind), LANES) for kind in sum_kinds(op)}
-            return CompiledKernel(kernel, loop, sums)
+            fused = op.expanded
+            kernel = self._fused_kernel(fused, lanes_of(fused, op.iteration_space.columns))
+            sums = {kind: self._fused_kernel(part_sum_kernel(fused.dtype, kind), LANES) for kind in sum_kinds(op)}
+            return CompiledKernel(kernel, fused, sums)
         if isinstance(op, PlannedScan):
             assert op.step_loop is not None
             recurrence = op.step_loop.expanded
-            text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
+            text = recurrence_text(recurrence, lanes_of(recurrence.fused, op.step_loop.space.columns))
             return StepKernel(self._kernel(text, load_kernel), recurrence)
         return [self._kernel(phase.text, load_kernel) for phase in op.recipe.phases]
 
-    def _loop_kernel(self, loop: FusedKernel, lanes: int) -> NativeKernel:
-        return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
+    def _fused_kernel(self, fused: FusedKernel, lanes: int) -> NativeKernel:
+        return self._kernel(llvm_text(fused, lanes), partial(native_kernel, fused, lanes))
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
         """Return the kernel with this text: a loaded one, a stored one, or a new one."""
@@ -143,11 +143,11 @@ class Kernels:
         kernel: K | None = self._loaded.get(key)
         if kernel is None:
             kernel = self._loaded[key] = self._load_or_compile(key, text, load)
-            self.made += 1
+            self.loaded_count += 1
         return kernel
 
     def _load_or_compile(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
-        self._refused.demand(key)
+        self._refused.require(key)
         try:
             kernel = self._load_stored(key, load)
             if kernel is None:
@@ -196,7 +196,7 @@ def _needed_workspace(op: CompiledOp) -> int:
     """Return the workspace that a kernel needs with one thread."""
     if isinstance(op, PlannedScan):
         return 0
-    return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
+    return native_workspace(op.expanded, op.iteration_space, 1) if isinstance(op, Fused) else op.recipe.workspace(1)
 
 
 class KernelBinder(Binder):
@@ -243,7 +243,7 @@ class KernelBinder(Binder):
             return step.op.recipe.workspace(self._threads_for(step.op))
         assert isinstance(step.op, Fused)
         assert isinstance(code, CompiledKernel)
-        return kernel_workspace(code.kernel, code.loop, step.op.space, self._threads)
+        return kernel_workspace(code.kernel, code.fused, step.op.iteration_space, self._threads)
 
     def fit_loops(self, plan: Plan) -> None:
         """Decide which loops of a plan and of its bodies run as native calls, before any of them is bound."""
@@ -265,11 +265,13 @@ class KernelBinder(Binder):
             return native or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
-        by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)
+        by_numpy = partial(bind_blocks, op.kernel, op.iteration_space, threads=op.threads)
         if not isinstance(code, CompiledKernel):  # bound at each run, to hold the blocks of one step at a time
             return [fallback(partial(_with_deadline_checks, run, by_numpy), operands, out)]
-        kernel, loop, sums = code
-        return bind_within_range(kernel, loop, op.space, operands, out, self._threads, by_numpy, run.workspace, sums)
+        kernel, fused, sums = code
+        return bind_within_range(
+            kernel, fused, op.iteration_space, operands, out, self._threads, by_numpy, run.workspace, sums
+        )
 
     def _threads_for(self, op: MicrokernelOp) -> int:
         return min(self._threads, op.threads)
@@ -289,7 +291,7 @@ def _with_deadline_checks(
 def sum_kinds(op: Fused) -> list[str]:
     """Return the kinds of results that are sums over several blocks."""
     kinds = {result.kind for result in op.expanded.results if result.adds_up}
-    return sorted(kinds) if block_count(op.space) > 1 else []
+    return sorted(kinds) if block_count(op.iteration_space) > 1 else []
 
 
 class NumPyExecutor(Executor):
@@ -316,15 +318,15 @@ class NumPyExecutor(Executor):
         self.threads = threads
         # A plan that is compiled later is planned again. NumPy only runs it a few times, which is not worth waking
         # threads for that would compete with those of BLAS.
-        self.loop_threads = 1 if compile == "on" and determinism == "fast" else threads
+        self.kernel_threads = 1 if compile == "on" and determinism == "fast" else threads
         self.instances = InstancePool() if instances is None else instances
         self._kernels = Kernels(store, threads)
-        self._without = self._kernels.without
+        self._uncompiled_binder = self._kernels.uncompiled_binder
         is_compiling = compile == "on"
         self._tiers = ExecutionTiers(self._kernels, determinism, self.instances.retire) if is_compiling else None
 
     @classmethod
-    def opened(cls, settings: ExecutorSettings) -> Self:
+    def open(cls, settings: ExecutorSettings) -> Self:
         """Open the executor with the settings that apply to a CPU."""
         instances = InstancePool(settings.instance_bytes)
         return cls(settings.threads, instances, settings.determinism, settings.store, compile=settings.compile)
@@ -332,7 +334,7 @@ class NumPyExecutor(Executor):
     @property
     def kernels(self) -> int:
         """Number of fused kernels that were compiled or loaded."""
-        return self._kernels.made
+        return self._kernels.loaded_count
 
     @property
     def xp(self) -> Namespace:

@@ -63,4 +63,4 @@ def open_executor(
         *others, last = "auto", *sorted(BACKENDS)
         raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
     sizes = instance_bytes, device_bytes, device_workspace
-    return usable[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))
+    return usable[0].open(ExecutorSettings(threads, determinism, store, *sizes, compile))

@@ -35,19 +35,19 @@ from engine.codegen.native.native_call import (
     StepEntry,
     TablePlace,
     WatchEntry,
-    joined,
+    join_calls,
     places_of,
 )
 from engine.compiler.plan import Plan, Step
 from engine.ir.errors import DeadlineExceeded, EngineError
-from engine.ir.graph import Origin, at_origin
+from engine.ir.graph import Origin, locate_error
 from engine.ir.op import Array, KernelCall, View
 from engine.ir.run_context import NO_DEADLINE, Deadline, RunPlan, aligned
 from engine.ir.tensor_type import HostArray, Shape, TensorType
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.runtime.binding import Binder
 from engine.runtime.crash_record import UNKNOWN_PLACE, crash_record, place_named
-from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, fed
+from engine.runtime.interpreter import Buffer, Executor, ReadyPlan, checked_feed
 from engine.runtime.memory_layout import Lasting, Lifetimes
 
 # Segments are runs of consecutive calls. The deadline is checked between two segments. Within a segment, consecutive
@@ -86,7 +86,7 @@ class RegionWatch:
         """Check this deadline from now on."""
         if deadline is not self.deadline:
             self.deadline = deadline
-            nanoseconds = min(deadline.at * 1e9 + _ROUNDING, NEVER_COMES)
+            nanoseconds = min(deadline.time * 1e9 + _ROUNDING, NEVER_COMES)
             self._entries[WatchEntry.MOMENT] = NEVER_COMES if nanoseconds == NEVER_COMES else int(nanoseconds)
             self._stop = _memory(deadline)
             self._entries[WatchEntry.STOP] = 0 if self._stop is None else self._stop.ctypes.data
@@ -125,9 +125,9 @@ class Region:
         """
         runner, count, watch = self._runner, len(self._calls), self._watch
         if self._helpers > runner.helpers:
-            runner.want(self._helpers)
+            runner.start_helpers(self._helpers)
         first = 0
-        crash_record.is_at(self._place)
+        crash_record.set_place(self._place)
         # The runner returns at a guard whose word is set, for Python to raise its error or to run a fallback.
         while (position := runner.run(self._address, first, count, watch.address, runner.pool)) != count:
             if position < 0:
@@ -141,7 +141,7 @@ class Region:
         except DeadlineExceeded:
             raise  # not caused by a node
         except EngineError as error:
-            raise at_origin(error, self._origins[number]) from None
+            raise locate_error(error, self._origins[number]) from None
 
 
 def single_thread_rows(steps: Sequence[NativeStep]) -> HostArray:
@@ -212,7 +212,7 @@ class Segment:
 
     def renew(self, step_calls: StepCalls, calls: Sequence[KernelCall] = (_PLACEHOLDER_CALL,)) -> None:
         """Replace the calls of a renewed step, or drop them by default."""
-        self.calls[step_calls.position] = joined(calls)
+        self.calls[step_calls.position] = join_calls(calls)
 
     def build_calls(self, runner: Runner | None, watch: RegionWatch) -> None:
         """Build the list of calls. If there is a runner, merge consecutive native ones to regions.
@@ -227,7 +227,7 @@ class Segment:
         all_calls = (
             (step_calls, call)
             for step_calls in self._members
-            for call in ((joined(step_calls.calls),) if step_calls.renewed else step_calls.calls)
+            for call in ((join_calls(step_calls.calls),) if step_calls.renewed else step_calls.calls)
         )
         for are_native, group in groupby(all_calls, is_native):
             if are_native:
@@ -260,7 +260,7 @@ class Segment:
         except EngineError as error:
             # The position of the failed call follows from the calls that remain, which spares a counter in the loop.
             origin = self._origins[len(self.calls) - length_hint(remaining) - 1]
-            raise at_origin(error, origin) from None
+            raise locate_error(error, origin) from None
 
     def _append(self, call: KernelCall, origin: Origin | None) -> None:
         self.calls.append(call)
@@ -382,7 +382,7 @@ class RebindingStep:
         else:
             for move in self._moves:
                 for call, position in move.places:
-                    call.forget(position)
+                    call.release(position)
 
 
 def _can_be_repointed(call: KernelCall) -> bool:
@@ -435,7 +435,7 @@ class PreparedPlan:
         *memory, shared = _allocate_together(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
         self._inner: dict[Plan, ReadyPlan] = {}
-        self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
+        self._run.bind_plan, self._run.stop_flag = binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.extra_bytes + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = list[_Intake]()
@@ -450,7 +450,7 @@ class PreparedPlan:
         self._forward_segments, self._backward_segments = self._segments.passes
         self._borrowed_results = _borrowed_results(plan, lifetimes)
         self._transient_slots = sorted(lifetimes.transient)
-        own_results = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
+        own_results = [(k, i) for k, i in enumerate(plan.results) if k not in plan.results_in_feeds]
         self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own_results]
 
     @property
@@ -469,7 +469,7 @@ class PreparedPlan:
     def _bind_all(self, steps: Sequence[Step], lifetimes: Lifetimes) -> None:
         for step in steps:
             if step.result in lifetimes.constant:
-                assert isinstance(step.op, Source)
+                assert isinstance(step.op, NullaryOp)
                 self._slots[step.result] = step.op.tensor(self._run, step.types[0], **step.attrs)
                 continue
             lasting = lifetimes.lasting(step)
@@ -514,7 +514,7 @@ class PreparedPlan:
             deadline.check()
             segment.make()
         if self._backward_segments:
-            deadline.turn()
+            deadline.begin_backward()
         for segment in self._backward_segments:
             deadline.check()
             segment.make()
@@ -522,7 +522,7 @@ class PreparedPlan:
 
     def _take_feeds(self, feeds: Mapping[Hashable, Array]) -> None:
         for feed, planned, slot, resident in self._intakes:
-            array = fed(feeds, feed, planned)
+            array = checked_feed(feeds, feed, planned)
             if resident is None:
                 self._slots[slot] = array
             else:
@@ -587,4 +587,6 @@ def _allocate_together(executor: Executor, sizes: Sequence[int]) -> list[Buffer]
 
 def _borrowed_results(plan: Plan, lifetimes: Lifetimes) -> list[_BorrowedResult]:
     feeds = {slot: feed for feed, slot in plan.feeds.items()}
-    return [_BorrowedResult(k, feeds[lifetimes.roots[k].slot], plan.result_types[k].shape) for k in plan.borrowed]
+    return [
+        _BorrowedResult(k, feeds[lifetimes.roots[k].slot], plan.result_types[k].shape) for k in plan.results_in_feeds
+    ]

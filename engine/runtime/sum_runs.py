@@ -69,7 +69,7 @@ def run_blocks(
     Raises the errors of `Executor.run`.
     """
     mapped = {node for node, _ in call.mapped}
-    plan_feeds = set(compiled.full.plan.feeds)
+    plan_feeds = set(compiled.full_block.plan.feeds)
     shared = {feed: executor.to_device(feeds[feed]) for feed in plan_feeds - mapped if feed in feeds}
     tree = SumTree(executor.xp)
     for index in indices:
@@ -92,7 +92,7 @@ def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> lis
     return executor.to_host(tree.total())
 
 
-def finished(call: BatchSum, sums: Sequence[HostArray]) -> list[HostArray]:
+def finish_sum(call: BatchSum, sums: Sequence[HostArray]) -> list[HostArray]:
     """Return the results of `call` from the sums over all examples. A mean is divided once, in float64 at least."""
     if not call.is_mean:
         return list(sums)

@@ -156,8 +156,8 @@ class _Queue:
 
         Return whether a job was dropped.
         """
-        largest_owner = self._jobs.most() if self._jobs.count else owner
-        if self._jobs.of(largest_owner) <= self._jobs.of(owner) + 1:
+        largest_owner = self._jobs.longest_queue() if self._jobs.count else owner
+        if self._jobs.count_of(largest_owner) <= self._jobs.count_of(owner) + 1:
             return False
         last = self._jobs.drop_last(largest_owner)
         self._queued_keys.discard(last.key)
@@ -238,7 +238,7 @@ class _Queue:
             _logger.warning("a kernel was not compiled, and NumPy computes it: %s", reason)
 
 
-class KernelTerms(Protocol):
+class KernelProperties(Protocol):
     """Properties of a device's kernels that plans depend on."""
 
     @property
@@ -254,7 +254,7 @@ class KernelTerms(Protocol):
         """Whether plans should have few steps, since each step costs a launch."""
 
 
-class KernelMaker(KernelTerms, Protocol):
+class KernelMaker(KernelProperties, Protocol):
     """Compiler of plans' kernels for one device, such as `engine.runtime.numpy_backend.Kernels`."""
 
     @property
@@ -265,7 +265,7 @@ class KernelMaker(KernelTerms, Protocol):
         """Whether a plan has steps other than fused nodes and microkernels that have compiled kernels."""
 
     @property
-    def without(self) -> Binder:
+    def uncompiled_binder(self) -> Binder:
         """Binder of plans without compiled kernels."""
 
     def compile(self, plan: Plan, stop: Callable[[], bool] = ..., first: Iterable[Kernel] = ...) -> Binder | None:
@@ -354,14 +354,14 @@ class ExecutionTiers:
                 self._submit(plan, state)
             while not self.compiler.wait_for(key, _DEADLINE_CHECK_SECONDS):
                 deadline.check()
-        return state.tier or ExecutionTier(plan, self._kernels.without)
+        return state.tier or ExecutionTier(plan, self._kernels.uncompiled_binder)
 
     def is_first(self, plan: Plan) -> bool:
         """Whether a plan has not run yet, and is not compiled before its first run."""
         state = self._states.get(plan)
         return self._is_fast and state is not None and state.runs == 0 and state.tier is None
 
-    def ran(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
+    def record_run(self, plan: Plan, seconds: Sequence[float] = ()) -> None:
         """Count a run, and queue the plan for compilation if that is worthwhile.
 
         Compilation begins after the first run at the earliest, which it would slow down. `seconds` are those of the
@@ -389,7 +389,7 @@ class ExecutionTiers:
         with state.lock:
             if not state.is_condemned or state.tier is None:
                 # A copy, since idle instances of the plan, which are found by identity, are bound to the kernels.
-                state.tier, state.is_condemned = ExecutionTier(replace(plan), self._kernels.without), True
+                state.tier, state.is_condemned = ExecutionTier(replace(plan), self._kernels.uncompiled_binder), True
                 self._replaced(plan)
             return state.tier
 
@@ -446,13 +446,13 @@ class ExecutionTiers:
         until: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Compile the kernels of `new_plan`, and let it replace the plan; return False if stopped."""
-        crash_record.compiles(plan.digest)
+        crash_record.set_compiling(plan.digest)
         try:
             binder = self._kernels.compile(
                 new_plan, lambda: self.compiler.closing or state.is_condemned or until(), order
             )
         finally:
-            crash_record.compiles()
+            crash_record.set_compiling()
         with state.lock:
             if binder is None or state.is_condemned:
                 return False
@@ -471,16 +471,16 @@ class ExecutionTiers:
 
     def _compile_now(self, plan: Plan) -> Binder:
         try:
-            return self._kernels.compile(plan) or self._kernels.without
+            return self._kernels.compile(plan) or self._kernels.uncompiled_binder
         except KernelUnavailable as error:
-            self._reasons.tell(str(error))
+            self._reasons.log(str(error))
         except Exception as error:  # a bug here or in the compiler must not fail requests
             _logger.debug("the kernels of a plan failed", exc_info=True)
-            self._reasons.tell(f"{type(error).__name__}: {error}")
-        return self._kernels.without
+            self._reasons.log(f"{type(error).__name__}: {error}")
+        return self._kernels.uncompiled_binder
 
 
-def compilable(plan: Plan, terms: KernelTerms) -> tuple[Plan, Compilable | None]:
+def compilable(plan: Plan, terms: KernelProperties) -> tuple[Plan, Compilable | None]:
     """Compile the bodies of a plan's loops, and find which of its other nodes can be compiled.
 
     The second value is None if there are none, or none that fit in memory.
@@ -496,7 +496,7 @@ def compilable(plan: Plan, terms: KernelTerms) -> tuple[Plan, Compilable | None]
     return with_bodies, fitting
 
 
-def _with_kernels_in_bodies(plan: Plan, terms: KernelTerms) -> Plan:
+def _with_kernels_in_bodies(plan: Plan, terms: KernelProperties) -> Plan:
     """Plan the bodies of a plan's loops with kernels; return the plan itself if it has no loops."""
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan

@@ -229,7 +229,7 @@ class CostModel:
         self._eviction.use(kind, kind.tenant)
         # One caller with many kinds evicts its own, not those of others.
         if len(self._kinds) > _MOST_KINDS:
-            self._kinds.pop(cast("TaskKind", self._eviction.let_go()))
+            self._kinds.pop(cast("TaskKind", self._eviction.evict()))
         return self._expected(kind, known)
 
     def lower_bound(self, kind: TaskKind | None, workers: int) -> Estimate | None:

@@ -158,7 +158,7 @@ class Lanes:
         """Send waiting tasks to the workers that can take one."""
         while self.short.count and (worker := self._for_short()):
             owner = self.short.first()
-            if self._in_turn and self.short.next_of(owner).account.is_doubtful(time.monotonic()):
+            if self._in_turn and self.short.peek(owner).account.is_doubtful(time.monotonic()):
                 ticket = self.short.take_next(owner)
                 # The caller's tasks have overrun lately, and this one's time is unknown: out of the way of short tasks.
                 ticket.length = Length.DOUBTFUL
@@ -166,7 +166,7 @@ class Lanes:
                 self._wait(ticket)
             else:
                 worker.send(self._take(self.short, owner))
-        while self.long.count and (worker := self._for_long(self.long.next_of(self.long.first()))):
+        while self.long.count and (worker := self._for_long(self.long.peek(self.long.first()))):
             ticket = self._take(self.long, self.long.first())
             is_long = ticket.length >= _LONG
             if is_long and time.monotonic() + self.expected(ticket) > ticket.task.expires:
@@ -181,7 +181,7 @@ class Lanes:
 
     def _take(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
         """Take the next task of an owner, who is charged for its expected time."""
-        expected = self.expected(lane.next_of(owner))
+        expected = self.expected(lane.peek(owner))
         ticket = lane.take_next(owner, expected)
         ticket.charged_lane, ticket.charged = lane, expected
         ticket.most_seconds = QUICK

@@ -19,7 +19,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.compiler import Cache
-from engine.compiler.fused_kernel import measured_dense_flop
+from engine.compiler.fused_kernel import measure_dense_flop
 from engine.ir.fairness import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.resources import without_graph
@@ -165,7 +165,7 @@ class Worker:
                 limits,
                 settings.plan_cache,
                 budget.plans,
-                loop_threads=executor.loop_threads,
+                kernel_threads=executor.kernel_threads,
                 splits_sums=executor.splits_sums,
             ),
             executor,
@@ -216,7 +216,7 @@ class Worker:
     def calibrate(self) -> None:
         """Measure this machine for the cost model; call this when BLAS has its final number of threads."""
         if self.device == "cpu":
-            self.engine = replace(self.engine, dense_flop=measured_dense_flop())
+            self.engine = replace(self.engine, dense_flop=measure_dense_flop())
 
     def _read_request(self, context: TaskContext) -> CacheHit | CacheMiss | TaskResult:
         task = context.task

@@ -253,7 +253,7 @@ class WorkerProcess(asyncio.Protocol):
         self.long = ticket
         self.known_kinds.use(ticket.kind, ticket.account)
         if len(self.known_kinds) > _KNOWN_KINDS:
-            self.known_kinds.let_go()
+            self.known_kinds.evict()
         self.send(ticket)
 
     def lower_priority(self, steps: int = _NICE_LONG) -> None:

@@ -18,7 +18,7 @@ from engine import Graph, HostArray, Plan
 from engine.codegen.kernels.llvm_text import llvm_text
 from engine.codegen.kernels.program import lanes_of, table_layout
 from engine.codegen.native import machine_code
-from engine.codegen.native.native_call import WATCHED, FaultEntry, NativeCall, make_calls, reach
+from engine.codegen.native.native_call import BOUNDS, FaultEntry, NativeCall, byte_span, make_calls
 from engine.compiler.body_plans import with_compiled_bodies
 from engine.compiler.control_flow import RunsPlans
 from engine.compiler.fused_kernel import Fused, MicrokernelOp, select_microkernels
@@ -57,7 +57,7 @@ class Built:
     @property
     def made(self) -> int:
         """How many, of both."""
-        return sum(kernels.made for kernels in self._kernels.values())
+        return sum(kernels.loaded_count for kernels in self._kernels.values())
 
 
 class Outside(Exception):
@@ -94,11 +94,11 @@ class Watching(Binder):
         written = [beside(x, self._at_end) for x in (out if several else [out])]
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
         guarded_run = RunContext(run.xp, run.deadline, workspace)
-        guarded_run.bind_plan, guarded_run.watch = run.bind_plan, run.watch
+        guarded_run.bind_plan, guarded_run.stop_flag = run.bind_plan, run.stop_flag
         calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
-        if WATCHED.record[FaultEntry.OCCURRED]:
-            fault, WATCHED.record[:] = WATCHED.record.copy(), 0
+        if BOUNDS.record[FaultEntry.OCCURRED]:
+            fault, BOUNDS.record[:] = BOUNDS.record.copy(), 0
             raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
         if isinstance(step.op, RunsPlans):
             assert isinstance(calls[0][0], NativeCall), f"{named(step)} is no native call"
@@ -108,7 +108,7 @@ class Watching(Binder):
 
 def beside(x: Array, at_end: bool) -> Array:
     """A copy of the same strides, whose furthest element ends, or whose first begins, at a guarded page."""
-    before, behind = reach(x)
+    before, behind = byte_span(x)
     memory = guarded(before + behind, at_end)
     copy: Array = np.ndarray(x.shape, x.dtype, memory, before, x.strides)
     copy[...] = x
@@ -134,11 +134,11 @@ def all_compiled() -> Iterator[None]:
 def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
     """The results of a graph; none where an index is outside of its axis. Raises Outside."""
     with pytest.MonkeyPatch.context() as patch, all_compiled():
-        patch.setattr(WATCHED, "checked", checked)
+        patch.setattr(BOUNDS, "checked", checked)
         if checked:  # how well that is compiled is of no matter
             patch.setitem(machine_code._OPTIONS, "opt", 0)
         else:
-            patch.setattr(WATCHED, "tables", partial(_guarded_tables, at_end))
+            patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
         kernels = built.of(checked)
         plan = compiled(watched.graph, kernels.threads)
         binder = kernels.compile(plan)
@@ -206,7 +206,7 @@ def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
     layout = table_layout(loop)
     names = {-1: _TABLE, layout.scratch: "scratch"} | {place: f"operand {i}" for i, place in enumerate(layout.operands)}
     names |= {place: f"result {i}" for i, place in enumerate(layout.results)}
-    return llvm_text(loop, lanes_of(loop, step.op.space.columns)), names[position]
+    return llvm_text(loop, lanes_of(loop, step.op.iteration_space.columns)), names[position]
 
 
 def _access(text: str, number: int) -> str:

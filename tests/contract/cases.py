@@ -15,7 +15,7 @@ import pytest
 
 from engine import LATEST, Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
 from engine.autodiff.vjp import expand_grad, vjp_or_zeros
-from engine.compiler.body_plans import runnable
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.plan import Plan, make_plan
 from engine.ir.op import Definition, NoGradient
 from engine.ir.passes import Allowance
@@ -157,7 +157,7 @@ def is_of_no_meaning(y: Value) -> bool:
 
 def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
     """The outputs of a graph, by way of the passes and plans of it and of its bodies."""
-    plan = make_plan(runnable(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS)
+    plan = make_plan(optimise_and_plan_bodies(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS)
     return EXECUTOR.run(plan, feeds)
 
 

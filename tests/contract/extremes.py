@@ -42,7 +42,7 @@ from engine.codegen.native.machine_code import KernelStore
 from engine.compiler.compiler import CompileRequest, compile_call
 from engine.compiler.fused_kernel import select_microkernels
 from engine.compiler.plan import graph_of, make_plan
-from engine.ir.attributes import keyed
+from engine.ir.attributes import make_attributes_key
 from engine.ir.run_context import NO_LIMITS
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier
@@ -178,7 +178,9 @@ class Asked:
     def nodes(self) -> tuple[object, ...]:
         """The typed graph, so that it can be told from others. Raises EngineError."""
         builder, _ = self.program().build(self.types, [self.node])
-        return tuple((n.op.name, n.operands, () if n.is_leaf else keyed(n.attrs), n.types) for n in builder.nodes)
+        return tuple(
+            (n.op.name, n.operands, () if n.is_leaf else make_attributes_key(n.attrs), n.types) for n in builder.nodes
+        )
 
     def refusal(self) -> str | None:
         """The code of the error that values are refused with, if they are."""
@@ -213,7 +215,7 @@ class Asked:
             return Results(values, self._refused(error))
 
     def _plan(self, program: Program, call: Call) -> Plan:
-        return compile_call(CompileRequest(program, self.types, call, LIMITS, loop_threads=0)).plan
+        return compile_call(CompileRequest(program, self.types, call, LIMITS, kernel_threads=0)).plan
 
     def _refused(self, error: EngineError) -> str:
         """Its code. It names the node, unless it is about the peak of the whole plan."""
@@ -240,7 +242,7 @@ def by_numpy(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 
 def by_blocks(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     """Fused, block by block."""
-    return _run(ExecutionTier(fused(plan, "numpy"), _KERNELS.without), feeds)
+    return _run(ExecutionTier(fused(plan, "numpy"), _KERNELS.uncompiled_binder), feeds)
 
 
 def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:

@@ -77,7 +77,6 @@ def doublings() -> Iterator[tuple[Definition, str]]:
         yield from ((op, which) for which, parts in PARTS.items() if all(has(op, part) for part in parts))
 
 
-@together
 @pytest.mark.parametrize(("op", "which"), list(doublings()), ids=str)
 def test_a_doubled_op_is_noticed(op: Definition, which: str) -> None:
     # Step by step: a bound plan takes its views once, before there is anything to double.

@@ -113,7 +113,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
     graph = parse_graph(text, registry())
     verify(graph)
     node = graph.nodes[1]
-    wrong = graph.rewritten([graph.nodes[0], node._replace(attrs={"by": [0.5, 3.0]})], graph.outputs)
+    wrong = graph.with_nodes([graph.nodes[0], node._replace(attrs={"by": [0.5, 3.0]})], graph.outputs)
     try:
         verify(wrong)
         malformed = None

@@ -54,8 +54,8 @@ COMPILED: Final = PRINTER in ("llvm", "c", "cuda", "ptx")
 def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
-    loops = [(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops]
-    sums = [{kind: (part_sum_kernel(op.loop.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
+    loops = [(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)) for op in ops]
+    sums = [{kind: (part_sum_kernel(op.kernel.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
     in_c([*loops, *(loop for of_op in sums for loop in of_op.values())])
     found = [
         CompiledKernel(in_c([loop])[0], loop[0], {kind: in_c([each])[0] for kind, each in of_op.items()})
@@ -95,13 +95,13 @@ class _OnArrays(Binder):
         """Of a loop, one call."""
         if not isinstance(step.op, Fused):
             return bind_step(run, step, operands, out)
-        return [(run_on_arrays, (run, step.op.loop, step.op.space, operands, out))]
+        return [(run_on_arrays, (run, step.op.kernel, step.op.iteration_space, operands, out))]
 
 
 _kernels: Final = Kernels(KernelStore())
 #: what binds a plan's steps
 _BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
-    "numpy": lambda plan: _kernels.without,
+    "numpy": lambda plan: _kernels.uncompiled_binder,
     "llvm": _kernels.compile,
     "c": _by_c,
     "cuda": partial(_for_a_card, "cuda"),
@@ -172,7 +172,7 @@ def _with_fused_bodies(plan: Plan, printer: str) -> Graph:
         else node
         for node in graph.nodes
     ]
-    return graph.rewritten(nodes, graph.outputs)
+    return graph.with_nodes(nodes, graph.outputs)
 
 
 def ready(plan: Plan, printer: str) -> ExecutionTier:

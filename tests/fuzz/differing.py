@@ -228,7 +228,7 @@ class _Moving(WholeArrayKernel):
     """A loop, each of whose steps is moved by what it may be wrong by."""
 
     def __init__(self, builder: KernelBuilder, rng: Random) -> None:
-        super().__init__(builder.loop(), np.dtype(builder.dtype))
+        super().__init__(builder.build(), np.dtype(builder.dtype))
         self._rng = rng
 
     def compute(self, run: RunContext, n: int, read: Sequence[Array], out: Array | None) -> Array:
@@ -275,7 +275,7 @@ def arithmetic_of(node: Node) -> int:
         return 1
     builder = KernelBuilder("float64")
     loads = [builder.load(Level.ELEMENT) for _ in node.operands]
-    node.op.scalar_of(loads, node.attrs)
+    node.op.write_scalar(loads, node.attrs)
     return sum(each.op not in ("load", "constant") for each in builder.instructions)
 
 

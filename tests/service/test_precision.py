@@ -45,7 +45,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> None:
         watch: Observer | None = None,
     ) -> list[Any]:
         found = execute(executor, plan, feeds, deadline, watch)
-        deadline.multiplied(plan.precision)
+        deadline.record_precision(plan.precision)
         return found
 
     monkeypatch.setattr(Executor, "execute", told)

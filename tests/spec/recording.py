@@ -70,7 +70,7 @@ def program_of(case: Case) -> Program:
 def bits(case: Case, tier: str) -> str:
     """A digest of all results of a case, and of their gradients where it has a rule of these."""
     arrays, program = case.arrays(), program_of(case)
-    feeds, compiler = dict(enumerate(arrays)), Compiler(Limits(), loop_threads=1)
+    feeds, compiler = dict(enumerate(arrays)), Compiler(Limits(), kernel_threads=1)
     types = {i: TensorType.of(array) for i, array in feeds.items()}
     read = [i for i in range(len(arrays), len(program.statements)) if not program.statements[i].op.several]
     if has_rule(case):

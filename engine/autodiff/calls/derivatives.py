@@ -114,9 +114,9 @@ class Gradients(Call):
     def pull(self, scope: Scope) -> list[Value | None]:
         """Append the gradients; None for a node without a path."""
         nodes = self.nodes(scope)  # first: an integer in `wrt` is the cause of an integer `of`
-        of, seed = scope.differentiable_node("of", self.of), self._seed(scope)
+        target, seed = scope.differentiable_node("of", self.of), self._seed(scope)
         scope.begin(self.of)
-        return vjp(scope.builder, [(of, seed)], nodes)
+        return vjp(scope.builder, [(target, seed)], nodes)
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:
@@ -292,19 +292,21 @@ class HVP(Gradients):
         return Results([*first.results, *labelled("hvp", self.wrt, filled)], first.disconnected)
 
 
-def _in_order(field: str, of: str, nodes: tuple[int, ...], tensors: GivenTypes) -> GivenTypes:
+def _in_order(field: str, nodes_field: str, nodes: tuple[int, ...], tensors: GivenTypes) -> GivenTypes:
     """Return `tensors` in the order of `nodes`. Raises BadReference and InvalidField unless each node has one."""
     types = dict(tensors)
     distinct(field, tuple(node for node, _ in tensors))
     for node in types:
         if node not in nodes:
             raise BadReference(
-                f"{field} name node {node}, which is not in {of}", expected=f"a node of {of}", got=str(node)
+                f"{field} name node {node}, which is not in {nodes_field}",
+                expected=f"a node of {nodes_field}",
+                got=str(node),
             )
     for node in nodes:
         if node not in types:
-            detail = f"{field} have none for node {node}: one is needed for each node of {of}"
-            raise InvalidField(detail, node=node, expected=f"one for each node of {of}", got="none")
+            detail = f"{field} have none for node {node}: one is needed for each node of {nodes_field}"
+            raise InvalidField(detail, node=node, expected=f"one for each node of {nodes_field}", got="none")
     return tuple((node, types[node]) for node in nodes)
 
 
@@ -406,12 +408,12 @@ class GradientOrJacobian(Gradients):
         if not self.sweeps_in(scope):
             return super().write_graph(scope)
         nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)  # first, as in `Gradients.pull`
-        of = scope.real_node("of", self.of, _A_PART)
+        target = scope.real_node("of", self.of, _A_PART)
         _require_matrices(scope, self.of)
         scope.begin(self.of)
-        jacobians = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
+        jacobians = jacobian(scope.builder, target, nodes, scope.chunk_bytes)
         blocks = [
-            x.full_like(0.0, (*of.shape, *x.shape)) if block is None else block
+            x.full_like(0.0, (*target.shape, *x.shape)) if block is None else block
             for x, block in zip(nodes, jacobians, strict=True)
         ]
         disconnected = tuple(node for node, block in zip(self.wrt, jacobians, strict=True) if block is None)

@@ -284,7 +284,7 @@ def split_pairs(fused: FusedKernel) -> FusedKernel:
     for result in fused.results:
         value = written[result.value]
         builder.store(result.kind, builder.apply("pair", *value) if isinstance(value, ComplexParts) else value)
-    return builder.loop()
+    return builder.build()
 
 
 def _split_instruction(
@@ -472,7 +472,7 @@ def expand_functions(fused: FusedKernel) -> FusedKernel:
         builder.store(result.kind, written[result.value])
     if out_of_range:
         builder.store("total", _count(out_of_range))
-    return builder.loop()
+    return builder.build()
 
 
 def _expanded_scalar(

@@ -64,7 +64,7 @@ def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, o
     """Apply `function` in float64 to x block by block; `out` first receives a copy of x."""
     run.xp.copyto(out, x)
     flat = out.reshape(-1)
-    for start in run.through(range(0, flat.size, BLOCK)):
+    for start in run.checked(range(0, flat.size, BLOCK)):
         block = flat[start : start + BLOCK]
         block[...] = function(block.astype(np.float64, copy=False))
 
@@ -75,7 +75,7 @@ def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: S
     roles: Any = [*[["readonly"]] * len(arrays), ["writeonly"]]
     dtypes = [np.float64] * len(roles)
     with np.nditer([*arrays, out], flags, roles, dtypes, casting="same_kind", buffersize=BLOCK) as blocks:
-        for *xs, y in run.through(blocks):
+        for *xs, y in run.checked(blocks):
             y[...] = function(*xs)
 
 
@@ -257,7 +257,7 @@ class ArrayFunction(NamedTuple):
     """A function of a NumPy block, the number of `arrays` of its size that it has at once, and its version for GPUs."""
 
     blocks: Callable[[Floats], Floats]
-    elsewhere: Callable[[RunContext, Array, Array], None]
+    on_device: Callable[[RunContext, Array, Array], None]
     arrays: int = 16
 
 
@@ -281,7 +281,7 @@ ARRAY_FUNCTIONS: Final[Mapping[str, ArrayFunction]] = MappingProxyType(
 @DeviceFunction
 def fill_function(run: RunContext, name: str, x: Array, out: Array) -> None:
     """Fill `out` with the named function of an array of any layout."""
-    ARRAY_FUNCTIONS[name].elsewhere(run, x, out)
+    ARRAY_FUNCTIONS[name].on_device(run, x, out)
 
 
 @fill_function.on("cpu")

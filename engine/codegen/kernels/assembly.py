@@ -12,7 +12,7 @@ from string import Template
 from typing import Final, NamedTuple
 
 from engine.codegen.kernels.program import Scalars
-from engine.codegen.native.native_call import LENGTH_WORD, RECORD_WORD, WATCHED, FaultEntry, first_word
+from engine.codegen.native.native_call import BOUNDS, LENGTH_WORD, RECORD_WORD, FaultEntry, first_word
 
 _HEAD: Final = "define void @kernel(i64 %first, i64 %past, ptr noalias readonly %table) #0 {\nentry:"
 #: attributes of a kernel: floating-point instructions never trap, and vectors may use the full 512 bits
@@ -97,7 +97,7 @@ class Assembly:
         """Declare an external function."""
         self.declarations.add(f"declare {result} @{function}({', '.join(takes)})")
 
-    def least(self, a: int | str, b: int | str, name: str = "") -> str:
+    def minimum(self, a: int | str, b: int | str, name: str = "") -> str:
         """Write the minimum of two integers."""
         is_less = self.value(f"icmp slt i64 {a}, {b}", name and f"{name}.is")
         return self.value(f"select i1 {is_less}, i64 {a}, i64 {b}", name)
@@ -188,7 +188,7 @@ class Assembly:
 # Memory accesses: every load and store of a kernel is printed here.
 #
 # A pointer is either loaded from the kernel's table or derived from another pointer by an offset. So the buffer of each
-# pointer is known, and an access outside any buffer cannot be printed. If `WATCHED` checks accesses, each is compared
+# pointer is known, and an access outside any buffer cannot be printed. If `BOUNDS` checks accesses, each is compared
 # with the bounds of its buffer.
 
 
@@ -386,7 +386,7 @@ class KernelMemory:
     def __init__(self, ir: Assembly, *, checkable: bool = True) -> None:
         """Check accesses if they are `checkable` (not on a GPU) and this build checks accesses."""
         self._ir = ir
-        self._checks = BoundsWriter(ir) if WATCHED.checked and checkable else None
+        self._checks = BoundsWriter(ir) if BOUNDS.checked and checkable else None
         #: buffers of pointers, or of vectors of pointers, by name
         self._buffers: dict[str, BufferExtent] = {}
 
@@ -411,13 +411,13 @@ class KernelMemory:
         self._buffers[pointer] = self._checks.stated(position) if self._checks else BufferExtent(position)
         return pointer
 
-    def further(self, pointer: str, type: str, index: int | str, name: str = "") -> str:
+    def offset(self, pointer: str, type: str, index: int | str, name: str = "") -> str:
         """Write a pointer `index` elements of a type further."""
         return self.same(self._ir.value(f"getelementptr {type}, ptr {pointer}, i64 {index}", name), pointer)
 
     def entry(self, pointer: str, type: str, index: str) -> str:
         """Write a pointer to the same place in another entry; the pointer's buffer is the first of several entries."""
-        moved = self.further(pointer, type, index)
+        moved = self.offset(pointer, type, index)
         if self._checks:
             self._buffers[moved] = self._checks.moved(self._buffers[pointer], index, _size(type))
         return moved

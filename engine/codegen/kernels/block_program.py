@@ -29,7 +29,7 @@ PARITY: Final = 0x1BD11BDA
 WordPair = tuple[Array, Array]
 
 
-def mixed(key: WordPair, counter: WordPair) -> WordPair:
+def threefry_2x32(key: WordPair, counter: WordPair) -> WordPair:
     """Mix the words of a counter under a key: arrays of uint32, which broadcast. Returns new arrays."""
     first, second = key
     keys = first, second, first ^ second ^ first.dtype.type(PARITY)
@@ -101,7 +101,7 @@ def threefry_word(
 
 
 def _drawn(xp: Namespace, first: Array, second: Array, counter: Array) -> WordPair:
-    return mixed((_integers(xp, first), _integers(xp, second)), (xp.zeros_like(counter), counter))
+    return threefry_2x32((_integers(xp, first), _integers(xp, second)), (xp.zeros_like(counter), counter))
 
 
 def _integers(xp: Namespace, floats: Array) -> Array:

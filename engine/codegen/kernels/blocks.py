@@ -28,7 +28,7 @@ from engine.codegen.kernels.block_program import (
     ufunc_of,
 )
 from engine.codegen.kernels.program import FusedKernel, KernelResult, Level, Space, part_elements
-from engine.codegen.native.native_call import joined, make_calls, share
+from engine.codegen.native.native_call import join_calls, make_calls, share
 from engine.ir.op import Array, KernelCall, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.tensor_type import DType, HostArray
@@ -394,7 +394,7 @@ class WholeArrayKernel:
         for n, operand, dtype in self.loads:
             x = operands[operand]
             values[n] = x if x.dtype == dtype else x.astype(dtype)
-        for n in run.through(self.computed):
+        for n in run.checked(self.computed):
             result_place = self.places.get(n)
             out = (
                 results[result_place[0]]
@@ -495,14 +495,14 @@ class ElementKernel:
 
     def __init__(self, fused: FusedKernel, number: DType, dtypes: Sequence[DType], dtype: DType) -> None:
         self.fused, self.number = fused, number
-        self.gives = dtype_of(fused.instructions[fused.results[0].value], number)
+        self.result_dtype = dtype_of(fused.instructions[fused.results[0].value], number)
         operand_dtypes = [dtype_of(operand, number) for operand in fused.operands]
         # Operands of another dtype are first cast into registers. A result of the formula's own dtype is computed in
         # place.
         copied = frozenset(
             i for i, (given, expected) in enumerate(zip(dtypes, operand_dtypes, strict=True)) if given != expected
         )
-        direct = dtype == self.gives and is_direct(fused, fused.results[0], dense=True)
+        direct = dtype == self.result_dtype and is_direct(fused, fused.results[0], dense=True)
         self._plan = assign_registers(fused, copied, frozenset({0} if direct else ()))
 
     @DeviceMethod
@@ -521,7 +521,7 @@ class ElementKernel:
         shape = (out.size,) if same_layout else out.shape
         read = [x.reshape(shape) if same_layout and x.ndim else np.broadcast_to(x, shape) for x in operands]
         blocks = list(row_blocks(shape, block_elements(out.size)))
-        make_calls(run.through(calls_by_block(program, read, [out.reshape(shape)], blocks)))
+        make_calls(run.checked(calls_by_block(program, read, [out.reshape(shape)], blocks)))
 
     @DeviceMethod
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array) -> KernelCall:
@@ -532,7 +532,7 @@ class ElementKernel:
     def _bind_blocks(self, run: RunContext, operands: Sequence[HostArray], out: HostArray) -> KernelCall:
         if out.size > MOST_BOUND:
             return self._fill_in_blocks, (run, operands, out)
-        return joined(self._at_once(operands, out, [np.full(out.shape, x) for x in self._program.spread]))
+        return join_calls(self._at_once(operands, out, [np.full(out.shape, x) for x in self._program.spread]))
 
     def _at_once(
         self, operands: Sequence[HostArray], out: HostArray, spread: Sequence[HostArray]

@@ -115,7 +115,7 @@ class CKernel:
     """Printer of a kernel, line by line. The C code names the table `table` and the row `row`."""
 
     def __init__(self, fused: FusedKernel, passes: Schedule) -> None:
-        self.loop = fused
+        self.fused = fused
         self.schedule = passes
         self.layout = table_layout(fused)
 
@@ -126,11 +126,11 @@ class CKernel:
 
     def results(self, kind: str) -> list[int]:
         """List the numbers of the results of a kind."""
-        return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
+        return [n for n, result in enumerate(self.fused.results) if result.kind == kind]
 
     def pointers(self) -> Iterator[str]:
         """Print the address of this row in each array."""
-        axes = range(self.loop.row_axes)
+        axes = range(self.fused.row_axes)
         yield "long long rest = row;"
         for axis in reversed(axes[1:]):
             extent = f"table[{TableEntry.EXTENTS + axis}]"
@@ -143,20 +143,20 @@ class CKernel:
 
     def _arrays(self) -> Iterator[tuple[str, int, str]]:
         """Yield operands and results that have strides: name, position in the table, type."""
-        for n, (operand, position) in enumerate(zip(self.loop.operands, self.layout.operands, strict=True)):
+        for n, (operand, position) in enumerate(zip(self.fused.operands, self.layout.operands, strict=True)):
             yield f"operand{n}", position, f"const {STORED[operand.type]}"
-        for n, (result, position) in enumerate(zip(self.loop.results, self.layout.results, strict=True)):
+        for n, (result, position) in enumerate(zip(self.fused.results, self.layout.results, strict=True)):
             if not result.adds_up:
                 yield f"result{n}", position, STORED[self.type(result.value)]
 
     def type(self, number: int) -> Scalars:
         """Return the type of a scalar."""
-        return self.loop.instructions[number].type
+        return self.fused.instructions[number].type
 
     def name(self, number: int) -> str:
         """Print a scalar that has been defined, or a constant."""
-        scalar = self.loop.instructions[number]
-        return c_literal(scalar.data, scalar.type, self.loop.dtype) if scalar.op == "constant" else f"v{number}"
+        scalar = self.fused.instructions[number]
+        return c_literal(scalar.data, scalar.type, self.fused.dtype) if scalar.op == "constant" else f"v{number}"
 
     def between(self, numbers: Iterable[int]) -> Iterator[str]:
         """Print the ROW scalars between two sweeps."""
@@ -170,19 +170,19 @@ class CKernel:
 
     def _defined(self, number: int, column: str) -> str:
         """Print the definition of a scalar: a load, or an expression of earlier scalars."""
-        scalar = self.loop.instructions[number]
+        scalar = self.fused.instructions[number]
         if scalar.op == "load":
             value = f"operand{scalar.data}[{column}]"
         else:
-            value = c_expression(self.loop, number, [self.name(a) for a in scalar.args])
+            value = c_expression(self.fused, number, [self.name(a) for a in scalar.args])
         return f"const {NAMES[scalar.type]} v{number} = {value};"
 
     def reduced(self, i: int, so_far: str) -> str:
         """Print the update of a reduction with the current element of a sweep."""
-        return f"{so_far} = {self.combined(i, self.name(self.loop.instructions[i].args[0]), so_far)};"
+        return f"{so_far} = {self.combined(i, self.name(self.fused.instructions[i].args[0]), so_far)};"
 
     def combined(self, i: int, first: str, second: str) -> str:
         """Print the combination of two values of a reduction."""
-        op = self.loop.instructions[i].op
+        op = self.fused.instructions[i].op
         sign = {"row_sum": "+", "row_prod": "*"}.get(op)
         return f"{second} {sign} {first}" if sign else c_extreme(op.replace("row_", "") + "imum", first, second)

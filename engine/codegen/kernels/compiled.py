@@ -25,7 +25,7 @@ from engine.codegen.kernels.program import (
     table_layout,
 )
 from engine.codegen.native.machine_code import load_function, machine_code
-from engine.codegen.native.native_call import SIGNATURE, WATCHED, NativeCall, Otherwise, guarded
+from engine.codegen.native.native_call import BOUNDS, SIGNATURE, NativeCall, Otherwise, guarded
 from engine.ir.op import NONE, KernelCall
 from engine.ir.tensor_type import HostArray
 
@@ -47,7 +47,7 @@ def part_sum_kernel(dtype: str, kind: str) -> FusedKernel:
         builder.store("columns", part)
     else:
         builder.store("row", part.row_sum())
-    return builder.loop()
+    return builder.build()
 
 
 def part_sum_space(parts: HostArray) -> Space:
@@ -125,7 +125,7 @@ def bind_native(
     # In an empty space, NumPy's sums of no parts set the results to 0.
     if not blocks:
         return part_sums
-    entries = WATCHED.tables(thread_count, kernel.layout.size)  # one for each thread
+    entries = BOUNDS.tables(thread_count, kernel.layout.size)  # one for each thread
     put_space(entries, kernel.layout, space)
     call = NativeCall(kernel.function, kernel.address, blocks, entries, (kernel, workspace))
     if scratch.size:

@@ -117,11 +117,11 @@ def llvm_text(fused: FusedKernel, lanes: int) -> str:
 class KernelText:
     """A kernel that is being written. With 0 lanes, elements are scalars."""
 
-    loop: FusedKernel
+    fused: FusedKernel
     lanes: int
     schedule: Schedule
     layout: TableLayout
-    to: Assembly
+    ir: Assembly
     memory: KernelMemory
     #: IR names of the scalars of the current row
     row: dict[int, str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class KernelText:
     def kernel(self) -> None:
         """Write the whole kernel."""
         self._read_table()
-        with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
+        with self.ir.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
             self._block()
             for n in self._results("total"):
                 self._store_sum(f"%sum{n}", f"%result{n}", "%block")
@@ -141,60 +141,60 @@ class KernelText:
     def _read_table(self) -> None:
         for size in ("columns", "length", "rows", "block_rows"):
             self.memory.word(TableEntry[size.upper()], "i64", f"%{size}")
-        for axis in range(1, self.loop.row_axes):
+        for axis in range(1, self.fused.row_axes):
             self.memory.word(TableEntry.EXTENTS + axis, "i64", f"%extent{axis}")
         for name, position, strided in self._arrays():
             self.memory.word(position, "ptr", f"%{name}")
-            for axis in range(self.loop.row_axes if strided else 0):
+            for axis in range(self.fused.row_axes if strided else 0):
                 self.memory.word(position + 1 + axis, "i64", f"%{name}.stride{axis}")
         if self.schedule.scratch:
             self._read_scratch()
 
     def _read_scratch(self) -> None:
         self.memory.word(self.layout.scratch, "ptr", "%scratch")
-        self.to.value(f"add i64 %columns, {self.lanes - 1}", "%padded.up")
-        self.to.value(f"and i64 %padded.up, {-self.lanes}", "%padded")
+        self.ir.value(f"add i64 %columns, {self.lanes - 1}", "%padded.up")
+        self.ir.value(f"and i64 %padded.up, {-self.lanes}", "%padded")
         for k in range(len(self.schedule.scratch)):
-            self.to.value(f"mul i64 %padded, {k}", f"%kept{k}.at")
-            self.memory.further("%scratch", self.to.name("float"), f"%kept{k}.at", f"%kept{k}")
-            self.memory.part(f"%kept{k}", self.to.name("float"), "%padded")
+            self.ir.value(f"mul i64 %padded, {k}", f"%kept{k}.at")
+            self.memory.offset("%scratch", self.ir.name("float"), f"%kept{k}.at", f"%kept{k}")
+            self.memory.part(f"%kept{k}", self.ir.name("float"), "%padded")
 
     def _arrays(self) -> list[tuple[str, int, bool]]:
         """List operands and results: name, position in the table, whether the array has strides."""
         operands = [(f"operand{n}", position, True) for n, position in enumerate(self.layout.operands)]
         return operands + [
             (f"result{n}", position, not result.adds_up)
-            for n, (position, result) in enumerate(zip(self.layout.results, self.loop.results, strict=True))
+            for n, (position, result) in enumerate(zip(self.layout.results, self.fused.results, strict=True))
         ]
 
     # blocks
 
     def _block(self) -> None:
         """Write a block: its first and last row, zeros for its parts of column sums, and its rows."""
-        self.to.value("mul i64 %block, %block_rows", "%row.first")
-        self.to.value("add i64 %row.first, %block_rows", "%row.most")
-        self.to.least("%row.most", "%rows", "%row.past")
-        self.to.value("mul i64 %block, %columns", "%part")
+        self.ir.value("mul i64 %block, %block_rows", "%row.first")
+        self.ir.value("add i64 %row.first, %block_rows", "%row.most")
+        self.ir.minimum("%row.most", "%rows", "%row.past")
+        self.ir.value("mul i64 %block, %columns", "%part")
         columns = self._results("columns")
         for n in columns:
-            self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
+            self.memory.offset(f"%result{n}", self.ir.name("float"), "%part", f"%part{n}")
         # Column sums are accumulated in memory row by row, so a block's part begins with zeros.
         if columns:
-            with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
+            with self.ir.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
                 for n in columns:
                     self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
-        self.to.label("block.rows")
+        self.ir.label("block.rows")
         totals = [
-            CarriedValue(f"%sum{n}", self.to.name("float"), literal(0.0, "float")) for n in self._results("total")
+            CarriedValue(f"%sum{n}", self.ir.name("float"), literal(0.0, "float")) for n in self._results("total")
         ]
         rows = loop_names("row", "rows.head", "row.begin", "block.end")
-        with self.to.loop(rows, "%row.first", "%row.past", carried=totals) as given:
+        with self.ir.loop(rows, "%row.first", "%row.past", carried=totals) as given:
             self._row()
             given.extend(f"{total.name}.next" for total in totals)
-            self.to.label("row.end")
+            self.ir.label("row.end")
 
     def _results(self, kind: str) -> list[int]:
-        return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
+        return [n for n, result in enumerate(self.fused.results) if result.kind == kind]
 
     # rows
 
@@ -202,17 +202,17 @@ class KernelText:
         """Write the address of `%row` in each array, and the row's number of elements, `%count`."""
         self.row.clear()
         self._point_at_row()
-        self.to.value("mul i64 %row, %columns", "%start")
-        self.to.value("sub i64 %length, %start", "%left")
-        self.to.least("%columns", "%left", "%count")
+        self.ir.value("mul i64 %row, %columns", "%start")
+        self.ir.value("sub i64 %length, %start", "%left")
+        self.ir.minimum("%columns", "%left", "%count")
 
     def _row(self) -> None:
         self._begin_row()
         # `lanes` is a power of two, so clearing the low bits gives the number of columns in whole vectors.
-        self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
+        self.ir.value(f"and i64 %count, {-self.lanes}", "%whole")
         if self.lanes > 1:
-            self.to.value("sub i64 %count, %whole", "%tail")
-            self.to.value("icmp ne i64 %tail, 0", "%tail.any")
+            self.ir.value("sub i64 %count, %whole", "%tail")
+            self.ir.value("icmp ne i64 %tail, 0", "%tail.any")
         self._columns()
 
     def _columns(self) -> None:
@@ -222,48 +222,48 @@ class KernelText:
             self._sweep(number, sweep)
         self._between(self.schedule.after)
         for n in self._results("row"):
-            value = self.loop.results[n].value
+            value = self.fused.results[n].value
             self._store(self._scalar(value), self._type(value), f"%result{n}.row")
         for n in self._results("total"):
             # The total so far is a value carried by the loop over rows.
-            summand = self._scalar(self.loop.results[n].value)
-            self.to.value(f"fadd {self.to.name('float')} %sum{n}, {summand}", f"%sum{n}.next")
+            summand = self._scalar(self.fused.results[n].value)
+            self.ir.value(f"fadd {self.ir.name('float')} %sum{n}, {summand}", f"%sum{n}.next")
 
     def _point_at_row(self) -> None:
         """Write the address of this row in each array. Only several row axes need divisions."""
         remaining = "%row"
         self.indices.clear()
-        for axis in range(self.loop.row_axes - 1, 0, -1):
+        for axis in range(self.fused.row_axes - 1, 0, -1):
             # Unravel the row's number from the last axis on. IR is not optimised, so the remainder reuses the quotient.
-            quotient = self.to.value(f"udiv i64 {remaining}, %extent{axis}")
-            whole = self.to.value(f"mul i64 {quotient}, %extent{axis}")
-            self.indices.append((axis, self.to.value(f"sub i64 {remaining}, {whole}")))
+            quotient = self.ir.value(f"udiv i64 {remaining}, %extent{axis}")
+            whole = self.ir.value(f"mul i64 {quotient}, %extent{axis}")
+            self.indices.append((axis, self.ir.value(f"sub i64 {remaining}, {whole}")))
             remaining = quotient
-        self.indices.extend([(0, remaining)] if self.loop.row_axes else [])
-        types = [operand.type for operand in self.loop.operands]
-        types += [self._type(result.value) for result in self.loop.results]
+        self.indices.extend([(0, remaining)] if self.fused.row_axes else [])
+        types = [operand.type for operand in self.fused.operands]
+        types += [self._type(result.value) for result in self.fused.results]
         for (name, _, strided), type in zip(self._arrays(), types, strict=True):
             if strided:
                 offset = "0"
                 for axis, index in self.indices:
-                    step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
-                    offset = self.to.value(f"add i64 {offset}, {step}")
-                self.memory.further(f"%{name}", self.to.stored(type), offset, f"%{name}.row")
+                    step = self.ir.value(f"mul i64 {index}, %{name}.stride{axis}")
+                    offset = self.ir.value(f"add i64 {offset}, {step}")
+                self.memory.offset(f"%{name}", self.ir.stored(type), offset, f"%{name}.row")
 
     def _type(self, number: int) -> Scalars:
-        return self.loop.instructions[number].type
+        return self.fused.instructions[number].type
 
     def _between(self, numbers: Sequence[int]) -> None:
         """Write the ROW scalars between two sweeps."""
         for number in numbers:
-            scalar = self.loop.instructions[number]
+            scalar = self.fused.instructions[number]
             if scalar.op == "load":
                 self.row[number] = self._load(scalar.type, f"%operand{scalar.data}.row")
             else:
-                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in scalar.args])
+                self.row[number] = instruction(self.ir, self.fused, number, [self._scalar(a) for a in scalar.args])
 
     def _scalar(self, number: int) -> str:
-        scalar = self.loop.instructions[number]
+        scalar = self.fused.instructions[number]
         return literal(scalar.data, scalar.type) if scalar.op == "constant" else self.row[number]
 
     # sweeps
@@ -272,38 +272,38 @@ class KernelText:
         """Write a pass over the row; its reductions become scalars of the row."""
         # Reductions are carried through the loop as vectors and become one number by halves at the end. So the order of
         # a sum, and its bits, depend on the lanes alone.
-        self.to.label(f"s{p}.begin")
-        floats = self.to.name("float", self.lanes)
+        self.ir.label(f"s{p}.begin")
+        floats = self.ir.name("float", self.lanes)
         reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
-        with self.to.loop(names, 0, "%whole", self.lanes, reduced) as next_values:
+        with self.ir.loop(names, 0, "%whole", self.lanes, reduced) as next_values:
             next_values.extend(self._reduced(sweep, self._body(sweep, names.counter)))
         if self.lanes > 1:
             self._tail(p, sweep)
         for i in sweep.reductions:
             vector = f"%r{i}" + (".end" if self.lanes > 1 else "")
-            self.row[i] = self.to.halved(vector, self.lanes, partial(self._combined, i))
+            self.row[i] = self.ir.halved(vector, self.lanes, partial(self._combined, i))
 
     def _tail(self, p: int, sweep: Sweep) -> None:
         """Write the end of the row as one masked vector."""
-        with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
+        with self.ir.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
             mask = self._mask()
             reduced = self._reduced(sweep, self._body(sweep, "%whole", mask), mask)
-        floats = self.to.name("float", self.lanes)
+        floats = self.ir.name("float", self.lanes)
         for i, name in zip(sweep.reductions, reduced, strict=True):
-            self.to.value(f"phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]", f"%r{i}.end")
+            self.ir.value(f"phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]", f"%r{i}.end")
 
     def _first(self, reduction: int) -> str:
-        start = literal(FIRST_FLOATS[self.loop.instructions[reduction].op], "float")
-        return f"splat ({self.to.name('float')} {start})"
+        start = literal(FIRST_FLOATS[self.fused.instructions[reduction].op], "float")
+        return f"splat ({self.ir.name('float')} {start})"
 
     def _mask(self) -> str:
         """Write the mask of the last vector's lanes that belong to the row."""
         words = f"<{self.lanes} x i32>"
-        remaining = self.to.value("trunc i64 %tail to i32")
-        count = self.to.splat(remaining, "i32", self.lanes)
+        remaining = self.ir.value("trunc i64 %tail to i32")
+        count = self.ir.splat(remaining, "i32", self.lanes)
         lanes = ", ".join(f"i32 {i}" for i in range(self.lanes))
-        return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
+        return self.ir.value(f"icmp ult {words} <{lanes}>, {count}")
 
     def _body(self, sweep: Sweep, column: str, mask: str = "") -> list[str]:
         """Compute, save and store one vector of each scalar of a sweep; return the vectors that its reductions take."""
@@ -311,8 +311,8 @@ class KernelText:
         for number in sweep.saved:
             self._store(vectors[number], self._type(number), self._scratch_pointer(number, column), self.lanes)
         for n in sweep.results:
-            self._store_result(n, self._vector(self.loop.results[n].value, vectors), column, mask)
-        return [self._vector(self.loop.instructions[i].args[0], vectors) for i in sweep.reductions]
+            self._store_result(n, self._vector(self.fused.results[n].value, vectors), column, mask)
+        return [self._vector(self.fused.instructions[i].args[0], vectors) for i in sweep.reductions]
 
     def _computed(self, sweep: Sweep, column: str, mask: str = "") -> dict[int, str]:
         """Fetch or compute one vector of each scalar of a sweep; return their names by number."""
@@ -320,84 +320,84 @@ class KernelText:
         for number in sweep.fetched:
             vectors[number] = self._load(self._type(number), self._scratch_pointer(number, column), self.lanes)
         for number in sweep.computed:
-            scalar = self.loop.instructions[number]
+            scalar = self.fused.instructions[number]
             if scalar.op == "load":
                 pointer = self._at(f"%operand{scalar.data}.row", scalar.type, column)
                 vectors[number] = self._load(scalar.type, pointer, self.lanes, mask)
             else:
                 args = [self._vector(a, vectors) for a in scalar.args]
-                vectors[number] = instruction(self.to, self.loop, number, args, self.lanes)
+                vectors[number] = instruction(self.ir, self.fused, number, args, self.lanes)
         return vectors
 
     def _vector(self, number: int, vectors: dict[int, str]) -> str:
         """Return a scalar in all lanes. ROW scalars are broadcast at their use, since registers are scarce."""
-        scalar = self.loop.instructions[number]
+        scalar = self.fused.instructions[number]
         if not self.lanes:
             return vectors[number] if number in vectors else self._scalar(number)
         if scalar.op == "constant":
-            return f"splat ({self.to.name(scalar.type)} {literal(scalar.data, scalar.type)})"
+            return f"splat ({self.ir.name(scalar.type)} {literal(scalar.data, scalar.type)})"
         if number not in vectors:
-            vectors[number] = self.to.splat(self._scalar(number), self.to.name(self._type(number)), self.lanes)
+            vectors[number] = self.ir.splat(self._scalar(number), self.ir.name(self._type(number)), self.lanes)
         return vectors[number]
 
     def _store_result(self, n: int, value: str, column: str, mask: str) -> None:
-        result = self.loop.results[n]
+        result = self.fused.results[n]
         type = self._type(result.value)
         if result.kind == "element":
             self._store(value, type, self._at(f"%result{n}.row", type, column), self.lanes, mask)
             return
-        pointer, floats = self._at(f"%part{n}", "float", column), self.to.name("float", self.lanes)
+        pointer, floats = self._at(f"%part{n}", "float", column), self.ir.name("float", self.lanes)
         so_far = self._load("float", pointer, self.lanes, mask)
-        self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", pointer, self.lanes, mask)
+        self._store(self.ir.value(f"fadd {floats} {so_far}, {value}"), "float", pointer, self.lanes, mask)
 
     def _reduced(self, sweep: Sweep, vectors: Sequence[str], mask: str = "") -> list[str]:
         """Combine each reduction with one more vector. Lanes beyond the row take the initial value."""
-        floats, bools, reductions = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
+        floats, bools, reductions = self.ir.name("float", self.lanes), self.ir.name("bool", self.lanes), []
         for i, vector in zip(sweep.reductions, vectors, strict=True):
             inside = f"select {bools} {mask}, {floats} {vector}, {floats} {self._first(i)}"
-            reductions.append(self._combined(i, self.to.value(inside) if mask else vector, f"%r{i}", self.lanes))
+            reductions.append(self._combined(i, self.ir.value(inside) if mask else vector, f"%r{i}", self.lanes))
         return reductions
 
     def _combined(self, i: int, first: str, second: str, lanes: int) -> str:
-        op = self.loop.instructions[i].op
+        op = self.fused.instructions[i].op
         if op in _REDUCTION_INSTRUCTIONS:
-            return self.to.value(f"{_REDUCTION_INSTRUCTIONS[op]} {self.to.name('float', lanes)} {second}, {first}")
-        return larger(self.to, "maximum" if op == "row_max" else "minimum", first, second, lanes)
+            return self.ir.value(f"{_REDUCTION_INSTRUCTIONS[op]} {self.ir.name('float', lanes)} {second}, {first}")
+        return larger(self.ir, "maximum" if op == "row_max" else "minimum", first, second, lanes)
 
     # memory
 
     def _at(self, base: str, type: Scalars, index: str) -> str:
-        return self.memory.further(base, self.to.stored(type), index)
+        return self.memory.offset(base, self.ir.stored(type), index)
 
     def _scratch_pointer(self, number: int, column: str) -> str:
         return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), column)
 
     def _load(self, type: Scalars, pointer: str, lanes: int = 0, mask: str = "") -> str:
         if type == "pair":
-            return self.memory.load(self.to.name("float"), pointer, 2 * (lanes or 1), self._of_parts(mask))
-        value = self.memory.load(self.to.stored(type), pointer, lanes, mask)
+            return self.memory.load(self.ir.name("float"), pointer, 2 * (lanes or 1), self._of_parts(mask))
+        value = self.memory.load(self.ir.stored(type), pointer, lanes, mask)
         # In memory, a bool is a byte.
         zero = "zeroinitializer" if lanes else "0"
-        return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {value}, {zero}") if type == "bool" else value
+        return self.ir.value(f"icmp ne {self.ir.stored(type, lanes)} {value}, {zero}") if type == "bool" else value
 
     def _store(self, value: str, type: Scalars, pointer: str, lanes: int = 0, mask: str = "") -> None:
         if type == "pair":
-            self.memory.store(self.to.name("float"), value, pointer, 2 * (lanes or 1), self._of_parts(mask))
+            self.memory.store(self.ir.name("float"), value, pointer, 2 * (lanes or 1), self._of_parts(mask))
             return
         if type == "bool":
-            value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {self.to.stored(type, lanes)}")
-        self.memory.store(self.to.stored(type), value, pointer, lanes, mask)
+            value = self.ir.value(f"zext {self.ir.name(type, lanes)} {value} to {self.ir.stored(type, lanes)}")
+        self.memory.store(self.ir.stored(type), value, pointer, lanes, mask)
 
     def _of_parts(self, mask: str) -> str:
         """Convert a mask of pairs to a mask of their parts."""
         lanes = ", ".join(f"i32 {i // 2}" for i in range(2 * self.lanes))
-        bools = self.to.name("bool", self.lanes)
-        return mask and self.to.value(
+        bools = self.ir.name("bool", self.lanes)
+        return mask and self.ir.value(
             f"shufflevector {bools} {mask}, {bools} poison, <{2 * self.lanes} x i32> <{lanes}>"
         )
 
     def _store_sum(self, value: str, base: str, index: str) -> None:
-        self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)
+        self.memory.store(self.ir.name("float"), value, self._at(base, "float", index), says_align=False)
 
 
 def loop_names(counter: str, head: str, body: str, past: str) -> LoopNames:

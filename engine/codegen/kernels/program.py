@@ -56,8 +56,8 @@ class Level(IntEnum):
 class Primitive(NamedTuple):
     """Operation that every printer supports: the types of its operands and of its result."""
 
-    takes: tuple[Scalars, ...]
-    gives: Scalars
+    operands: tuple[Scalars, ...]
+    result: Scalars
 
 
 _F: Final = "float"
@@ -279,7 +279,7 @@ class KernelBuilder:
         self.results.append(KernelResult(kind, value.number))
         return len(self.results) - 1
 
-    def loop(self) -> FusedKernel:
+    def build(self) -> FusedKernel:
         """Return the finished kernel."""
         operands, instructions, results = tuple(self.operands), tuple(self.instructions), tuple(self.results)
         return FusedKernel(self.dtype, self.row_axes, operands, instructions, results)
@@ -424,10 +424,10 @@ class Schedule(NamedTuple):
     scratch: tuple[int, ...]
 
 
-def schedule(fused: FusedKernel, *, keeps: bool = True) -> Schedule:
+def schedule(fused: FusedKernel, *, use_scratch: bool = True) -> Schedule:
     """Schedule the sweeps of a kernel, each as early as possible. Scalars that no result needs are left out.
 
-    Unless it `keeps` scalars in scratch, a later sweep recomputes the scalars that it needs again.
+    Without `use_scratch`, a later sweep recomputes the scalars that it needs again.
     """
     live = _closure(fused, (result.value for result in fused.results))
     ready = _ready(fused, live)
@@ -448,7 +448,7 @@ def schedule(fused: FusedKernel, *, keeps: bool = True) -> Schedule:
         if (scalar := fused.instructions[i]).level != Level.ELEMENT and scalar.op not in {"constant", *REDUCTIONS}
     ]
     # Only scalars that a later sweep really fetches get a row of scratch.
-    read = _read_elements(fused, roots, _costly_reused(fused, roots) if keeps else set())
+    read = _read_elements(fused, roots, _costly_reused(fused, roots) if use_scratch else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
         Sweep(

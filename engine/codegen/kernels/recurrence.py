@@ -31,7 +31,7 @@ from engine.codegen.kernels.program import (
     put_space,
     table_layout,
 )
-from engine.codegen.native.native_call import WATCHED
+from engine.codegen.native.native_call import BOUNDS
 from engine.ir.tensor_type import HostArray
 
 
@@ -52,44 +52,44 @@ class Recurrence(NamedTuple):
     fallback.
     """
 
-    loop: FusedKernel
+    fused: FusedKernel
     carries: tuple[Carry, ...]
     moving: tuple[int, ...]
     out_of_range: int | None = None
 
-    def ranged(self, expanded: FusedKernel) -> Recurrence:
+    def with_expansion(self, expanded: FusedKernel) -> Recurrence:
         """Replace the kernel by its expansion, whose last result may count arguments out of range."""
-        if len(expanded.results) == len(self.loop.results):
-            return self._replace(loop=expanded)
+        if len(expanded.results) == len(self.fused.results):
+            return self._replace(fused=expanded)
         without_count = expanded._replace(results=expanded.results[:-1])
-        return self._replace(loop=without_count, out_of_range=range_condition(expanded))
+        return self._replace(fused=without_count, out_of_range=range_condition(expanded))
 
     @property
     def stored(self) -> list[int]:
         """Results that each step writes to memory."""
         carried = {carry.result for carry in self.carries}
-        return [n for n in range(len(self.loop.results)) if n not in carried]
+        return [n for n in range(len(self.fused.results)) if n not in carried]
 
     def varying(self) -> set[int]:
         """Return the scalars that differ between steps."""
         varying, moving = set[int](), {*self.moving, *(carry.operand for carry in self.carries)}
         # Instructions only read earlier ones, so a single pass finds all that depend on a moving operand.
-        for number, scalar in enumerate(self.loop.instructions):
+        for number, scalar in enumerate(self.fused.instructions):
             if scalar.data in moving if scalar.op == "load" else not varying.isdisjoint(scalar.args):
                 varying.add(number)
         return varying
 
     def needed(self) -> list[int]:
         """List the scalars that results depend on, in order, without constants."""
-        pending = [result.value for result in self.loop.results]
+        pending = [result.value for result in self.fused.results]
         pending += [] if self.out_of_range is None else [self.out_of_range]
         reached = set[int]()
         while pending:
             number = pending.pop()
             if number not in reached:
                 reached.add(number)
-                pending += self.loop.instructions[number].args
-        return [number for number in sorted(reached) if self.loop.instructions[number].op != "constant"]
+                pending += self.fused.instructions[number].args
+        return [number for number in sorted(reached) if self.fused.instructions[number].op != "constant"]
 
 
 class RecurrenceLayout(NamedTuple):
@@ -99,18 +99,18 @@ class RecurrenceLayout(NamedTuple):
     position of the address of a byte that is set to 1 if a step is out of range.
     """
 
-    loop: TableLayout
+    kernel: TableLayout
     steps: int
 
     @property
     def operands(self) -> range:
         """Positions of the operands' strides per step."""
-        return range(self.steps + 1, self.steps + 1 + len(self.loop.operands))
+        return range(self.steps + 1, self.steps + 1 + len(self.kernel.operands))
 
     @property
     def results(self) -> range:
         """Positions of the results' strides per step."""
-        return range(self.operands.stop, self.operands.stop + len(self.loop.results))
+        return range(self.operands.stop, self.operands.stop + len(self.kernel.results))
 
     @property
     def flag(self) -> int:
@@ -125,15 +125,15 @@ class RecurrenceLayout(NamedTuple):
 
 def recurrence_layout(recurrence: Recurrence) -> RecurrenceLayout:
     """Lay out a recurrence's table."""
-    kernel_layout = table_layout(recurrence.loop)
+    kernel_layout = table_layout(recurrence.fused)
     return RecurrenceLayout(kernel_layout, kernel_layout.size)
 
 
 def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: Sequence[int]) -> HostArray:
     """Return a table without addresses. `entries` are the elements between steps for each operand, then each result."""
     layout = recurrence_layout(recurrence)
-    tables = WATCHED.tables(1, layout.size)
-    put_space(tables, layout.loop, space)
+    tables = BOUNDS.tables(1, layout.size)
+    put_space(tables, layout.kernel, space)
     table: HostArray = tables[0]
     table[layout.steps] = steps
     table[layout.operands.start : layout.results.stop] = entries
@@ -145,10 +145,10 @@ def recurrence_text(recurrence: Recurrence, lanes: int) -> str:
 
     The step has no FUNCTIONS. A carry starts from its operand and ends in its result, which may share memory with it.
     """
-    ir, layout = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence)
+    ir, layout = Assembly(recurrence.fused.dtype), recurrence_layout(recurrence)
     no_sweeps = Schedule((), (), ())
     text = RecurrenceText(
-        recurrence.loop, lanes, no_sweeps, layout.loop, ir, KernelMemory(ir), recurrence=recurrence, places=layout
+        recurrence.fused, lanes, no_sweeps, layout.kernel, ir, KernelMemory(ir), recurrence=recurrence, places=layout
     )
     text.kernel()
     return ir.module
@@ -176,10 +176,10 @@ class RecurrenceText(KernelText):
         self.memory.store("i8", "0", "%flag")
 
     def _columns(self) -> None:
-        with self.to.loop(loop_names("c", "columns.head", "columns.body", "columns.rest"), 0, "%whole", self.lanes):
+        with self.ir.loop(loop_names("c", "columns.head", "columns.body", "columns.rest"), 0, "%whole", self.lanes):
             self._elements("c", "%c")
         if self.lanes > 1:
-            with self.to.when("%tail.any", "rest.begin", "rest.past"):
+            with self.ir.when("%tail.any", "rest.begin", "rest.past"):
                 self._elements("tail", "%whole", self._mask())
 
     def _elements(self, name: str, column: str, mask: str = "") -> None:
@@ -189,33 +189,33 @@ class RecurrenceText(KernelText):
         self._compute([i for i in needed if i not in varying], vectors, column, mask)
         carries = [self._begun(k, f"%{name}.carry{k}", column, mask) for k in range(len(self.recurrence.carries))]
         if self.recurrence.out_of_range is not None:
-            carries.append(CarriedValue(f"%{name}.far", self.to.name("bool", self.lanes), "zeroinitializer"))
+            carries.append(CarriedValue(f"%{name}.far", self.ir.name("bool", self.lanes), "zeroinitializer"))
         steps = loop_names(f"{name}.t", f"{name}.head", f"{name}.step", f"{name}.past")
-        with self.to.loop(steps, 0, "%steps", 1, carries) as next_values:
+        with self.ir.loop(steps, 0, "%steps", 1, carries) as next_values:
             # In the step, loads of carry operands are the values carried by the loop. Not strict: the last value may be
             # the out-of-range flag, which belongs to no operand.
             names = {carry.operand: c.name for carry, c in zip(self.recurrence.carries, carries, strict=False)}
-            scalars = enumerate(self.loop.instructions)
+            scalars = enumerate(self.fused.instructions)
             vectors |= {n: names[scalar.data] for n, scalar in scalars if scalar.op == "load" and scalar.data in names}
             self._compute([i for i in needed if i in varying], vectors, column, mask, steps.counter)
             next_values.extend(self._stepped(vectors, column, mask, steps.counter, f"%{name}.far"))
         # The final carries are stored once, after the loop over time.
         for (_, result), carry in zip(self.recurrence.carries, carries, strict=False):
-            type = self._type(self.loop.results[result].value)
+            type = self._type(self.fused.results[result].value)
             self._store(carry.name, type, self._at(f"%result{result}.row", type, column), self.lanes, mask)
         if self.recurrence.out_of_range is not None:
             self._set_flag(f"%{name}.far", name, mask)
 
     def _begun(self, k: int, name: str, column: str, mask: str) -> CarriedValue:
         operand = self.recurrence.carries[k].operand
-        type = self.loop.operands[operand].type
+        type = self.fused.operands[operand].type
         first = self._load(type, self._at(f"%operand{operand}.row", type, column), self.lanes, mask)
-        return CarriedValue(name, self.to.name(type, self.lanes), first)
+        return CarriedValue(name, self.ir.name(type, self.lanes), first)
 
     def _compute(self, numbers: Sequence[int], vectors: dict[int, str], column: str, mask: str, step: str = "") -> None:
         """Write ROW scalars, and ELEMENT scalars as vectors; within a `step`, moving operands are read at its entry."""
         for number in numbers:
-            scalar = self.loop.instructions[number]
+            scalar = self.fused.instructions[number]
             if number in vectors:
                 continue
             if scalar.level == Level.ELEMENT:
@@ -224,12 +224,12 @@ class RecurrenceText(KernelText):
                 pointer = self._entry(f"operand{scalar.data}", f"%operand{scalar.data}.row", scalar.type, step)
                 self.row[number] = self._load(scalar.type, pointer)
             else:
-                self.row[number] = instruction(self.to, self.loop, number, [self._scalar(a) for a in scalar.args])
+                self.row[number] = instruction(self.ir, self.fused, number, [self._scalar(a) for a in scalar.args])
 
     def _vector_of(self, number: int, vectors: dict[int, str], column: str, mask: str, step: str) -> str:
-        scalar = self.loop.instructions[number]
+        scalar = self.fused.instructions[number]
         if scalar.op != "load":
-            return instruction(self.to, self.loop, number, [self._vector(a, vectors) for a in scalar.args], self.lanes)
+            return instruction(self.ir, self.fused, number, [self._vector(a, vectors) for a in scalar.args], self.lanes)
         pointer = self._at(f"%operand{scalar.data}.row", scalar.type, column)
         return self._load(
             scalar.type, self._entry(f"operand{scalar.data}", pointer, scalar.type, step), self.lanes, mask
@@ -238,16 +238,16 @@ class RecurrenceText(KernelText):
     def _stepped(self, vectors: dict[int, str], column: str, mask: str, step: str, far: str) -> list[str]:
         """Store the results of a step; return the next carries, and the flag whether any element was out of range."""
         for n in self.recurrence.stored:
-            value = self.loop.results[n].value
+            value = self.fused.results[n].value
             type = self._type(value)
             pointer = self._entry(f"result{n}", self._at(f"%result{n}.row", type, column), type, step)
             self._store(self._vector(value, vectors), type, pointer, self.lanes, mask)
         next_values = [
-            self._vector(self.loop.results[carry.result].value, vectors) for carry in self.recurrence.carries
+            self._vector(self.fused.results[carry.result].value, vectors) for carry in self.recurrence.carries
         ]
         if self.recurrence.out_of_range is not None:
             condition = self._vector(self.recurrence.out_of_range, vectors)
-            next_values.append(self.to.value(f"or {self.to.name('bool', self.lanes)} {far}, {condition}"))
+            next_values.append(self.ir.value(f"or {self.ir.name('bool', self.lanes)} {far}, {condition}"))
         return next_values
 
     def _entry(self, array: str, pointer: str, type: Scalars, step: str) -> str:
@@ -255,17 +255,17 @@ class RecurrenceText(KernelText):
         moving = {f"operand{n}" for n in self.recurrence.moving} | {f"result{n}" for n in self.recurrence.stored}
         if not step or array not in moving:
             return pointer
-        return self.memory.entry(pointer, self.to.stored(type), self.to.value(f"mul i64 {step}, %{array}.entry"))
+        return self.memory.entry(pointer, self.ir.stored(type), self.ir.value(f"mul i64 {step}, %{array}.entry"))
 
     def _set_flag(self, far: str, name: str, mask: str) -> None:
         """Set the flag if any element was out of range."""
-        bools = self.to.name("bool", self.lanes)
-        is_any_far = self.to.value(f"and {bools} {far}, {mask}") if mask else far
+        bools = self.ir.name("bool", self.lanes)
+        is_any_far = self.ir.value(f"and {bools} {far}, {mask}") if mask else far
         if self.lanes:
             reduce = f"llvm.vector.reduce.or.v{self.lanes}i1"
-            self.to.declare("i1", reduce, bools)
-            is_any_far = self.to.value(f"call i1 @{reduce}({bools} {is_any_far})")
-        with self.to.when(is_any_far, f"{name}.tell", f"{name}.told"):
+            self.ir.declare("i1", reduce, bools)
+            is_any_far = self.ir.value(f"call i1 @{reduce}({bools} {is_any_far})")
+        with self.ir.when(is_any_far, f"{name}.tell", f"{name}.told"):
             self.memory.store("i8", "1", "%flag")
 
 
@@ -273,7 +273,7 @@ class CRecurrence(CKernel):
     """C of a recurrence, line by line: all steps of one element."""
 
     def __init__(self, recurrence: Recurrence) -> None:
-        super().__init__(recurrence.loop, Schedule((), (), ()))
+        super().__init__(recurrence.fused, Schedule((), (), ()))
         self.recurrence = recurrence
         self.places = recurrence_layout(recurrence)
         self._step_positions = {f"operand{n}": self.places.operands[n] for n in recurrence.moving}
@@ -292,7 +292,7 @@ class CRecurrence(CKernel):
         varying, needed = self.recurrence.varying(), self.recurrence.needed()
         yield from self._each([i for i in needed if i not in varying], column)
         for k, (operand, _) in enumerate(self.recurrence.carries):
-            yield f"{NAMES[self.loop.operands[operand].type]} carry{k} = operand{operand}[{column}];"
+            yield f"{NAMES[self.fused.operands[operand].type]} carry{k} = operand{operand}[{column}];"
         if self.recurrence.out_of_range is not None:
             yield "int far = 0;"
         yield "for (long long t = 0; t < steps; t++) {"
@@ -307,7 +307,7 @@ class CRecurrence(CKernel):
     def _each(self, numbers: Iterable[int], element_column: str) -> Iterator[str]:
         carries = {carry.operand: k for k, carry in enumerate(self.recurrence.carries)}
         for number in numbers:
-            scalar = self.loop.instructions[number]
+            scalar = self.fused.instructions[number]
             if scalar.op == "load" and scalar.data in carries:
                 yield f"const {NAMES[scalar.type]} v{number} = carry{carries[scalar.data]};"
             else:
@@ -320,9 +320,9 @@ class CRecurrence(CKernel):
     def _stepped(self, column: str) -> Iterator[str]:
         """Print the results of a step, and then its carries: all are read before any is replaced."""
         for n in self.recurrence.stored:
-            yield f"result{n}[{self._entry(f'result{n}', column)}] = {self.name(self.loop.results[n].value)};"
+            yield f"result{n}[{self._entry(f'result{n}', column)}] = {self.name(self.fused.results[n].value)};"
         for k, (_, result) in enumerate(self.recurrence.carries):
-            value = self.loop.results[result].value
+            value = self.fused.results[result].value
             yield f"const {NAMES[self.type(value)]} next{k} = {self.name(value)};"
         for k in range(len(self.recurrence.carries)):
             yield f"carry{k} = next{k};"

@@ -21,13 +21,13 @@ ABREAST_SUMS: Final = 4
 _FLOATS: Final = {4: "float", 8: "double"}
 
 
-def steps_over(shape: Shape, operand: TensorType) -> Shape:
+def broadcast_strides(shape: Shape, operand: TensorType) -> Shape:
     """Return an operand's strides in bytes along the axes of the `shape` that it broadcasts to; 0 on repeated axes."""
     steps = [0 if extent == 1 else step for extent, step in zip(operand.shape, operand.strides, strict=True)]
     return (0,) * (len(shape) - operand.ndim) + tuple(steps)
 
 
-def without_matrices(type: TensorType) -> TensorType:
+def batch_type(type: TensorType) -> TensorType:
     """Return the type without its last two axes."""
     return Strided(TensorType(type.shape[:-2], type.dtype), type.strides[:-2])
 
@@ -69,7 +69,7 @@ class Axes:
             ir.at(ir.moved(place, lead, steps[:-1]), ir.mul(begin, steps[-1]))
             for place, steps in zip(places, self.steps, strict=True)
         ]
-        return pointers, self.run if self._parts == 1 else ir.least(self.most, ir.sub(self.run, begin))
+        return pointers, self.run if self._parts == 1 else ir.minimum(self.most, ir.sub(self.run, begin))
 
 
 def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape]]:
@@ -88,11 +88,11 @@ def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape
     return merged
 
 
-def casting(out: TensorType, x: TensorType) -> Recipe | None:
+def cast(out: TensorType, x: TensorType) -> Recipe | None:
     """Cast operand 0, which broadcasts to the result, like NumPy's astype; None for float16 and complex numbers."""
     if any(type.is_complex or (type.is_float and type.dtype.itemsize not in _FLOATS) for type in (out, x)):
         return None
-    axes, ir = Axes.of(out.shape, [steps_over(out.shape, x), out.strides]), Routine("float64", 1)
+    axes, ir = Axes.of(out.shape, [broadcast_strides(out.shape, x), out.strides]), Routine("float64", 1)
     places = [ir.place("operand", 0), ir.place("result", 0)]
     with ir.loop("%first", "%past") as item:
         (source, place), count = axes.item(ir, item.index, places)
@@ -131,7 +131,7 @@ def _cast(ir: Routine, value: str, x: TensorType, out: TensorType) -> str:
     return ir.assembly.value(f"{instruction} {source} {value} to {target}")
 
 
-def searching(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -> Recipe | None:
+def arg_extremum(x: TensorType, axis: int, function: Literal["argmax", "argmin"]) -> Recipe | None:
     """Find the index of an extremum of operand 0, int64: the first of equal elements; the first NaN wins over all.
 
     The result is dense. Returns None for float16.
@@ -178,7 +178,7 @@ def substitution(out: TensorType, a: TensorType, b: TensorType, *, lower: bool, 
     batch = out.shape[:-2]
     matrix_steps = a.strides[:-3:-1] if transpose else a.strides[-2:]
     operand_steps = (a, 0), (b, b.strides[-1]), (out, out.strides[-1])
-    steps = [(*steps_over(batch, without_matrices(type)), step) for type, step in operand_steps]
+    steps = [(*broadcast_strides(batch, batch_type(type)), step) for type, step in operand_steps]
     places = [ir.place("operand", 0), ir.place("operand", 1), ir.place("result", 0)]
     with ir.loop("%first", "%past") as item:
         indices = ir.unravelled(item.index, (*batch, out.shape[-1]))
@@ -280,7 +280,7 @@ def _step(shape: tuple[int, ...], strides: tuple[int, ...], part: range) -> int 
     return strides[axes[-1]] if axes else strides[part[-1]]
 
 
-def reversing(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
+def reversed_copy(itemsize: int, shape: Shape, strides: tuple[int, ...]) -> Recipe:
     """Copy operand 0 as plain bits, vector by vector. Its strides are in bytes, and the last is −itemsize."""
     ir = Routine(MOVED_AS[itemsize], lanes_for(itemsize))
     x, y, run = ir.place("operand", 0), ir.place("result", 0), shape[-1]

@@ -88,7 +88,7 @@ class _Writer:
         k = ir.at(ir.place("operand", 1), ir.add(geometry.k.start, ir.mul(group, geometry.k.group)))
         begin = ir.mul(images, self.images)
         x = ir.at(x, ir.mul(begin, geometry.x.outer))
-        count = ir.least(self.images, ir.sub(geometry.images, begin))
+        count = ir.minimum(self.images, ir.sub(geometry.images, begin))
         sums = ir.at(self._sums(ir), ir.mul(ir.add(ir.mul(part, geometry.groups), group), self.sums_bytes))
         sums = ir.at(sums, ir.mul(begin, geometry.windows * self.row))
         first, past = self._channels(ir, part)
@@ -101,7 +101,9 @@ class _Writer:
             columns.pack(ir, memory, channel_x, packed, tap.index, self.depth, count, self.pitch)
             tap_k = ir.at(k, ir.add(ir.mul(channel.index, geometry.k.channel), ir.mul(tap.index, geometry.itemsize)))
             steps_done = ir.add(ir.sub(channel.index, first), tap.index)
-            self._multiply(ir, packed, tap_k, sums, ir.least(self.depth, ir.sub(geometry.taps, tap.index)), steps_done)
+            self._multiply(
+                ir, packed, tap_k, sums, ir.minimum(self.depth, ir.sub(geometry.taps, tap.index)), steps_done
+            )
 
     def _channels(self, ir: Routine, part: Int64) -> tuple[Int64, Int64]:
         count = self.geometry.channels
@@ -159,7 +161,7 @@ class _Writer:
         geometry, read = self.geometry, []
         for lane in range(ir.lanes):
             # A missing window is read as the last existing one, and never stored.
-            window_sums = ir.at(sums, ir.mul(ir.least(ir.add(window, lane), run - 1), self.row))
+            window_sums = ir.at(sums, ir.mul(ir.minimum(ir.add(window, lane), run - 1), self.row))
             total = ir.load(window_sums)
             for part in range(1, self.parts):
                 total = ir.sum(total, ir.load(ir.at(window_sums, part * geometry.groups * self.sums_bytes)))
@@ -171,7 +173,7 @@ class _Writer:
                 ir.store_row(vector, into, step, mask)
 
 
-class Tensor(NamedTuple):
+class TensorLayout(NamedTuple):
     """Layout of an operand or the result: extents and strides in bytes along the axes [outer, channels, 3 spatial]."""
 
     shape: tuple[int, ...]
@@ -188,9 +190,9 @@ class ConvolutionGeometry(NamedTuple):
     dtype: str
     itemsize: int
     groups: int
-    x: Tensor
-    kernel: Tensor
-    y: Tensor
+    x: TensorLayout
+    kernel: TensorLayout
+    y: TensorLayout
     stride: tuple[int, ...]
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
@@ -208,7 +210,7 @@ class DirectedConvolution(NamedTuple):
     "adjoint":   y[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t]
     """
 
-    of: ConvolutionGeometry
+    geometry: ConvolutionGeometry
     direction: Direction
 
 
@@ -292,12 +294,12 @@ def _within_limits(recipe: Recipe | None) -> Recipe | None:
     return recipe if recipe is not None and recipe.own <= MOST_OWN else None
 
 
-def _layout(tensor: Tensor, channels: int) -> Layout:
+def _layout(tensor: TensorLayout, channels: int) -> Layout:
     """Return the layout of an operand or result with `channels` channels per group."""
     return Layout(tensor.steps[0], tensor.steps[1] * channels, tensor.steps[1], _three(tensor.steps[2:]))
 
 
-def _kernel_layout(tensor: Tensor, features: int) -> Layout:
+def _kernel_layout(tensor: TensorLayout, features: int) -> Layout:
     """Return the layout of a kernel with `features` features per group."""
     return Layout(tensor.steps[0], tensor.steps[0] * features, tensor.steps[1], _three(tensor.steps[2:]))
 
@@ -377,7 +379,7 @@ def _check(conv: ConvolutionGeometry) -> KernelPhase:
     return ir.phase(1, math.prod(conv.kernel.shape))
 
 
-def _runs(tensor: Tensor) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+def _runs(tensor: TensorLayout) -> tuple[list[tuple[int, int]], tuple[int, int]]:
     """Merge axes in order of decreasing strides; return the merged axes but the last, and the last."""
     axes = sorted(
         ((e, s) for e, s in zip(tensor.shape, tensor.steps, strict=True) if e > 1), key=lambda axis: -abs(axis[1])

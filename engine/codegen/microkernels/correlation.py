@@ -104,11 +104,11 @@ class Columns(NamedTuple):
         past = ir.add(first, width)
         last, _ = ir.divided(ir.add(past, row_windows - 1), row_windows)
         begin, _ = ir.divided(first, row_windows)
-        with ir.loop(begin, ir.least(last, rows)) as row:
+        with ir.loop(begin, ir.minimum(last, rows)) as row:
             image, d, h = ir.unravelled(row.index, (self.images, self.axes[0].windows, self.axes[1].windows))
             start = ir.mul(row.index, row_windows)
-            begins = ir.most(ir.sub(first, start), 0)
-            ends = ir.least(ir.sub(past, start), row_windows)
+            begins = ir.maximum(ir.sub(first, start), 0)
+            ends = ir.minimum(ir.sub(past, start), row_windows)
             # A vector never crosses the end of a row of windows, so its elements have a constant distance in x.
             with ir.loop(begins, ends, ir.lanes) as window:
                 column = ir.sub(ir.add(start, window.index), first)
@@ -369,11 +369,11 @@ class CorrelationWriter:
             sums = ir.place("own", self.panel_bytes, geometry.features * self.width * geometry.itemsize)
         remaining = ir.sub(self.at_once * geometry.windows, first)
         begin = ir.mul(chunk, self.chunk)
-        past = ir.least(ir.add(begin, self.chunk), geometry.features)
+        past = ir.minimum(ir.add(begin, self.chunk), geometry.features)
         with ir.loop(0, geometry.channels, self.block) as channel:
             count: Int64 = geometry.channels
             if self.block < geometry.channels:
-                count = ir.least(self.block, ir.sub(geometry.channels, channel.index))
+                count = ir.minimum(self.block, ir.sub(geometry.channels, channel.index))
             channel_x = ir.at(x, ir.mul(channel.index, geometry.x.channel))
             self.columns.pack(ir, memory, channel_x, packed, first, self.width, count, self.pitch)
             numbers = ir.at(k, ir.mul(channel.index, geometry.k.channel))

@@ -127,7 +127,7 @@ def _correlate(ir: Routine, plane: Plane, memory: str, k: str, y: str) -> None:
     rows = min(ROWS_ABREAST, h.windows)
     with ir.loop(0, d.windows) as depth, ir.loop(0, h.windows, rows) as height:
         # The last group of rows begins earlier instead of being shorter: some rows are computed twice.
-        first = ir.least(height.index, h.windows - rows)
+        first = ir.minimum(height.index, h.windows - rows)
         moved = ir.add(
             ir.mul(depth.index, plane.offset((1, 0, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),
             ir.mul(first, plane.offset((0, 1, 0), ORIGIN) - plane.offset(ORIGIN, ORIGIN)),

@@ -23,7 +23,7 @@ _ITEM: Final = 1 << 12
 
 
 @dataclass(frozen=True)
-class Picking:
+class GatherGeometry:
     """Gather by an index: `shape` is that of the index and the result, strides are in bytes.
 
     An index entry selects one of `extent` elements, `step` bytes apart. Along other axes, x is stepped through like the
@@ -41,7 +41,7 @@ class Picking:
     is_signed: bool
 
 
-def picking(geometry: Picking) -> Recipe:
+def gather(geometry: GatherGeometry) -> Recipe:
     """Write the gather of operand 0 at the indices of operand 1."""
     return Recipe((clear_flag(), _Writer(geometry).phase()), shared=ALIGNMENT, checked=True)
 
@@ -54,7 +54,7 @@ def clear_flag() -> KernelPhase:
 
 
 class _Writer:
-    def __init__(self, geometry: Picking) -> None:
+    def __init__(self, geometry: GatherGeometry) -> None:
         self.geometry = geometry
         self.ir = Routine(MOVED_AS[geometry.itemsize], PICKED_AT_ONCE)
         self.run = geometry.shape[-1]
@@ -77,9 +77,9 @@ class _Writer:
         x, index = ir.moved(self.x, lead, geometry.x[:-1]), ir.moved(self.index, lead, geometry.index[:-1])
         y = ir.at(self.y, ir.mul(row, self.run * geometry.itemsize))
         begin = ir.mul(part, _ITEM)
-        end = ir.least(ir.add(begin, _ITEM), self.run)
+        end = ir.minimum(ir.add(begin, _ITEM), self.run)
         is_dense = geometry.index[-1] == geometry.index_bytes
-        middle = ir.least(end, self.run - self.run % PICKED_AT_ONCE) if is_dense else begin
+        middle = ir.minimum(end, self.run - self.run % PICKED_AT_ONCE) if is_dense else begin
         for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
             self._elements(x, index, y, (first, past), lanes)
 
@@ -126,7 +126,7 @@ def read_indices(ir: Routine, pointer: str, nbytes: int, lanes: int, *, is_signe
 
 
 @dataclass(frozen=True)
-class Adding:
+class ScatterAddGeometry:
     """Scatter-add to rows of `extent` elements, over the axes `rows`, with `count` updates each; strides are in bytes.
 
     Strides along a row come last. The result `y` has the dtype of x and the updates. Indices are integers of
@@ -146,7 +146,7 @@ class Adding:
     is_signed: bool
 
 
-def adding(geometry: Adding) -> Recipe:
+def scatter_add(geometry: ScatterAddGeometry) -> Recipe:
     """Write the scatter-add: operand 0 plus the updates of operand 2 at the indices of operand 1, row by row."""
     ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
     arrays = [*(ir.place("operand", i) for i in range(3)), ir.place("result", 0)]
@@ -169,7 +169,7 @@ def adding(geometry: Adding) -> Recipe:
     return Recipe((clear_flag(), phase), shared=ALIGNMENT, checked=True)
 
 
-def _add(ir: Routine, geometry: Adding, index: str, updates: str, row: str, flag: str) -> None:
+def _add(ir: Routine, geometry: ScatterAddGeometry, index: str, updates: str, row: str, flag: str) -> None:
     with ir.loop(0, geometry.count) as each:
         pointer = ir.at(index, ir.mul(each.index, geometry.index[-1]))
         picked = read_indices(ir, pointer, geometry.index_bytes, 1, is_signed=geometry.is_signed)

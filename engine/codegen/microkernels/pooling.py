@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.codegen.kernels.llvm_text import larger
-from engine.codegen.microkernels.product import Matrices
+from engine.codegen.microkernels.product import MatrixLayout
 from engine.codegen.microkernels.recipe import KernelPhase, Recipe, TableEntryOf
 from engine.codegen.microkernels.register_tile import lanes_for
 from engine.codegen.microkernels.routine import Int64, Routine
@@ -191,7 +191,7 @@ def spread_word(ir: Routine, number: Int64) -> str:
 # and is a whole number of windows wide, so that a lane always reads the windows at the same distances.
 
 
-def max_pool_back(geometry: PoolGeometry, g: Matrices) -> Recipe | None:
+def max_pool_back(geometry: PoolGeometry, g: MatrixLayout) -> Recipe | None:
     """Write y[…, h, w] = Σ g[…, i, j] over the windows (i, j) whose first maximum in row-major order is x[…, h, w].
 
     The operands are g and x. NaN counts as a maximum. Planes have fewer than 2³¹ elements. Returns None if the stride
@@ -226,7 +226,7 @@ class _Run:
 class _GradientWriter:
     """Writer of the kernel that adds up the gradients of chosen windows; `indices` are dense."""
 
-    def __init__(self, geometry: PoolGeometry, g: Matrices, indices: TableEntryOf) -> None:
+    def __init__(self, geometry: PoolGeometry, g: MatrixLayout, indices: TableEntryOf) -> None:
         self.geometry, self.given = geometry, g
         self.ir = ir = Routine(geometry.dtype, lanes_for(geometry.itemsize))
         self.step = ir.lanes // geometry.stride[1] * geometry.stride[1]
@@ -260,7 +260,7 @@ class _GradientWriter:
         g = at_plane(ir, self.g, geometry.batch, self.given, plane)
         indices = at_element(ir, self.indices, geometry.positions, ir.size, plane, 0, 0)
         total = self._total(_Run(g, indices, row, column, below, right, first, past, unmasked))
-        mask = ir.below(ir.least(self.step, ir.sub(geometry.extents[1], column)))
+        mask = ir.below(ir.minimum(self.step, ir.sub(geometry.extents[1], column)))
         ir.store(total, at_element(ir, self.y, geometry.extents, ir.size, plane, row, column), mask)
 
     def _rows(self, below: Int64, rest: Int64, deep: bool) -> tuple[Int64, Int64]:
@@ -269,7 +269,7 @@ class _GradientWriter:
         if deep:
             return 0, size // stride
         count, _ = ir.divided(ir.sub(size - 1 + stride, rest), stride)
-        return ir.most(0, ir.sub(below, self.geometry.positions[0] - 1)), ir.least(count, ir.add(below, 1))
+        return ir.maximum(0, ir.sub(below, self.geometry.positions[0] - 1)), ir.minimum(count, ir.add(below, 1))
 
     def _total(self, run: _Run) -> str:
         """Add up all columns of windows, several at a time. Only some lanes have elements in the last column."""

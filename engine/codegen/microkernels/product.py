@@ -36,7 +36,7 @@ ROW: Final = 1 << 14
 VECTOR: Final = 1 << 9
 
 
-class Matrices(NamedTuple):
+class MatrixLayout(NamedTuple):
     """Layout of an operand or the result: bytes to the next row, the next column, and along each batch axis."""
 
     row: int
@@ -53,17 +53,17 @@ class Product(NamedTuple):
     rows: int
     inner: int
     columns: int
-    a: Matrices
-    b: Matrices
-    c: Matrices
+    a: MatrixLayout
+    b: MatrixLayout
+    c: MatrixLayout
 
 
-def product(geometry: Product) -> Recipe:
+def product_kernel(geometry: Product) -> Recipe:
     """Write the kernel of a product. The columns of c are contiguous."""
     return _Writer(geometry).recipe()
 
 
-def is_for_blas(geometry: Product) -> bool:
+def prefers_blas(geometry: Product) -> bool:
     """Whether BLAS is faster than the kernel, as measured in docs/adr/0033-kernels-for-shapes.md."""
     if min(geometry.rows, geometry.columns) > 1:
         return False
@@ -121,7 +121,7 @@ class _Writer:
         with ir.loop(0, geometry.inner, self.depth) as k:
             steps: Int64 = geometry.inner
             if self.depth < geometry.inner:
-                steps = ir.least(self.depth, ir.sub(geometry.inner, k.index))
+                steps = ir.minimum(self.depth, ir.sub(geometry.inner, k.index))
             numbers, vectors = ir.at(a, ir.mul(k.index, geometry.a.column)), ir.at(b, ir.mul(k.index, geometry.b.row))
             step = geometry.b.row
             if self.packs:
@@ -131,7 +131,7 @@ class _Writer:
             adds = k.index if self.depth < geometry.inner else 0
             whole = geometry.columns % self.width == 0
             begin = ir.mul(chunk, self.chunk)
-            past = ir.least(ir.add(begin, self.chunk), geometry.rows)
+            past = ir.minimum(ir.add(begin, self.chunk), geometry.rows)
             self.tiles.multiply(
                 ir, numbers, Panel(vectors, [sum_loop], remaining, adds, whole, self.packs), c, begin, past
             )

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from engine.codegen.kernels.compiled import WORTH_THREADS
-from engine.codegen.native.native_call import WATCHED, LoadedKernel, NativeCall, Otherwise, guarded
+from engine.codegen.native.native_call import BOUNDS, LoadedKernel, NativeCall, Otherwise, guarded
 from engine.ir.op import KernelCall
 from engine.ir.tensor_type import HostArray
 
@@ -81,7 +81,7 @@ def bind_recipe(
     calls: list[KernelCall] = []
     for phase, code in zip(recipe.phases, codes, strict=True):
         thread_count = min(threads, phase.items) if phase.work >= WORTH_THREADS else 1
-        entries = WATCHED.tables(thread_count, len(phase.places))
+        entries = BOUNDS.tables(thread_count, len(phase.places))
         call = NativeCall(code.function, code.address, phase.items, entries, (code, workspace))
         _point(call, phase, recipe, operands, result, workspace)
         calls.append((call, ()))

@@ -179,7 +179,7 @@ class RowTiles(NamedTuple):
         """
         past = self.rows if past is None else past
         last_rows = self.rows % self.tile
-        with ir.loop(first, ir.least(past, self.rows - last_rows), self.tile) as row:
+        with ir.loop(first, ir.minimum(past, self.rows - last_rows), self.tile) as row:
             self._tiles(ir, numbers, panel, result, row.index, self.tile, abreast)
         if last_rows:
             with ir.when("eq", past, self.rows):
@@ -191,7 +191,7 @@ class RowTiles(NamedTuple):
             self._tile(ir, numbers, panel, result, rows)
             return
         width = self.vectors * ir.lanes
-        with ir.loop(0, ir.least(panel.remaining, abreast * width), width) as column:
+        with ir.loop(0, ir.minimum(panel.remaining, abreast * width), width) as column:
             column_offset = ir.mul(column.index, ir.size)
             each_panel = panel._replace(
                 start=ir.at(panel.start, column_offset), remaining=ir.sub(panel.remaining, column.index)
@@ -268,7 +268,7 @@ def _transpose_block(
     for lane in range(ir.lanes):
         # A missing column is read as the last existing one, which needs no mask. The sums of such columns are never
         # stored.
-        number = ir.least(ir.add(first, lane), ir.sub(remaining, 1))
+        number = ir.minimum(ir.add(first, lane), ir.sub(remaining, 1))
         read.append(ir.load(ir.at(block, ir.mul(number, column)), mask))
     target = ir.at(ir.at(packed, ir.mul(row, vectors * width)), ir.mul(v, width))
     for r, vector in enumerate(ir.transposed(read)):

@@ -99,13 +99,13 @@ class Routine:
             indices.append(index)
         return [a, *reversed(indices)]
 
-    def least(self, a: Int64, b: Int64) -> Int64:
+    def minimum(self, a: Int64, b: Int64) -> Int64:
         """Write the minimum of two integers."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.assembly.least(a, b)
+        return self.assembly.minimum(a, b)
 
-    def most(self, a: Int64, b: Int64) -> Int64:
+    def maximum(self, a: Int64, b: Int64) -> Int64:
         """Write the maximum of two integers."""
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
@@ -136,7 +136,7 @@ class Routine:
 
     def at(self, pointer: str, offset: Int64) -> str:
         """Write a pointer `offset` bytes further."""
-        return pointer if offset == 0 else self.memory.further(pointer, "i8", offset)
+        return pointer if offset == 0 else self.memory.offset(pointer, "i8", offset)
 
     def moved(self, pointer: str, indices: Sequence[Int64], steps: Sequence[int]) -> str:
         """Write a pointer advanced by each index times its step."""
@@ -289,10 +289,10 @@ class Routine:
         clamp = self.lanes * step
         words = f"<{self.lanes} x i32>"
         numbers = f"<{', '.join(f'i32 {lane * step}' for lane in range(self.lanes))}>"
-        under = self.assembly.value(f"icmp slt {words} {numbers}, {self._spread(self.least(past, clamp))}")
+        under = self.assembly.value(f"icmp slt {words} {numbers}, {self._spread(self.minimum(past, clamp))}")
         if first == 0:
             return under
-        over = self.assembly.value(f"icmp sge {words} {numbers}, {self._spread(self.most(first, -clamp))}")
+        over = self.assembly.value(f"icmp sge {words} {numbers}, {self._spread(self.maximum(first, -clamp))}")
         return self.both(under, over)
 
     def all_or_none(self, flag: Int64) -> str:
@@ -310,7 +310,7 @@ class Routine:
         if isinstance(number, int):
             return f"splat (i32 {number})"
         return self.assembly.splat(
-            self.assembly.value(f"trunc i64 {self.most(number, -(1 << 30))} to i32"), "i32", self.lanes
+            self.assembly.value(f"trunc i64 {self.maximum(number, -(1 << 30))} to i32"), "i32", self.lanes
         )
 
     def masked(self, vector: str, mask: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine.codegen.microkernels.axis_kernels import ITEM, Axes, steps_over, without_matrices
+from engine.codegen.microkernels.axis_kernels import ITEM, Axes, batch_type, broadcast_strides
 from engine.codegen.microkernels.recipe import KernelPhase, Recipe
 from engine.codegen.microkernels.routine import Int64, Routine
 from engine.ir.run_context import aligned
@@ -72,14 +72,14 @@ WORD: Final = 8
 class UfuncCall(NamedTuple):
     """A ufunc and its operands: numbers of the recipe's operands, SO_FAR for the current result, and a constant.
 
-    The constant `number`, of the result's dtype, comes last. If `turned`, the last array operand has its last two axes
-    exchanged. For a ufunc on matrices, `core` are the extents of the last two axes of all arrays.
+    The constant `number`, of the result's dtype, comes last. If `transposed`, the last array operand has its last two
+    axes exchanged. For a ufunc on matrices, `core` are the extents of the last two axes of all arrays.
     """
 
     ufunc: Any
     reads: tuple[int, ...]
     number: float | None = None
-    turned: bool = False
+    transposed: bool = False
     core: Shape = ()
 
 
@@ -96,7 +96,7 @@ def ufunc_calls(calls: Sequence[UfuncCall], out: TensorType, types: Sequence[Ten
     phases, own = [], 0
     for call in calls:
         read = [result if k == SO_FAR else _operand(out.shape, types[k], call) for k in call.reads]
-        if call.turned:
+        if call.transposed:
             read[-1] = _Array(read[-1].dtype, (*read[-1].strides[:-2], *reversed(read[-1].strides[-2:])))
         if call.number is not None:
             read.append(_Array(out.dtype, (0,) * out.ndim))
@@ -111,8 +111,8 @@ def ufunc_calls(calls: Sequence[UfuncCall], out: TensorType, types: Sequence[Ten
 
 def _operand(shape: Shape, type: TensorType, call: UfuncCall) -> _Array:
     if call.core:
-        return _Array(type.dtype, (*steps_over(shape[:-2], without_matrices(type)), *type.strides[-2:]))
-    return _Array(type.dtype, steps_over(shape, type))
+        return _Array(type.dtype, (*broadcast_strides(shape[:-2], batch_type(type)), *type.strides[-2:]))
+    return _Array(type.dtype, broadcast_strides(shape, type))
 
 
 class LoopCall:
@@ -180,7 +180,7 @@ class _Writer:
         return self._ir.place("result", 0) if read == SO_FAR else self._ir.place("operand", read)
 
 
-def adding_on(out: TensorType, x: TensorType, axis: int) -> Recipe | None:
+def running_sums(out: TensorType, x: TensorType, axis: int) -> Recipe | None:
     """Compute running sums of operand 0 by the loop of NumPy's addition: a sum plus the next element is the next sum.
 
     Returns None if the sums have another dtype, and for complex numbers.

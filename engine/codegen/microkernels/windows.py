@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from engine.codegen.microkernels.product import Matrices
+from engine.codegen.microkernels.product import MatrixLayout
 from engine.codegen.microkernels.recipe import KernelPhase, TableEntryOf
 from engine.codegen.microkernels.register_tile import lanes_for
 from engine.codegen.microkernels.routine import MOST_LANES, Int64, Routine, offsets_fit
@@ -45,7 +45,7 @@ def sweep(
         stop = ir.add(start, rows // parts)
         # Inner windows need no masks. Loops of their own keep the checks out of their code.
         for rows_part, is_inner in _segments(rows, inner[0]):
-            with ir.loop(ir.most(start, rows_part.start), ir.least(stop, rows_part.stop)) as row:
+            with ir.loop(ir.maximum(start, rows_part.start), ir.minimum(stop, rows_part.stop)) as row:
                 for vectors, are_inner in _segments(-(-columns // step), inner[1]):
                     for column in _columns(ir, vectors, step):
                         write_vector(plane, row.index, column, is_inner, are_inner)
@@ -69,7 +69,7 @@ def _columns(ir: Routine, vectors: range, step: int) -> Iterator[Int64]:
         yield column.index
 
 
-def at_plane(ir: Routine, pointer: str, batch: Sequence[int], planes: Matrices, number: Int64) -> str:
+def at_plane(ir: Routine, pointer: str, batch: Sequence[int], planes: MatrixLayout, number: Int64) -> str:
     """Write the address of the plane with this number."""
     return ir.moved(pointer, ir.unravelled(number, batch), planes.batch)
 
@@ -144,7 +144,7 @@ class PoolGeometry(NamedTuple):
     size: tuple[int, int]
     stride: tuple[int, int]
     padding: tuple[int, int]
-    planes: Matrices
+    planes: MatrixLayout
 
     @property
     def work(self) -> int:
@@ -180,12 +180,12 @@ class DirectedPool(NamedTuple):
     """A pool and the kind of its result. Results are dense.
 
     "max" and "avg" give a number per window. "max_indices" gives the int64 index of the maximum in its plane.
-    "max_back" adds the gradients of windows, with the layout `given`, to the positions of the maxima.
+    "max_back" adds the gradients of windows, with the layout `gradient_layout`, to the positions of the maxima.
     """
 
-    of: PoolGeometry
+    geometry: PoolGeometry
     direction: PoolDirection
-    given: Matrices | None = None
+    gradient_layout: MatrixLayout | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -292,8 +292,8 @@ def _windows(reader: ColumnReader, x: str, row: Int64, column: Int64, is_inner: 
     ir, geometry = reader.ir, reader.geometry
     top = ir.sub(ir.mul(row, geometry.stride[0]), geometry.padding[0])
     left = ir.sub(ir.mul(column, geometry.stride[1]), geometry.padding[1])
-    first: Int64 = 0 if is_inner else ir.most(0, ir.sub(0, top))
-    past: Int64 = geometry.size[0] if is_inner else ir.least(geometry.size[0], ir.sub(geometry.extents[0], top))
+    first: Int64 = 0 if is_inner else ir.maximum(0, ir.sub(0, top))
+    past: Int64 = geometry.size[0] if is_inner else ir.minimum(geometry.size[0], ir.sub(geometry.extents[0], top))
     x = ir.at(x, ir.add(ir.mul(top, geometry.planes.row), ir.mul(left, geometry.planes.column)))
     mask = "" if unmasked else ir.below(ir.sub(geometry.positions[1], column))
     return WindowVector(reader, x, top, left, first, past, unmasked, mask)

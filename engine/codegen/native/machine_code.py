@@ -60,7 +60,7 @@ class RefusedKernels:
         """Whether a kernel could not be compiled; false if it was never tried, or its entry was evicted."""
         return key in self._reasons
 
-    def demand(self, key: str) -> None:
+    def require(self, key: str) -> None:
         """Raise KernelUnavailable with the recorded reason if a kernel could not be compiled."""
         reason = self._reasons.get(key)
         if reason is not None:
@@ -74,7 +74,7 @@ class Reasons:
         self._message = message
         self._logged: set[str] = set()
 
-    def tell(self, reason: str) -> None:
+    def log(self, reason: str) -> None:
         """Log a reason, unless it was logged before or the limit is reached."""
         if reason not in self._logged and len(self._logged) < MOST_LOGGED:
             self._logged.add(reason)
@@ -155,7 +155,7 @@ def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
     Raises KernelUnavailable if llvmlite is missing, LLVM rejects the text, the host lacks an instruction that kernels
     need, or an integer in the text overflows its type.
     """
-    demand_words(text)
+    require_integers_fit(text)
     binding = llvm()
     if processor is None:
         processor = host_processor()
@@ -179,7 +179,7 @@ def target_machine(name: str, features: str) -> Any:
     return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
 
 
-def demand_words(text: str) -> None:
+def require_integers_fit(text: str) -> None:
     """Raise KernelUnavailable if an integer in the text overflows its type.
 
     LLVM truncates such an integer silently, and an offset would then point anywhere.

@@ -130,10 +130,10 @@ class Bounds:
 
 
 #: the bounds checks of this process
-WATCHED: Final = Bounds()
+BOUNDS: Final = Bounds()
 
 
-def reach(array: HostArray) -> tuple[int, int]:
+def byte_span(array: HostArray) -> tuple[int, int]:
     """Return the bytes that an array's elements span before its first element, and from its first element on."""
     if not array.size:
         return 0, 0
@@ -215,15 +215,15 @@ class NativeCall:
     """Kernel `function`, located at `address`, bound to tables for the items 0 to `items`. Calling it runs the kernel.
 
     Items may be divided and ordered in any way, with the same bits. `entries`, int64 [threads, size], has a table for
-    each thread that may take part; tables differ only in thread-local addresses. `kept` holds objects that must outlive
-    the call. Only one thread at a time may call it.
+    each thread that may take part; tables differ only in thread-local addresses. `keepalive` holds objects that must
+    outlive the call. Only one thread at a time may call it.
     """
 
     function: Callable[[int, int, Any], object]
     address: int
     items: int
     entries: HostArray
-    kept: Any = None
+    keepalive: Any = None
     #: arrays that the tables point at, by position: all operands and results, if the call has to follow moving feeds
     arrays: dict[int, HostArray] = field(default_factory=dict)
     _tables: list[int] = field(init=False)
@@ -235,14 +235,14 @@ class NativeCall:
         """Set the address at a position of all tables to that of an array, from the next call on."""
         self.entries[:, position] = array.ctypes.data
         self.arrays[position] = array
-        if WATCHED.checked:
-            WATCHED.state(self.entries, position, *reach(array))
+        if BOUNDS.checked:
+            BOUNDS.state(self.entries, position, *byte_span(array))
 
     def place(self, position: int, addresses: int | HostArray, nbytes: int) -> None:
         """Set the address of `nbytes` bytes of workspace at a position: the same in all tables, or one per table."""
         self.entries[:, position] = addresses
-        if WATCHED.checked:
-            WATCHED.state(self.entries, position, 0, nbytes)
+        if BOUNDS.checked:
+            BOUNDS.state(self.entries, position, 0, nbytes)
 
     def __call__(self) -> None:
         """Run the kernel with as many threads as there are tables."""
@@ -251,7 +251,7 @@ class NativeCall:
         else:
             share(self.function, self.items, self._tables)
 
-    def forget(self, position: int) -> None:
+    def release(self, position: int) -> None:
         """Release the array at a position. The call must not be made again before `point` sets a new one."""
         self.arrays.pop(position, None)
 
@@ -318,7 +318,7 @@ def make_calls(calls: Iterable[KernelCall]) -> None:
         function(*args)
 
 
-def joined(calls: Sequence[KernelCall]) -> KernelCall:
+def join_calls(calls: Sequence[KernelCall]) -> KernelCall:
     """Join calls into one call that makes all of them."""
     return calls[0] if len(calls) == 1 else (make_calls, (tuple(calls),))
 
@@ -530,7 +530,7 @@ class Runner:
         os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.close)
 
-    def want(self, helpers: int) -> None:
+    def start_helpers(self, helpers: int) -> None:
         """Start threads until there are `helpers`, MOST_HELPERS at most, as far as the system allows."""
         if helpers <= self.helpers:
             return

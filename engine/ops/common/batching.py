@@ -11,7 +11,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import DTYPES, TensorType
 
 
-def size(mapped: Sequence[bool], operands: Sequence[Value]) -> int:
+def batch_size(mapped: Sequence[bool], operands: Sequence[Value]) -> int:
     """Return the batch size N: the leading extent of any mapped operand."""
     return next(x.shape[0] for is_mapped, x in zip(mapped, operands, strict=True) if is_mapped)
 
@@ -27,13 +27,13 @@ def align(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
 
 def expand(mapped: Sequence[bool], operands: Sequence[Value]) -> list[Value]:
     """Broadcast unmapped operands, so that all have the leading axis N."""
-    n = size(mapped, operands)
+    n = batch_size(mapped, operands)
     return [
         x if is_mapped else x.broadcast_to(shape=(n, *x.shape)) for is_mapped, x in zip(mapped, operands, strict=True)
     ]
 
 
-def shift(axes: Sequence[int]) -> tuple[int, ...]:
+def shift_axes(axes: Sequence[int]) -> tuple[int, ...]:
     """Convert axes of the unbatched operand (counted from the front) to axes of the batched one."""
     return tuple(a + 1 for a in axes)
 
@@ -71,12 +71,12 @@ class Pack(Op):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """Pack the operands again, all with the axis N."""
-        return bundled(operands[0].builder, expand(mapped, operands))
+        return pack(operands[0].builder, expand(mapped, operands))
 
 
 PACK = Pack()
 
 
-def bundled(builder: Builder, values: Sequence[Value]) -> Value:
+def pack(builder: Builder, values: Sequence[Value]) -> Value:
     """Append a node whose results are `values`."""
     return builder.emit(PACK, values, NONE)

@@ -40,7 +40,7 @@ FILL_AS: Final = Attr(
 )
 
 
-class Source(Kernel):
+class NullaryOp(Kernel):
     """Base of ops without operands: there is nothing to differentiate and nothing to batch."""
 
     operands: ClassVar[tuple[str, ...]] = ()
@@ -103,7 +103,7 @@ def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
     return {**attrs, "fill": _SPECIAL_NUMBERS[name], "fill_as": None}
 
 
-def word_of(number: float) -> str | None:
+def fill_word(number: float) -> str | None:
     """Return the `fill_as` word of an infinity or NaN; None for finite numbers, which JSON can express."""
     return None if math.isfinite(number) else str(float(number))
 
@@ -194,7 +194,7 @@ def _chunked_axis_first(
         results[start : start + step] = result.T
 
 
-def chunk_size(x: TensorType, axis: int) -> int:
+def axis_first_elements(x: TensorType, axis: int) -> int:
     """Count the elements that `axis_first` allocates for chunks of x and of its result; 0 if it yields views."""
     is_short = x.is_dense and 0 < _row_length(x.shape, (axis,)) <= LONGEST_TRANSPOSED
     return min(x.size, 2 * CHUNK_ELEMENTS) if is_short else 0
@@ -206,14 +206,14 @@ def chunk_size(x: TensorType, axis: int) -> int:
 # the gradient is in range, and 1 − y is 0 if y has been rounded to 1.
 
 
-def wide(x: Value) -> Value:
+def upcast(x: Value) -> Value:
     """Cast a float16 x to float32; return any other x unchanged."""
     return x.cast(dtype=FLOAT32) if x.dtype == FLOAT16 else x
 
 
-def widened(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> list[Value]:
+def upcast_operands(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, Any]) -> list[Value]:
     """Upcast y = op(xs) and xs for a rule of derivatives; a float16 y is recomputed in float32, without rounding."""
-    operands = [wide(x) for x in xs]
+    operands = [upcast(x) for x in xs]
     return [y.builder.emit(op, operands, attrs) if y.dtype == FLOAT16 else y, *operands]
 
 
@@ -232,13 +232,13 @@ def atomic_accumulator(out: Array | TensorType) -> DType:
     return INT32
 
 
-def wide_out(xp: Namespace, out: Array) -> Array:
+def accumulation_buffer(xp: Namespace, out: Array) -> Array:
     """Return an array to accumulate in: `out` itself if it has the accumulator's dtype, else a new one."""
     return out if accumulator(out) == out.dtype else xp.empty(out.shape, accumulator(out))
 
 
-def wide_out_bytes(out: TensorType) -> int:
-    """Count the bytes that `wide_out` allocates."""
+def accumulation_buffer_bytes(out: TensorType) -> int:
+    """Count the bytes that `accumulation_buffer` allocates."""
     return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
 
 
@@ -253,19 +253,19 @@ def partial_sums_bytes(size: int) -> int:
 def accumulate(run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     """Sum x over axes in the accumulator's dtype, into `out` if it has that dtype, else into a new array."""
     # With a narrower `out`, NumPy would round to it after each buffer of the sum.
-    destination = wide_out(run.xp, out)
+    destination = accumulation_buffer(run.xp, out)
     sum_into(run, x, out=destination, axes=axes, keepdims=keepdims)
     return destination
 
 
-def count(shape: Sequence[int], axes: Sequence[int]) -> int:
+def reduced_elements(shape: Sequence[int], axes: Sequence[int]) -> int:
     """Count the elements of `shape` that one result over `axes` takes in."""
     return math.prod(shape[a] for a in axes)
 
 
 def divide(g: Value, n: int) -> Value:
     """Divide g by n; a float16 g in float32, since n may exceed the largest float16, 65,504."""
-    return (wide(g) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n
+    return (upcast(g) / n).cast(dtype=FLOAT16) if g.dtype == FLOAT16 else g / n
 
 
 # Ops that select by size propagate NaN, as NumPy does. The selected element receives the gradient.
@@ -297,14 +297,14 @@ def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Ar
     return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), position)
 
 
-def identity_of(ufunc: str, dtype: DType) -> Any:
+def extremum_identity(ufunc: str, dtype: DType) -> Any:
     """Return `maximum` or `minimum` over no elements: an infinity, or the range's end if the dtype has none."""
     smallest, largest = (-np.inf, np.inf) if has_infinities(dtype) else integer_limits(dtype)
     return smallest if ufunc == "maximum" else largest
 
 
 @DeviceFunction
-def are_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> bool:  # noqa: ARG001 - nothing is known
+def known_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> bool:  # noqa: ARG001 - nothing is known
     """Whether all elements are known to be finite, so that 0 times an element is 0.
 
     On the CPU, check the arrays' sums, accumulated in `dtype` (default: their own), which takes no memory. A finite sum
@@ -313,18 +313,18 @@ def are_finite(_: RunContext, *arrays: Array, dtype: DType | None = None) -> boo
     return False
 
 
-@are_finite.on("cpu")
+@known_finite.on("cpu")
 def _are_finite(_: RunContext, *arrays: HostArray, dtype: DType | None = None) -> bool:
     return all(not has_infinities(x.dtype) or bool(np.isfinite(np.add.reduce(x, None, dtype))) for x in arrays)
 
 
 @DeviceFunction
-def are_numbers(_: RunContext, x: Array) -> bool:
+def known_without_nan(_: RunContext, x: Array) -> bool:
     """Whether all elements are known not to be NaN."""
     return not has_infinities(x.dtype)
 
 
-@are_numbers.on("cpu")
+@known_without_nan.on("cpu")
 def _are_numbers(_: RunContext, x: HostArray) -> bool:
     return not has_infinities(x.dtype) or not bool(np.isnan(x).any())
 

@@ -20,16 +20,16 @@ from engine.ir.tensor_type import (
     DType,
     Shape,
     TensorType,
+    complex_dtype,
+    mean_dtype,
     normalise_axes,
     real_dtype,
     show_shape,
-    to_average,
-    to_complex,
 )
-from engine.ops.common.batching import shift
+from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import with_extent
 from engine.ops.conv.windows import gather_windows, tap_positions
-from engine.ops.index.indices import column_of
+from engine.ops.index.indices import axis_shape
 
 #: normalisation of the adjoint: the transform in the other direction with the same factor
 _ADJOINT: Final = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -97,7 +97,7 @@ class Transform(Op):
 
     def result_dtype(self, x: TensorType) -> DType:
         """Return the complex dtype that holds x: complex64 for float16, complex128 for integers."""
-        return to_complex(x.dtype)
+        return complex_dtype(x.dtype)
 
     def infer(self, x: TensorType, *, axes: Shape, sizes: Shape, norm: str) -> ResultTypes:
         """Return x's shape with the extents of the transform."""
@@ -117,7 +117,7 @@ class Transform(Op):
     def forward(self, run: RunContext, x: Array, *, out: Array, axes: Shape, sizes: Shape, norm: str) -> None:
         """Call the array module's function on float32 or wider: it would scale float16 in float16."""
         if out.size:
-            wide = to_complex(x.dtype)
+            wide = complex_dtype(x.dtype)
             x = x.astype(wide if x.dtype.kind == "c" else real_dtype(wide), copy=False)
             out[...] = self.transform(run.xp.fft, x, axes, sizes, norm)
 
@@ -143,7 +143,7 @@ class Transform(Op):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value:
         """Shift the axes by one."""
-        return x.builder.emit(self, (x,), {"axes": shift(axes), "sizes": sizes, "norm": norm})
+        return x.builder.emit(self, (x,), {"axes": shift_axes(axes), "sizes": sizes, "norm": norm})
 
     def flops(self, out: TensorType, *types: TensorType, axes: Shape, sizes: Shape, norm: str) -> int:
         """Return the customary 5 n log₂ n for each line of n points; half of that if x or the result is real."""
@@ -350,7 +350,7 @@ class InverseRealFft(HalfTransform):
 
     def result_dtype(self, x: TensorType) -> DType:
         """Return the dtype of x's parts; float64 for integers."""
-        return real_dtype(to_average(x.dtype))
+        return real_dtype(mean_dtype(x.dtype))
 
     def transform(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Transform the last axis separately, without the imaginary parts of its end entries.
@@ -372,7 +372,7 @@ class InverseRealFft(HalfTransform):
 
     def extra_bytes(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """Return the bytes of the result in the computation's dtype, and of a complex copy of x if there is one."""
-        dtype = to_complex(x.dtype)
+        dtype = complex_dtype(x.dtype)
         copies = len(axes) > 1 or not x.is_complex
         return dtype.itemsize // 2 * out.size + copies * dtype.itemsize * x.size
 
@@ -397,7 +397,7 @@ def _scale_inner(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
     count = n // 2 + 1
     last = int(n % 2 == 0)
     inner = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
-    return x * inner.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))
+    return x * inner.pad(pad_width=(1, last), fill=1.0).reshape(shape=axis_shape(x.ndim, axis, count))
 
 
 class ShortTimeFft(Composite):
@@ -467,7 +467,7 @@ class ShortTimeFft(Composite):
     def infer(self, x: TensorType, window: TensorType, *, stride: Shape, sizes: Shape) -> ResultTypes:
         """Return the type of frames with ⌊n / 2⌋ + 1 entries each."""
         frames = (x.shape[-1] - window.size) // stride[0] + 1
-        return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), to_complex(x.dtype, window.dtype))
+        return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), complex_dtype(x.dtype, window.dtype))
 
     def compose(self, x: Value, window: Value, *, stride: Shape, sizes: Shape) -> Value:
         """Gather frames, apply the window, and transform."""

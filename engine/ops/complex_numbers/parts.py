@@ -9,10 +9,10 @@ from engine.ir.graph import Value, conjugate
 from engine.ir.op import Array, NoGradient
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import COMPLEX64, DTYPES, DType, promote, real_dtype, to_float
-from engine.ops.elementwise.arithmetic import unit_of, without_zeros
+from engine.ir.tensor_type import COMPLEX64, DTYPES, DType, float_dtype, promote, real_dtype
+from engine.ops.elementwise.arithmetic import nonzero_size, unit
 from engine.ops.elementwise.base import Binary, Unary, unbroadcast
-from engine.ops.rewrites import MOVING, twice
+from engine.ops.rewrites import ELEMENTWISE_RULES, involution
 
 _IN_VJP = NoGradient("written out in vjp")
 
@@ -43,7 +43,7 @@ class MakeComplex(Binary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the complex dtype that holds both parts."""
-        return promote(to_float(*dtypes), COMPLEX64)
+        return promote(float_dtype(*dtypes), COMPLEX64)
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
         """Write part by part."""
@@ -139,7 +139,7 @@ class Conj(Unary):
     cost = 1
     gradient = "conj g"
     samples = ComplexPart.samples
-    rewrites = (twice("conj"), *MOVING)
+    rewrites = (involution("conj"), *ELEMENTWISE_RULES)
     partials = _IN_VJP
     truths = (
         Truth(
@@ -188,13 +188,13 @@ class Angle(Unary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the dtype of the parts; for integers, that of NumPy's exp."""
-        return real_dtype(to_float(*dtypes))
+        return real_dtype(float_dtype(*dtypes))
 
     def compose(self, x: Value) -> Value | None:
         """Return 0 or π if x is real, without a gradient."""
         if x.type.is_complex:
             return None
-        fixed = x.cast(dtype=to_float(x.dtype)).stop_gradient()
+        fixed = x.cast(dtype=float_dtype(x.dtype)).stop_gradient()
         return fixed.full_like(0.0).atan2(fixed)
 
     def compute(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
@@ -205,6 +205,6 @@ class Angle(Unary):
         """Turn the direction of x by 90°, and divide by |x|."""
         (x,) = xs
         size = x.abs()
-        direction = unit_of(x, size)
+        direction = unit(x, size)
         tangent = (-direction.imag()).make_complex(direction.real())
-        return (tangent * (g / without_zeros(size)),)
+        return (tangent * (g / nonzero_size(size)),)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
-from engine.autodiff.bodies import batched, derived, inputs_of, narrow, tidy, way_back
+from engine.autodiff.bodies import batched, derive_body, differentiate_body, narrow, required_inputs, tidy
 from engine.autodiff.control_flow import RunsFunctions, require_count, require_results, require_same, zeros
 from engine.ir.attributes import Attr
 from engine.ir.errors import DtypeMismatch, NotDifferentiable, ShapeMismatch
@@ -30,7 +30,7 @@ from engine.ir.op import Definition, Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import BOOL, DTYPES, FLOAT64, TensorType, require_type, show_shape
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.scan import select_by_example
 
 
@@ -77,20 +77,20 @@ class FunctionCall(RunsFunctions):
         """Inline the body, unless the call has a derivative or recomputes."""
         if derivative is not None or recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
+        return pack(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """Inline the body, unless the call recomputes."""
         if recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
+        return pack(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Drop unread results of the body; keep all if a derivative may need them."""
         body: Body = attrs["body"]
         if attrs["derivative"] is not None:
             return Narrowed(attrs, range(operands), range(len(body.outputs)))
-        results, inputs = sorted(read), sorted(inputs_of(body, read))
+        results, inputs = sorted(read), sorted(required_inputs(body, read))
         return Narrowed({**attrs, "body": narrow(body, results, inputs)}, inputs, results)
 
     def vjp(
@@ -111,7 +111,7 @@ class FunctionCall(RunsFunctions):
             seeds = [zeros(y.builder, type) if cotangent is None else cotangent for cotangent, type in cotangents]
             backward_body, backward_operands = derivative, [*operands, *results, *seeds]
         else:
-            backward = way_back(body, tuple(k for k, cotangent in enumerate(g) if cotangent is not None))
+            backward = differentiate_body(body, tuple(k for k, cotangent in enumerate(g) if cotangent is not None))
             floats = list(backward.reached)
             backward_body, backward_operands = (
                 backward.body,
@@ -130,7 +130,7 @@ class FunctionCall(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, body: Body, derivative: Body | None, recompute: bool
     ) -> Value:
         """Append a call of the batched body. It needs no derivative: batching comes after differentiation."""
-        batched_body = batched(body, mapped, size(mapped, operands)).body
+        batched_body = batched(body, mapped, batch_size(mapped, operands)).body
         attrs = {"body": batched_body, "derivative": None, "recompute": recompute}
         return operands[0].builder.emit(self, operands, attrs)
 
@@ -178,7 +178,7 @@ class Cond(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Drop unread results, and the operands that neither function then needs."""
         bodies, results = {name: attrs[name] for name in self.functions}, sorted(read)
-        inputs = sorted(frozenset().union(*[inputs_of(body, results) for body in bodies.values()]))
+        inputs = sorted(frozenset().union(*[required_inputs(body, results) for body in bodies.values()]))
         narrowed_bodies = {name: narrow(body, results, inputs) for name, body in bodies.items()}
         return Narrowed({**attrs, **narrowed_bodies}, [0, *[1 + i for i in inputs]], results)
 
@@ -187,7 +187,7 @@ class Cond(RunsFunctions):
     ) -> Sequence[Value | None]:
         """Append a cond of the two backward passes. Each computes its function again."""
         with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
-        backward_bodies = [way_back(body, with_cotangent) for body in (then, otherwise)]
+        backward_bodies = [differentiate_body(body, with_cotangent) for body in (then, otherwise)]
         reached = sorted({i for backward_body in backward_bodies for i in backward_body.reached})
         gradients: list[Value | None] = [None] * len(operands)
         if reached:
@@ -202,7 +202,7 @@ class Cond(RunsFunctions):
 
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:
         """Run one function on all examples; if each example has its own predicate, run both and select."""
-        n = size(mapped, [predicate, *operands])
+        n = batch_size(mapped, [predicate, *operands])
         batched_then, batched_otherwise = (batched(body, mapped[1:], n).body for body in (then, otherwise))
         if not mapped[0]:
             return predicate.builder.emit(
@@ -210,7 +210,7 @@ class Cond(RunsFunctions):
             )
         yes, no = (emit_call(predicate.builder, body, operands) for body in (batched_then, batched_otherwise))
         results = range(len(then.outputs))
-        return bundled(predicate.builder, [select_by_example(predicate, yes.output(k), no.output(k)) for k in results])
+        return pack(predicate.builder, [select_by_example(predicate, yes.output(k), no.output(k)) for k in results])
 
 
 def _fill_gradients(body: Body, reached: Sequence[int], operands: Sequence[int]) -> Body:
@@ -220,11 +220,11 @@ def _fill_gradients(body: Body, reached: Sequence[int], operands: Sequence[int])
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         gradients = dict(zip(reached, body.inline_into(builder, leaves), strict=True))
-        return derived(
+        return derive_body(
             body, builder.graph([gradients.get(i) or zeros(builder, body.inputs[i]) for i in operands]), body.inputs
         )
 
-    return body.made(("giving", tuple(operands)), make)
+    return body.cached(("giving", tuple(operands)), make)
 
 
 def _require_truth(predicate: TensorType) -> None:

@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
-from engine.autodiff.bodies import BodyBack, batched, derived, inputs_of, narrow, tidy, way_back
-from engine.autodiff.control_flow import RunsFunctions, in_parts, require_count, require_same
+from engine.autodiff.bodies import BackwardBody, batched, derive_body, differentiate_body, narrow, required_inputs, tidy
+from engine.autodiff.control_flow import RunsFunctions, require_count, require_same, split_operands
 from engine.ir.attributes import Attr
 from engine.ir.errors import BadAttribute, DtypeMismatch
 from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType, real_dtype
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.call import emit_call
 
 
@@ -52,7 +52,7 @@ class FixedPoint(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands. Raises EngineError for operands or a body that do not fit."""
-        parts = in_parts(types, attrs["carries"])
+        parts = split_operands(types, attrs["carries"])
         if not parts.carries:
             raise BadAttribute("attribute carries must count at least one operand", expected="at least 1", got="0")
         if attrs["tolerance"] < 0:
@@ -81,7 +81,7 @@ class FixedPoint(RunsFunctions):
         """Drop consts that the body does not need. All of x stays: convergence depends on it."""
         body, consts = attrs["body"], operands - attrs["carries"]
         results = range(attrs["carries"])
-        inputs = sorted(inputs_of(body, results) | {*range(consts, operands)})
+        inputs = sorted(required_inputs(body, results) | {*range(consts, operands)})
         narrowed_attrs = {**attrs, "body": narrow(body, results, inputs)}
         return Narrowed(narrowed_attrs, inputs, range(attrs["carries"] + 2))
 
@@ -89,13 +89,13 @@ class FixedPoint(RunsFunctions):
         self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any
     ) -> Sequence[Value | None]:
         """Apply the implicit function theorem at the last x."""
-        consts = in_parts(operands, carries).consts
+        consts = split_operands(operands, carries).consts
         x = [y.output(k) for k in range(carries)]
         cotangents = [
             value.full_like(0.0) if cotangent is None else cotangent for value, cotangent in zip(x, g, strict=False)
         ]
         # for the cotangents of all carries: the adjoint iteration mixes them, so that none stays 0
-        backward = way_back(body, tuple(range(carries)))
+        backward = differentiate_body(body, tuple(range(carries)))
         gradients: list[Value | None] = [None] * len(operands)
         reached = [i for i in backward.reached if i < len(consts)]
         if not reached or all(cotangent is None for cotangent in g[:carries]):
@@ -113,15 +113,15 @@ class FixedPoint(RunsFunctions):
         def make() -> Body:
             builder = body.budget.builder(body.graph.registry)
             leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-            return derived(body, builder.graph(self._emit_while(leaves, body=body, **attrs)), body.inputs)
+            return derive_body(body, builder.graph(self._emit_while(leaves, body=body, **attrs)), body.inputs)
 
-        loop = body.made(("as a loop", *attrs.values()), make)
-        batched_loop = batched(loop, mapped, size(mapped, operands)).body
+        loop = body.cached(("as a loop", *attrs.values()), make)
+        batched_loop = batched(loop, mapped, batch_size(mapped, operands)).body
         return emit_call(operands[0].builder, batched_loop, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """Write the iteration as a `while` that also carries whether it has ended."""
-        return bundled(operands[0].builder, self._emit_while(operands, **attrs))
+        return pack(operands[0].builder, self._emit_while(operands, **attrs))
 
     def _emit_while(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
@@ -130,8 +130,8 @@ class FixedPoint(RunsFunctions):
         false = builder.full((), 0, BOOL)
         consts = len(operands) - carries
         attrs = {
-            "condition": body.made(("goes on", consts), lambda: _unfinished(body)),
-            "body": body.made(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
+            "condition": body.cached(("goes on", consts), lambda: _unfinished(body)),
+            "body": body.cached(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
             "carries": carries + 2,
             "max_steps": max_steps,
         }
@@ -140,7 +140,7 @@ class FixedPoint(RunsFunctions):
 
 
 def emit_adjoint(
-    backward: BodyBack, consts: Sequence[Value], x: Sequence[Value], cotangents: Sequence[Value], **attrs: Any
+    backward: BackwardBody, consts: Sequence[Value], x: Sequence[Value], cotangents: Sequence[Value], **attrs: Any
 ) -> Value:
     """Append the fixed point u = g + (∂body/∂x)ᵀu, from the body's backward pass and the cotangents g of x."""
     adjoint_attrs = {"body": _adjoint(backward, len(consts)), "carries": len(x), **attrs}
@@ -148,7 +148,7 @@ def emit_adjoint(
     return builder.emit(builder.registry.ops["fixed_point"], [*consts, *x, *cotangents, *cotangents], adjoint_attrs)
 
 
-def _adjoint(backward: BodyBack, consts: int) -> Body:
+def _adjoint(backward: BackwardBody, consts: int) -> Body:
     """Build the body g + (∂body/∂x)ᵀu of consts, x, g and u."""
 
     def make() -> Body:
@@ -167,19 +167,19 @@ def _adjoint(backward: BodyBack, consts: int) -> Body:
             cotangent if (product := products.get(consts + k)) is None else cotangent + product
             for k, cotangent in enumerate(g)
         ]
-        return derived(backward_body, builder.graph(new), types)
+        return derive_body(backward_body, builder.graph(new), types)
 
-    return backward.body.made(("adjoint", consts), make)
+    return backward.body.cached(("adjoint", consts), make)
 
 
-def _const_gradients(backward: BodyBack, count: int) -> Body:
+def _const_gradients(backward: BackwardBody, count: int) -> Body:
     """Build a backward body with only its first `count` results, the cotangents of the consts."""
 
     def make() -> Body:
         graph = backward.body.graph
-        return derived(backward.body, graph.rewritten(graph.nodes, graph.outputs[:count]), backward.body.inputs)
+        return derive_body(backward.body, graph.with_nodes(graph.nodes, graph.outputs[:count]), backward.body.inputs)
 
-    return backward.body.made(("by consts", count), make)
+    return backward.body.cached(("by consts", count), make)
 
 
 def _unfinished(body: Body) -> Body:
@@ -187,7 +187,7 @@ def _unfinished(body: Body) -> Body:
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     *_, done, diverged = [builder.leaf(type, i) for i, type in enumerate(types)]
-    return derived(body, builder.graph([done.logical_or(diverged).logical_not()]), types)
+    return derive_body(body, builder.graph([done.logical_or(diverged).logical_not()]), types)
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
@@ -204,7 +204,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     tolerated = (_max_magnitude(new, dtype) + 1.0) * tolerance
     diverged = change.is_finite().logical_not()
     done = change.less_equal(tolerated).logical_and(diverged.logical_not())
-    return derived(body, builder.graph([*new, done, diverged]), types)
+    return derive_body(body, builder.graph([*new, done, diverged]), types)
 
 
 def _max_magnitude(values: Sequence[Value], dtype: DType) -> Value:

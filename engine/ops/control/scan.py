@@ -25,19 +25,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
-from engine.autodiff.bodies import batched, derived, inputs_of, narrow, step_needs, tidy, way_back
+from engine.autodiff.bodies import (
+    batched,
+    derive_body,
+    differentiate_body,
+    narrow,
+    required_by_step,
+    required_inputs,
+    tidy,
+)
 from engine.autodiff.control_flow import (
     Parts,
     RunsFunctions,
     bounded,
     emit_scan,
-    in_parts,
     loop_gradients,
+    make_stacking_body,
     require_count,
     require_results,
     require_same,
     scan_attributes,
-    stacking,
+    split_operands,
     zeros,
 )
 from engine.ir.attributes import Attr
@@ -46,8 +54,8 @@ from engine.ir.graph import Builder, Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import FLOAT64, TensorType, show_shape
-from engine.ops.common.batching import bundled, size
-from engine.ops.index.slice import cut
+from engine.ops.common.batching import batch_size, pack
+from engine.ops.index.slice import slice_axis
 
 #: default batch size of a map: bytes of all values that the body computes for the entries of one batch
 _BATCH_BYTES: Final = 1 << 26
@@ -76,7 +84,7 @@ class Scan(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands and set the length. Raises EngineError for a body that does not fit."""
-        parts = in_parts(types, attrs["carries"], attrs["sequences"])
+        parts = split_operands(types, attrs["carries"], attrs["sequences"])
         length = scan_length(parts, attrs["length"])
         slices = [type.with_shape(type.shape[1:]) for type in parts.sequences]
         body: Body = attrs["body"].typed((*parts.consts, *parts.carries, *slices))
@@ -92,8 +100,8 @@ class Scan(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Drop carries and stacks that are not read, neither after the loop nor at a later step."""
         body: Body = attrs["body"]
-        parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
-        results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
+        parts = split_operands(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
+        results, inputs = required_by_step(body, len(parts.consts), attrs["carries"], read)
         narrowed_attrs = {
             "body": narrow(body, results, inputs),
             "carries": sum(i in parts.carries for i in inputs),
@@ -120,10 +128,10 @@ class Scan(RunsFunctions):
         count: Value | None = None,
     ) -> list[Value | None]:
         """Return the cotangents of the operands, except that of `count` if there is one."""
-        parts = in_parts(operands, carries, sequences)
+        parts = split_operands(operands, carries, sequences)
 
         def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
-            stacking_body = stacking(body, len(parts.consts), carry_indices, front)
+            stacking_body = make_stacking_body(body, len(parts.consts), carry_indices, front)
             loop = _emit(y, stacking_body, parts, length, reverse=reverse, count=count)
             return [loop.output(k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
@@ -136,7 +144,7 @@ class Scan(RunsFunctions):
                 y, backward_body, backward_operands, length, reverse=not reverse, count=count
             ),
             may_be_empty=length == 0 or count is not None,
-            keeps=y.builder.limits.keeps,
+            checkpointing=y.builder.limits.checkpointing,
         )
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
@@ -154,10 +162,10 @@ class Scan(RunsFunctions):
         **attrs: Any,
     ) -> Value:
         """Append one loop that advances all examples together, and pack its results."""
-        n, sequences = size(mapped, operands), attrs["sequences"]
-        flags = in_parts(mapped, carries, sequences)
+        n, sequences = batch_size(mapped, operands), attrs["sequences"]
+        flags = split_operands(mapped, carries, sequences)
         batched_body, mapped_carries = batch_carries(body, flags, n, len(body.outputs) - carries)
-        parts = in_parts(operands, carries, sequences)
+        parts = split_operands(operands, carries, sequences)
         initial = [
             add_batch_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, mapped_carries, strict=True)
         ]
@@ -170,7 +178,7 @@ class Scan(RunsFunctions):
             add_batch_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(mapped_carries)
         ]
         stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return bundled(loop.builder, [*final_carries, *stacks])
+        return pack(loop.builder, [*final_carries, *stacks])
 
 
 class CountedScan(Scan):
@@ -207,8 +215,8 @@ class CountedScan(Scan):
     ) -> Value:
         """Batch examples of different counts: run up to the largest, freezing each example beyond its own count."""
         carries, n = attrs["carries"], counts.shape[0]
-        parts = in_parts(scanned, carries, attrs["sequences"])
-        flags = in_parts(mapped[:-1], carries, attrs["sequences"])
+        parts = split_operands(scanned, carries, attrs["sequences"])
+        flags = split_operands(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
         batched_body, _ = batch_carries(body, all_moving, n, len(body.outputs) - carries)
         consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats: compiled kernels read no integers
@@ -217,21 +225,21 @@ class CountedScan(Scan):
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
         ]
         const_count = len(parts.consts)
-        masked_body = batched_body.made(
+        masked_body = batched_body.cached(
             ("held", const_count, carries), lambda: _mask_steps(batched_body, const_count, carries)
         )
         step_numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
         loop_parts = Parts(consts, initial, [step_numbers, *sequences_by_step])
         loop = _emit(counts, masked_body, loop_parts, length, reverse=attrs["reverse"], count=counts.max())
         stacks = [swap_leading_axes(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return bundled(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
+        return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
 
     def written_out(
         self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool
     ) -> Sequence[Value]:
         """Return the results of a scan of all `length` steps that leaves the carries alone beyond the count."""
         *scanned, count = operands
-        return emit_bounded_scan(body, in_parts(scanned, carries, sequences), length, count, reverse=reverse)
+        return emit_bounded_scan(body, split_operands(scanned, carries, sequences), length, count, reverse=reverse)
 
 
 _COUNTED: Final = CountedScan()
@@ -258,7 +266,7 @@ def _mask_steps(batched_body: Body, consts: int, carries: int) -> Body:
     is_active = step.less(counts)
     new_carries = [select_by_example(is_active, new, old) for new, old in zip(results, old_carries, strict=False)]
     stacked = [select_by_example(is_active, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-    return derived(batched_body, builder.graph([*new_carries, *stacked]), types)
+    return derive_body(batched_body, builder.graph([*new_carries, *stacked]), types)
 
 
 def select_by_example(flags: Value, yes: Value, no: Value) -> Value:
@@ -357,7 +365,7 @@ class Map(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands. Raises EngineError for a body or sequences that do not fit."""
-        parts = in_parts(types, 0, attrs["sequences"])
+        parts = split_operands(types, 0, attrs["sequences"])
         if not parts.sequences:
             raise BadAttribute("attribute sequences must count at least one operand", expected="at least 1", got="0")
         scan_length(parts)
@@ -382,7 +390,7 @@ class Map(RunsFunctions):
         a placeholder: `vjp` passes cotangents after the original sequences.
         """
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
+        results, inputs = sorted(read), sorted(required_inputs(body, read) | {first})
         narrowed_attrs = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
             narrowed_attrs["sums"] = sum(k < attrs["sums"] for k in results)
@@ -399,9 +407,9 @@ class Map(RunsFunctions):
         sums: int = 0,
     ) -> Sequence[Value | None]:
         """Append a map of the body's backward pass. The cotangent of a sum is the same for each entry."""
-        parts = in_parts(operands, 0, sequences)
+        parts = split_operands(operands, 0, sequences)
         with_cotangent = tuple(k for k, cotangent in enumerate(g) if cotangent is not None)
-        backward = way_back(body, with_cotangent)
+        backward = differentiate_body(body, with_cotangent)
         gradients: list[Value | None] = [None] * len(operands)
         if not backward.reached:
             return gradients
@@ -429,7 +437,11 @@ class Map(RunsFunctions):
         self, mapped: Sequence[bool], *operands: Value, body: Body, sequences: int, sums: int = 0, **attrs: Any
     ) -> Value:
         """Append a map of the batched body."""
-        n, parts, flags = size(mapped, operands), in_parts(operands, 0, sequences), in_parts(mapped, 0, sequences)
+        n, parts, flags = (
+            batch_size(mapped, operands),
+            split_operands(operands, 0, sequences),
+            split_operands(mapped, 0, sequences),
+        )
         sequences_by_entry = [
             swap_leading_axes(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)
         ]
@@ -438,11 +450,11 @@ class Map(RunsFunctions):
             self, [*parts.consts, *sequences_by_entry], map_attrs | ({"sums": sums} if sums else {})
         )
         results = [loop.output(k) for k in range(len(body.outputs))]
-        return bundled(loop.builder, [*results[:sums], *map(swap_leading_axes, results[sums:])])
+        return pack(loop.builder, [*results[:sums], *map(swap_leading_axes, results[sums:])])
 
     def lowered(self, *operands: Value, body: Body, sequences: int, at_once: int | None, sums: int = 0) -> Value | None:
         """Write the map as a scan over batches, and one batch of the remaining entries."""
-        parts, builder = in_parts(operands, 0, sequences), operands[0].builder
+        parts, builder = split_operands(operands, 0, sequences), operands[0].builder
         entries = parts.sequences[0].shape[0]
         if at_once is None:
             entry_bytes = sum(type.nbytes for node in tidy(body).graph.nodes for type in node.types)
@@ -456,11 +468,11 @@ class Map(RunsFunctions):
         start = full_batches * batch if full_batches > 1 else 0
         if start < entries or not results:
             # the last, smaller batch is not a step of the scan, whose batches have one shape: it is inlined after it
-            remaining = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
+            remaining = [slice_axis(x, 0, start, entries) if start else x for x in parts.sequences]
             mapped = (*[False] * len(parts.consts), *[True] * sequences)
             outputs = batched(body, mapped, entries - start).body.inline_into(builder, [*parts.consts, *remaining])
             results.append([*[x.sum(axes=(0,)) for x in outputs[:sums]], *outputs[sums:]])
-        return bundled(
+        return pack(
             builder,
             [_combine(k < sums, [batch_results[k] for batch_results in results]) for k in range(len(body.outputs))],
         )
@@ -481,8 +493,8 @@ class SummingMap(Map):
 
     def written_out(self, *operands: Value, body: Body, sequences: int, sums: int, **attrs: Any) -> Sequence[Value]:
         """Return the results of a scan over single entries, whose carries are the sums."""
-        parts = in_parts(operands, 0, sequences)
-        step = body.made(
+        parts = split_operands(operands, 0, sequences)
+        step = body.cached(
             ("adding", sums), lambda: _accumulating_step(tidy(body), len(parts.consts), body.outputs[:sums])
         )
         return _accumulate(operands[0].builder, parts, step, sums)
@@ -501,15 +513,15 @@ def _move_shared_cotangents(backward: Body, consts: int, sequences: int, shared:
         builder = backward.budget.builder(backward.graph.registry)
         leaves = {i: builder.leaf(backward.inputs[i], position) for position, i in enumerate(order)}
         graph = builder.graph(backward.inline_into(builder, leaves))
-        return derived(backward, graph, [backward.inputs[i] for i in order])
+        return derive_body(backward, graph, [backward.inputs[i] for i in order])
 
-    return backward.made(("reordered", shared), make)
+    return backward.cached(("reordered", shared), make)
 
 
 def _scan_batches(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
     """Append a scan over `steps` batches, and return the sums and the stacks of single entries."""
     batched_sequences = [
-        cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences
+        slice_axis(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences
     ]
     results = _accumulate(
         builder, Parts(parts.consts, (), batched_sequences), _batch_step(body, len(parts.consts), batch, sums), sums
@@ -530,7 +542,7 @@ def _batch_step(body: Body, consts: int, batch: int, sums: int) -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
         return _accumulating_step(batched(body, mapped, batch).body, consts, body.outputs[:sums], (0,))
 
-    return body.made(("step", batch, sums), make)
+    return body.cached(("step", batch, sums), make)
 
 
 def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
@@ -544,7 +556,7 @@ def _accumulating_step(body: Body, consts: int, sums: Sequence[TensorType], axes
         total + (x.sum(axes=tuple(axes)) if axes else x)
         for total, x in zip(leaves[consts:first_entry], results, strict=False)
     ]
-    return derived(body, builder.graph([*new_sums, *results[len(sums) :]]), types)
+    return derive_body(body, builder.graph([*new_sums, *results[len(sums) :]]), types)
 
 
 def _combine(is_sum: bool, parts: Sequence[Value]) -> Value:

@@ -22,23 +22,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
-from engine.autodiff.bodies import batched, derived, inputs_of, narrow, step_needs, tidy
+from engine.autodiff.bodies import batched, derive_body, narrow, required_by_step, required_inputs, tidy
 from engine.autodiff.control_flow import (
     Parts,
     RunsFunctions,
-    in_parts,
     loop_gradients,
+    make_stacking_body,
     require_count,
+    require_predicate,
     require_same,
-    require_truth,
-    stacking,
+    split_operands,
 )
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, TensorType
-from engine.ops.common.batching import bundled, size
+from engine.ops.common.batching import batch_size, pack
 from engine.ops.control.call import emit_call
 from engine.ops.control.scan import (
     add_batch_axis,
@@ -62,7 +62,7 @@ class While(RunsFunctions):
     name = "while"
     section = "while_loop"
     steps_body = True
-    beside = 2
+    extra_results = 2
 
     @property
     def family(self) -> str:
@@ -71,7 +71,7 @@ class While(RunsFunctions):
 
     def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append the loop, as a `StackingWhile` if the body has stacked results."""
-        parts = in_parts(operands, attrs["carries"])
+        parts = split_operands(operands, attrs["carries"])
         return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
 
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -84,9 +84,9 @@ class While(RunsFunctions):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type both functions for these operands. Raises EngineError for a function that does not fit."""
-        parts = in_parts(types, attrs["carries"])
+        parts = split_operands(types, attrs["carries"])
         condition: Body = attrs["condition"].typed(types)
-        require_truth("condition", condition)
+        require_predicate("condition", condition)
         body: Body = attrs["body"].typed(types)
         self.check_results(body, len(parts.carries))
         require_same("carry", body, parts.carries, body.outputs[: len(parts.carries)])
@@ -107,7 +107,7 @@ class While(RunsFunctions):
         consts = operands - carries
         # results of the loop are the carries, `steps`, `finished` and the stacks; the body returns carries and stacks
         body_results = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
-        results, inputs = step_needs(body, consts, carries, body_results, inputs_of(condition, [0]))
+        results, inputs = required_by_step(body, consts, carries, body_results, required_inputs(condition, [0]))
         carries_left = sum(i >= consts for i in inputs)
         narrowed_attrs = {
             "condition": narrow(condition, [0], inputs),
@@ -131,10 +131,10 @@ class While(RunsFunctions):
         max_steps: int,
     ) -> Sequence[Value | None]:
         """Append a scan in the opposite direction, over the steps that were taken."""
-        parts = in_parts(operands, carries)
+        parts = split_operands(operands, carries)
 
         def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
-            stacking_body = stacking(body, len(parts.consts), carry_indices, front)
+            stacking_body = make_stacking_body(body, len(parts.consts), carry_indices, front)
             loop = _emit(y, condition, stacking_body, parts, max_steps)
             return [loop.output(2 + k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
@@ -147,15 +147,15 @@ class While(RunsFunctions):
                 backward_body, backward_parts, max_steps, y.output(carries), reverse=True
             ),
             may_be_empty=True,
-            keeps=y.builder.limits.keeps,
+            checkpointing=y.builder.limits.checkpointing,
         )
 
     def batch(
         self, mapped: Sequence[bool], *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Value:
         """Run all examples together as long as any continues; freeze each one that has ended."""
-        n, parts = size(mapped, operands), in_parts(operands, carries)
-        flags, stacks = in_parts(mapped, carries), len(body.outputs) - carries
+        n, parts = batch_size(mapped, operands), split_operands(operands, carries)
+        flags, stacks = split_operands(mapped, carries), len(body.outputs) - carries
         batched_body, mapped_carries = batch_carries(body, flags, n, stacks)
         batched_condition = batched(condition, (*flags.consts, *mapped_carries), n, (False,))
         initial = [
@@ -169,9 +169,7 @@ class While(RunsFunctions):
         loop = _emit(operands[0], batched_condition.body, batched_body, Parts(parts.consts, initial, ()), max_steps)
         result_flags = [*mapped_carries, False, False]
         results = [add_batch_axis(loop.output(k), m, True, n) for k, m in enumerate(result_flags)]
-        return bundled(
-            loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]]
-        )
+        return pack(loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]])
 
     def _batch_separate_ends(
         self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int
@@ -198,7 +196,7 @@ class While(RunsFunctions):
         finished = loop.output(carries).logical_not()
         steps_taken = loop.output(carries + 1).cast(dtype=INT64)
         results = [*[loop.output(k) for k in range(carries)], steps_taken, finished]
-        return bundled(builder, [*results, *[swap_leading_axes(loop.output(carries + 4 + k)) for k in range(stacks)]])
+        return pack(builder, [*results, *[swap_leading_axes(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
 class StackingWhile(While):
@@ -215,7 +213,7 @@ class StackingWhile(While):
         self, *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
     ) -> Sequence[Value]:
         """Return the results of a `while` without stacks, and of a scan that repeats its steps and stacks."""
-        parts = in_parts(operands, carries)
+        parts = split_operands(operands, carries)
         # ops of the registry cannot stack in a `while`, so its steps are repeated in a scan, which can
         unstacked = narrow(body, range(carries), range(len(body.inputs)))
         loop = _emit(operands[0], condition, unstacked, parts, max_steps)
@@ -226,7 +224,7 @@ class StackingWhile(While):
 _STACKING: Final = StackingWhile()
 
 
-def asking(body: Body, condition: Body, carries: int) -> Body:
+def step_with_condition(body: Body, condition: Body, carries: int) -> Body:
     """Build a step that also evaluates the condition: the new carries, their condition, then the stacked values."""
 
     def make() -> Body:
@@ -236,9 +234,9 @@ def asking(body: Body, condition: Body, carries: int) -> Body:
         consts = leaves[: len(leaves) - carries]
         (goes_on,) = tidy(condition).inline_into(builder, [*consts, *results[:carries]])
         graph = builder.graph([*results[:carries], goes_on, *results[carries:]])
-        return derived(body, graph, body.inputs)
+        return derive_body(body, graph, body.inputs)
 
-    return body.made(("asking", condition.digest), make)
+    return body.cached(("step_with_condition", condition.digest), make)
 
 
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
@@ -256,9 +254,9 @@ def _any_active(batched_condition: Body, carries: int) -> Body:
         builder = batched_condition.budget.builder(batched_condition.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         active = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
-        return derived(batched_condition, builder.graph([active.sum().greater(active.full_like(0.0, ()))]), types)
+        return derive_body(batched_condition, builder.graph([active.sum().greater(active.full_like(0.0, ()))]), types)
 
-    return batched_condition.made(("any on", carries), make)
+    return batched_condition.cached(("any on", carries), make)
 
 
 def _masked_step(batched_body: Body, batched_condition: Body, consts: int, carries: int) -> Body:
@@ -274,9 +272,9 @@ def _masked_step(batched_body: Body, batched_condition: Body, consts: int, carri
         (goes_on,) = batched_condition.inline_into(builder, [*leaves[:consts], *new_carries])
         stacked = [select_by_example(is_active, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
         new_state = [is_active.logical_and(goes_on), steps + is_active.cast(dtype=FLOAT64)]
-        return derived(batched_body, builder.graph([*new_carries, *new_state, *stacked]), types)
+        return derive_body(batched_body, builder.graph([*new_carries, *new_state, *stacked]), types)
 
-    return batched_body.made(("held", batched_condition.digest, consts, carries), make)
+    return batched_body.cached(("held", batched_condition.digest, consts, carries), make)
 
 
 def _masked_inputs(batched_condition: Body) -> list[TensorType]:

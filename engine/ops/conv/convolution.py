@@ -59,7 +59,7 @@ def transposed_placing_attrs(rank: int) -> dict[str, Attr]:
 class Convolution(Op):
     """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number per feature."""
 
-    makes_parts = True
+    supports_partial_results = True
     #: number of spatial axes
     rank: ClassVar[int]
     operands: ClassVar[tuple[str, ...]] = ("x", "kernel", "bias?")
@@ -229,7 +229,7 @@ class KernelGradient(Op):
 
         It cannot go into the images, which are summed over.
         """
-        n = batching.size(mapped, (wide, narrow))
+        n = batching.batch_size(mapped, (wide, narrow))
         if n == 0:
             return empty_batch(self, mapped, (wide, narrow), {**attrs, "groups": groups})
         if all(mapped):

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from engine.ir.op import Array, Namespace
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import FLOAT64, DType, Shape, TensorType
-from engine.ops.common.numerics import accumulator, are_finite
+from engine.ops.common.numerics import accumulator, known_finite
 from engine.ops.conv.windows import Windows
 
 #: bytes of columns laid out at a time, unless one row of windows takes more: they stay in the cache, and the allocator
@@ -255,9 +255,9 @@ def correlate_groups(run: RunContext, x: Array, weights: Array, out: Array, size
     """Run `correlate` on arrays split by group: `x` and `out` on axis 1, `weights` on axis 0."""
     for groups, part in sizes.parts():
         rows = matrices(run.xp, weights[groups], part)
-        for images in run.through(part.image_chunks()):
+        for images in run.checked(part.image_chunks()):
             window_view = windows_of(run.xp, x[images, groups], part)
-            for index in run.through(part.row_chunks()):
+            for index in run.checked(part.row_chunks()):
                 _multiply(run.xp, rows, window_view[index], out[images, groups][index], part)
             del window_view  # free the memory before the next chunk is laid out
 
@@ -292,9 +292,9 @@ def correlate_by_kernel(run: RunContext, x: Array, narrow: Array, out: Array, si
     """
     for groups, part in sizes.parts():
         sums = run.xp.zeros((part.groups, part.features, part.column_length), sizes.dtype)
-        for images in run.through(part.image_chunks()):
+        for images in run.checked(part.image_chunks()):
             window_view = windows_of(run.xp, x[images, groups], part)
-            for index in run.through(part.row_chunks()):
+            for index in run.checked(part.row_chunks()):
                 _add_products(run.xp, narrow[images, groups][index], window_view[index], sums, part)
             del window_view  # free the memory before the next chunk is laid out
         out[groups] = _to_kernels(sums, part)
@@ -485,7 +485,7 @@ def add_windows(run: RunContext, x: Array, kernel: Array, out: Array, windows: W
     sizes = layout(out, x, out, windows, groups)
     weights = kernel.reshape(groups, sizes.features, *kernel.shape[1:])
     values, results = split_groups(x, groups), split_groups(out, groups)
-    if _is_sparse(sizes) or not are_finite(run, kernel, dtype=FLOAT64):
+    if _is_sparse(sizes) or not known_finite(run, kernel, dtype=FLOAT64):
         for part, part_sizes in sizes.parts():
             _spread_groups(run, values[:, part], weights[part], results[:, part], part_sizes)
         return
@@ -510,13 +510,13 @@ def _residue_layouts(sizes: Layout) -> Iterator[tuple[Layout, tuple[tuple[slice,
 
 def _spread_groups(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     rows = run.xp.ascontiguousarray(weights, sizes.dtype).reshape(*weights.shape[:2], sizes.column_length)
-    for images in run.through(sizes.image_chunks()):
+    for images in run.checked(sizes.image_chunks()):
         _spread_images(run, x[images], rows, out[images], sizes)
 
 
 def _spread_images(run: RunContext, x: Array, weights: Array, out: Array, sizes: Layout) -> None:
     sums, (axis, _) = run.xp.zeros(out.shape, sizes.dtype), sizes.rows
-    for rows in run.through(sizes.row_slices()):
+    for rows in run.checked(sizes.row_slices()):
         windows = sizes.windows.from_window(axis, rows.start)
         _add_spread_products(run.xp, x[sizes.at_rows(rows)], weights, sums, windows, sizes)
     out[...] = sums

@@ -15,16 +15,16 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import INT64, NUMBERS, DType, Shape, TensorType, show_shape, to_average
+from engine.ir.tensor_type import INT64, NUMBERS, DType, Shape, TensorType, mean_dtype, show_shape
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
 from engine.ops.common.numerics import (
+    accumulation_buffer,
+    accumulation_buffer_bytes,
     accumulator,
-    are_numbers,
-    identity_of,
+    extremum_identity,
+    known_without_nan,
     require_shape,
-    wide_out,
-    wide_out_bytes,
     wrong_shape,
 )
 from engine.ops.conv.im2col import slices, within_chunk
@@ -62,7 +62,7 @@ class Pooling(BatchedAsIs):
         operand, x = len(types) - 1, types[-1]
         if x.ndim < 2 or 0 in x.shape[-2:]:
             raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
-        windows = placed(**complete)
+        windows = pool_windows(**complete)
         check_fits(windows, x.shape[-2:], operand)
         return {**complete, "stride": windows.canonical_placing(x.shape[-2:]).stride}
 
@@ -72,12 +72,12 @@ class Pooling(BatchedAsIs):
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """Return the type [..., *positions]."""
-        positions = placed(**attrs).positions(x.shape[-2:])
+        positions = pool_windows(**attrs).positions(x.shape[-2:])
         return TensorType((*x.shape[:-2], *positions), self.result_dtype(x.dtype))
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Return one for each tap."""
-        return super().flops(out) * placed(**attrs).taps
+        return super().flops(out) * pool_windows(**attrs).taps
 
 
 def check_padding(size: Shape, padding: Shape) -> None:
@@ -87,7 +87,7 @@ def check_padding(size: Shape, padding: Shape) -> None:
         raise BadAttribute(f"attribute padding must be {expected}, but is {received}", expected=expected, got=received)
 
 
-def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
+def pool_windows(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
     """Return the windows of a pool."""
     return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
 
@@ -119,7 +119,7 @@ def reduce_windows_along(
         ufunc(x[first], x[second], out=out, dtype=out.dtype)
     else:
         out.fill(start)
-    for windows_index, elements in run.through(taps):
+    for windows_index, elements in run.checked(taps):
         ufunc(out[windows_index], x[elements], out=out[windows_index])
 
 
@@ -127,10 +127,10 @@ def scatter_to_maxima(run: RunContext, g: Array, x: Array, out: Array, windows: 
     """Add each g to the first maximum of its window in x: to maxima of rows first, then to elements of these rows."""
     xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
-    reduce_windows_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
+    reduce_windows_along(run, xp.maximum, x, rows, windows, -1, extremum_identity("maximum", x.dtype))
     row_gradients = xp.empty(rows.shape, accumulator(out))
     _scatter_to_rows(run, g, rows, row_gradients, windows)
-    sums = wide_out(xp, out)
+    sums = accumulation_buffer(xp, out)
     _scatter_along(run, row_gradients, x, rows, sums, windows, -1)
     if sums is not out:
         out[...] = sums
@@ -138,7 +138,7 @@ def scatter_to_maxima(run: RunContext, g: Array, x: Array, out: Array, windows: 
 
 def _scatter_to_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
     largest = run.xp.empty(g.shape, rows.dtype)
-    reduce_windows_along(run, run.xp.maximum, rows, largest, windows, -2, identity_of("maximum", rows.dtype))
+    reduce_windows_along(run, run.xp.maximum, rows, largest, windows, -2, extremum_identity("maximum", rows.dtype))
     _scatter_along(run, g, rows, largest, out, windows, -2)
 
 
@@ -147,7 +147,7 @@ def scatter_workspace(out: TensorType, g: TensorType, x: TensorType) -> int:
     number = accumulator(out).itemsize
     rows, windows = math.prod(x.shape[:-1]) * g.shape[-1], g.size
     to_rows = windows * (x.dtype.itemsize + 2 + g.dtype.itemsize)
-    to_columns = rows * (2 + number) + wide_out_bytes(out)
+    to_columns = rows * (2 + number) + accumulation_buffer_bytes(out)
     return rows * (x.dtype.itemsize + number) + max(to_rows, to_columns)
 
 
@@ -157,7 +157,7 @@ def _scatter_along(
     """Add to `out`, cleared first, each g at the first largest element of its window along `axis`; NaN is largest."""
     out.fill(0)
     # without NaN among the maxima, the comparison for NaN can be skipped
-    xp, has_no_nan = run.xp, are_numbers(run, largest)
+    xp, has_no_nan = run.xp, known_without_nan(run, largest)
     searching = xp.ones(g.shape, bool)
     for tap, windows_index, elements in windows.tap_slices(axis, x.shape[axis], g.shape[axis]):
         window, element = _axis_indices(windows_index, elements, axis)
@@ -202,7 +202,7 @@ class MaxPool2D(Pooling):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Reduce along rows, then along columns."""
-        reduce_windows(run, run.xp.maximum, x, out, placed(**attrs), identity_of("maximum", x.dtype))
+        reduce_windows(run, run.xp.maximum, x, out, pool_windows(**attrs), extremum_identity("maximum", x.dtype))
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """Pass g to the elements that are the maxima."""
@@ -231,15 +231,15 @@ class MaxPool2DIndices(Pooling):
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Count, at each position, the taps before the first one that is the maximum, or NaN."""
         xp = run.xp
-        windows, width = placed(**attrs), x.shape[-1]
+        windows, width = pool_windows(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
-        reduce_windows(run, xp.maximum, x, largest, windows, identity_of("maximum", x.dtype))
+        reduce_windows(run, xp.maximum, x, largest, windows, extremum_identity("maximum", x.dtype))
         rows, columns = (list(windows.tap_slices(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
         above, before = windows.padding
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])
         # a window's first maximum has as its number the count of taps before it, all smaller
         searching, tap_numbers = xp.ones(out.shape, bool), xp.zeros(out.shape, np.min_scalar_type(taps.size))
-        for (_, i, h), (_, j, w) in run.through(product(rows, columns)):
+        for (_, i, h), (_, j, w) in run.checked(product(rows, columns)):
             elements = x[..., h, w]
             is_smaller = xp.not_equal(elements, largest[..., i, j])
             is_smaller &= elements == elements  # noqa: PLR0124 - false of NaN only
@@ -250,7 +250,7 @@ class MaxPool2DIndices(Pooling):
 
     def workspace(self, out: TensorType, x: TensorType, **attrs: Any) -> int:
         """Return the bytes of the maxima, with those of rows or, later, masks, counts and taps."""
-        largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(placed(**attrs).taps).itemsize * out.size
+        largest, counts = out.with_dtype(x.dtype), np.min_scalar_type(pool_windows(**attrs).taps).itemsize * out.size
         plane = 2 * INT64.itemsize * math.prod(out.shape[-2:])
         return largest.nbytes + max(row_pooled_type(x, largest).nbytes, counts + 2 * out.size + out.nbytes + plane)
 
@@ -292,8 +292,8 @@ class MaxPool2DBack(Pooling):
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Compute a few planes at a time."""
         g, x = arrays
-        for planes in run.through(_planes(x)):
-            scatter_to_maxima(run, g[planes], x[planes], out[planes], placed(**attrs))
+        for planes in run.checked(_planes(x)):
+            scatter_to_maxima(run, g[planes], x[planes], out[planes], pool_windows(**attrs))
 
     def vjp(self, g: Value, y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """Read the cotangent at the positions that g went to."""
@@ -333,19 +333,19 @@ class AvgPool2D(Pooling):
 
     name = "avg_pool2d"
     gradient = "conv_transpose2d of g / kernel size with ones"
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Sum along rows, then along columns."""
         xp = run.xp
-        windows = placed(**attrs)
+        windows = pool_windows(**attrs)
         sums = out if out.dtype == accumulator(out) else xp.empty(out.shape, accumulator(out))
         reduce_windows(run, xp.add, x, sums, windows, 0)
         xp.divide(sums, windows.taps, out=out)
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """Pass each window's share of g to all of its elements."""
-        windows = placed(**attrs)
+        windows = pool_windows(**attrs)
         images = (math.prod(x.shape[:-2]), 1, *g.shape[-2:])
         covered = windows.cover(g.shape[-2:])
         dx = (

@@ -11,11 +11,11 @@ from engine.ir.errors import BadAttribute, ShapeMismatch, counted
 from engine.ir.graph import Value
 from engine.ir.op import Composite, ResultTypes
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, show_shape, to_average
-from engine.ops.common.numerics import identity_of, wide, wrong_shape
+from engine.ir.tensor_type import FLOAT16, NUMBERS, DType, Shape, TensorType, mean_dtype, show_shape
+from engine.ops.common.numerics import extremum_identity, upcast, wrong_shape
 from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
 from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_max, gather_windows, tap_positions
-from engine.ops.index.indices import column_of
+from engine.ops.index.indices import axis_shape
 
 _CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
 _LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
@@ -75,7 +75,7 @@ class AxisPool(Composite):
     def compose(self, x: Value, **attrs: Any) -> Value:
         """Pool the last axis first, so that the first of equal elements is the first in row-major order."""
         counts, dtype = self._positions(x.type, attrs), self.result_dtype(x.dtype)
-        y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        y = upcast(x.cast(dtype=dtype) if x.dtype != dtype else x)
         placing = _windows(attrs)
         spans = placing.span(counts)
         for i in reversed(range(self.rank)):
@@ -127,7 +127,7 @@ class MaxAxisPool(AxisPool):
 
     def padding_value(self, dtype: DType) -> float:
         """Return the lowest value."""
-        return float(identity_of("maximum", dtype))
+        return float(extremum_identity("maximum", dtype))
 
     def reduce_taps(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
         """Return the first maximum."""
@@ -138,7 +138,7 @@ class AvgAxisPool(AxisPool):
     """Base of pools that take the mean."""
 
     gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def padding_value(self, dtype: DType) -> float:
         """Return 0."""
@@ -152,7 +152,7 @@ class AvgAxisPool(AxisPool):
             return total / size
         starts = windows.builder.arange(count * stride, step=stride).cast(dtype=windows.dtype)
         taps = (float(extent) - starts).clamp(max=float(size))
-        return total / taps.reshape(shape=column_of(total.ndim, axis, count))
+        return total / taps.reshape(shape=axis_shape(total.ndim, axis, count))
 
 
 class MaxPool1D(MaxAxisPool):
@@ -308,7 +308,7 @@ class AdaptivePool(Composite):
     def compose(self, x: Value, *, sizes: Shape) -> Value:
         """Pool the last axis first. Taps beyond a window's end read its first element again."""
         dtype = self.result_dtype(x.dtype)
-        y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        y = upcast(x.cast(dtype=dtype) if x.dtype != dtype else x)
         for i, size in reversed(list(enumerate(sizes, x.ndim - len(sizes)))):
             extent = x.shape[i]
             if size != extent:
@@ -369,7 +369,7 @@ class AdaptiveAvgPool(AdaptivePool):
             source="by hand: windows of 3, the middle one of both",
         ),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def reduce_taps(self, windows: Value, axis: int, within: Value, lengths: Value) -> Value:
         """Average without the repeated elements."""

@@ -17,7 +17,7 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace
 from engine.ir.tensor_type import Shape, TensorType, show_shape
 from engine.ops.common.numerics import wrong_shape
-from engine.ops.index.indices import read_at
+from engine.ops.index.indices import take_slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:
 def gather_windows(x: Value, axis: int, positions: Value) -> Value:
     """Read x along `axis` at `positions`, int64 [windows, taps], whose two axes replace it."""
     count, taps = positions.shape
-    read = read_at(x, positions.reshape(shape=(count * taps,)), axis)
+    read = take_slices(x, positions.reshape(shape=(count * taps,)), axis)
     return read.reshape(shape=(*x.shape[:axis], count, taps, *x.shape[axis + 1 :]))
 
 

@@ -12,11 +12,12 @@ from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, DType, TensorType
-from engine.ops.common.numerics import partial_sums_bytes, wide, widened
+from engine.ops.common.numerics import partial_sums_bytes, upcast, upcast_operands
 from engine.ops.elementwise.base import Binary, Unary, WithConstants, unbroadcast
 from engine.ops.rewrites import (
-    MOVING,
+    ELEMENTWISE_RULES,
     factored_sign,
+    involution,
     merged_scalars,
     mul_by_constant,
     negated_scalar,
@@ -25,7 +26,6 @@ from engine.ops.rewrites import (
     scalar_of_negated,
     sum_of_spans,
     sum_with_negated,
-    twice,
 )
 
 _INTEGERS = (
@@ -49,7 +49,7 @@ class Add(Binary):
     commutative = True
     gradient = "da = g, db = g"
     partials = (lambda y, a, b: 1, lambda y, a, b: 1)
-    rewrites = (neutral_element(0.0, either=True), sum_with_negated, sum_of_spans, *MOVING)
+    rewrites = (neutral_element(0.0, either=True), sum_with_negated, sum_of_spans, *ELEMENTWISE_RULES)
 
 
 class Sub(Binary):
@@ -62,7 +62,7 @@ class Sub(Binary):
     ufunc = "subtract"
     gradient = "da = g, db = −g"
     partials = (lambda y, a, b: 1, lambda y, a, b: -1)
-    rewrites = (neutral_element(0.0, either=False), *MOVING)
+    rewrites = (neutral_element(0.0, either=False), *ELEMENTWISE_RULES)
 
 
 class Mul(Binary):
@@ -76,7 +76,13 @@ class Mul(Binary):
     commutative = True
     gradient = "da = g · b, db = g · a"
     partials = (lambda y, a, b: b, lambda y, a, b: a)
-    rewrites = (neutral_element(1.0, either=True), mul_by_constant, factored_sign(0), factored_sign(1), *MOVING)
+    rewrites = (
+        neutral_element(1.0, either=True),
+        mul_by_constant,
+        factored_sign(0),
+        factored_sign(1),
+        *ELEMENTWISE_RULES,
+    )
 
 
 class Div(Binary):
@@ -89,13 +95,13 @@ class Div(Binary):
     ufunc = "divide"
     gradient = "da = g / b, db = −y · g / b"
     samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
-    rewrites = (neutral_element(1.0, either=False), *MOVING)
+    rewrites = (neutral_element(1.0, either=False), *ELEMENTWISE_RULES)
     partials = NoGradient("written out in vjp")
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """Compute g / b, which both gradients need. It is finite even if 1 / b overflows."""
-        y, a, b = widened(self, y, (a, b), {})
-        quotient = wide(g) / conjugate(b)
+        y, a, b = upcast_operands(self, y, (a, b), {})
+        quotient = upcast(g) / conjugate(b)
         return unbroadcast(quotient, a), unbroadcast(-(quotient * conjugate(y)), b)
 
 
@@ -185,7 +191,7 @@ class AddScalar(WithScalar):
     shifts = True
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x + scalar)
-    rewrites = (neutral_scalar(0.0), *MOVING)
+    rewrites = (neutral_scalar(0.0), *ELEMENTWISE_RULES)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -198,7 +204,7 @@ class SubScalar(WithScalar):
     shifts = True
     gradient = "g"
     scalar = staticmethod(lambda x, scalar: x - scalar)
-    rewrites = (neutral_scalar(0.0), *MOVING)
+    rewrites = (neutral_scalar(0.0), *ELEMENTWISE_RULES)
     partials = (lambda y, x, scalar: 1,)
 
 
@@ -210,7 +216,7 @@ class MulScalar(WithScalar):
     function = "multiply"
     gradient = "g · scalar"
     scalar = staticmethod(lambda x, scalar: x * scalar)
-    rewrites = (neutral_scalar(1.0), scalar_of_negated, merged_scalars, *MOVING)
+    rewrites = (neutral_scalar(1.0), scalar_of_negated, merged_scalars, *ELEMENTWISE_RULES)
     partials = (lambda y, x, scalar: scalar,)
 
 
@@ -221,7 +227,7 @@ class DivScalar(WithScalar):
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     function = "divide"
     gradient = "g / scalar"
-    rewrites = (neutral_scalar(1.0), *MOVING)
+    rewrites = (neutral_scalar(1.0), *ELEMENTWISE_RULES)
     scalar = staticmethod(lambda x, scalar: x / scalar)
     partials = NoGradient("written out in vjp")
 
@@ -345,14 +351,14 @@ class Round(Rounding):
     ufunc = "rint"
 
 
-def without_zeros(size: Value) -> Value:
+def nonzero_size(size: Value) -> Value:
     """Replace 0 by 1 in |x|, to divide by."""
     return size.equal(0.0).where(1.0, size)
 
 
-def unit_of(x: Value, size: Value) -> Value:
+def unit(x: Value, size: Value) -> Value:
     """Return x / |x|, and 0 where x is 0, with derivatives of every order."""
-    return size.equal(0.0).where(0.0, x / without_zeros(size))
+    return size.equal(0.0).where(0.0, x / nonzero_size(size))
 
 
 class Neg(Unary):
@@ -365,7 +371,7 @@ class Neg(Unary):
     ufunc = "negative"
     cost = 1
     gradient = "−g"
-    rewrites = (twice("neg"), negated_scalar, *MOVING)
+    rewrites = (involution("neg"), negated_scalar, *ELEMENTWISE_RULES)
     partials = (lambda y, x: -1,)
 
 
@@ -384,7 +390,7 @@ class Abs(Unary):
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
         """Multiply g by x / |x| if x is complex."""
-        return (unit_of(xs[0], y) * g,) if xs[0].type.is_complex else super().vjp(g, y, *xs, **attrs)
+        return (unit(xs[0], y) * g,) if xs[0].type.is_complex else super().vjp(g, y, *xs, **attrs)
 
 
 class Sign(Unary):

@@ -25,7 +25,7 @@ from engine.codegen.kernels.blocks import ElementKernel
 from engine.codegen.kernels.program import PRIMITIVES, KernelBuilder, Level, Scalar, Scalars
 from engine.ir.attributes import Attr
 from engine.ir.errors import DtypeMismatch
-from engine.ir.graph import RuleCache, Value, conjugate, for_real, shaped
+from engine.ir.graph import RuleCache, Value, conjugate, real_cotangent, shaped
 from engine.ir.op import (
     Array,
     Composite,
@@ -49,17 +49,17 @@ from engine.ir.tensor_type import (
     DType,
     TensorType,
     broadcast,
-    has_loops,
+    float_dtype,
+    has_kernels,
     in_opset,
     is_complex,
     promote,
     real_dtype,
-    to_float,
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import partial_sums_bytes, wide, widened
-from engine.ops.rewrites import MOVING, no_op
+from engine.ops.common.numerics import partial_sums_bytes, upcast, upcast_operands
+from engine.ops.rewrites import ELEMENTWISE_RULES, no_op
 
 #: formula of one element: `formula(*operands, **attrs)`; returns None if there is none for these attributes
 ScalarFormula = Callable[..., Scalar | None]
@@ -74,7 +74,7 @@ def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
     return (COMPLEX_PRIMITIVE_OF if "pair" in types else PRIMITIVE_OF).get(ufunc)
 
 
-def scalars_of(dtype: DType) -> Scalars:
+def scalar_type(dtype: DType) -> Scalars:
     """Return the scalar type that represents elements of a dtype in a kernel."""
     return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
 
@@ -110,7 +110,7 @@ class Elementwise(Op):
     #: formula for complex operands, if it differs
     complex_scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
-    rewrites: ClassVar[tuple[RewriteRule, ...]] = MOVING
+    rewrites: ClassVar[tuple[RewriteRule, ...]] = ELEMENTWISE_RULES
     #: FLOPs per element
     cost: ClassVar[int] = 1
     #: number of arrays of the result's size that an overridden `compute` allocates in addition to `out`
@@ -142,7 +142,7 @@ class Elementwise(Op):
         else:
             kernel.fill(run, xs, out)
 
-    def scalar_of(self, operands: Sequence[Scalar], attrs: Mapping[str, Any]) -> Scalar | None:
+    def write_scalar(self, operands: Sequence[Scalar], attrs: Mapping[str, Any]) -> Scalar | None:
         """Write one element of the result as a scalar of a kernel; None if the op has no formula.
 
         Operands are converted: a bool to 0 or 1 if the formula needs a number, a number to true if it is not 0.
@@ -158,7 +158,7 @@ class Elementwise(Op):
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
         """Return the scalar types that the formula takes for operands of these types: numbers by default."""
         is_primitive = self.scalar is None and self.ufunc in PRIMITIVE_OF
-        return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
+        return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].operands if is_primitive else ["float"] * len(types)
 
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether a fused kernel can compute this result: all operands are float32, or all float64, apart from bools.
@@ -171,11 +171,11 @@ class Elementwise(Op):
     def is_fusible_in(self, dtype: DType, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether a fused kernel of this dtype can compute the result. Bools fit any dtype."""
         formulas = self.scalar, self.complex_scalar
-        is_opaque = formulas == (None, None) and primitive_of(self.ufunc, [scalars_of(t.dtype) for t in types]) is None
-        if is_opaque or not has_loops(dtype):
+        is_opaque = formulas == (None, None) and primitive_of(self.ufunc, [scalar_type(t.dtype) for t in types]) is None
+        if is_opaque or not has_kernels(dtype):
             return False
         kernel = _kernels(self, (dtype, out.dtype, *(t.dtype for t in types)), attrs)
-        return kernel is not None and kernel.gives == out.dtype
+        return kernel is not None and kernel.result_dtype == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:
         """Return the broadcast shape with the dtype of `result_dtype`."""
@@ -189,13 +189,13 @@ class Elementwise(Op):
         self.compute(run, *xs, **attrs)
 
     @property
-    def computes_by_itself(self) -> bool:
+    def has_own_implementation(self) -> bool:
         """Whether the op overrides `compute` or `forward`, beyond its ufunc or formula."""
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
 
     def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
         """Compute with the formula's cached kernel, unless the op has its own implementation."""
-        if self.computes_by_itself:
+        if self.has_own_implementation:
             super().fill(run, operands, out, attrs)
         else:
             self._compute(run, operands, out, attrs)
@@ -205,7 +205,7 @@ class Elementwise(Op):
         overrides_complex = type(self).compute_complex is not Elementwise.compute_complex and _has_complex(
             operands, out
         )
-        if self.computes_by_itself or overrides_complex:
+        if self.has_own_implementation or overrides_complex:
             return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
@@ -216,9 +216,9 @@ class Elementwise(Op):
         """Multiply g by the conjugate of each partial, and sum over the axes that the operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
-        upcast = widened(self, y, xs, attrs)
+        operands = upcast_operands(self, y, xs, attrs)
         return [
-            unbroadcast(scale(g, partial(*upcast, **attrs)), x) if x.type.is_differentiable else None
+            unbroadcast(scale(g, partial(*operands, **attrs)), x) if x.type.is_differentiable else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 
@@ -255,15 +255,15 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     assert isinstance(op, Elementwise)
     working_dtype, dtype, *operand_dtypes = dtypes
     builder = KernelBuilder("float32" if working_dtype == FLOAT32 else "float64")
-    types = [scalars_of(each) for each in operand_dtypes]
+    types = [scalar_type(each) for each in operand_dtypes]
     loaded = [
         type if type == "pair" else operand_type for type, operand_type in zip(types, op.reads(*types), strict=True)
     ]
-    result = op.scalar_of([builder.load(Level.ELEMENT, type) for type in loaded], attrs)
+    result = op.write_scalar([builder.load(Level.ELEMENT, type) for type in loaded], attrs)
     if result is None:
         return None
     builder.store("element", result)
-    return ElementKernel(builder.loop(), working_dtype, operand_dtypes, dtype)
+    return ElementKernel(builder.build(), working_dtype, operand_dtypes, dtype)
 
 
 _kernels = RuleCache(_kernel_of, _MOST_KERNELS)
@@ -281,7 +281,7 @@ class FloatUnary(Unary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return x's own dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
 
 class WithConstants(Unary):
@@ -319,7 +319,7 @@ class FloatBinary(Binary):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
 
 def bind_ufunc(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
@@ -346,7 +346,7 @@ def unbroadcast(g: Value, x: Value) -> Value:
 
     If x is real, take the real part.
     """
-    g = for_real(g, x.type)
+    g = real_cotangent(g, x.type)
     if g.type is x.type or g.shape == x.shape:
         return g
     lead = g.ndim - x.ndim
@@ -399,7 +399,7 @@ class LibraryUfunc(Elementwise):
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """Return the common dtype if it is float; for integers, the dtype of NumPy's exp."""
-        return to_float(*dtypes)
+        return float_dtype(*dtypes)
 
     @DeviceMethod
     def compute(self, run: RunContext, *xs: Array, out: Array) -> None:
@@ -436,7 +436,7 @@ class Formula(Composite):
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
         """Upcast, apply the formula, and cast back to the operands' common dtype."""
-        y = self.formula(*map(wide, operands), **attrs)
+        y = self.formula(*map(upcast, operands), **attrs)
         floats = [x.dtype for x in operands if x.type.is_differentiable]
         return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y
 
@@ -492,7 +492,7 @@ class Cast(BatchedAsIs):
         """Convert while copying."""
         out[...] = x
 
-    def in_elements(self, x: Value, *, dtype: DType) -> Value | None:
+    def as_elementwise(self, x: Value, *, dtype: DType) -> Value | None:
         """Add an imaginary part of 0 to a real x as wide as a complex number's parts."""
         return x.make_complex(0.0) if is_complex(dtype) and real_dtype(dtype) == x.dtype else None
 

@@ -16,7 +16,7 @@ from engine.ir.op import Array, Namespace, NoGradient
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, REALS, TensorType, is_complex
-from engine.ops.common.numerics import wide
+from engine.ops.common.numerics import upcast
 from engine.ops.elementwise.arithmetic import AddScalar
 from engine.ops.elementwise.base import Binary, FloatBinary, FloatUnary, Formula, Unary, WithConstants
 
@@ -325,7 +325,7 @@ class Square(Unary):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Multiply g · x first: 2x alone may overflow, and 0 · ∞ is NaN if g is 0."""
-        return (wide(g) * conjugate(wide(x)) * 2,)
+        return (upcast(g) * conjugate(upcast(x)) * 2,)
 
 
 class Reciprocal(WithConstants):

@@ -20,9 +20,9 @@ from engine.ops.index.indices import (
     FROM_END,
     check_indices,
     coordinate_grid,
-    from_front,
     is_broadcast_list,
     list_from_front,
+    make_non_negative,
     require_integer,
     selects_slices,
 )
@@ -153,7 +153,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
         else:
             _sparsetools.csc_matvecs(len(target), len(positions), width, ends, positions, ones, chunk, sums)
 
-    for start in run.through(range(0, count, step)):
+    for start in run.checked(range(0, count, step)):
         part = slice(start, start + step)
         # Passed without a local name: a name would keep these chunks alive while the next ones are made.
         add(index[part].astype(INT64, copy=False), _dense(rows[part], target))
@@ -183,7 +183,7 @@ def _add_elements(run: RunContext, target: HostArray, index: HostArray, axis: in
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - see above
 
     sums = target.reshape(-1)
-    for where, first, offsets in run.through(index_chunks(index, element_steps(target), axis)):
+    for where, first, offsets in run.checked(index_chunks(index, element_steps(target), axis)):
         _add_one_by_one(_sparsetools, sums[first:], offsets.reshape(-1), _dense(updates[where], target))
 
 
@@ -224,7 +224,7 @@ class Gather(Op):
     dtypes = DTYPES
     attrs = {
         "axis": _AXIS,
-        "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6),
+        "indices": Attr("ints", None, "positions on the axis, in place of `index`", max_length=10**6),
         "from_end": FROM_END,
     }
     gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
@@ -274,7 +274,7 @@ class Gather(Op):
     def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
         """Write a list as a constant index tensor, and make negative indices non-negative."""
         if index is not None:
-            non_negative = from_front(index, x.shape[axis], 1, from_end)
+            non_negative = make_non_negative(index, x.shape[axis], 1, from_end)
             return x.gather(non_negative, axis=axis) if from_end else None
         shape = tuple(len(indices) if i == axis else e for i, e in enumerate(x.shape))
         column_shape = tuple(len(indices) if i == axis else 1 for i in range(x.ndim))
@@ -356,7 +356,7 @@ class ScatterAdd(Op):
 
     def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
         """Make negative indices non-negative."""
-        non_negative = from_front(index, x.shape[axis], 1, from_end)
+        non_negative = make_non_negative(index, x.shape[axis], 1, from_end)
         return x.scatter_add(non_negative, updates, axis=axis) if from_end else None
 
     def forward(
@@ -425,7 +425,7 @@ def _read_elements_on_cpu(run: RunContext, x: HostArray, index: HostArray, out: 
     if x.flags.c_contiguous and selects_slices(x, index, axis):
         np.take(x, _distinct_indices(index, axis), axis, out=out, mode="clip")
     elif (memory := memory_view(x)) is not None:
-        for where, first, offsets in run.through(index_chunks(index, element_steps(x), axis)):
+        for where, first, offsets in run.checked(index_chunks(index, element_steps(x), axis)):
             np.take(memory[first:], offsets, out=out[where], mode="clip")
     else:
         _read_elements.general(run, x, index, out, axis)
@@ -480,7 +480,7 @@ class TakeAlong(Composite):
 
     def compose(self, x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
         """Broadcast x and the index off the axis, then gather."""
-        index = from_front(index, x.shape[axis], 1, from_end)
+        index = make_non_negative(index, x.shape[axis], 1, from_end)
         shape = _broadcast_off_axis(x.shape, index.type, axis)
         source, positions = (
             v if v.shape == (target := with_extent(shape, axis, v.shape[axis])) else v.broadcast_to(shape=target)

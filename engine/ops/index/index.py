@@ -19,7 +19,7 @@ from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, normalise_axes, promote, show_shape
 from engine.ops.common.numerics import wrong_shape
-from engine.ops.index.indices import FROM_END, check_indices, column_of, require_integer, within_extent
+from engine.ops.index.indices import FROM_END, axis_shape, check_indices, require_integer, within_extent
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 
 #: attribute `axes` of ops that index several axes
@@ -194,7 +194,7 @@ class IndexedAxes:
         """Broadcast flat positions to an index tensor that selects whole slices."""
         before, after = self.outer_extents
         shape = (*before, flat.shape[0], *after)
-        return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
+        return flat.reshape(shape=axis_shape(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)
 
 
 class ReadAtIndices(Composite):

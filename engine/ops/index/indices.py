@@ -17,7 +17,7 @@ from engine.ops.common.numerics import with_extent
 
 #: set while a plan runs on a device: checks then record invalid indices instead of raising, and kernels access
 #: arbitrary elements of their arrays
-INDEX_NOTES: Final[ContextVar[IndexNotes | None]] = ContextVar("INDEX_NOTES", default=None)
+INDEX_ERRORS: Final[ContextVar[IndexErrors | None]] = ContextVar("INDEX_ERRORS", default=None)
 #: attribute of ops that read or write at indices
 FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
 
@@ -25,11 +25,11 @@ FROM_END: Final = Attr("bool", False, "whether a negative index counts from the 
 # Raising at once would make the host wait for every index tensor.
 
 
-class IndexNotes(Protocol):
+class IndexErrors(Protocol):
     """Recorder of invalid indices on a device."""
 
-    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        """Record on the device whether `index`, operand `operand` of the node, has an entry outside [least, extent)."""
+    def record(self, index: Array, extent: int, operand: int, lower: int) -> None:
+        """Record on the device whether `index`, operand `operand` of the node, has an entry outside [lower, extent)."""
 
 
 def require_integer(type: TensorType, operand: int, name: str) -> None:
@@ -38,35 +38,35 @@ def require_integer(type: TensorType, operand: int, name: str) -> None:
         raise wrong_dtype(name, operand, INTEGERS, type)
 
 
-def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) -> None:
-    """Raise IndexOutOfRange unless all entries are in [least, extent): NumPy and CuPy would wrap negative ones.
+def check_indices(index: Array, extent: int, *, operand: int, lower: int = 0) -> None:
+    """Raise IndexOutOfRange unless all entries are in [lower, extent): NumPy and CuPy would wrap negative ones.
 
-    On a device, record the check in INDEX_NOTES instead of waiting for its result.
+    On a device, record the check in INDEX_ERRORS instead of waiting for its result.
     """
-    notes = INDEX_NOTES.get()
+    notes = INDEX_ERRORS.get()
     if notes is not None and extent and index.size:
-        notes.note(index, extent, operand, least)
-    elif index.size and not (int(index.min()) >= least and int(index.max()) < extent):
-        raise outside(extent, operand, least)
+        notes.record(index, extent, operand, lower)
+    elif index.size and not (int(index.min()) >= lower and int(index.max()) < extent):
+        raise index_error(extent, operand, lower)
 
 
 def coordinate_grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     """Return the coordinates that the entries of `index` read along `axis`: one array per axis, which broadcast."""
     rank = index.ndim
-    coordinates = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
+    coordinates = [xp.arange(n).reshape(axis_shape(rank, i)) for i, n in enumerate(index.shape)]
     coordinates[axis] = index
     return tuple(coordinates)
 
 
-def column_of(rank: int, axis: int, extent: int = -1) -> list[int]:
+def axis_shape(rank: int, axis: int, extent: int = -1) -> list[int]:
     """Return the shape of a 1-d tensor placed along `axis`: extent 1 on all other axes."""
     return [extent if i == axis else 1 for i in range(rank)]
 
 
-def read_at(x: Value, positions: Value, axis: int) -> Value:
+def take_slices(x: Value, positions: Value, axis: int) -> Value:
     """Read the slices of x at `positions` [n] of an axis."""
     count = positions.shape[0]
-    column = positions.reshape(shape=column_of(x.ndim, axis, count))
+    column = positions.reshape(shape=axis_shape(x.ndim, axis, count))
     return x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, count)), axis=axis)
 
 
@@ -81,9 +81,9 @@ def selects_slices(x: Array | TensorType, index: Array | TensorType, axis: int) 
     return is_broadcast_list(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
 
 
-def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
-    """Return the error for an operand with an entry outside [least, extent)."""
-    expected = f"in [{least}, {extent})"
+def index_error(extent: int, operand: int, lower: int = 0) -> IndexOutOfRange:
+    """Return the error for an operand with an entry outside [lower, extent)."""
+    expected = f"in [{lower}, {extent})"
     return IndexOutOfRange(
         f"operand {operand} holds an index outside the axis: all must lie {expected}",
         operand=operand,
@@ -115,7 +115,7 @@ class FromEnd(BatchedAsIs):
 
     def forward(self, run: RunContext, index: Array, *, out: Array, extent: int, operand: int, negative: bool) -> None:
         """Check the range, then add the extent to negative entries without a branch: their shifted sign is all ones."""
-        check_indices(index, extent, operand=operand, least=-extent if negative else 0)
+        check_indices(index, extent, operand=operand, lower=-extent if negative else 0)
         out[...] = index
         if negative:
             offset = out >> 63
@@ -136,7 +136,7 @@ class FromEnd(BatchedAsIs):
 FROM_END_OP: Final = FromEnd()
 
 
-def from_front(index: Value, extent: int, operand: int, from_end: bool) -> Value:
+def make_non_negative(index: Value, extent: int, operand: int, from_end: bool) -> Value:
     """Make negative indices non-negative if `from_end`; the index is operand `operand` of a client's node."""
     if not from_end or index.dtype.kind == "u":
         return index

@@ -11,9 +11,9 @@ from engine.ir.graph import Builder, Value
 from engine.ir.op import Composite, NoGradient, ResultTypes, wrong_dtype
 from engine.ir.sample import Bools, Ints, Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, TensorType, normalise_axis
-from engine.ops.common.batching import bundled
+from engine.ops.common.batching import pack
 from engine.ops.common.numerics import FILL_AS, require_axes, require_shape, resolve_fill, with_extent
-from engine.ops.index.indices import column_of, read_at
+from engine.ops.index.indices import axis_shape, take_slices
 
 _K = Attr("int", doc="how many entries there are to be", minimum=0)
 
@@ -78,7 +78,7 @@ class NonZero(Composite):
             positions.floor_div(stride).mod(n).reshape(shape=(k, 1)) for stride, n in zip(strides, shape, strict=True)
         ]
         coordinates = columns[0].cat(*columns[1:], axis=1) if columns else builder.full((k, 0), 0, INT64)
-        return bundled(builder, [coordinates, count])
+        return pack(builder, [coordinates, count])
 
 
 class Compress(Composite):
@@ -138,6 +138,6 @@ class Compress(Composite):
         positions, count = _true_positions(mask, k)
         padding = builder.full(with_extent(x.shape, axis, k), fill, x.dtype)
         if not x.shape[axis] or not k:
-            return bundled(builder, [padding, count])
-        is_filled = (builder.arange(k) < count).reshape(shape=column_of(x.ndim, axis, k))
-        return bundled(builder, [is_filled.where(read_at(x, positions, axis), padding), count])
+            return pack(builder, [padding, count])
+        is_filled = (builder.arange(k) < count).reshape(shape=axis_shape(x.ndim, axis, k))
+        return pack(builder, [is_filled.where(take_slices(x, positions, axis), padding), count])

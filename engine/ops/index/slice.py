@@ -28,7 +28,7 @@ from engine.ops.index.indices import require_integer
 from engine.ops.rewrites import no_op
 
 
-def cut(x: Value, axis: int, start: int, stop: int) -> Value:
+def slice_axis(x: Value, axis: int, start: int, stop: int) -> Value:
     """Slice x from `start` to `stop` on one axis."""
     stops = [stop if i == axis else extent for i, extent in enumerate(x.shape)]
     return x.slice(starts=[start if i == axis else 0 for i in range(x.ndim)], stops=stops)
@@ -51,7 +51,7 @@ def dilate(x: Value, axis: int, step: int) -> Value:
     (*before, extent), after = x.shape[: axis + 1], x.shape[axis + 1 :]
     rows = x.reshape(shape=(math.prod(x.shape[: axis + 1]), 1, math.prod(after)))
     padded = rows.pad(pad_width=(0, 0, 0, step - 1, 0, 0)).reshape(shape=(*before, extent * step, *after))
-    return cut(padded, axis, 0, extent * step - step + 1)
+    return slice_axis(padded, axis, 0, extent * step - step + 1)
 
 
 class Slice(View):
@@ -174,7 +174,7 @@ class Select(Composite):
 
     def compose(self, x: Value, *, index: int, axis: int) -> Value:
         """Slice one position, and drop the axis by a reshape."""
-        return cut(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
+        return slice_axis(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
 def _position(index: int, extent: int, axis: int) -> int:

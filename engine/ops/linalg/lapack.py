@@ -116,7 +116,7 @@ def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> N
         return
     dtype = wide_dtype(out.dtype)
     getrf, getrs = _functions(("getrf", "getrs"), dtype)
-    for index in run.through(np.ndindex(out.shape[:-2])):
+    for index in run.checked(np.ndindex(out.shape[:-2])):
         # LAPACK overwrites both copies
         factors, pivots, error = getrf(np.array(a[index], dtype).T, overwrite_a=1)
         if error:
@@ -136,7 +136,7 @@ def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
     """Write the lower Cholesky factor of each (x + xᴴ) / 2; NaN if that is not positive definite."""
     dtype = wide_dtype(out.dtype)
     (potrf,) = _functions(("potrf",), dtype)
-    for index in run.through(np.ndindex(out.shape[:-2])):
+    for index in run.checked(np.ndindex(out.shape[:-2])):
         symmetric = np.add(x[index], x[index].T.conj(), dtype=dtype)
         symmetric *= 0.5
         # LAPACK sees the lower triangle of a row-major matrix as the upper triangle of its transpose
@@ -157,7 +157,7 @@ def qr_each(run: RunContext, x: HostArray, q: HostArray, r: HostArray) -> None:
     geqrf, orgqr = _functions(("geqrf", "ungqr" if is_complex(dtype) else "orgqr"), dtype)
     upper = np.tri(n, k, dtype=bool).T
     r.fill(0)
-    for index in run.through(np.ndindex(x.shape[:-2])):
+    for index in run.checked(np.ndindex(x.shape[:-2])):
         # geqrf and orgqr both overwrite this copy
         factors = np.array(x[index], dtype, order="F")
         # the sum is a quick check; it may overflow for finite numbers, so look at each one then

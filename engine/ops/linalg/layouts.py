@@ -19,7 +19,7 @@ from engine.ops.common.numerics import accumulator
 from engine.ops.linalg.matmul import is_readable
 
 
-class LaidProduct(NamedTuple):
+class StridedProduct(NamedTuple):
     """Product a @ b of this shape, with its offset and the stride of each axis in the result, in elements.
 
     With `has_bias`, a vector with one number per column is added to each row.
@@ -32,7 +32,7 @@ class LaidProduct(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LaidProducts(Kernel):
+class StridedProducts(Kernel):
     """Matrix products that are the `parts` of one dense tensor of `type`, and together fill it.
 
     The operands are a and b of each part, followed by its bias if it has one. Not an op of the opset: each node gets
@@ -40,7 +40,7 @@ class LaidProducts(Kernel):
     """
 
     type: TensorType
-    parts: Sequence[LaidProduct]
+    parts: Sequence[StridedProduct]
 
     name = "laid_products"
     operands = ("x...",)
@@ -52,7 +52,7 @@ class LaidProducts(Kernel):
 
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """Multiply with BLAS, and copy each product to its place unless BLAS can write there."""
-        for part, (a, b, *bias) in operands_of(self.parts):
+        for part, (a, b, *bias) in operand_numbers(self.parts):
             strides = tuple(step * out.itemsize for step in part.strides)
             destination = run.xp.lib.stride_tricks.as_strided(out.reshape(-1)[part.offset :], part.shape, strides)
             product = _multiply(run.xp, arrays[a], arrays[b], destination if self._is_in_place(part) else None, out=out)
@@ -65,26 +65,26 @@ class LaidProducts(Kernel):
         """Count the products, and one addition per element with a bias."""
         return sum(
             math.prod(part.shape) * (2 * types[numbers[0]].shape[-1] + part.has_bias)
-            for part, numbers in operands_of(self.parts)
+            for part, numbers in operand_numbers(self.parts)
         )
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Return the bytes of the largest part: its product, if that is copied, and operands copied for BLAS."""
         dtype, largest = accumulator(out), 0
-        for part, (a, b, *_) in operands_of(self.parts):
+        for part, (a, b, *_) in operand_numbers(self.parts):
             copies = sum(types[i].size for i in (a, b) if not is_readable(types[i], dtype))
             product = 0 if self._is_in_place(part) else math.prod(part.shape)
             largest = max(largest, dtype.itemsize * (product + copies))
         return largest
 
-    def _is_in_place(self, part: LaidProduct) -> bool:
+    def _is_in_place(self, part: StridedProduct) -> bool:
         """Whether BLAS can write the product to its place."""
         dense = TensorType(part.shape, self.type.dtype)
         strided = Strided(dense, [step * dense.dtype.itemsize for step in part.strides])
         return accumulator(dense) == dense.dtype and strided.is_dense
 
 
-def operands_of(parts: Sequence[LaidProduct]) -> Iterator[tuple[LaidProduct, tuple[int, ...]]]:
+def operand_numbers(parts: Sequence[StridedProduct]) -> Iterator[tuple[StridedProduct, tuple[int, ...]]]:
     """Yield each part with the operand numbers of a, b, and its bias if it has one."""
     first = 0
     for part in parts:
@@ -101,7 +101,7 @@ def _multiply(xp: Namespace, a: Array, b: Array, destination: Array | None, *, o
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LaidResults(Kernel):
+class PermutedResults(Kernel):
     """`op`, of several results, writing to permuted layouts: axis j of result k is axis `orders[k][j]` of the op's.
 
     Not an op of the opset: each node gets its own instance, in plans for GPUs.
@@ -124,9 +124,9 @@ class LaidResults(Kernel):
         """Return the types of the op's results, with their axes permuted."""
         types_of_op = self.op.infer(*types, **attrs)
         assert isinstance(types_of_op, tuple)
-        return self.turned(types_of_op)
+        return self.permuted_types(types_of_op)
 
-    def turned(self, types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    def permuted_types(self, types: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Return the types of the op's results with their axes permuted."""
         pairs = zip(types, self.orders, strict=True)
         return tuple(type.with_shape([type.shape[a] for a in order]) for type, order in pairs)
@@ -138,13 +138,13 @@ class LaidResults(Kernel):
 
     def flops(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Return the FLOPs of the op."""
-        return self.op.flops(self.lying(out), *types, **attrs)
+        return self.op.flops(self.inner_types(out), *types, **attrs)
 
     def workspace(self, out: Any, *types: Any, **attrs: Any) -> int:
         """Return the workspace of the op."""
-        return self.op.workspace(self.lying(out), *types, **attrs)
+        return self.op.workspace(self.inner_types(out), *types, **attrs)
 
-    def lying(self, out: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    def inner_types(self, out: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Return the types of the op's own results, with their strides in these layouts."""
         pairs = zip(out, map(inverse, self.orders), strict=True)
         return tuple(

@@ -13,7 +13,7 @@ from engine.ir.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import DTYPES, INT64, HostArray, Shape, TensorType, real_dtype
-from engine.ops.common.numerics import wide
+from engine.ops.common.numerics import upcast
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (
     Decomposition,
@@ -97,9 +97,9 @@ class LU(Decomposition):
             return (None,)
         if not x.type.size:
             return (empty_gradient(x, g[1:]),)
-        if wide(x) is not x:
-            y = wide(x).lu()
-        l_cotangent, u_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g[1:])
+        if upcast(x) is not x:
+            y = upcast(x).lu()
+        l_cotangent, u_cotangent = (None if cotangent is None else upcast(cotangent) for cotangent in g[1:])
         permuted_gradient = _product_cotangent(y.output(1), y.output(2), l_cotangent, u_cotangent)
         row_indices = column(y.output(0)).broadcast_to(shape=x.shape)
         return (permuted_gradient.full_like(0.0).scatter_add(row_indices, permuted_gradient, axis=x.ndim - 2),)
@@ -177,7 +177,7 @@ def _factor(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) 
         return
     from cupyx.scipy.linalg import lu_factor  # noqa: PLC0415 - optional
 
-    for i in run.through(range(len(x))):
+    for i in run.checked(range(len(x))):
         factors, pivots = lu_factor(x[i], check_finite=False)
         _unpack(run, factors, pivots.get(), (lower[i], upper[i], rows[i]))
 
@@ -191,7 +191,7 @@ def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostA
     from scipy.linalg import lapack  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     getrf = lapack.zgetrf if x.dtype.kind == "c" else lapack.dgetrf
-    for i in run.through(range(len(x))):
+    for i in run.checked(range(len(x))):
         factors, pivots, _ = getrf(x[i])
         _unpack(run, factors, pivots, (lower[i], upper[i], rows[i]))
 
@@ -363,7 +363,7 @@ class Det(Decomposition):
         """Apply Jacobi's formula."""
         if not x.type.size:
             return (empty_gradient(x, [g]),)
-        return (conjugate(cofactors(wide(x))) * wide(g).reshape(shape=(*g.shape, 1, 1)),)
+        return (conjugate(cofactors(upcast(x))) * upcast(g).reshape(shape=(*g.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Return 2 n³ / 3 for each matrix."""
@@ -414,7 +414,7 @@ class SLogDet(SquareMatrix):
         log_cotangent = g[1]
         if log_cotangent is None:
             return (None,)
-        return (adjoint(wide(x).inv()) * log_cotangent.reshape(shape=(*log_cotangent.shape, 1, 1)),)
+        return (adjoint(upcast(x).inv()) * log_cotangent.reshape(shape=(*log_cotangent.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """Return 2 n³ / 3 for each matrix."""

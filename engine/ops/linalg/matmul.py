@@ -18,7 +18,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import DTYPES, DType, Shape, TensorType, broadcast, promote, show_shape
 from engine.ops.common import batching
-from engine.ops.common.numerics import accumulator, wide, wide_out_bytes
+from engine.ops.common.numerics import accumulation_buffer_bytes, accumulator, upcast
 from engine.ops.elementwise.base import unbroadcast
 
 MOST_OPERANDS = 32
@@ -156,7 +156,7 @@ class MatMul(Op):
         """Return the bytes of operands copied for BLAS, and of a float32 result if `out` is float16."""
         dtype = accumulator(out)
         copies = sum(x.size for x in types if not is_readable(x, dtype))
-        return dtype.itemsize * copies + wide_out_bytes(out)
+        return dtype.itemsize * copies + accumulation_buffer_bytes(out)
 
 
 class Einsum(Composite):
@@ -173,7 +173,7 @@ class Einsum(Composite):
 
     name = "einsum"
     section = "einsum"
-    brings_together = True
+    promotes_operands = True
     operands = ("a", "b...")
     dtypes = DTYPES
     attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}
@@ -212,7 +212,7 @@ class Einsum(Composite):
         """Sum over letters that only one operand has, contract pair by pair, then order the axes."""
         terms, output = parse_equation(equation, len(operands))
         dtype = promote(*(x.dtype for x in operands))
-        factors = [Factor(wide(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
+        factors = [Factor(upcast(_in_dtype(x, dtype)), term) for x, term in zip(operands, terms, strict=True)]
         uses = Counter("".join(terms))
         shared = {letter for letter in uses if uses[letter] > 1}.union(output)
         product = _contract_all([f.sum_to(shared) for f in factors], output)

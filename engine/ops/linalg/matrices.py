@@ -29,10 +29,10 @@ from engine.ir.tensor_type import (
     Shape,
     TensorType,
     is_complex,
+    mean_dtype,
     promote,
     real_dtype,
     show_shape,
-    to_average,
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
@@ -138,7 +138,7 @@ def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> Non
 @answer_each.on("cpu")
 def _answer_with_gufunc(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
     """Make one call in any case, if NumPy has a function that does not raise."""
-    function = unchecked(name)
+    function = unchecked_gufunc(name)
     if function is None:
         answer_each.general(run, name, *operands, out=out)
     elif out.size:
@@ -170,7 +170,7 @@ _UNCHECKED = {
 }
 
 
-def unchecked(name: str) -> Any:
+def unchecked_gufunc(name: str) -> Any:
     """Return NumPy's gufunc that writes NaN where the public function of this name raises; None if it has none."""
     return getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
 
@@ -243,7 +243,7 @@ def chunks(
     count, axes = math.prod(batch), len(batch)
     flat = [a.reshape(count, *a.shape[axes:]) for a in (*operands, *outs)]
     dtype, size = compute_dtype(run, max(operands, key=_is_complex)), matrices_per_chunk(operands[0].shape)
-    for start in run.through(range(0, count, size)):
+    for start in run.checked(range(0, count, size)):
         chunk = slice(start, start + size)
         copies = [run.xp.array(a[chunk], dtype=dtype) for a in flat[: len(operands)]]
         yield copies, [a[chunk] for a in flat[len(operands) :]]
@@ -340,7 +340,7 @@ def _factorize_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
     Raises DeadlineTooNear.
     """
     admit(run, name, x)
-    function = unchecked(name)
+    function = unchecked_gufunc(name)
     if function is None:
         return _factorize.general(run, name, x)
     with np.errstate(all="ignore"):
@@ -375,7 +375,7 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
             expected=expected,
             got=received,
         )
-    return x.with_dtype(to_average(x.dtype))
+    return x.with_dtype(mean_dtype(x.dtype))
 
 
 def chunk_workspace(x: TensorType, per_matrix: int, once: int = 0) -> int:

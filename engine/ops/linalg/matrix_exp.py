@@ -13,9 +13,9 @@ from engine.ir.graph import Value, adjoint
 from engine.ir.op import NONE, Array, Composite, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, Shape, TensorType, to_average
+from engine.ir.tensor_type import DTYPES, Shape, TensorType, mean_dtype
 from engine.ops.common import batching
-from engine.ops.common.numerics import wide
+from engine.ops.common.numerics import upcast
 from engine.ops.linalg.matrices import Decomposition, admit, chunk_workspace, chunks, identity_like, real_flops, square
 
 #: the norm up to which the error of the polynomial, and of its derivative, is below the rounding of doubles
@@ -121,7 +121,7 @@ def _multiply(xp: Namespace, x: Array, y: Array, out: Array) -> None:
 def _square_repeatedly(run: RunContext, y: Array, scratch: Array, halvings: Array) -> Array:
     """Square each matrix as often as it was halved."""
     xp = run.xp
-    for i in run.through(range(int(halvings.max()))):
+    for i in run.checked(range(int(halvings.max()))):
         remaining = halvings > i
         if remaining.all():
             _multiply(xp, y, y, scratch)
@@ -279,7 +279,7 @@ class MatrixExp(Decomposition):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Apply the derivative at xᴴ, the adjoint of that at x."""
-        return (exponential_slope(adjoint(wide(x)), wide(g)),)
+        return (exponential_slope(adjoint(upcast(x)), upcast(g)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Return 18 n³ for each matrix: about nine products."""
@@ -338,10 +338,10 @@ class MatrixPower(Composite):
 
     def compose(self, x: Value, *, k: int) -> Value:
         """Multiply those repeated squares of x, or of its inverse, whose bits are set in k."""
-        dtype, n = to_average(x.dtype), x.shape[-1]
+        dtype, n = mean_dtype(x.dtype), x.shape[-1]
         if k == 0:
             return identity_like(x.cast(dtype=dtype), n).broadcast_to(shape=x.shape)
-        base = wide(x.cast(dtype=dtype) if dtype != x.dtype else x)
+        base = upcast(x.cast(dtype=dtype) if dtype != x.dtype else x)
         power = _power(base if k > 0 else base.inv(), abs(k))
         return power.cast(dtype=dtype) if power.dtype != dtype else power
 

@@ -14,8 +14,8 @@ from engine.ir.graph import Value, adjoint
 from engine.ir.op import Array, Composite, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, INT64, DType, TensorType, promote, real_dtype, to_average
-from engine.ops.common.numerics import wide, widened, wrong_shape
+from engine.ir.tensor_type import DTYPES, INT64, DType, TensorType, mean_dtype, promote, real_dtype
+from engine.ops.common.numerics import upcast, upcast_operands, wrong_shape
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matmul import product_type
 from engine.ops.linalg.matrices import (
@@ -112,8 +112,8 @@ class PInv(Decomposition):
         """Sum the terms in the row and column space of x, and in the complement on either side."""
         if not x.type.size:
             return (empty_gradient(x, [g]),)
-        y, x = widened(self, y, (x,), {"rcond": rcond})
-        y_adjoint, g_adjoint = adjoint(y), adjoint(wide(g))
+        y, x = upcast_operands(self, y, (x,), {"rcond": rcond})
+        y_adjoint, g_adjoint = adjoint(y), adjoint(upcast(g))
         inside = y_adjoint @ adjoint(g_adjoint) @ y_adjoint
         left = (g_adjoint - x @ (y @ g_adjoint)) @ (y @ y_adjoint)
         right = (y_adjoint @ y) @ (g_adjoint - (g_adjoint @ y) @ x)
@@ -184,7 +184,7 @@ class LstSq(Composite):
         m, n = matrix_type(a, 0, "a").shape[-2:]
         if m < n:
             raise wrong_shape(0, "a", "at least as many rows as columns", a)
-        dtype = promote(to_average(a.dtype), to_average(b.dtype))
+        dtype = promote(mean_dtype(a.dtype), mean_dtype(b.dtype))
         if _pairs_vectors(a, b):
             return TensorType((*a.shape[:-2], n), dtype)
         if b.ndim == 0 or b.shape[max(b.ndim - 2, 0)] != m:
@@ -197,8 +197,8 @@ class LstSq(Composite):
         if b.ndim == 1 or _pairs_vectors(a.type, b.type):
             y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)
             return y.reshape(shape=y.shape[:-1])
-        dtype = promote(to_average(a.dtype), to_average(b.dtype))
-        left, right = (wide(x if x.type.is_differentiable else x.cast(dtype=to_average(x.dtype))) for x in (a, b))
+        dtype = promote(mean_dtype(a.dtype), mean_dtype(b.dtype))
+        left, right = (upcast(x if x.type.is_differentiable else x.cast(dtype=mean_dtype(x.dtype))) for x in (a, b))
         if rcond is not None:
             y = left.pinv(rcond=rcond) @ right
         else:
@@ -214,7 +214,7 @@ def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
 
 def _singular_values(x: Value) -> Value:
     """Append the singular values [..., k]; those of float16 in float32."""
-    return wide(x).svd().output(1)
+    return upcast(x).svd().output(1)
 
 
 class CondNumber(Composite):
@@ -257,7 +257,7 @@ class CondNumber(Composite):
         """Divide the first singular value by the last."""
         s = _singular_values(x)
         y = s.select(index=0, axis=s.ndim - 1) / s.select(index=s.shape[-1] - 1, axis=s.ndim - 1)
-        dtype = real_dtype(to_average(x.dtype))
+        dtype = real_dtype(mean_dtype(x.dtype))
         return y if y.dtype == dtype else y.cast(dtype=dtype)
 
 
@@ -290,5 +290,5 @@ class MatrixRank(Composite):
         if not min(x.shape[-2:]):
             return x.builder.full(x.shape[:-2], 0, INT64)
         s = _singular_values(x)
-        fraction = rank_tolerance(x.shape, to_average(x.dtype))
+        fraction = rank_tolerance(x.shape, mean_dtype(x.dtype))
         return (s > s.max(axes=(s.ndim - 1,), keepdims=True) * fraction).sum(axes=(s.ndim - 1,))

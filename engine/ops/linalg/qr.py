@@ -12,7 +12,7 @@ from engine.ir.op import Array, ResultTypes
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import TensorType, show_shape
-from engine.ops.common.numerics import wide
+from engine.ops.common.numerics import upcast
 from engine.ops.linalg.lapack import is_for_lapack, lapack_bytes, qr_each, qr_each_bytes
 from engine.ops.linalg.matrices import (
     Decomposition,
@@ -95,10 +95,10 @@ class QR(Decomposition):
             )
         if not x.type.size:
             return (empty_gradient(x, g),)
-        if wide(x) is not x:
-            y = wide(x).qr()
+        if upcast(x) is not x:
+            y = upcast(x).qr()
         q, r = y.output(0), y.output(1)
-        q_cotangent, r_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
+        q_cotangent, r_cotangent = (None if cotangent is None else upcast(cotangent) for cotangent in g)
         inner = _inner_cotangent(q, r, q_cotangent, r_cotangent)
         if inner is None:
             return (None,)

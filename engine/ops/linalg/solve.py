@@ -15,7 +15,7 @@ from engine.ir.op import Array, ResultTypes
 from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import Shape, TensorType
-from engine.ops.common.numerics import accumulator, wide_out, widened
+from engine.ops.common.numerics import accumulation_buffer, accumulator, upcast_operands
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.lapack import factor_each, factor_each_bytes, is_for_lapack, solve_each, solve_each_bytes
 from engine.ops.linalg.matrices import SquareMatrix, System, answer_each, compute_dtype, count_converted, wide_dtype
@@ -68,7 +68,7 @@ class Solve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """Solve the system with aᴴ."""
-        y, a, b = widened(self, y, (a, b), {})
+        y, a, b = upcast_operands(self, y, (a, b), {})
         b_cotangent = adjoint(a).solve(g)
         return unbroadcast(-(b_cotangent @ adjoint(y)), a), unbroadcast(b_cotangent, b)
 
@@ -111,7 +111,7 @@ class Inv(SquareMatrix):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Apply dy = −y dx y."""
-        y, _ = widened(self, y, (x,), {})
+        y, _ = upcast_operands(self, y, (x,), {})
         y_adjoint = adjoint(y)
         return (-(y_adjoint @ g @ y_adjoint),)
 
@@ -150,7 +150,7 @@ class TriangularSolve(System):
     def forward(self, run: RunContext, a: Array, b: Array, *, out: Array, lower: bool, transpose: bool) -> None:
         """Substitute, dividing by the diagonal whatever it holds."""
         xp = run.xp
-        y = wide_out(xp, out)
+        y = accumulation_buffer(xp, out)
         y[...] = b
         if y.size:
             t = xp.broadcast_to(xp.asarray(a, dtype=y.dtype), (*y.shape[:-2], *a.shape[-2:]))
@@ -160,7 +160,7 @@ class TriangularSolve(System):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
         """Solve the system with the opposite transposition; the ignored triangle gets zeros."""
-        y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
+        y, a, b = upcast_operands(self, y, (a, b), {"lower": lower, "transpose": transpose})
         b_cotangent = conjugate(a).triangular_solve(g, lower=lower, transpose=not transpose)
         t_cotangent = unbroadcast(
             -(conjugate(y) @ b_cotangent.transpose() if transpose else b_cotangent @ adjoint(y)), a
@@ -209,7 +209,7 @@ def _sweep(run: RunContext, t: Array, y: Array, lower: bool) -> None:
     """
     n = y.shape[-2]
     partial_sums = run.xp.empty_like(y[..., :1, :])
-    for i in run.through(range(n) if lower else reversed(range(n))):
+    for i in run.checked(range(n) if lower else reversed(range(n))):
         row, solved = slice(i, i + 1), slice(0, i) if lower else slice(i + 1, n)
         run.xp.matmul(t[..., row, solved], y[..., solved, :], out=partial_sums)
         y[..., row, :] -= partial_sums
@@ -281,7 +281,7 @@ class Cholesky(SquareMatrix):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Solve triangular systems, without forming an inverse."""
-        y, _ = widened(self, y, (x,), {})
+        y, _ = upcast_operands(self, y, (x,), {})
         product = adjoint(y) @ (g * 0.5)
         # Φ(yᴴ g) from half of yᴴ g: entries below the diagonal count twice, those on it once
         inner = product.tril() + product.tril(offset=-1)

@@ -12,7 +12,7 @@ from engine.ir.op import Array, Narrowed, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import Shape, TensorType
-from engine.ops.common.numerics import wide
+from engine.ops.common.numerics import upcast
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (
     DEGENERATE,
@@ -139,15 +139,15 @@ class Eigh(Decomposition):
         """Differentiate the eigenvalues, and the vectors by their components along the other vectors."""
         if not x.type.size:
             return (empty_gradient(x, g),)
-        if wide(x) is not x:
-            y = wide(x).eigh(degenerate=degenerate)
+        if upcast(x) is not x:
+            y = upcast(x).eigh(degenerate=degenerate)
         w, v = y.output(0), y.output(1)
         inner = None
         if g[1] is not None:
             gaps = off_diagonal_gaps(w, tolerance(w, x.shape[-1]), degenerate)
-            inner = (gaps * (adjoint(v) @ wide(g[1]))) @ adjoint(v)
+            inner = (gaps * (adjoint(v) @ upcast(g[1]))) @ adjoint(v)
         if g[0] is not None:
-            from_values = adjoint(scaled_columns(v, wide(g[0])))
+            from_values = adjoint(scaled_columns(v, upcast(g[0])))
             inner = from_values if inner is None else from_values + inner
         return (None if inner is None else hermitian_part(v @ inner),)
 
@@ -273,10 +273,10 @@ class SVD(Decomposition):
         """Sum the terms of the singular values and of the vectors."""
         if not x.type.size:
             return (empty_gradient(x, g),)
-        if wide(x) is not x:
-            y = wide(x).svd(degenerate=degenerate)
+        if upcast(x) is not x:
+            y = upcast(x).svd(degenerate=degenerate)
         u, s, vh = (y.output(i) for i in range(3))
-        u_cotangent, s_cotangent, vh_cotangent = (None if cotangent is None else wide(cotangent) for cotangent in g)
+        u_cotangent, s_cotangent, vh_cotangent = (None if cotangent is None else upcast(cotangent) for cotangent in g)
         within = tolerance(s, max(x.shape[-2:]))
         terms = []
         if s_cotangent is not None:

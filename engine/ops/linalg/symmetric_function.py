@@ -15,7 +15,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import REALS, TensorType
 from engine.ops.common import batching
-from engine.ops.common.numerics import wide, widened
+from engine.ops.common.numerics import upcast, upcast_operands
 from engine.ops.linalg.lapack import lapack_bytes
 from engine.ops.linalg.matrices import (
     Decomposition,
@@ -227,8 +227,8 @@ class SymmetricFunction(Decomposition):
 
     def vjp(self, g: Value, y: Value, x: Value, *, function: str) -> Sequence[Value | None]:
         """Apply `function_slope` to the symmetric parts of both."""
-        y, x = widened(self, y, (x,), {"function": function})
-        return (function_slope(hermitian_part(x), y, hermitian_part(wide(g)), function),)
+        y, x = upcast_operands(self, y, (x,), {"function": function})
+        return (function_slope(hermitian_part(x), y, hermitian_part(upcast(g)), function),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Return 9 n³ for eigenvectors, plus a product."""

@@ -14,8 +14,8 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, NoGradient, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, to_float
-from engine.ops.common.numerics import wide
+from engine.ir.tensor_type import DTYPES, NUMBERS, REALS, DType, TensorType, float_dtype
+from engine.ops.common.numerics import upcast
 from engine.ops.elementwise.base import FloatUnary, Formula, Unary, WithConstants
 
 _IN_VJP = NoGradient("written out in vjp")
@@ -80,7 +80,7 @@ class Elu(FloatUnary):
 
     def vjp(self, g: Value, y: Value, x: Value, *, alpha: float) -> Sequence[Value | None]:
         """Pass g on one side, and g times the slope on the other; the exponential is clamped so as not to overflow."""
-        return ((x <= 0).where(wide(g) * (wide(x).clamp(max=0.0).exp() * alpha), g),)
+        return ((x <= 0).where(upcast(g) * (upcast(x).clamp(max=0.0).exp() * alpha), g),)
 
 
 class Activation(Formula):
@@ -93,12 +93,12 @@ class Activation(Formula):
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """Return x's dtype if it is float; for integers, that of NumPy's exp."""
-        return types[0].with_dtype(to_float(types[0].dtype))
+        return types[0].with_dtype(float_dtype(types[0].dtype))
 
     def compose(self, *operands: Value, **attrs: Any) -> Value:
         """Compute on floats."""
         (x,) = operands
-        return super().compose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
+        return super().compose(x if x.type.is_differentiable else x.cast(dtype=float_dtype(x.dtype)), **attrs)
 
 
 class Selu(Activation):

@@ -27,7 +27,7 @@ from engine.ir.op import Array, Namespace, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import BOOL, Shape, TensorType, broadcast
 from engine.ops.common import batching
-from engine.ops.common.numerics import are_finite
+from engine.ops.common.numerics import known_finite
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.linalg.matmul import is_readable
 
@@ -338,7 +338,7 @@ class AttentionGradients(ScoreOp):
             result.fill(0)
         backward = _BackwardTiles(run, arrays, attrs)
         memory = xp.empty(_sum_size(backward.tiling, *out), dq.dtype)
-        for tile, p, ds in run.through(backward.tiles()):
+        for tile, p, ds in run.checked(backward.tiles()):
             _add_product(xp, ds, tile.of_keys(backward.scores.k), tile.of_queries(dq), memory)
             _add_product(xp, ds.swapaxes(-1, -2), tile.of_queries(backward.scores.q), tile.of_keys(dk), memory)
             _add_product(xp, p.swapaxes(-1, -2), tile.of_queries(backward.g), tile.of_keys(dv), memory)
@@ -376,7 +376,7 @@ class AttentionMaskGradient(ScoreOp):
         backward = _BackwardTiles(run, arrays, attrs)
         out.fill(0)
         aligned = out.reshape((1,) * (len(backward.tiling.lead) + 2 - out.ndim) + out.shape)
-        for tile, _, ds in run.through(backward.tiles()):
+        for tile, _, ds in run.checked(backward.tiles()):
             part = tile.of_mask(aligned)
             axes = tuple(i for i, (e, extent) in enumerate(zip(part.shape, ds.shape, strict=True)) if e != extent)
             xp.add(part, xp.sum(ds, axis=axes, keepdims=True) if axes else ds, out=part)
@@ -387,7 +387,7 @@ class AttentionMaskGradient(ScoreOp):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """Broadcast the mask to one per example, so that each gets a cotangent."""
-        n, mask = batching.size(mapped, operands), operands[-1]
+        n, mask = batching.batch_size(mapped, operands), operands[-1]
         masks = mask if mapped[-1] else mask.broadcast_to(shape=(n, *mask.shape))
         return shaped(super().batch((*mapped[:-1], True), *operands[:-1], masks, **attrs), masks.shape)
 
@@ -411,7 +411,7 @@ class _BackwardTiles:
         xp = run.xp
         q, k, v, lse, delta, g, *mask = arrays
         # tiles above the diagonal can be skipped only if no infinity or NaN in them would reach the results
-        self._xp, self._below = xp, attrs["causal"] and are_finite(run, *arrays[:6])
+        self._xp, self._below = xp, attrs["causal"] and known_finite(run, *arrays[:6])
         self.tiling = _backward_tiling(*arrays)
         lead = self.tiling.lead
         self.scores = Scores(xp, q, k, mask[0] if mask else None, lead, **attrs)
@@ -495,7 +495,7 @@ class AttentionRows(ScoreOp):
         )
         tiles = _row_tiling(lead, q, k)
         memory = xp.empty(tiles.size, y.dtype)
-        for tile in run.through(tiles.tiles(below=causal and are_finite(run, q, k, v))):
+        for tile in run.checked(tiles.tiles(below=causal and known_finite(run, q, k, v))):
             rows, largest = scores.write_tile(tile, memory), tile.of_queries(lse)
             xp.max(rows, axis=-1, keepdims=True, out=largest)
             xp.exp(xp.subtract(rows, largest, out=rows), out=rows)

@@ -15,7 +15,7 @@ from engine.ir.tensor_type import DTYPES, FLOAT64, REALS, DType, Shape, TensorTy
 from engine.ops.common.numerics import require_axes, require_real, wrong_shape
 from engine.ops.elementwise.base import Formula
 from engine.ops.elementwise.trigonometry import Sin, Tanh
-from engine.ops.index.indices import FROM_END, check_indices, from_front, require_integer
+from engine.ops.index.indices import FROM_END, check_indices, make_non_negative, require_integer
 from engine.ops.nn.activations import Elu, Gelu, Relu, Selu, Sigmoid, Silu
 
 _OPS = {op.name: op for op in (Relu(), Tanh(), Sigmoid(), Gelu(), Silu(), Elu(), Selu(), Sin())}
@@ -182,7 +182,7 @@ class Embedding(Composite):
 
     def compose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
         """Gather whole rows, and stop gradients of the padding row."""
-        indices = from_front(indices, weight.shape[0], 1, from_end)
+        indices = make_non_negative(indices, weight.shape[0], 1, from_end)
         count, features = indices.type.size, weight.shape[1:]
         row_indices = indices.reshape(shape=(count, *[1] * len(features))).broadcast_to(shape=(count, *features))
         y = weight.gather(row_indices, axis=0).reshape(shape=(*indices.shape, *features))

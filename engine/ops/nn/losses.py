@@ -13,7 +13,15 @@ from engine.ir.op import Array, ResultTypes, wrong_dtype
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import FLOATS, INTEGERS, REALS, Shape, TensorType, promote
-from engine.ops.common.numerics import accumulator, axis_first, chunk_size, require_shape, wide, widened, wrong_shape
+from engine.ops.common.numerics import (
+    accumulator,
+    axis_first,
+    axis_first_elements,
+    require_shape,
+    upcast,
+    upcast_operands,
+    wrong_shape,
+)
 from engine.ops.elementwise.base import Formula
 from engine.ops.nn.softmax import Softmax
 
@@ -155,15 +163,15 @@ class LogSoftmax(Softmax):
         xp = run.xp
         if not x.size:
             return
-        for rows, y in run.through(axis_first(run, x, out, axis)):
+        for rows, y in run.checked(axis_first(run, x, out, axis)):
             xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             total = xp.sum(xp.exp(y), axis=0, dtype=accumulator(y), keepdims=True)
             xp.subtract(y, xp.log(total, out=total), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """Subtract from g each element's share of its row's sum."""
-        y, _ = widened(self, y, (x,), {"axis": axis})
-        g = wide(g)
+        y, _ = upcast_operands(self, y, (x,), {"axis": axis})
+        g = upcast(g)
         return (g - y.exp() * g.sum(axes=(axis,), keepdims=True),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
@@ -173,5 +181,5 @@ class LogSoftmax(Softmax):
     def workspace(self, out: Any, *types: TensorType, axis: int) -> int:
         """Return the bytes of softmax, and of the exponentials of a chunk or of all of x."""
         (x,) = types
-        exponentials = chunk_size(x, axis) * out.dtype.itemsize or int(out.nbytes)
+        exponentials = axis_first_elements(x, axis) * out.dtype.itemsize or int(out.nbytes)
         return exponentials + super().workspace(out, x, axis=axis)

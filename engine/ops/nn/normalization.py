@@ -13,8 +13,8 @@ from engine.ir.graph import Value
 from engine.ir.op import Composite, ResultTypes
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import FLOATS, Shape, TensorType, normalise_axes, normalise_axis, promote
-from engine.ops.common.batching import bundled
-from engine.ops.common.numerics import require_axes, require_shape, wide
+from engine.ops.common.batching import pack
+from engine.ops.common.numerics import require_axes, require_shape, upcast
 from engine.ops.conv.windows import check_groups
 from engine.ops.elementwise.base import Formula
 
@@ -323,13 +323,13 @@ class BatchNormRunning(Composite):
         self, x: Value, mean: Value, variance: Value, *parameters: Value, axis: int, eps: float, momentum: float
     ) -> Value:
         """Mix the batch's statistics with the running ones."""
-        axes, rows = tuple(i for i in range(x.ndim) if i != axis), wide(x)
+        axes, rows = tuple(i for i in range(x.ndim) if i != axis), upcast(x)
         count = math.prod(x.shape[i] for i in axes)
         if not axes:
             axes, rows = (0,), rows.reshape(shape=(1, *x.shape))
         batch_statistics = rows.mean(axes=axes), rows.var(axes=axes) * (count / max(count - 1, 1))
         running = [
-            (wide(old) * (1 - momentum) + new * momentum).cast(dtype=old.dtype)
+            (upcast(old) * (1 - momentum) + new * momentum).cast(dtype=old.dtype)
             for old, new in zip((mean, variance), batch_statistics, strict=True)
         ]
-        return bundled(x.builder, [x.batch_norm(*parameters, axis=axis, eps=eps), *running])
+        return pack(x.builder, [x.batch_norm(*parameters, axis=axis, eps=eps), *running])

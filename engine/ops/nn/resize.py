@@ -14,7 +14,7 @@ from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, INT64, Shape, TensorType, normalise_axes, show_shape
 from engine.ops.common.numerics import with_extent
 from engine.ops.elementwise.base import Formula
-from engine.ops.index.indices import column_of, read_at
+from engine.ops.index.indices import axis_shape, take_slices
 
 Method = Literal["nearest", "linear", "cubic"]
 
@@ -184,9 +184,9 @@ def _resize_axis(x: Value, axis: int, size: int, method: Method, antialias: bool
         return rows.reshape(shape=with_extent(x.shape, axis, size))
     y: Value | None = None
     for indices, weights in taps(method, positions, extent):
-        read = read_at(x, indices, axis)
+        read = take_slices(x, indices, axis)
         if method != "nearest":
-            read = read * weights.cast(dtype=x.dtype).reshape(shape=column_of(x.ndim, axis, size))
+            read = read * weights.cast(dtype=x.dtype).reshape(shape=axis_shape(x.ndim, axis, size))
         y = read if y is None else y + read
     assert y is not None
     return y

@@ -12,7 +12,7 @@ from engine.ir.op import Array, Op, ResultTypes
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
 from engine.ir.tensor_type import FLOAT64, TensorType, normalise_axis
-from engine.ops.common.numerics import accumulator, axis_first, chunk_size, widened
+from engine.ops.common.numerics import accumulator, axis_first, axis_first_elements, upcast_operands
 from engine.ops.reduce.sums import Rowwise
 
 
@@ -65,14 +65,14 @@ class Softmax(Rowwise, Op):
         xp = run.xp
         if not x.size:
             return
-        for rows, y in run.through(axis_first(run, x, out, axis)):
+        for rows, y in run.checked(axis_first(run, x, out, axis)):
             xp.subtract(rows, xp.max(rows, axis=0), out=y, dtype=y.dtype)
             xp.exp(y, out=y)
             xp.divide(y, xp.sum(y, axis=0, dtype=accumulator(y)), out=y)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
         """Express the gradient with y, which exists already, rather than with x."""
-        y, _ = widened(self, y, (x,), {"axis": axis})
+        y, _ = upcast_operands(self, y, (x,), {"axis": axis})
         weighted = g * y
         return (weighted - y * weighted.sum(axes=(axis,), keepdims=True),)
 
@@ -88,7 +88,7 @@ class Softmax(Rowwise, Op):
         """Return the bytes of the chunks or, if x is computed at once, of the maxima and then the sums."""
         (x,) = types
         sizes = x.dtype.itemsize, accumulator(out).itemsize
-        return chunk_size(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
+        return axis_first_elements(x, axis) * (x.dtype.itemsize + out.dtype.itemsize) or lines(x, axis) * max(sizes)
 
 
 def lines(x: TensorType, axis: int) -> int:

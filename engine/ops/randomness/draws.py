@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.codegen.kernels.block_program import WordPair, mixed, wide_bits, write_uniform
+from engine.codegen.kernels.block_program import WordPair, threefry_2x32, wide_bits, write_uniform
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, Definition, NoGradient, Op, ResultTypes, wrong_dtype
@@ -22,7 +22,7 @@ from engine.ir.sample import Ints, Real, Sample, Truth, Words
 from engine.ir.tensor_type import INT64, INTEGERS, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
 from engine.ops.common import batching
 from engine.ops.common.numerics import require_shape
-from engine.ops.index.slice import cut
+from engine.ops.index.slice import slice_axis
 from engine.ops.randomness import threefry
 from engine.ops.randomness.threefry import (
     bitcast,
@@ -138,10 +138,10 @@ class RandomKey(RandomOp):
         """Return the bytes of the shifted upper words."""
         return seed.nbytes
 
-    def in_elements(self, seed: Value) -> Value:
+    def as_elementwise(self, seed: Value) -> Value:
         """Swap the two words of the seed: in memory the lower one comes first."""
         words = bitcast(seed, UINT32)
-        lower, upper = (cut(words, words.ndim - 1, i, i + 1) for i in range(2))
+        lower, upper = (slice_axis(words, words.ndim - 1, i, i + 1) for i in range(2))
         return upper.cat(lower, axis=words.ndim - 1)
 
 
@@ -208,7 +208,7 @@ class RandomSplit(Drawn):
         """Return the dtype of words."""
         return UINT32
 
-    def in_elements(self, key: Value, *, k: int) -> Value | None:
+    def as_elementwise(self, key: Value, *, k: int) -> Value | None:
         """Draw element by element, if one word can count the elements."""
         return split_elements(key, k) if can_count((k, 2)) else None
 
@@ -242,7 +242,7 @@ class RandomBits(Drawn):
     )
     write_block = staticmethod(threefry.write_bits)
 
-    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+    def as_elementwise(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
         """Draw element by element, if one word can count the elements."""
         return bits_elements(key, shape) if can_count(shape) else None
 
@@ -263,7 +263,7 @@ class RandomUniform(Drawn):
     truths = _three_numbers(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
     write_block = staticmethod(write_uniform)
 
-    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+    def as_elementwise(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
         """Draw element by element, if one word can count the elements."""
         return uniform_elements(key, shape, dtype) if can_count(shape) else None
 
@@ -292,7 +292,7 @@ class RandomPermutation(RandomOp):
         rows = out.reshape(len(keys), k).view("uint64")
         threefry.draw(run, keys, rows, _write_wide)
         step = _rows_at_once(k)
-        for start in run.through(range(0, len(rows) if k else 0, step)):
+        for start in run.checked(range(0, len(rows) if k else 0, step)):
             chunk = rows[start : start + step]
             chunk[...] = run.xp.argsort(chunk, axis=-1, kind="stable")
 
@@ -337,7 +337,7 @@ class RandomFoldIn(WithKey, RandomOp):
     def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
         """Compute one pair for each key."""
         keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
-        words = mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
+        words = threefry_2x32((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
         threefry.write_pairs(words, out.reshape(-1, 2))
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
@@ -348,7 +348,7 @@ class RandomFoldIn(WithKey, RandomOp):
         """Return the bytes of the counters' words, the key's third word, the mixed pair, and a rotated word."""
         return 6 * 4 * number.size
 
-    def in_elements(self, key: Value, number: Value) -> Value | None:
+    def as_elementwise(self, key: Value, number: Value) -> Value | None:
         """Fold element by element, unless there are none."""
         return fold_in_elements(key, number) if number.type.size else None
 

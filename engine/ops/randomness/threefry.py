@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.codegen.kernels.block_program import ROUNDS_OF_FOUR, WordPair, mixed
+from engine.codegen.kernels.block_program import ROUNDS_OF_FOUR, WordPair, threefry_2x32
 from engine.ir.attributes import Attr
 from engine.ir.graph import Value, shaped
 from engine.ir.op import Array, KernelCall, Namespace, NoGradient, ResultTypes, View
@@ -21,7 +21,7 @@ from engine.ir.run_context import DeviceFunction, RunContext, copying
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import FLOAT32, UINT32, DType, Shape, TensorType
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import Source
+from engine.ops.common.numerics import NullaryOp
 from engine.ops.elementwise.base import Elementwise
 
 #: integer operations per pair of words: an addition, a rotation of three, an exclusive or; key words after every fourth
@@ -46,12 +46,12 @@ def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPa
     n, m = out.shape[:2]
     size = _pairs_at_once(run)
     rows, columns = max(1, size // max(m, 1)), min(m, size)
-    for row, column in run.through(_blocks(n, m, rows, columns)):
+    for row, column in run.checked(_blocks(n, m, rows, columns)):
         block = out[row : row + rows, column : column + columns]
         indices = run.xp.arange(column, column + block.shape[1], dtype="int64")
         counter = (indices >> 32).astype("uint32"), indices.astype("uint32")
         key = keys[row : row + rows, None]
-        write_block(mixed((key[..., 0], key[..., 1]), counter), block)
+        write_block(threefry_2x32((key[..., 0], key[..., 1]), counter), block)
 
 
 def _blocks(n: int, m: int, rows: int, columns: int) -> Iterator[tuple[int, int]]:
@@ -222,7 +222,7 @@ class CarriedWord(BatchedAsIs, View):
         return x[(..., index, *[None] * ndim)]
 
 
-class Counters(Source):
+class Counters(NullaryOp):
     """0, step, 2 · step, … in row-major order."""
 
     name = "counters"

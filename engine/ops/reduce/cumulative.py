@@ -23,14 +23,21 @@ from engine.ir.tensor_type import (
     DType,
     HostArray,
     TensorType,
+    mean_dtype,
     normalise_axis,
-    to_add_up,
-    to_average,
+    sum_dtype,
 )
 from engine.ops.common import batching
-from engine.ops.common.numerics import accumulator, is_nan, wide, wide_out, wide_out_bytes, widened
-from engine.ops.index.indices import column_of
-from engine.ops.index.slice import along, cut
+from engine.ops.common.numerics import (
+    accumulation_buffer,
+    accumulation_buffer_bytes,
+    accumulator,
+    is_nan,
+    upcast,
+    upcast_operands,
+)
+from engine.ops.index.indices import axis_shape
+from engine.ops.index.slice import along, slice_axis
 
 #: smallest slice across the axis for which one NumPy call per step is faster than Python floats
 _SMALLEST_SLICE: Final = 24
@@ -84,7 +91,7 @@ def shifted(x: Value, axis: int, by: int = 1, fill: float = 0.0) -> Value:
     start = 0 if by > 0 else gap
     widths = [0] * (2 * x.ndim)
     widths[2 * axis + (by < 0)] = gap
-    return cut(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
+    return slice_axis(x, axis, start, start + x.shape[axis] - gap).pad(pad_width=tuple(widths), fill=fill)
 
 
 class LinearRecurrence(Op):
@@ -164,7 +171,7 @@ def _recur(run: RunContext, a: Array, b: Array, out: Array, axis: int) -> None:
     xp = run.xp
     a, b, out = (xp.moveaxis(x, axis, 0) for x in (a, b, out))
     out[0] = b[0]
-    for i in run.through(range(1, len(out))):
+    for i in run.checked(range(1, len(out))):
         current = out[i : i + 1]  # a slice stays a view if the rest has no axes; out[i] would be a scalar
         xp.multiply(a[i : i + 1], out[i - 1 : i], out=current)
         current += b[i : i + 1]
@@ -179,7 +186,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
     a, b, out = (np.moveaxis(x, axis, -1) for x in (a, b, out))
     for where in np.ndindex(out.shape[:-1]):
         last: complex | None = None
-        for start in run.through(range(0, out.shape[-1], _ROW_CHUNK)):
+        for start in run.checked(range(0, out.shape[-1], _ROW_CHUNK)):
             chunk = (*where, slice(start, start + _ROW_CHUNK))
             results = list(_continue_row(a[chunk].tolist(), b[chunk].tolist(), last))
             last = results[-1]
@@ -199,7 +206,7 @@ class RunningFloats(Running):
     section = "cumulative"
     ufunc: ClassVar[str]
     since = 2
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """Return x's shape with the dtype of `result_dtype`."""
@@ -207,7 +214,7 @@ class RunningFloats(Running):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
         """Accumulate, and round once."""
-        destination = wide_out(run.xp, out)
+        destination = accumulation_buffer(run.xp, out)
         _accumulate(run, self.ufunc, x, destination, axis)
         if destination is not out:
             out[...] = destination
@@ -215,7 +222,7 @@ class RunningFloats(Running):
     def workspace(self, out: TensorType, *types: TensorType, **attrs: Any) -> int:
         """Count x cast to the accumulator's dtype, and float32 results if the result is float16."""
         dtype, (x,) = accumulator(out), types
-        return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
+        return (x.dtype != dtype) * dtype.itemsize * x.size + accumulation_buffer_bytes(out)
 
 
 @DeviceFunction
@@ -263,12 +270,12 @@ class CumProd(RunningFloats):
             source="by hand",
         ),
     )
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """Multiply the product before x[i] by a reverse recurrence over later factors; y / x is 0 / 0 at a zero."""
-        y, x = widened(self, y, (x,), {"axis": axis, **attrs})
-        return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), wide(g), axis),)
+        y, x = upcast_operands(self, y, (x,), {"axis": axis, **attrs})
+        return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), upcast(g), axis),)
 
 
 class CumLogSumExp(RunningFloats):
@@ -302,9 +309,9 @@ class CumLogSumExp(RunningFloats):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """Run in reverse, splitting the cotangent of y[i] in shares of at most 1 between x[i] and y[i − 1]."""
-        y, x = widened(self, y, (x,), {"axis": axis, **attrs})
+        y, x = upcast_operands(self, y, (x,), {"axis": axis, **attrs})
         current, previous = _shares(y, x, axis)
-        return (current * recurrence_back(previous, wide(g), axis),)
+        return (current * recurrence_back(previous, upcast(g), axis),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Count a difference, an exponential, a logarithm and two sums per element."""
@@ -345,7 +352,7 @@ class RunningExtremum(Running):
         """Scatter g to the entry that y[i] was first seen at: the last entry so far that exceeded the y before it."""
         if not x.type.size:
             return (g,)
-        positions = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
+        positions = x.builder.arange(x.shape[axis]).reshape(shape=axis_shape(x.ndim, axis))
         previous = shifted(y, axis)
         is_better = x > previous if self.ufunc == "maximum" else x < previous
         is_new = is_better.logical_or(is_nan(x).logical_and(is_nan(previous).logical_not()))
@@ -428,7 +435,7 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
     elif extent and x.size >= SMALLEST_SLICE * extent and inner >= _WIDTH:
         x, out = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
         out[0] = x[0]
-        for i in run.through(range(1, len(x))):
+        for i in run.checked(range(1, len(x))):
             np.add(out[i - 1], x[i], out=out[i])
     else:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
@@ -445,7 +452,7 @@ def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
 
 def _sum_rows(run: RunContext, x: HostArray, out: HostArray) -> None:
     step = max(1, _CHUNK // x.shape[1])
-    for start in run.through(range(0, len(x), step)):
+    for start in run.checked(range(0, len(x), step)):
         chunk, sums = x[start : start + step], out[start : start + step]
         is_finite = _sum_by_products(chunk, sums)
         for row in np.flatnonzero(~is_finite):

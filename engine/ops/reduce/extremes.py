@@ -12,7 +12,7 @@ from engine.ir.op import Array, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
-from engine.ops.common.numerics import count, first_extreme, is_chosen
+from engine.ops.common.numerics import first_extreme, is_chosen, reduced_elements
 from engine.ops.reduce.sums import KEEPDIMS, Reduction, Rowwise, restore_axes
 
 
@@ -139,7 +139,7 @@ def moved_last(x: TensorType, axis: int) -> TensorType:
 
 def require_elements(x: TensorType, axes: Sequence[int]) -> None:
     """Raise ShapeMismatch if x has no elements over `axes` to select from."""
-    if count(x.shape, axes) == 0:
+    if reduced_elements(x.shape, axes) == 0:
         expected, received = f"at least one element over axes {show_shape(axes)}", show_shape(x.shape)
         raise ShapeMismatch(
             f"operand 0 (x) must have {expected} to choose from, but has shape {received}",

@@ -14,8 +14,8 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Namespace
 from engine.ir.run_context import DeviceMethod, RunContext
 from engine.ir.sample import Ints, Real, Sample
-from engine.ir.tensor_type import DType, HostArray, TensorType, reduced_shape, to_average
-from engine.ops.common.numerics import accumulator, count, widened
+from engine.ir.tensor_type import DType, HostArray, TensorType, mean_dtype, reduced_shape
+from engine.ops.common.numerics import accumulator, reduced_elements, upcast_operands
 from engine.ops.reduce.sums import Reduction, Rowwise, restore_axes
 
 #: most squares summed in one pass: for more, sums of partial sums are more accurate, and BLAS would use several threads
@@ -34,7 +34,7 @@ def sum_of_squares(
     """
     if out is None:
         out = np.empty(reduced_shape(x.shape, axes, True), dtype)
-    length = count(x.shape, axes)
+    length = reduced_elements(x.shape, axes)
     is_last = tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
     if not (is_last and x.flags.c_contiguous):
         other_axes = [a for a in range(x.ndim) if a not in axes]
@@ -82,7 +82,7 @@ class Scaled(Reduction):
         Sample(Real(0, 3), axes=[1]),
         Sample(Ints(2, 3, high=9, low=1), axes=[1]),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     @abstractmethod
     def scaled(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...]) -> None:
@@ -118,7 +118,7 @@ class LogSumExp(Rowwise, Scaled):
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     rows = staticmethod(lambda x, count: _log_of_sum(x))
-    is_one_of_one = False
+    keeps_single_elements = False
     empty = -math.inf
     temporaries = 2
 
@@ -135,7 +135,7 @@ class LogSumExp(Rowwise, Scaled):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Multiply g by exp(x − y), the softmax, divided by its sum: not 1 if y was rounded or some x are inf."""
-        y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
+        y, x = upcast_operands(self, y, (x,), {"axes": axes, "keepdims": keepdims})
         restored = restore_axes(y, x, axes).stop_gradient()
         shift = restored.equal(-math.inf).where(0.0, restored)
         softmax = x.equal(math.inf).where(0.0, x - shift).exp()
@@ -181,7 +181,7 @@ class Norm(Scaled):
         There the division is by infinity, so that derivatives of every order are 0, too. An infinite x or y is first
         clamped to the largest finite number.
         """
-        y, x = widened(self, y, (x,), {"axes": axes, "keepdims": keepdims})
+        y, x = upcast_operands(self, y, (x,), {"axes": axes, "keepdims": keepdims})
         largest = float(np.finfo(x.dtype).max)
         norm = restore_axes(y, x, axes).clamp(max=largest)
         unit = x.clamp(min=-largest, max=largest) / norm.equal(0.0).where(math.inf, norm)

@@ -12,20 +12,20 @@ from engine.ir.graph import Value
 from engine.ir.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample, Truth
-from engine.ir.tensor_type import DTYPES, FLOAT16, INT64, DType, HostArray, TensorType, to_add_up, to_average
+from engine.ir.tensor_type import DTYPES, FLOAT16, INT64, DType, HostArray, TensorType, mean_dtype, sum_dtype
 from engine.ops.common.batching import expand
 from engine.ops.common.numerics import (
+    accumulation_buffer,
+    accumulation_buffer_bytes,
     accumulator,
-    identity_of,
+    extremum_identity,
     is_chosen,
     require_axes,
     require_shape,
-    wide,
-    wide_out,
-    wide_out_bytes,
+    upcast,
 )
 from engine.ops.index.gather import add_rows, add_rows_bytes
-from engine.ops.index.indices import check_indices, column_of, require_integer
+from engine.ops.index.indices import axis_shape, check_indices, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
 
 _SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
@@ -39,7 +39,7 @@ _SAMPLES = (
 class OffsetIndices(Op):
     """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
 
-    name = "apart"
+    name = "offset_indices"
     internal = True
     operands = ("index",)
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -58,7 +58,7 @@ class OffsetIndices(Op):
         """Check the range, since an index outside would refer to another example; then add the offsets."""
         check_indices(index, extent, operand=operand)
         offsets = extent * run.xp.arange(index.shape[axis])
-        run.xp.add(index, offsets.reshape(column_of(index.ndim, axis)), out=out)
+        run.xp.add(index, offsets.reshape(axis_shape(index.ndim, axis)), out=out)
 
     def batch(self, mapped: Sequence[bool], index: Value, *, axis: int, **attrs: Any) -> Value:
         """Offset along the next axis."""
@@ -68,7 +68,7 @@ class OffsetIndices(Op):
         """Write a sum."""
         (index,), axis = operands, attrs["axis"]
         offsets = index.builder.arange(index.shape[axis]).mul(attrs["extent"])
-        return (index.cast(dtype=INT64) + offsets.reshape(shape=column_of(index.ndim, axis)),)
+        return (index.cast(dtype=INT64) + offsets.reshape(shape=axis_shape(index.ndim, axis)),)
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
         """Count the bytes of the examples' numbers and offsets."""
@@ -167,7 +167,7 @@ class SegmentReduction(Op):
 
     def empty(self, dtype: DType) -> Any:
         """Return the result over no rows."""
-        return identity_of(self.ufunc, dtype)
+        return extremum_identity(self.ufunc, dtype)
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
         """Return the type [segments, …]. Raises DtypeMismatch, ShapeMismatch."""
@@ -176,7 +176,7 @@ class SegmentReduction(Op):
     def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Check the range, then reduce."""
         check_indices(segment_ids, segments, operand=1)
-        destination = wide_out(run.xp, out)
+        destination = accumulation_buffer(run.xp, out)
         destination[...] = self.empty(destination.dtype)
         reduce_segments(run, self.ufunc, x, segment_ids, destination)
         if destination is not out:
@@ -201,7 +201,7 @@ class SegmentReduction(Op):
 
     def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Count results in a wider dtype, and what `reduce_segments` allocates."""
-        return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
+        return accumulation_buffer_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
 class SegmentExtremum(SegmentReduction):
@@ -282,7 +282,7 @@ class SegmentProd(SegmentReduction):
             source="by hand",
         ),
     )
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def empty(self, dtype: DType) -> Any:
         """Return 1."""
@@ -296,14 +296,14 @@ class SegmentProd(SegmentReduction):
         if not x.type.size:
             return x.full_like(0.0), None
         order = segment_ids.argsort(axis=0)
-        ids, rows = segment_ids.embedding(order), wide(x).embedding(order)
+        ids, rows = segment_ids.embedding(order), upcast(x).embedding(order)
         starts = _as_column(shifted(ids, 0).not_equal(ids).logical_or(ids.builder.arange(x.shape[0]).equal(0)), x)
         first = starts.where(rows.full_like(1.0), 0.0)
         before = recurrence(starts.where(0.0, shifted(rows, 0)), first, 0)
         ends = shifted(starts, 0, -1, fill=1.0)
         after = recurrence_back(starts.where(0.0, rows), ends.where(rows.full_like(1.0), 0.0), 0)
         others = (before * after).embedding(order.argsort(axis=0))
-        return others * wide(g).embedding(segment_ids), None
+        return others * upcast(g).embedding(segment_ids), None
 
 
 class SegmentMean(Composite):
@@ -337,12 +337,12 @@ class SegmentMean(Composite):
 
     def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
         """Return the type [segments, …], float64 for integers. Raises DtypeMismatch, ShapeMismatch."""
-        return _result_type(x, segment_ids, segments, to_average(x.dtype))
+        return _result_type(x, segment_ids, segments, mean_dtype(x.dtype))
 
     def compose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
         """Divide segment sums by segment counts."""
-        dtype = to_average(x.dtype)
-        rows = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        dtype = mean_dtype(x.dtype)
+        rows = upcast(x.cast(dtype=dtype) if x.dtype != dtype else x)
         ones = x.builder.full((x.shape[0],), 1, INT64)
         count = ones.segment_sum(segment_ids, segments=segments).cast(dtype=rows.dtype)
         y = rows.segment_sum(segment_ids, segments=segments) / _as_column(count, rows)
@@ -373,13 +373,13 @@ class SegmentSum(Op):
         require_integer(segment_ids, 1, "segment_ids")
         require_axes(x, 1, "to add up over")
         require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
-        return TensorType((segments, *x.shape[1:]), to_add_up(x.dtype))
+        return TensorType((segments, *x.shape[1:]), sum_dtype(x.dtype))
 
     def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
         """Check the range, then add row by row."""
         xp = run.xp
         check_indices(segment_ids, segments, operand=1)
-        total = wide_out(xp, out)
+        total = accumulation_buffer(xp, out)
         total[...] = 0
         add_rows(run, total, segment_ids, x)
         if total is not out:
@@ -398,7 +398,7 @@ class SegmentSum(Op):
         n, count = segment_ids.shape
         rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
         index = segment_ids.reshape(shape=(n, count, *[1] * (rows.ndim - 2))).broadcast_to(shape=rows.shape)
-        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, to_add_up(x.dtype))
+        zeros = x.builder.full((n, segments, *rows.shape[2:]), 0.0, sum_dtype(x.dtype))
         return zeros.scatter_add(index, rows, axis=1)
 
     def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
@@ -407,4 +407,4 @@ class SegmentSum(Op):
 
     def workspace(self, out: TensorType, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Count sums in a wider dtype, and what `add_rows` allocates."""
-        return wide_out_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)
+        return accumulation_buffer_bytes(out) + add_rows_bytes(out.with_dtype(accumulator(out)), x)

@@ -14,7 +14,7 @@ from engine.ir.op import Array, Namespace, NoGradient, Op, ResultTypes
 from engine.ir.run_context import DeviceFunction, RunContext
 from engine.ir.sample import Ints, Real, Sample
 from engine.ir.tensor_type import INT64, TensorType, normalise_axis
-from engine.ops.common.numerics import first_extreme, identity_of, with_extent
+from engine.ops.common.numerics import extremum_identity, first_extreme, with_extent
 
 #: largest k for which TopK searches k times instead of sorting
 _SEARCHED: Final = 256
@@ -205,9 +205,9 @@ def _search_largest(run: RunContext, x: Array, values: Array, indices: Array, k:
         return
     xp = run.xp
     remaining = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
-    rows, smallest = xp.arange(len(remaining)), identity_of("maximum", x.dtype)
+    rows, smallest = xp.arange(len(remaining)), extremum_identity("maximum", x.dtype)
     results = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
-    for i in run.through(range(k)):
+    for i in run.checked(range(k)):
         _take_maximum(run, remaining, rows, results[0][..., i], results[1][..., i], smallest)
     if bool((results[0][..., -1] == smallest).any()):
         _repair_smallest(run, *results, smallest)
@@ -230,7 +230,7 @@ def _repair_smallest(run: RunContext, values: Array, indices: Array, smallest: A
     xp, (*_, k) = run.xp, values.shape
     is_smallest = values.reshape(-1, k) == smallest
     positions = indices.reshape(-1, k)
-    for row in run.through(xp.nonzero(is_smallest.any(axis=1))[0]):
+    for row in run.checked(xp.nonzero(is_smallest.any(axis=1))[0]):
         taken = positions[row][~is_smallest[row]]
         free = xp.setdiff1d(xp.arange(k), taken)
         positions[row, len(taken) :] = free[: k - len(taken)]

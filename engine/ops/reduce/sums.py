@@ -17,25 +17,25 @@ from engine.ir.tensor_type import (
     DTYPES,
     DType,
     TensorType,
-    has_loops,
+    has_kernels,
+    mean_dtype,
     normalise_axes,
     reduced_shape,
-    to_add_up,
-    to_average,
+    sum_dtype,
 )
-from engine.ops.common.batching import shift
+from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import (
     accumulate,
+    accumulation_buffer,
+    accumulation_buffer_bytes,
     accumulator,
     bind_sum,
-    count,
     divide,
     partial_sums_bytes,
-    wide,
-    wide_out,
-    wide_out_bytes,
+    reduced_elements,
+    upcast,
 )
-from engine.ops.index.slice import cut
+from engine.ops.index.slice import slice_axis
 from engine.ops.rewrites import sum_of_broadcast, sum_of_product, sum_of_transpose
 
 AXES = Attr("ints", None, "axes to reduce over; absent: all")
@@ -79,7 +79,7 @@ class Reduction(Op):
         """Reduce over the shifted axes; a scalar has none, and an empty list would mean all axes."""
         if not axes:
             return self.batch_scalar(x, **attrs)
-        return x.builder.emit(self, (x,), {"axes": shift(axes), **attrs})
+        return x.builder.emit(self, (x,), {"axes": shift_axes(axes), **attrs})
 
     def batch_scalar(self, x: Value, **attrs: Any) -> Value:
         """Reduce each of N 0-d tensors, over a unit axis inserted after N."""
@@ -109,11 +109,11 @@ class Rowwise:
 
     rows: ClassVar[Callable[..., Scalar]]
     #: whether the op may be part of a fused kernel of several nodes
-    joins_loops: ClassVar[bool] = True
+    joins_kernels: ClassVar[bool] = True
     #: whether the op returns one value per row, over `axes`; else it keeps x's shape, and its row lies along `axis`
     reduces: ClassVar[bool] = True
     #: whether the result equals x if rows have one element
-    is_one_of_one: ClassVar[bool] = True
+    keeps_single_elements: ClassVar[bool] = True
 
     def divisor(self, extent: int) -> float | None:
         """Return d if the result is Σ x / d over `extent` elements and may be computed from partial sums; else None."""
@@ -136,7 +136,7 @@ class Rowwise:
         """
         axes = self.row_axes(attrs)
         are_last = bool(axes) and tuple(axes) == tuple(range(x.ndim - len(axes), x.ndim))
-        return count(x.shape, axes) if are_last and x.dtype == out.dtype and has_loops(x.dtype) else 0
+        return reduced_elements(x.shape, axes) if are_last and x.dtype == out.dtype and has_kernels(x.dtype) else 0
 
 
 class Sum(Rowwise, Reduction):
@@ -149,7 +149,7 @@ class Sum(Rowwise, Reduction):
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
     rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def divisor(self, extent: int) -> float | None:
         """Return 1: a sum is not divided."""
@@ -173,7 +173,7 @@ class Sum(Rowwise, Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count float32 sums for a float16 result, or the partial sums of a compiled kernel."""
-        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size))
+        return max(accumulation_buffer_bytes(out), partial_sums_bytes(types[0].size))
 
 
 class Mean(Rowwise, Reduction):
@@ -185,7 +185,7 @@ class Mean(Rowwise, Reduction):
     dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def divisor(self, extent: int) -> float | None:
         """Return the number of elements."""
@@ -193,15 +193,17 @@ class Mean(Rowwise, Reduction):
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, **_: Any) -> None:
         """Sum, and divide while still in the accumulator's dtype."""
-        run.xp.divide(accumulate(run, x, out=out, axes=axes, keepdims=keepdims), count(x.shape, axes), out=out)
+        run.xp.divide(
+            accumulate(run, x, out=out, axes=axes, keepdims=keepdims), reduced_elements(x.shape, axes), out=out
+        )
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Pass g / n to every element of x."""
-        return (broadcast_back(divide(g, max(count(x.shape, axes), 1)), x, axes),)
+        return (broadcast_back(divide(g, max(reduced_elements(x.shape, axes), 1)), x, axes),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count float32 sums for a float16 result, or the partial sums of a compiled kernel."""
-        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size))
+        return max(accumulation_buffer_bytes(out), partial_sums_bytes(types[0].size))
 
 
 class Prod(Rowwise, Reduction):
@@ -224,23 +226,23 @@ class Prod(Rowwise, Reduction):
     )
 
     rows = staticmethod(lambda x, count: x.row_prod())
-    result_dtype = staticmethod(to_add_up)
+    result_dtype = staticmethod(sum_dtype)
 
     def reduce(self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool) -> None:
         """Multiply in the accumulator's dtype, and round once."""
         xp = run.xp
-        destination = wide_out(xp, out)
+        destination = accumulation_buffer(xp, out)
         xp.prod(x, axis=axes, dtype=destination.dtype, keepdims=keepdims, out=destination)
         if destination is not out:
             out[...] = destination
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Multiply g by the product of all other elements: y / x would be 0 / 0 at a zero."""
-        return (broadcast_back(wide(g), x, axes) * conjugate(_products_of_others(wide(x), axes)),)
+        return (broadcast_back(upcast(g), x, axes) * conjugate(_products_of_others(upcast(x), axes)),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count float32 products for a float16 result, or a compiled kernel's counters of overflowing rows."""
-        return max(wide_out_bytes(out), partial_sums_bytes(types[0].size) if out.is_float else 0)
+        return max(accumulation_buffer_bytes(out), partial_sums_bytes(types[0].size) if out.is_float else 0)
 
 
 def _products_of_others(x: Value, axes: Sequence[int]) -> Value:
@@ -249,7 +251,7 @@ def _products_of_others(x: Value, axes: Sequence[int]) -> Value:
         return x.full_like(1.0)
     order = (*(i for i in range(x.ndim) if i not in axes), *axes)
     permuted = permute(x, order)
-    rows = shaped(permuted, (*permuted.shape[: -len(axes)], count(x.shape, axes)))
+    rows = shaped(permuted, (*permuted.shape[: -len(axes)], reduced_elements(x.shape, axes)))
     return unpermute(shaped(_sibling_products(rows), permuted.shape), order)
 
 
@@ -263,10 +265,10 @@ def _sibling_products(x: Value) -> Value:
     if n < 2:
         return x.full_like(1.0)
     last, half = x.ndim - 1, (n + 1) // 2
-    first, second = cut(x, last, 0, half), cut(x, last, half, n)
+    first, second = slice_axis(x, last, 0, half), slice_axis(x, last, half, n)
     siblings = second.pad(pad_width=(0, 0) * len(rows) + (0, 1), fill=1.0) if n % 2 else second
     other_pairs = _sibling_products(first * siblings)
-    return (siblings * other_pairs).cat(cut(first * other_pairs, last, 0, n - half), axis=last)
+    return (siblings * other_pairs).cat(slice_axis(first * other_pairs, last, 0, n - half), axis=last)
 
 
 def _variance(x: Scalar, count: int, ddof: int) -> Scalar:
@@ -290,8 +292,8 @@ class Var(Rowwise, Reduction):
     }
     gradient = "g · 2 (x − mean x) / (n − ddof)"
     rows = staticmethod(_variance)
-    joins_loops = False
-    is_one_of_one = False
+    joins_kernels = False
+    keeps_single_elements = False
     samples = (
         *Reduction.samples,
         Sample(Real(5), ddof=1),
@@ -299,14 +301,14 @@ class Var(Rowwise, Reduction):
         Sample(Real()),
         Sample(Ints(2, 3, high=9), axes=[1]),
     )
-    result_dtype = staticmethod(to_average)
+    result_dtype = staticmethod(mean_dtype)
 
     def reduce(
         self, run: RunContext, x: Array, *, out: Array, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> None:
         """Compute the mean of the squared deviations in two passes."""
         xp = run.xp
-        dtype, n = accumulator(out), count(x.shape, axes)
+        dtype, n = accumulator(out), reduced_elements(x.shape, axes)
         mean = xp.sum(x, axis=axes, dtype=dtype, keepdims=True)
         mean /= n
         deviation = xp.subtract(x, mean, dtype=dtype)
@@ -318,9 +320,9 @@ class Var(Rowwise, Reduction):
         self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: int
     ) -> Sequence[Value | None]:
         """Ignore the derivative of the mean, which cancels: deviations add up to 0. Double last: 2g may overflow."""
-        upcast = wide(x)
-        deviation = upcast - upcast.mean(axes=axes, keepdims=True)
-        return (broadcast_back(wide(g) / max(count(x.shape, axes) - ddof, 0), x, axes) * deviation * 2,)
+        wide_x = upcast(x)
+        deviation = wide_x - wide_x.mean(axes=axes, keepdims=True)
+        return (broadcast_back(upcast(g) / max(reduced_elements(x.shape, axes) - ddof, 0), x, axes) * deviation * 2,)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """Count the deviations, the means and the sums of squares."""

@@ -15,7 +15,7 @@ from engine.ir.sample import Bools, Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axis, promote, show_shape
 from engine.ops.common import batching
 from engine.ops.common.numerics import require_axes, with_extent
-from engine.ops.index.slice import along, bounds, cut
+from engine.ops.index.slice import along, bounds, slice_axis
 
 _AXIS = Attr("int", 0, "the axis that is cut")
 #: limit on the parts of a tensor, since each part may be read by its own node
@@ -35,7 +35,7 @@ class Cat(Op):
     dtypes = DTYPES
     attrs = {
         "axis": Attr("int", 0, "the axis to join along"),
-        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", longest=Limits.nodes),
+        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", max_length=Limits.nodes),
     }
     gradient = "g, cut apart"
     samples = (
@@ -83,7 +83,7 @@ class Cat(Op):
         """Slice g into the operands' parts."""
         intervals = bounds([x.shape[axis] for x in xs])
         return [
-            cut(g, axis, *interval) if x.type.is_differentiable else None
+            slice_axis(g, axis, *interval) if x.type.is_differentiable else None
             for x, interval in zip(xs, intervals, strict=True)
         ]
 
@@ -154,7 +154,10 @@ class Split(Op):
     section = "split"
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
+    attrs = {
+        "sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, max_length=MOST_PARTS),
+        "axis": _AXIS,
+    }
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (
@@ -284,7 +287,7 @@ class Part(Composite):
     def compose(self, x: Value, **attrs: int) -> Value:
         """Slice the leading axis."""
         size = x.shape[0] // attrs[self.total]
-        return cut(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)
+        return slice_axis(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)
 
 
 class StructField(Part):

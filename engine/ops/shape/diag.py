@@ -111,7 +111,7 @@ def _copy_triangle(run: RunContext, x: Array, out: Array, first: int, *, keeps_f
     """
     rows, columns = x.shape[-2:]
     mask_shape: tuple[int, int, int] | None = None
-    for start in run.through(range(0, rows, _ROWS)):
+    for start in run.checked(range(0, rows, _ROWS)):
         stop = min(start + _ROWS, rows)
         low, high = (max(0, min(i + first, columns)) for i in (start, stop - 1))
         front, middle, back = ((..., slice(start, stop), slice(*ends)) for ends in pairwise((0, low, high, columns)))

@@ -13,7 +13,7 @@ from engine.ir.op import Array, Composite, Namespace, Op, ResultTypes, View
 from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes
-from engine.ops.common.batching import shift
+from engine.ops.common.batching import shift_axes
 from engine.ops.index.slice import along
 
 
@@ -46,7 +46,7 @@ class Flip(View):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
         """Flip the next axes. Scalars stay as they are, since an empty list would mean all axes."""
-        return x.flip(axes=shift(axes)) if axes else x
+        return x.flip(axes=shift_axes(axes)) if axes else x
 
 
 class Roll(Op):
@@ -115,7 +115,7 @@ class Roll(Op):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, shifts: Shape, axes: Shape) -> Value:
         """Roll along the next axis."""
-        return x.roll(shifts=shifts, axes=shift(axes))
+        return x.roll(shifts=shifts, axes=shift_axes(axes))
 
 
 def _check_shifts(shifts: Sequence[int], expected: int, flat: bool) -> None:

@@ -13,7 +13,7 @@ from engine.ir.graph import Value, inverse
 from engine.ir.op import Array, Composite, Namespace, ResultTypes, View
 from engine.ir.sample import Real, Sample
 from engine.ir.tensor_type import DTYPES, Shape, TensorType, normalise_axes, show_shape
-from engine.ops.common.batching import shift
+from engine.ops.common.batching import shift_axes
 from engine.ops.common.numerics import require_axes
 from engine.ops.elementwise.base import unbroadcast
 from engine.ops.rewrites import (
@@ -34,7 +34,7 @@ class Reshape(View):
 
     name = "reshape"
     section = "reshape"
-    spreads = True
+    propagates_constant = True
     aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
     operands = ("x",)
     dtypes = DTYPES
@@ -102,7 +102,7 @@ class BroadcastTo(View):
 
     name = "broadcast_to"
     section = "reshape"
-    spreads = True
+    propagates_constant = True
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
     dtypes = DTYPES
@@ -183,7 +183,7 @@ class Transpose(View):
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
         """Keep the axis N in front."""
-        return x.transpose(axes=(0, *shift(axes)))
+        return x.transpose(axes=(0, *shift_axes(axes)))
 
 
 def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, Nonf
 from engine.analysis.diagnose import Nonfinite
 from engine.compiler.fused_kernel import run_seconds
 from engine.ir.run_report import RunReport
-from engine.runtime.sum_runs import finished, run_blocks
+from engine.runtime.sum_runs import finish_sum, run_blocks
 from service.api.calls.batch import BatchCall
 from service.core.errors import Refusal
 from service.workers.executions.computing import (
@@ -76,7 +76,7 @@ class BatchExecution(Computing):
         if not isinstance(parsed.call, BatchSum):
             return super().prepare(parsed, engine, deadline)
         parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
-        return check_answer(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
+        return check_answer(PreparedSum(parsed, parts.full_block, 0, engine.dense_flop, parsed.call, parts), engine)
 
     def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> CallOutcome:
         """Run the plan; for a sum, add the number of pieces and their time to the statistics."""
@@ -102,7 +102,7 @@ class BatchExecution(Computing):
         count, plan = ready.parts.blocks.count, ready.compiled.plan
         # Blocks are added in pairs, so at most one partial sum per level of the tree is held.
         sums = sum(type.nbytes for type in plan.result_types) * count.bit_length()
-        seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last.plan, ready.dense_flop)
+        seconds = (count - 1) * once.seconds + run_seconds(ready.parts.last_block.plan, ready.dense_flop)
         return once._replace(seconds=seconds, peak_bytes=once.peak_bytes + sums)
 
     def execute(
@@ -112,7 +112,7 @@ class BatchExecution(Computing):
         if not isinstance(ready, PreparedSum):
             return super().execute(ready, engine, deadline)
         if ready.added_up is not None:
-            return finished(ready.call, ready.added_up.sums), None
+            return finish_sum(ready.call, ready.added_up.sums), None
         parsed, watches = ready.execution, list[NonfiniteWatch]()
 
         # With `diagnose`, each block is watched separately, and the first finding is reported.
@@ -129,8 +129,8 @@ class BatchExecution(Computing):
             deadline,
             watch if parsed.diagnose else None,
         )
-        nonfinite = (each.found for each in watches if each.found is not None)
-        return finished(ready.call, sums), next(nonfinite, None)
+        nonfinite = (each.first_nonfinite for each in watches if each.first_nonfinite is not None)
+        return finish_sum(ready.call, sums), next(nonfinite, None)
 
     def cache_entry(
         self, ready: Prepared, outcome: CallOutcome, engine: Engine, cost: Estimate

@@ -178,7 +178,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
             report=deadline.report,
             peak_bytes=compiled.plan.peak_bytes,
             recomputed_flops=ready.recomputed_flops,
-            graph_id=compiled.name.of(parsed.program),
+            graph_id=compiled.name.get(parsed.program),
             opset=parsed.program.opset,
             dtype=compiled.dtype,
             first_nonfinite=nonfinite,
@@ -198,7 +198,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
         parsed, plan = ready.execution, ready.compiled.plan
         watch = NonfiniteWatch(parsed.program, parsed.tensors, plan, engine.executor) if parsed.diagnose else None
         arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
-        return arrays, None if watch is None else watch.found
+        return arrays, None if watch is None else watch.first_nonfinite
 
     def write_body(self, outcome: CallOutcome, ready: Prepared, encoding: str) -> AnswerBody:
         """Write a list of tensors for each kind of result."""

@@ -222,8 +222,8 @@ class TaskContext:
 
     def ran(self) -> float:
         """Note the end of execution, and return the time."""
-        if self.deadline.turned is not None:
-            self._backward = monotonic() - self.deadline.turned
+        if self.deadline.backward_start is not None:
+            self._backward = monotonic() - self.deadline.backward_start
         return self.mark()
 
     def timings(self) -> Timings:

@@ -204,12 +204,12 @@ def test_a_sweep_goes_in_pieces_where_all_at_once_is_over_budget() -> None:
     for _ in range(4):
         y = net.add("mul", net.add("sin", net.add("add", x, y)), net.add("cos", x))
     call = Jacobian.of_program(net.program, [x], [y])
-    free = plan_call(CompileRequest(net.program, net.types, call, LIMITS, loop_threads=0))[1]
+    free = plan_call(CompileRequest(net.program, net.types, call, LIMITS, kernel_threads=0))[1]
     result = 300 * 300 * 8
     tight = Limits(bytes=max(3 * result, free.peak_bytes * 3 // 4))
-    plan = plan_call(CompileRequest(net.program, net.types, call, tight, loop_threads=0))[1]
+    plan = plan_call(CompileRequest(net.program, net.types, call, tight, kernel_threads=0))[1]
     assert plan.peak_bytes <= tight.bytes < free.peak_bytes
-    found = analyse(CompileRequest(net.program, net.types, call, tight, loop_threads=0))
+    found = analyse(CompileRequest(net.program, net.types, call, tight, kernel_threads=0))
     assert (found.peak_bytes, found.within) == (plan.peak_bytes, True)
     for a, b in zip(EXECUTOR.run(plan, net.feeds), EXECUTOR.run(free, net.feeds), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -11,7 +11,7 @@ import pytest
 from engine import Builder, Compiler, Gradients, Limits, Value, Values, certify, registry
 from engine.analysis.certificate import Certificate
 from engine.analysis.point import Point
-from engine.autodiff.bodies import BodyBack
+from engine.autodiff.bodies import BackwardBody
 from engine.ir.graph import ancestors
 from engine.ir.program import Body
 from engine.ir.run_context import NO_DEADLINE
@@ -337,7 +337,7 @@ def test_cotangents_of_a_fixed_point_that_do_not_solve_are_not_certified(monkeyp
         assert not certificate(write(step), *arrays).passed
 
 
-def _passed_on(way: BodyBack, consts: int) -> Body:
+def _passed_on(way: BackwardBody, consts: int) -> Body:
     """Of consts, x, g and u: g."""
     carries = (len(way.body.inputs) - consts) // 2
     types = [*way.body.inputs, *way.body.inputs[-carries:]]

@@ -23,7 +23,7 @@ def watched(net: Net, call: Call | None = None, **beside: Any) -> Nonfinite | No
     feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in beside.items()}}
     watch = NonfiniteWatch(program, feeds, plan, EXECUTOR)
     EXECUTOR.run(plan, feeds, watch=watch)
-    return watch.found
+    return watch.first_nonfinite
 
 
 def test_the_first_node_that_makes_one_and_what_it_read() -> None:
@@ -131,7 +131,7 @@ def looked_at(write: Write, *arrays: Any, differentiated: bool = False) -> Nonfi
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call, node_by_node=True).plan
     watch = NonfiniteWatch(asked.program, asked.feeds, plan, EXECUTOR)
     EXECUTOR.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds}, watch=watch)
-    return watch.found
+    return watch.first_nonfinite
 
 
 def falling(g: Writer, x: int) -> list[int]:

@@ -31,7 +31,7 @@ def planned(*, keeps: bool) -> tuple[Plan, dict[int, np.ndarray]]:
         random(5, 6),
         random(7, 5, 6),
     )
-    compiler = Compiler(replace(Limits(), keeps=keeps))
+    compiler = Compiler(replace(Limits(), checkpointing=keeps))
     return compiler.compile(asked.program, asked.types, Gradients.of_program(asked.program)).plan, asked.feeds
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.autodiff.vjp import vjp_or_zeros
-from engine.compiler.plan import MOST_PACKED, Block, Packing, Plan, Step, Storage, aligned, make_plan, pack
+from engine.compiler.plan import MOST_PACKED, Block, MemoryBlocks, Packing, Plan, Step, aligned, make_plan, pack
 from engine.ir.passes import optimise
 from engine.ir.run_context import ALIGNMENT
 from engine.runtime.interpreter import Executor
@@ -145,7 +145,7 @@ def test_the_peak_is_what_is_allocated(sketch: Sketch, data: st.DataObject) -> N
     fed = sum(graph.nodes[i].type.nbytes for i in plan.feeds.values())
     allocated: list[int] = []
     workspaces = []
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
     for step in plan.steps:
         if all(i < len(graph.nodes) for i in step.operands):
             operands = [storage.types[i] for i in step.operands]
@@ -195,7 +195,7 @@ def scattered() -> Executor:
 @given(sketches(), st.data())
 def test_operands_lie_as_rules_were_told(sketch: Sketch, data: st.DataObject) -> None:
     graph, plan = planned(sketch, data)
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
 
     def look(_: Any, step: Step, operands: Sequence[Any], *__: Any) -> None:
         for i, operand in zip(step.operands, operands, strict=True):
@@ -237,7 +237,7 @@ def test_several_results_live_each_for_itself() -> None:
     kept, read = parts.output(0), parts.output(1)
     y = read.sin().cos().tanh()
     graph = x.builder.graph([kept, y])
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
     assert [storage.block[v.index] for v in (kept, read)] == [1, 2]
     assert [graph.nodes[block.last].op.name for block in storage.blocks()[1:3]] == ["split", "sin"]
     plan = make_plan(graph, WIDE)
@@ -330,7 +330,7 @@ def test_a_large_peak_is_within_a_tenth_of_the_planned_one(name: str) -> None:
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_little_memory_is_lost_between_blocks(name: str) -> None:
     """In the arena alone; and, less strictly, with memory of the kept results, whose sizes are as they are."""
-    storage = Storage(trained(name)[0])
+    storage = MemoryBlocks(trained(name)[0])
     made, kept = storage.blocks(), storage.output_blocks()
     packing = pack(made, kept)
     if len(made) <= MOST_PACKED:  # comparing all pairs takes long

@@ -29,7 +29,7 @@ def asked(net: Net, mapped: list[int], block: int | None = None) -> BatchSum:
 
 def fits(net: Net, call: BatchSum, examples: int) -> bool:
     """Whether the plan of so many examples, a step a node, is within both of a block's bounds."""
-    _, plan = plan_call(CompileRequest(net.program, net.types, call.of_examples(examples), LIMITS, loop_threads=0))
+    _, plan = plan_call(CompileRequest(net.program, net.types, call.of_examples(examples), LIMITS, kernel_threads=0))
     return plan.peak_bytes <= BLOCK_BYTES and plan.flops <= BLOCK_FLOPS
 
 
@@ -69,7 +69,7 @@ def test_the_default_is_no_larger_than_it_has_to_be_and_one_at_least() -> None:
 def test_the_default_is_the_same_for_any_executor() -> None:
     net, mapped = layer(1 << 20, 64)
     call = asked(net, mapped)
-    compilers = [Compiler(LIMITS, loop_threads=threads, splits_sums=threads > 1) for threads in (0, 1, 64)]
+    compilers = [Compiler(LIMITS, kernel_threads=threads, splits_sums=threads > 1) for threads in (0, 1, 64)]
     assert len({compile_sum(each, each.request(net.program, net.types, call)).blocks for each in compilers}) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_memory_budget_makes_smaller_blocks() -> None:
     whole = compile_sum(compiler, compiler.request(net.program, net.types, call))
     less = compile_sum(compiler, compiler.request(net.program, net.types, call, memory=1 << 20))
     assert less.blocks.block < whole.blocks.block
-    assert less.full.plan.peak_bytes <= 1 << 20
+    assert less.full_block.plan.peak_bytes <= 1 << 20
 
 
 def test_a_block_over_the_budget_is_refused_with_the_one_that_fits() -> None:

@@ -35,7 +35,7 @@ def made(
     feeds = dict(enumerate(map(np.asarray, arrays)))
     types = {i: TensorType.of(x) for i, x in feeds.items()}
     call = Batch.of_program(program, types, list(types)) if in_batch else None
-    compiler = Compiler(more.get("limits", Limits()), loop_threads=loops)
+    compiler = Compiler(more.get("limits", Limits()), kernel_threads=loops)
     compiled = compiler.forward(program, types) if call is None else compiler.compile(program, types, call)
     (found,) = NumPyExecutor().run(compiled.plan, feeds)
     return compiled.plan, found.tobytes()
@@ -125,7 +125,7 @@ def test_draws_join_the_loop_that_computes_with_them() -> None:
         plan, _ = drawn("random_normal", "float32", (40, 50))
         loops = [step.op for step in run_instead(plan).steps if isinstance(step.op, Fused)]
     assert len(loops) == 1
-    ops = {instruction.op for instruction in loops[0].loop.instructions}
+    ops = {instruction.op for instruction in loops[0].kernel.instructions}
     assert {"threefry_uniform", "erfinv"} <= ops
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from engine import Compiler, Limits, Plan, Program, Statement, TensorType, registry
 from engine.compiler import fused_kernel as estimate
-from engine.compiler.fused_kernel import DENSE_FLOP, RUN, STEP, measured_dense_flop, planning_seconds, run_seconds
+from engine.compiler.fused_kernel import (
+    DENSE_FLOP,
+    RUN_SECONDS,
+    STEP_SECONDS,
+    measure_dense_flop,
+    planning_seconds,
+    run_seconds,
+)
 from engine.ir.tensor_type import FLOAT64
 
 OPS = registry().ops
@@ -24,7 +31,7 @@ def plan(op: str, *shape: int, then: Sequence[str] = ()) -> Plan:
 
 def test_a_small_run_takes_what_its_steps_cost() -> None:
     two = plan("exp", 4, then=["tanh"])
-    assert run_seconds(two) == pytest.approx(RUN + 2 * STEP, rel=0.1)
+    assert run_seconds(two) == pytest.approx(RUN_SECONDS + 2 * STEP_SECONDS, rel=0.1)
 
 
 def test_a_large_product_takes_its_arithmetic() -> None:
@@ -46,20 +53,20 @@ def test_a_measurement_is_believed_within_limits(took: float, factor: float, mon
     """A machine that stood still meanwhile, or a clock that did."""
     moments = iter([0.0, took] * 24)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
-    assert measured_dense_flop() == factor * DENSE_FLOP
+    assert measure_dense_flop() == factor * DENSE_FLOP
 
 
 def test_the_best_of_the_measurements_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = DENSE_FLOP * 2 * 384**3 * 4
     moments = iter([0.0, 3 * seconds] * 11 + [0.0, 2 * seconds] + [0.0, 5 * seconds] * 12)
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
-    assert measured_dense_flop() == pytest.approx(2 * DENSE_FLOP)
+    assert measure_dense_flop() == pytest.approx(2 * DENSE_FLOP)
 
 
 def test_a_machine_that_is_busy_measures_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 0.02, 0.0, 0.02])
     monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(moments))
-    measured_dense_flop()
+    measure_dense_flop()
     assert not [*moments]
 
 
@@ -71,7 +78,7 @@ def test_what_only_moves_takes_its_bytes() -> None:
 def test_a_view_moves_nothing() -> None:
     alone, viewed = plan("neg", 1000, 1000), plan("transpose", 1000, 1000, then=["neg"])
     assert [step.op.name for step in viewed.steps if not step.places] == ["transpose"]
-    assert run_seconds(viewed) == pytest.approx(run_seconds(alone) + STEP, rel=1e-9)
+    assert run_seconds(viewed) == pytest.approx(run_seconds(alone) + STEP_SECONDS, rel=1e-9)
 
 
 def test_planning_is_counted_by_nodes() -> None:

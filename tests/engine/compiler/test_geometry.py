@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, Tensor
-from engine.codegen.microkernels.product import Matrices, Product
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, DirectedConvolution, TensorLayout
+from engine.codegen.microkernels.product import MatrixLayout, Product
 from engine.codegen.microkernels.windows import DirectedPool, PoolGeometry
 from engine.compiler.geometry import Geometry, geometry_of
 from engine.ir.op import Kernel
@@ -43,10 +43,10 @@ X, Y, KERNEL = (2, 4, 5, 6), (2, 6, 3, 2), (6, 2, 3, 3)
 ON_THREE = {"stride": (1, 2, 1), "padding": (0, 1, 0), "dilation": (1, 1, 2)}
 
 
-def on_three(shape: tuple[int, ...], size: int = 4) -> Tensor:
+def on_three(shape: tuple[int, ...], size: int = 4) -> TensorLayout:
     """A dense tensor of two spatial axes, with one in front."""
     a, b, c, d = shape
-    return Tensor((a, b, 1, c, d), (b * c * d * size, c * d * size, 0, d * size, size))
+    return TensorLayout((a, b, 1, c, d), (b * c * d * size, c * d * size, 0, d * size, size))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -66,7 +66,7 @@ def test_of_one_axis_the_others_have_one_element() -> None:
     x, y = typed((2, 3, 9)), typed((2, 5, 3))
     found = asked("kernel_gradient", (x, y), {**ONE_AXIS, "taps": (2,)})
     assert isinstance(found, DirectedConvolution)
-    of = found.of
+    of = found.geometry
     assert [t.shape for t in (of.x, of.kernel, of.y)] == [(2, 3, 1, 1, 9), (5, 3, 1, 1, 2), (2, 5, 1, 1, 3)]
     assert (of.stride, of.padding, of.dilation) == ((1, 1, 2), (0, 0, 1), (1, 1, 3))
 
@@ -75,8 +75,8 @@ def test_operands_lie_as_their_strides_say_and_what_has_one_entry_is_not_stepped
     x, kernel = typed((1, 2, 4, 5), strides=(999, 4, 40, 8)), typed((3, 2, 1, 2))
     found = asked("conv2d", (x, kernel), {**PLACED, "groups": 1, "padding": (0, 0)})
     assert isinstance(found, DirectedConvolution)
-    assert found.of.x == Tensor((1, 2, 1, 4, 5), (0, 4, 0, 40, 8))
-    assert found.of.kernel == Tensor((3, 2, 1, 1, 2), (16, 8, 0, 0, 4))
+    assert found.geometry.x == TensorLayout((1, 2, 1, 4, 5), (0, 4, 0, 40, 8))
+    assert found.geometry.kernel == TensorLayout((3, 2, 1, 1, 2), (16, 8, 0, 0, 4))
 
 
 def test_of_a_result_it_may_be_the_leading_part() -> None:
@@ -86,24 +86,24 @@ def test_of_a_result_it_may_be_the_leading_part() -> None:
     assert isinstance(op, Kernel)
     found = geometry_of(op, part, x, kernel, **PLACED)
     assert isinstance(found, DirectedConvolution)
-    assert (found.of.y.shape, found.of.y.steps) == ((2, 6, 1, 2, 1), (144, 24, 0, 8, 0))
+    assert (found.geometry.y.shape, found.geometry.y.steps) == ((2, 6, 1, 2, 1), (144, 24, 0, 8, 0))
 
 
 def test_a_product_s_batch_axes_of_one_entry_are_not_stepped_along() -> None:
     """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
     a, b = typed((2, 1, 3, 5), "float64"), typed((4, 5, 7), "float64", (8, 32, 160))
-    lying = Matrices(40, 8, (120, 0)), Matrices(32, 160, (0, 8)), Matrices(56, 8, (672, 168))
+    lying = MatrixLayout(40, 8, (120, 0)), MatrixLayout(32, 160, (0, 8)), MatrixLayout(56, 8, (672, 168))
     assert asked("matmul", (a, b), {}) == Product("float64", 8, (2, 4), 3, 5, 7, *lying)
 
 
 def test_pools_say_which_of_their_results_is_made() -> None:
     x, attrs = typed((2, 3, 7, 6)), {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
-    of = PoolGeometry("float32", 4, (2, 3), (7, 6), (4, 5), (3, 2), (2, 1), (1, 0), Matrices(24, 4, (504, 168)))
+    of = PoolGeometry("float32", 4, (2, 3), (7, 6), (4, 5), (3, 2), (2, 1), (1, 0), MatrixLayout(24, 4, (504, 168)))
     for op, direction in (("max_pool2d", "max"), ("max_pool2d_indices", "max_indices"), ("avg_pool2d", "avg")):
         assert asked(op, (x,), attrs) == DirectedPool(of, direction)  # type: ignore[arg-type]
     g = typed((2, 3, 4, 5), strides=(12, 4, 0, 0))
     back = asked("max_pool2d_back", (g, x), attrs)
-    assert back == DirectedPool(of, "max_back", Matrices(0, 0, (12, 4)))
+    assert back == DirectedPool(of, "max_back", MatrixLayout(0, 0, (12, 4)))
 
 
 WINDOWS = {"kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0)}
@@ -128,7 +128,7 @@ def test_others_have_none_nor_have_other_dtypes(op: str, types: list[TensorType]
     assert asked(op, types, attrs) is None
 
 
-def read(memory: Array, of: Tensor) -> Array:
+def read(memory: Array, of: TensorLayout) -> Array:
     """A tensor in memory, as its steps say."""
     return np.lib.stride_tricks.as_strided(memory, of.shape, of.steps)
 
@@ -147,7 +147,7 @@ def test_the_op_computes_what_its_geometry_says(direction: str) -> None:
     found = np.zeros(definition.infer(*types, **attrs).shape)
     directed = asked(op, types, attrs)
     assert isinstance(directed, DirectedConvolution)
-    of = directed.of
+    of = directed.geometry
     made = found.copy()
     arrays = {"forward": (x, kernel, made), "adjoint": (y, kernel, made), "by_kernel": (x, made, y)}[direction]
     first, taps, last = (read(a, t) for a, t in zip(arrays, (of.x, of.kernel, of.y), strict=True))

@@ -82,7 +82,7 @@ def test_it_is_estimated_where_nobody_has_looked() -> None:
     ys = [getattr(x, name)().sqrt().cumsum(axis=0) for name, x in zip(sizes, leaves, strict=True)]
     plan = make_plan(builder.graph(ys), Limits())
     found = compile_order(within(plan).plan, plan)
-    lengths = [op.space.length for each in found for op in each.ops if isinstance(op, Fused)]
+    lengths = [op.iteration_space.length for each in found for op in each.ops if isinstance(op, Fused)]
     assert lengths == [3000, 2000, 1000]
 
 

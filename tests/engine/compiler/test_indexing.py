@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, Adding, Picking
+from engine.codegen.microkernels.indexing import PICKED_AT_ONCE, GatherGeometry, ScatterAddGeometry
 from engine.compiler import recipes as indexing
 from engine.ir.op import Kernel
 from engine.ir.tensor_type import Shape, Strided, TensorType
@@ -23,8 +23,8 @@ OPS = {name: cast("Kernel", op) for name, op in registry().ops.items()}
 @pytest.fixture(autouse=True)
 def told(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of a recipe, what it would be made of."""
-    monkeypatch.setattr(indexing, "picking", lambda of: of)
-    monkeypatch.setattr(indexing, "adding", lambda of: of)
+    monkeypatch.setattr(indexing, "gather", lambda geometry: geometry)
+    monkeypatch.setattr(indexing, "scatter_add", lambda geometry: geometry)
 
 
 def lying(x: Array) -> TensorType:
@@ -70,7 +70,7 @@ def test_an_element_is_read_where_its_index_says(
     x, index = made(), RNG.integers(0, made().shape[axis], indexed).astype(integer)
     out = TensorType(indexed, x.dtype)
     of = cast("Any", indexing.body_gather_recipe(OPS["gather"], out, lying(x), lying(index), axis=axis))
-    assert isinstance(of, Picking)
+    assert isinstance(of, GatherGeometry)
     assert (of.itemsize, of.extent) == (8, x.shape[axis])
     integers, found = dtype_of(of.index_bytes, is_signed=of.is_signed), []
     for place in np.ndindex(of.shape):
@@ -122,7 +122,7 @@ def test_a_number_is_added_where_its_index_says(axis: int, integer: str) -> None
     updates = numbers(*shape[::-1]).T
     types = TensorType(x.shape, x.dtype), lying(x), lying(index), lying(updates)
     of = cast("Any", indexing.body_scatter_recipe(OPS["scatter_add"], *types, axis=axis))
-    assert isinstance(of, Adding)
+    assert isinstance(of, ScatterAddGeometry)
     integers = dtype_of(of.index_bytes, is_signed=of.is_signed)
     assert (of.dtype, of.itemsize, integers) == ("float64", 8, integer)
     found = np.zeros(x.size)

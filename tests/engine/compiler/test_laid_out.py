@@ -12,9 +12,9 @@ from engine import Builder, Graph, Limits, TensorType, Value, open_executor, reg
 from engine.compiler.fit_memory import compiled_within
 from engine.compiler.fused_kernel import Fused
 from engine.compiler.output_layout import output_layout
-from engine.compiler.plan import Storage, make_plan
+from engine.compiler.plan import MemoryBlocks, make_plan
 from engine.ir.tensor_type import HostArray
-from engine.ops.linalg.layouts import LaidProducts, LaidResults
+from engine.ops.linalg.layouts import PermutedResults, StridedProducts
 from engine.ops.nn.attention_tiles import GRADIENTS, ROWS
 
 PLENTY = 1 << 40
@@ -46,14 +46,14 @@ def laid(graph: Graph, looped: Container[int] = ()) -> Graph:
 
 def copies(graph: Graph) -> list[str]:
     """The ops that compute nothing, but take memory of their own."""
-    storage = Storage(graph)
+    storage = MemoryBlocks(graph)
     found = (node.op.name for i, node in enumerate(graph.nodes) if not storage.is_view[i])
     return [name for name in found if name in {"reshape", "cat", "identity"}]
 
 
 def strided(graph: Graph) -> list[tuple[tuple[int, ...], ...]]:
     """How the parts of each result lie."""
-    return [tuple(part.strides for part in n.op.parts) for n in graph.nodes if isinstance(n.op, LaidProducts)]
+    return [tuple(part.strides for part in n.op.parts) for n in graph.nodes if isinstance(n.op, StridedProducts)]
 
 
 def joined(*parts: Value, axis: int) -> Value:
@@ -118,7 +118,7 @@ def test_a_bias_goes_with_rows_that_are_cut() -> None:
     graph = to.graph(heads_with_bias(to))
     found = laid(graph)
     assert copies(found) == ["reshape"]
-    assert [part.has_bias for n in found.nodes if isinstance(n.op, LaidProducts) for part in n.op.parts] == [True]
+    assert [part.has_bias for n in found.nodes if isinstance(n.op, StridedProducts) for part in n.op.parts] == [True]
     np.testing.assert_array_equal(to.computed(found)[0], to.computed(graph)[0])
 
 
@@ -301,7 +301,7 @@ def merged(y: Value) -> Value:
 
 
 def orders(graph: Graph) -> list[tuple[tuple[int, ...], ...]]:
-    return [node.op.orders for node in graph.nodes if isinstance(node.op, LaidResults)]
+    return [node.op.orders for node in graph.nodes if isinstance(node.op, PermutedResults)]
 
 
 def test_attention_writes_heads_beside_one_another() -> None:
@@ -397,4 +397,4 @@ def test_a_plan_for_a_processor_has_none() -> None:
     graph = to.graph(heads_merged(to).tanh())
     found = compiled_within(graph, PLENTY, 1, microkernels=False)
     assert found is not None
-    assert not any(isinstance(step.op, LaidProducts) for step in found.plan.steps)
+    assert not any(isinstance(step.op, StridedProducts) for step in found.plan.steps)

@@ -186,7 +186,7 @@ def test_sums_over_rows_may_have_many_parts(rows: int, printer: str, monkeypatch
     centred = y - y.mean(axes=(1,), keepdims=True)
     values = [centred.square().sum(axes=(0,)), centred.sum(axes=(1,)).cos().sum(), y.mean(axes=(0,)), x.sin().sum()]
     loops = assert_fuses(values, arrays, printer)
-    parts = [-(-rows // loop.space.block) for loop in loops if loop.space.columns == 3]
+    parts = [-(-rows // loop.iteration_space.block) for loop in loops if loop.iteration_space.columns == 3]
     assert max(parts) <= layout.MOST_SUMS
     assert rows < 3 or max(parts) > 1
 
@@ -206,7 +206,7 @@ def test_rows_may_have_several_axes(axes: int, printer: str) -> None:
     row = y.sum(axes=trailing, keepdims=True)
     values = [(y - row).tanh(), row.cos(), row.sum(), *with_gradients(y - row * row, x)]
     loops = assert_fuses(values, arrays, printer)
-    assert {loop.loop.row_axes for loop in loops} == {3}
+    assert {loop.kernel.row_axes for loop in loops} == {3}
 
 
 @each_printer
@@ -216,7 +216,7 @@ def test_the_sum_of_what_stands_at_rows_is_part_of_the_loop(printer: str) -> Non
     row = x.tanh().logsumexp(axes=(1,), keepdims=True) * weight
     graph = [row.sum(), row.square().mean(), (x - row).sin()]
     loops = assert_fuses(graph, arrays, printer)
-    assert [result.kind for loop in loops for result in loop.loop.results].count("total") == 2
+    assert [result.kind for loop in loops for result in loop.kernel.results].count("total") == 2
 
 
 @each_printer
@@ -254,7 +254,7 @@ def test_the_limit_of_a_loop_is_kept() -> None:
         y = y.sin() + x
     (first, *rest) = loops_of(y.builder.graph([y]), "numpy")
     assert len(rest) == 2
-    assert max(sum(i.op in ("sin", "add") for i in op.loop.instructions) for op in (first, *rest)) <= MOST_NODES
+    assert max(sum(i.op in ("sin", "add") for i in op.kernel.instructions) for op in (first, *rest)) <= MOST_NODES
 
 
 @each_printer

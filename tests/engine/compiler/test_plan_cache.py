@@ -121,13 +121,13 @@ class Joining(Deadline):
         super().__init__(PATIENCE)
 
     @property
-    def at(self) -> float:  # type: ignore[override]
+    def time(self) -> float:  # type: ignore[override]
         self.waiting.set()
-        return self._at
+        return self._time
 
-    @at.setter
-    def at(self, moment: float) -> None:
-        self._at = moment
+    @time.setter
+    def time(self, moment: float) -> None:
+        self._time = moment
 
 
 def together(cache: Cache[str], first: Gate, second: Callable[[], str]) -> tuple[Future[Any], Future[Any]]:

@@ -24,7 +24,7 @@ from engine import (
     registry,
 )
 from engine.autodiff.vjp import expand_grad, vjp_or_zeros
-from engine.compiler.body_plans import runnable
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.compiler import CompileRequest, plan_within, write_call
 from engine.compiler.fit_memory import with_segments
 from engine.compiler.plan import make_plan
@@ -107,7 +107,9 @@ def test_the_less_memory_the_more_arithmetic() -> None:
 def test_networks_in_segments(network: Callable[[], Any], coarse_fine: tuple[int, int]) -> None:
     made = network()
     net, call = made.net, Gradients.of_program(made.net.program, made.loss, made.parameters)
-    graph = runnable(write_call(CompileRequest(net.program, net.types, call, Limits())).graph, Limits(), Allowance())
+    graph = optimise_and_plan_bodies(
+        write_call(CompileRequest(net.program, net.types, call, Limits())).graph, Limits(), Allowance()
+    )
     assert_same(graph, with_segments(graph, *coarse_fine), net.feeds)
 
 

@@ -162,7 +162,7 @@ def test_the_rest_of_several_sums_is_one_loop() -> None:
     sums = [y.sum(axes=(0, 2, 3)) for y in (x.exp(), x.sin(), x.exp() * x.sin())]
     found = compiled_within(split_sums(graph_with(*sums)), PLENTY, 1, microkernels=False)
     assert found is not None
-    kinds = [[result.kind for result in op.loop.results] for op in loops(found.plan)]
+    kinds = [[result.kind for result in op.kernel.results] for op in loops(found.plan)]
     assert kinds == [["row"] * 3, ["columns"] * 3]
 
 
@@ -193,7 +193,7 @@ def test_a_plan_has_them_where_it_is_to() -> None:
         for plan in (
             choose_plan(graph, LIMITS),
             choose_plan(graph, LIMITS, splits_sums=True),
-            choose_plan(graph, LIMITS, loop_threads=0, splits_sums=True),
+            choose_plan(graph, LIMITS, kernel_threads=0, splits_sums=True),
         )
     ]
     assert reductions == [[(0, 2, 3)], [(2, 3), (0,)], [(0, 2, 3)]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine import Gradients, Limits, Values
-from engine.compiler.body_plans import runnable
+from engine.compiler.body_plans import optimise_and_plan_bodies
 from engine.compiler.compiler import CompileRequest, write_call
 from engine.compiler.plan import peak_memory_node
 from engine.ir.passes import Allowance
@@ -18,7 +18,7 @@ def heaviest(net: Net, *, gradients: bool = False) -> tuple[int, bool]:
     program = net.program
     call = Gradients.of_program(program) if gradients else Values.of_program(program)
     graph = write_call(CompileRequest(program, net.types, call, Limits())).graph
-    found = peak_memory_node(runnable(graph, Limits(), Allowance()))
+    found = peak_memory_node(optimise_and_plan_bodies(graph, Limits(), Allowance()))
     assert found is not None
     return found.node, found.backward
 
@@ -58,7 +58,7 @@ def test_what_a_loop_works_in_is_the_loops() -> None:
 
     asked = written(looped, np.zeros(100), floats=())
     call = Values.of_program(asked.program, asked.results)
-    graph = runnable(
+    graph = optimise_and_plan_bodies(
         write_call(CompileRequest(asked.program, asked.types, call, Limits())).graph, Limits(), Allowance()
     )
     found = peak_memory_node(graph)
@@ -70,5 +70,5 @@ def test_nobody_is_named_for_what_is_nobodys() -> None:
     net = Net()
     net.add("exp", net.leaf(np.zeros(3)))
     graph = write_call(CompileRequest(net.program, net.types, Values.of_program(net.program), Limits())).graph
-    bare = graph.rewritten([node._replace(origin=None) for node in graph.nodes], graph.outputs)
+    bare = graph.with_nodes([node._replace(origin=None) for node in graph.nodes], graph.outputs)
     assert peak_memory_node(bare) is None

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, TensorLayout
 from engine.ir.sample import Sample
 from engine.ir.tensor_type import TensorType
 from engine.ops import registry
@@ -41,10 +41,10 @@ class Placing(NamedTuple):
         return ConvolutionGeometry(dtype, itemsize, self.groups, x, kernel, y, stride, padding, dilation)
 
 
-def _dense(shape: tuple[int, ...], itemsize: int) -> Tensor:
+def _dense(shape: tuple[int, ...], itemsize: int) -> TensorLayout:
     """An axis of one entry is not stepped along."""
     steps = [itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
-    return Tensor(shape, tuple(step if extent > 1 else 0 for step, extent in zip(steps, shape, strict=True)))
+    return TensorLayout(shape, tuple(step if extent > 1 else 0 for step, extent in zip(steps, shape, strict=True)))
 
 
 class SampledConvolution(NamedTuple):

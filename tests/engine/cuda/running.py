@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
-from engine.codegen.microkernels.product import Matrices
+from engine.codegen.microkernels.product import MatrixLayout
 from engine.cuda.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase, card_definitions, compute_dtype
 from engine.cuda.cuda_text import OPTIONS
 from engine.cuda.launch import Launch
@@ -80,7 +80,12 @@ class CardRun:
         c[...] = c.astype(wide) + found if phase.adds else found
 
     def _matrices(
-        self, place: CardPlace, lying: Matrices, batch: tuple[int, ...], shape: tuple[int, int], number: np.dtype[Any]
+        self,
+        place: CardPlace,
+        lying: MatrixLayout,
+        batch: tuple[int, ...],
+        shape: tuple[int, int],
+        number: np.dtype[Any],
     ) -> Array:
         """A view of the memory there, as cuBLASLt can have it: numbers of rows, or of columns, side by side."""
         rows, columns = shape

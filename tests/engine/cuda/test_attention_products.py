@@ -11,7 +11,7 @@ from engine.cuda.binding import card_recipe_for
 from engine.cuda.card_recipe import CardRecipe, LaunchPhase, ProductPhase
 from engine.cuda.cudnn_recipes import CardTerms
 from engine.ir.tensor_type import Strided, TensorType
-from engine.ops.linalg.layouts import LaidResults
+from engine.ops.linalg.layouts import PermutedResults
 from engine.ops.nn.attention_tiles import GRADIENTS, ROWS, ScoreOp
 from tests.engine.codegen.kernels import nvrtc
 from tests.engine.codegen.kernels.c_compiler import COMPILER
@@ -130,7 +130,7 @@ def test_results_lie_where_they_are_read(matrices: int) -> None:
     wanted = by_hand(q, k, v, g, causal=False)
     saved = [q, k, v, wanted["lse"], wanted["delta"], g]
     orders = ((0, 2, 1, 3), (1, 2, 0, 3), (0, 1, 2, 3))
-    op = LaidResults(GRADIENTS, orders)
+    op = PermutedResults(GRADIENTS, orders)
     attrs = {"causal": False, "scale": SCALE}
     out = op.infer(*(TensorType.of(x) for x in saved), **attrs)
     recipe = card_recipe_for(op, CardTerms(workspace=2 * 512 * matrices), out, *types(*saved), **attrs)

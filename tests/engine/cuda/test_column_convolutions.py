@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import registry
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, Tensor
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, TensorLayout
 from engine.cuda.card_recipe import CardRecipe, LaunchPhase, ProductPhase
 from engine.cuda.column_convolutions import column_recipe
 from engine.ir.run_context import RunContext
@@ -105,9 +105,9 @@ class Case(NamedTuple):
         np.testing.assert_array_less(abs(found - exact), bound + 1e-300)
 
 
-def _tensor(x: Array, more: int) -> Tensor:
+def _tensor(x: Array, more: int) -> TensorLayout:
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape, x.strides, strict=True)]
-    return Tensor((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
+    return TensorLayout((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
 
 
 def _by_kernel(wide: Array, narrow: Array, shape: tuple[int, ...], windows: Windows, groups: int) -> Array:

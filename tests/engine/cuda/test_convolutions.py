@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
+from engine.codegen.microkernels.convolution import ConvolutionGeometry, Direction, TensorLayout
 from engine.codegen.native.machine_code import KernelStore
 from engine.cuda.autotuning import Choices
 from engine.cuda.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase
@@ -225,7 +225,7 @@ def test_the_precision_and_the_order_of_sums_tell_plans_apart() -> None:
 def with_steps(*steps: int) -> ConvolutionGeometry:
     """The geometry with other steps in x."""
     of = PLACING.geometry("forward", "float32")
-    return of._replace(x=Tensor(of.x.shape, (480, 120, 0, *steps)))
+    return of._replace(x=TensorLayout(of.x.shape, (480, 120, 0, *steps)))
 
 
 @pytest.mark.parametrize(

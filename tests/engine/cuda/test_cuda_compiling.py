@@ -91,7 +91,7 @@ def test_llvm_is_asked_and_nvrtc_is_not(monkeypatch: pytest.MonkeyPatch) -> None
     assert loops_of(kernels.compile(plan_of(4))) == 4
     assert compilers.asked == ["llvm"] * 3
     assert all(code.startswith(b"llvm define ptx_kernel") for code in card.loaded)
-    assert kernels.compiled == len(set(card.loaded)) == len(card.loaded) == kernels.made == 3
+    assert kernels.compiled == len(set(card.loaded)) == len(card.loaded) == kernels.loaded_count == 3
 
 
 def test_a_text_is_compiled_once_and_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_text_is_compiled_once_and_found_again(monkeypatch: pytest.MonkeyPatch
     asked = list(compilers.asked)
     loops_of(again.compile(plan_of(3)))
     assert compilers.asked == asked
-    assert (again.compiled, again.made) == (0, first.made)
+    assert (again.compiled, again.loaded_count) == (0, first.loaded_count)
 
 
 def test_what_llvm_refuses_nvrtc_makes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +195,7 @@ def test_texts_of_recipes_are_compiled_side_by_side_each_once(monkeypatch: pytes
     for text in TEXTS:
         kernels.module(text)
         CudaKernels(card, store).module(text)
-    assert len(compilers.texts) == kernels.compiled == kernels.made == 2
+    assert len(compilers.texts) == kernels.compiled == kernels.loaded_count == 2
     assert sorted({*card.loaded}) == sorted(f"cuda {text}".encode() for text in TEXTS)
 
 

@@ -44,7 +44,7 @@ class HostModule:
     def __init__(self, op: PlannedScan, folder: Path) -> None:
         assert op.step_loop is not None
         recurrence = op.step_loop.expanded
-        text = shimmed(recurrence.loop.dtype, cuda_steps(recurrence))
+        text = shimmed(recurrence.fused.dtype, cuda_steps(recurrence))
         self._library = compile_c(text, folder, "-O1", "-Wno-unknown-pragmas")
 
     def launch(self, launch: Launch) -> None:

@@ -182,11 +182,11 @@ def test_who_has_to_let_go_is_told_once_while_the_memory_is_there() -> None:
 
         seen.append(ctypes.string_at(address, 3))
 
-    mapping.before_it_goes(told)
+    mapping.on_unmap(told)
     del mapping
     assert seen == [b"abc"]
     closed = HostMapping(-1, 4096)
-    closed.before_it_goes(lambda: seen.append(b"closed"))
+    closed.on_unmap(lambda: seen.append(b"closed"))
     closed.close()
     del closed
     assert seen == [b"abc", b"closed"]
@@ -194,5 +194,5 @@ def test_who_has_to_let_go_is_told_once_while_the_memory_is_there() -> None:
 
 def test_an_end_that_fails_stops_nothing() -> None:
     mapping = HostMapping(-1, 4096)
-    mapping.before_it_goes(lambda: 1 / 0)
+    mapping.on_unmap(lambda: 1 / 0)
     del mapping

@@ -13,7 +13,7 @@ from engine.compiler.plan import Step
 from engine.cuda.prepared_plan import CudaCall, in_segments
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.graph import Origin
-from engine.ops.index.indices import INDEX_NOTES, check_indices, outside
+from engine.ops.index.indices import INDEX_ERRORS, check_indices, index_error
 
 
 class Tape:
@@ -85,7 +85,7 @@ def test_what_cannot_be_recorded_is_called_between_what_can() -> None:
 
 def test_an_error_has_its_node() -> None:
     def fail() -> None:
-        raise outside(3, 1)
+        raise index_error(3, 1)
 
     (segment,) = in_segments([CudaCall(0, step_of("gather"), (fail, ()), True)], Tape(), lambda number: None)  # type: ignore[arg-type]
     with pytest.raises(IndexOutOfRange) as caught:
@@ -97,16 +97,16 @@ def test_a_check_that_is_noted_does_not_raise() -> None:
     noted: list[Any] = []
 
     class Notes:
-        def note(self, index: Any, extent: int, operand: int, least: int) -> None:
+        def record(self, index: Any, extent: int, operand: int, lower: int) -> None:
             noted.append((extent, operand))
 
-    token = INDEX_NOTES.set(Notes())
+    token = INDEX_ERRORS.set(Notes())
     try:
         check_indices(np.array([9]), 3, operand=1)
         with pytest.raises(IndexOutOfRange):  # nothing can be read instead
             check_indices(np.array([0]), 0, operand=1)
     finally:
-        INDEX_NOTES.reset(token)
+        INDEX_ERRORS.reset(token)
     assert noted == [(3, 1)]
     with pytest.raises(IndexOutOfRange):
         check_indices(np.array([9]), 3, operand=1)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import TensorType, registry
-from engine.codegen.microkernels.indexing import Adding
+from engine.codegen.microkernels.indexing import ScatterAddGeometry
 from engine.cuda.card_recipe import CardPlace, CardRecipe
 from engine.cuda.gather_scatter import adding_of_segments, index_sum_recipe
 from engine.ir.run_context import RunContext
@@ -29,13 +29,13 @@ each_dtype = pytest.mark.parametrize("dtype", FLOATS)
 COUNTS = (0, 1, 64, 65, 256, 257, 700, 1300)
 
 
-def geometry(x: Array, index: Array, updates: Array, axis: int, y: Array | None = None) -> Adding:
+def geometry(x: Array, index: Array, updates: Array, axis: int, y: Array | None = None) -> ScatterAddGeometry:
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     dense = np.empty(x.shape, x.dtype) if y is None else y
     lies = [tuple(array.strides[a] for a in order) for array in (x, index, updates, dense)]
     rows = tuple(x.shape[a] for a in order[:-1])
     bits = index.dtype.itemsize, index.dtype.kind == "i"
-    return Adding(x.dtype.name, x.dtype.itemsize, rows, x.shape[axis], index.shape[axis], *lies, *bits)
+    return ScatterAddGeometry(x.dtype.name, x.dtype.itemsize, rows, x.shape[axis], index.shape[axis], *lies, *bits)
 
 
 def made(x: Array, index: Array, updates: Array, axis: int, workspace: int = PLENTY) -> Array:

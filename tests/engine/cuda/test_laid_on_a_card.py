@@ -14,7 +14,7 @@ from engine.compiler.plan import Plan, make_plan
 from engine.cuda.binding import recipe_on
 from engine.cuda.cupy_backend import CuPyExecutor
 from engine.ir.tensor_type import HostArray
-from engine.ops.linalg.layouts import LaidProducts
+from engine.ops.linalg.layouts import StridedProducts
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.engine.cuda.card_memory import CARD
 
@@ -66,7 +66,7 @@ def test_it_is_one_recording_without_a_copy(dtype: str, precision: str) -> None:
             (found,) = executor.run(plan, feeds)
     assert CARD.graph_launches - before[0] == 1
     assert CARD.direct_launches - before[1] <= 1
-    laid = [call.args[1].op for call in bound.call_args_list if isinstance(call.args[1].op, LaidProducts)]
+    laid = [call.args[1].op for call in bound.call_args_list if isinstance(call.args[1].op, StridedProducts)]
     assert len({id(op) for op in laid}) == LAID[dtype]
     (wanted,) = NumPyExecutor().run(plan, feeds)
     np.testing.assert_allclose(found, wanted, atol=TOLERANCES[dtype], rtol=0)

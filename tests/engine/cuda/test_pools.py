@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codegen.microkernels.product import Matrices
+from engine.codegen.microkernels.product import MatrixLayout
 from engine.codegen.microkernels.windows import DirectedPool, PoolGeometry
 from engine.compiler.geometry import geometry_of
 from engine.cuda.card_recipe import CardRecipe
@@ -159,7 +159,7 @@ def test_where_32_bits_are_not_enough_64_count(name: str) -> None:
 
 
 def test_offsets_that_64_bits_do_not_hold() -> None:
-    of = PoolGeometry("float32", 4, (2,), (4, 4), (1, 1), (2, 2), (1, 2**61), (0, 0), Matrices(16, 4, (64,)))
+    of = PoolGeometry("float32", 4, (2,), (4, 4), (1, 1), (2, 2), (1, 2**61), (0, 0), MatrixLayout(16, 4, (64,)))
     assert pool_card_recipe(CardTerms(workspace=PLENTY), DirectedPool(of, "max")) is None
 
 

@@ -18,7 +18,7 @@ from engine.cuda.cudnn_recipes import CardTerms
 from engine.cuda.launch import Launch
 from engine.cuda.products import SPLIT_KERNELS, SPLIT_TEXT, ProductCalls, ProductPlaces
 from engine.ir.tensor_type import Strided, TensorType
-from engine.ops.linalg.layouts import LaidProduct, LaidProducts
+from engine.ops.linalg.layouts import StridedProduct, StridedProducts
 from tests.engine.codegen.kernels import nvrtc
 from tests.engine.codegen.kernels.c_compiler import COMPILER, compile_c
 from tests.engine.codegen.kernels.cuda_shim import launch_on_host, shimmed
@@ -159,15 +159,15 @@ def test_axes_that_the_kernel_does_not_go_along_are_read_as_they_lie() -> None:
 # ---------------------------------------------------------------- laid where they are read
 
 
-def laid_recipe(terms: CardTerms, parts: Sequence[LaidProduct], shape: tuple[int, ...], *arrays: Array) -> Any:
+def laid_recipe(terms: CardTerms, parts: Sequence[StridedProduct], shape: tuple[int, ...], *arrays: Array) -> Any:
     type = TensorType(shape, arrays[0].dtype)
-    op = LaidProducts(type, parts)
+    op = StridedProducts(type, parts)
     return card_recipe_for(op, terms, type, *(Strided(TensorType.of(x), x.strides) for x in arrays))
 
 
 #: [2, 3, 5, 6] heads side by side, in rows of three; and a product with a bias between them
-HEADS = LaidProduct((2, 3, 5, 6), 0, (5 * 54, 6, 54, 1))
-LAST = LaidProduct((10, 36), 18, (54, 1), has_bias=True)
+HEADS = StridedProduct((2, 3, 5, 6), 0, (5 * 54, 6, 54, 1))
+LAST = StridedProduct((10, 36), 18, (54, 1), has_bias=True)
 
 
 def laid_operands(dtype: str) -> list[Array]:
@@ -215,13 +215,13 @@ def test_parts_are_read_in_one_precision() -> None:
     assert (recipe.precision, recipe.workspace, len(recipe.phases)) == ("float32", 0, 2)
 
 
-def _each(arrays: Sequence[Array]) -> list[tuple[LaidProduct, Sequence[Array]]]:
+def _each(arrays: Sequence[Array]) -> list[tuple[StridedProduct, Sequence[Array]]]:
     return [(HEADS, arrays[:2]), (LAST, arrays[2:])]
 
 
 def test_a_part_that_cublaslt_does_not_write_leaves_all_to_others() -> None:
     arrays = laid_operands("float32")
-    across = LaidProduct((10, 36), 0, (1, 10))
+    across = StridedProduct((10, 36), 0, (1, 10))
     assert laid_recipe(CardTerms(), (HEADS, across), (2, 5, 54), *arrays[:4]) is None
     apart = np.zeros((72,), "float32")[::2]
     assert laid_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays[:4], apart) is None

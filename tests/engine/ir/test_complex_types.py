@@ -24,9 +24,9 @@ from engine import (
 from engine.autodiff.vjp import vjp
 from engine.compiler.plan import make_plan
 from engine.ir.run_context import RunContext
-from engine.ir.tensor_type import COMPLEX, REALS, has_infinities, has_loops, promote, to_complex
+from engine.ir.tensor_type import COMPLEX, REALS, complex_dtype, has_infinities, has_kernels, promote
 from engine.ir.text import parse_graph, print_graph
-from engine.ops.common.numerics import are_finite, are_numbers
+from engine.ops.common.numerics import known_finite, known_without_nan
 
 OPS = registry().ops
 TYPE = TensorType((2,), np.dtype("complex128"))
@@ -62,8 +62,8 @@ def test_it_is_differentiable_and_not_float() -> None:
 
 def test_it_may_be_infinite_and_is_no_number_of_loops() -> None:
     nan, run = np.array([np.nan, 1j]), RunContext(np)
-    assert (has_infinities(TYPE.dtype), has_loops(TYPE.dtype)) == (True, False)
-    assert (are_finite(run, nan), are_numbers(run, nan)) == (False, False)
+    assert (has_infinities(TYPE.dtype), has_kernels(TYPE.dtype)) == (True, False)
+    assert (known_finite(run, nan), known_without_nan(run, nan)) == (False, False)
 
 
 def test_the_ops_that_take_it_are_those_that_were_promised() -> None:
@@ -172,4 +172,4 @@ def test_flops_are_those_of_four_real_numbers() -> None:
     ],
 )
 def test_spectra_have_what_means_have(dtypes: list[str], expected: str) -> None:
-    assert to_complex(*map(np.dtype, dtypes)) == expected
+    assert complex_dtype(*map(np.dtype, dtypes)) == expected

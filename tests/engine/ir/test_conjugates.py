@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
-from engine.ir.graph import adjoint, cast_cotangent, conjugate, for_real
+from engine.ir.graph import adjoint, cast_cotangent, conjugate, real_cotangent
 
 
 def leaf(dtype: str) -> Value:
@@ -17,7 +17,7 @@ def test_of_what_is_real_nothing_is_written() -> None:
     x = leaf("float32")
     assert conjugate(x) is x
     assert adjoint(x).node.op.name == "transpose"
-    assert for_real(x, x.type) is x
+    assert real_cotangent(x, x.type) is x
     assert cast_cotangent(x, x.type) is x
 
 
@@ -25,7 +25,7 @@ def test_of_what_is_complex_the_conjugate_is() -> None:
     x = leaf("complex64")
     assert conjugate(x).node.op.name == "conj"
     assert (adjoint(x).node.op.name, adjoint(x).shape) == ("conj", (3, 2))
-    assert for_real(x, x.type) is x
+    assert real_cotangent(x, x.type) is x
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def test_a_known_plan_costs_no_name_of_its_graph(monkeypatch: pytest.MonkeyPatch
     with monkeypatch.context() as unnamed:
         unnamed.setattr(identity, "graph_id", lambda _: pytest.fail("nobody has asked for it"))
         first = compiler.forward(with_constant(), TYPES)
-    assert first.name.of(with_constant()) == graph_id(with_constant())
+    assert first.name.get(with_constant()) == graph_id(with_constant())
     monkeypatch.setattr(identity, "graph_id", lambda _: pytest.fail("the plan is known, and its name"))
-    assert compiler.forward(with_constant(), TYPES).name.of(with_constant()) == graph_id(with_constant())
+    assert compiler.forward(with_constant(), TYPES).name.get(with_constant()) == graph_id(with_constant())
 
 
 def test_a_key_tells_types_and_bits_apart_in_lists_too() -> None:

@@ -20,7 +20,7 @@ from engine.ir.tensor_type import (
     ElementType,
     element_type,
     has_infinities,
-    has_loops,
+    has_kernels,
     in_opset,
     promote,
     real_dtype,
@@ -46,7 +46,7 @@ def test_a_type_says_what_its_row_does(element: ElementType) -> None:
     assert type.is_float is (element.kind == "floating")
     assert type.is_complex is (element.kind == "complex")
     assert has_infinities(type.dtype) is (element.kind in ("floating", "complex"))
-    assert has_loops(type.dtype) is (element.name in FORMATS)
+    assert has_kernels(type.dtype) is (element.name in FORMATS)
 
 
 def test_what_is_not_in_the_table_is_neither() -> None:

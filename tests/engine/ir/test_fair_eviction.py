@@ -20,7 +20,7 @@ def test_one_alone_keeps_what_it_used_last(uses: list[tuple[str, int]]) -> None:
         wanted[key] = None
         wanted.move_to_end(key)
         if len(wanted) > 4:
-            assert claims.let_go() == wanted.popitem(last=False)[0]
+            assert claims.evict() == wanted.popitem(last=False)[0]
     assert len(claims) == len(wanted)
 
 
@@ -33,7 +33,7 @@ def test_who_holds_less_than_its_share_loses_nothing(uses: list[tuple[str, int]]
         claims.use(use, owner)
         held[owner].add(use)
         while len(claims) > room:
-            gone = claims.let_go()
+            gone = claims.evict()
             assert isinstance(gone, tuple)
             assert len(held[gone[0]]) > room / 3
             assert len(held[gone[0]]) == max(map(len, held.values()))
@@ -45,9 +45,9 @@ def test_by_size() -> None:
     claims.use("large", "a", 100)
     for key in range(3):
         claims.use(key, "b", 10)
-    assert claims.let_go(by_size=True) == "large"
+    assert claims.evict(by_size=True) == "large"
     claims.use(0, "b", 5)
-    assert claims.let_go() == 1, "used longest ago"
+    assert claims.evict() == 1, "used longest ago"
 
 
 def test_what_several_hold_stays_until_the_last_lets_go() -> None:
@@ -56,7 +56,7 @@ def test_what_several_hold_stays_until_the_last_lets_go() -> None:
     claims.use("shared", "b")
     for key in range(5):
         claims.use(key, "a")
-    assert [claims.let_go() for _ in range(4)] == [None, 0, 1, 2]
+    assert [claims.evict() for _ in range(4)] == [None, 0, 1, 2]
     assert "shared" in claims
     claims.drop("shared")
     assert "shared" not in claims
@@ -70,7 +70,7 @@ def test_who_has_long_not_been_there_goes_first() -> None:
     now = FORGOTTEN + 1
     for key in range(3):
         claims.use(key, "b")
-    assert claims.let_go() == "old"
+    assert claims.evict() == "old"
 
 
 def test_owners_of_one_thing_are_bounded() -> None:

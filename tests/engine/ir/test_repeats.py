@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from engine import Builder, Limits, Program, Statement, TensorType, registry
-from engine.ir.attributes import keyed
+from engine.ir.attributes import make_attributes_key
 from engine.ir.errors import TooManyNodes
 from engine.ir.tensor_type import FLOAT64
 from tests.engine.strategies import Sketch, sketches
@@ -20,7 +20,7 @@ OPS = registry().ops
 def built(program: Program, types: dict[int, TensorType], roots: list[int]) -> tuple[list[Any], dict[int, int]]:
     """The nodes, as far as they can be compared, and where the program's are."""
     builder, values = program.build(types, roots)
-    said = [node._replace(attrs={} if node.is_leaf else keyed(node.attrs)) for node in builder.nodes]
+    said = [node._replace(attrs={} if node.is_leaf else make_attributes_key(node.attrs)) for node in builder.nodes]
     return said, {node: value.index for node, value in values.items()}
 
 

@@ -26,7 +26,7 @@ from engine.ir.graph import Node
 from engine.ir.op import rewrite
 from engine.ir.text import print_graph
 from engine.ops.elementwise.base import Elementwise
-from engine.ops.rewrites import MOVING
+from engine.ops.rewrites import ELEMENTWISE_RULES
 
 OPS = registry().ops
 F = TensorType((2, 3), np.dtype("float64"))
@@ -87,7 +87,7 @@ def written(x: Value) -> dict[str, Value]:
 
 def graphs() -> Iterator[tuple[str, Graph]]:
     """Each op with rules, and two without, on operands made by every other op."""
-    own = {name for name, op in OPS.items() if op.rewrites not in ((), MOVING)}
+    own = {name for name, op in OPS.items() if op.rewrites not in ((), ELEMENTWISE_RULES)}
     for name in sorted({*own, "maximum", "where", "exp"}):
         op, forms = OPS[name], list(written(Builder(registry()).leaf(F, 0)))
         if name == "reshape":
@@ -122,7 +122,11 @@ def test_no_rule_is_missed_for_what_operands_tell(monkeypatch: pytest.MonkeyPatc
 
 def test_whatever_computes_each_element_by_itself_has_the_rules_for_that() -> None:
     """An op that declares rules of its own, and forgets them, would keep broadcasts and transposes."""
-    lacking = [op.name for op in OPS.values() if isinstance(op, Elementwise) and op.rewrites[-len(MOVING) :] != MOVING]
+    lacking = [
+        op.name
+        for op in OPS.values()
+        if isinstance(op, Elementwise) and op.rewrites[-len(ELEMENTWISE_RULES) :] != ELEMENTWISE_RULES
+    ]
     assert not lacking
 
 

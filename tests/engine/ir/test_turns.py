@@ -59,7 +59,7 @@ def served(works: Sequence[Work], servers: int = 1) -> list[Done]:
             turns.put(coming[0].owner, coming.pop(0))
         while turns.count and len(running) < servers:
             owner = turns.first()
-            work = turns.take_next(owner, turns.next_of(owner).expected)
+            work = turns.take_next(owner, turns.peek(owner).expected)
             heappush(running, (now + work.cost, len(done)))
             done.append(Done(work, now, now + work.cost))
         now = min([ended for ended, _ in running[:1]] + [work.comes for work in coming[:1]], default=now)
@@ -151,7 +151,7 @@ def test_who_suits() -> None:
     turns.drop("b", 2)
     with pytest.raises(ValueError, match="not in deque"):
         turns.drop("b", 2)
-    assert (turns.count, turns.of("a"), turns.of("b"), turns.of("c")) == (1, 1, 0, 0)
+    assert (turns.count, turns.count_of("a"), turns.count_of("b"), turns.count_of("c")) == (1, 1, 0, 0)
 
 
 def test_who_waits_for_most_gives_way() -> None:
@@ -159,7 +159,7 @@ def test_who_waits_for_most_gives_way() -> None:
     for item in range(3):
         turns.put("a", item)
     turns.put("b", 3)
-    assert (turns.most(), turns.drop_last("a")) == ("a", 2)
+    assert (turns.longest_queue(), turns.drop_last("a")) == ("a", 2)
     assert [(owner, list(items)) for owner, items in turns.lines()] == [("a", [0, 1]), ("b", [3])]
     assert turns.clear() == [0, 1, 3]
     assert not turns.count
@@ -176,5 +176,5 @@ def test_owners_are_forgotten() -> None:
     for owner in range(10_000):
         turns.put(owner, 0)
         turns.take_next(turns.first(), 1.0)
-        turns.put("always", 0) if not turns.of("always") else None
+        turns.put("always", 0) if not turns.count_of("always") else None
     assert len(turns._queues) < 10_300

@@ -231,7 +231,7 @@ def test_a_broken_pass_is_caught() -> None:
         nodes = [
             node._replace(types=(F.with_dtype("float32"),)) if node.op.name == "mul" else node for node in graph.nodes
         ]
-        return graph.rewritten(nodes, graph.outputs)
+        return graph.with_nodes(nodes, graph.outputs)
 
     builder = small()
     with pytest.raises(MalformedGraph, match=r"%2 = mul\(%0, %1\) : float32\[2,3\]: the op infers float64"):

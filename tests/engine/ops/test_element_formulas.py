@@ -28,7 +28,7 @@ def filled(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) 
     """The loop's result."""
     result: Array = np.empty(shape, builder.dtype)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
@@ -37,7 +37,7 @@ def by_formula(name: str, *arrays: Array, **attrs: Any) -> Array | None:
     op = registry().ops[name]
     assert isinstance(op, Elementwise)
     builder = KernelBuilder(next(a.dtype.name for a in arrays if a.dtype.kind == "f"))
-    found = op.scalar_of(
+    found = op.write_scalar(
         [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays], attrs
     )
     if found is None:

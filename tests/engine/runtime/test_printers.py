@@ -147,7 +147,7 @@ def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
     """Compile all kernels of the plans: a compiler takes longer to begin than for a kernel."""
     ops = [step.op for plan in plans for step in plan.steps if isinstance(step.op, Fused)]
     if printer == "c":
-        in_c([(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops])
+        in_c([(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)) for op in ops])
     else:
         on_host(printer, list(map(cuda_fused_kernel, ops)))
 

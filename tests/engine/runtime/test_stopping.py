@@ -166,7 +166,7 @@ def test_a_device_without_kernels_looks_before_each_scalar() -> None:
     out = [np.empty(t.shape, t.dtype) for t in step.types]
     counted = Counted()
     step.op.fill(RunContext(np, counted, device="new"), [feeds[n] for n in step.operands], out, step.attrs)
-    computed = [each.op for each in step.op.loop.instructions if each.op not in ("load", "constant")]
+    computed = [each.op for each in step.op.kernel.instructions if each.op not in ("load", "constant")]
     assert counted.looks >= len(computed) > 3
 
 
@@ -175,11 +175,11 @@ def test_an_idle_plan_holds_no_deadline() -> None:
     plan, feeds = planned(LOOP)
     prepared = PreparedPlan(plan, EXECUTOR)
     prepared.run(feeds, Counted())
-    assert prepared._run.deadline.at == np.inf
+    assert prepared._run.deadline.time == np.inf
 
 
 def test_a_context_goes_through_chunks_until_it_is_late() -> None:
-    chunks = RunContext(np, Counted(3)).through("abcd")
+    chunks = RunContext(np, Counted(3)).checked("abcd")
     assert [next(chunks), next(chunks)] == ["a", "b"]
     with pytest.raises(DeadlineExceeded):
         next(chunks)

@@ -9,7 +9,7 @@ import pytest
 
 from engine import BatchSum, Compiler, DeadlineExceeded, Limits, compile_sum
 from engine.compiler.compiler import CompileRequest
-from engine.runtime.sum_runs import SumTree, finished, run_blocks
+from engine.runtime.sum_runs import SumTree, finish_sum, run_blocks
 from tests.contract.cases import EXECUTOR
 from tests.engine.autodiff.calls.asking import Array, Net
 from tests.engine.looping import Ticking
@@ -71,7 +71,7 @@ def test_blocks_are_the_whole_at_once(block: int | None, is_mean: bool) -> None:
     call = BatchSum.over_program(net.program, net.types, mapped, is_mean=is_mean, block=block)
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     sums = run_blocks(EXECUTOR, compiled, call, net.feeds, range(compiled.blocks.count))
-    for found, expected in zip(finished(call, sums), by_hand(net), strict=True):
+    for found, expected in zip(finish_sum(call, sums), by_hand(net), strict=True):
         np.testing.assert_allclose(found, expected / (100 if is_mean else 1), 1e-12)
 
 
@@ -93,7 +93,7 @@ def test_the_mean_of_nothing_is_not_a_number() -> None:
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     sums = run_blocks(EXECUTOR, compiled, call, net.feeds, range(1))
     assert sums[0] == 0.0
-    assert all(np.isnan(a).all() for a in finished(call, sums))
+    assert all(np.isnan(a).all() for a in finish_sum(call, sums))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -102,7 +102,7 @@ def test_a_mean_keeps_its_dtype_and_is_rounded_once(dtype: str) -> None:
     x = net.leaf(np.ones((3, 2), dtype), "input")
     net.add("mul", x, net.leaf(np.asarray([1.0, 5.0], dtype)))
     call = BatchSum.over_program(net.program, net.types, [x], net.last, None, [net.last], is_mean=True)
-    found = finished(call, [np.asarray([10.0, 5.0], dtype)])[0]
+    found = finish_sum(call, [np.asarray([10.0, 5.0], dtype)])[0]
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, (np.array([10.0, 5.0]) / 3).astype(dtype))
 

@@ -36,7 +36,7 @@ class Recording(Kernels):
     def compile(self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()) -> Any:
         self.asked.append(plan)
         self.first()
-        return self.without
+        return self.uncompiled_binder
 
 
 def tiers_of(made: Kernels) -> ExecutionTiers:
@@ -52,7 +52,7 @@ def test_what_is_compiled_has_the_precision_of_the_plan_and_its_digest() -> None
     found = tiers_of(made)
     for _ in range(2):
         found.current(plan)
-        found.ran(plan)
+        found.record_run(plan)
     found.compiler.settle()
     assert [(each.digest, each.precision) for each in (*made.asked, found.current(plan).plan)] == [
         (plan.digest, "tf32")
@@ -64,7 +64,7 @@ def test_a_second_run_asks_for_kernels_and_a_first_does_not() -> None:
     found = tiers_of(made)
     for count in (0, 1, 1, 1):
         found.current(plan)
-        found.ran(plan)
+        found.record_run(plan)
         found.compiler.settle()
         assert len(made.asked) == count
     assert found.current(plan).plan is made.asked[0]
@@ -75,7 +75,7 @@ def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "LARGE", plan.flops)
     found = tiers_of(made)
     found.current(plan)
-    found.ran(plan)
+    found.record_run(plan)
     found.compiler.settle()
     assert len(made.asked) == 1
 
@@ -88,7 +88,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
     found, failing = tiers_of(made), [layers(1) for _ in range(100)]
     for plan in failing * 2:
         found.current(plan)
-        found.ran(plan)
+        found.record_run(plan)
     found.compiler.settle()
     assert len(made.asked) == 100
     made.first = lambda: None
@@ -101,7 +101,7 @@ def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
         assert len(kept) < 3000
     for _ in range(2):
         found.current(kept[-1])
-        found.ran(kept[-1])
+        found.record_run(kept[-1])
     found.compiler.settle()
     assert found.current(kept[-1]).plan is not kept[-1]
 
@@ -111,7 +111,7 @@ def test_a_plan_that_failed_is_not_tried_again() -> None:
     found = tiers_of(made)
     for _ in range(5):
         assert found.current(plan).plan is plan
-        found.ran(plan)
+        found.record_run(plan)
         found.compiler.settle()
     assert len(made.asked) == 1
 
@@ -127,7 +127,7 @@ def test_a_plan_without_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch)
     found, plan = tiers_of(Recording()), layers(0)
     for _ in range(5):
         found.current(plan)
-        found.ran(plan)
+        found.record_run(plan)
         found.compiler.settle()
     assert looked == [plan]
 
@@ -145,13 +145,13 @@ def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPa
     for plan in plans:
         for _ in range(3):
             found.current(plan)
-            found.ran(plan)
+            found.record_run(plan)
         assert begun.wait(PATIENCE)
     told.set()
     found.compiler.settle()
     assert len(made.asked) == 2
     assert found.current(plans[2]).plan is plans[2]
-    found.ran(plans[2])
+    found.record_run(plans[2])
     found.compiler.settle()
     assert all(found.current(plan).plan is not plan for plan in plans)
 
@@ -169,7 +169,7 @@ def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
     found, first, second = tiers_of(made), layers(), layers()
     for plan in (first, first, second, second):
         found.current(plan)
-        found.ran(plan)
+        found.record_run(plan)
     assert begun.wait(PATIENCE)
     del second, plan
     gc.collect()

@@ -48,9 +48,11 @@ def seconds(plan: Plan) -> list[float]:
 @pytest.fixture
 def stepped(monkeypatch: pytest.MonkeyPatch) -> SteppedCompiler:
     """What is to be compiled waits here, and first runs take what `seconds` says."""
-    queue, ran = SteppedCompiler(), ExecutionTiers.ran
+    queue, ran = SteppedCompiler(), ExecutionTiers.record_run
     monkeypatch.setattr(tiers, "BackgroundCompiler", lambda: queue)
-    monkeypatch.setattr(ExecutionTiers, "ran", lambda self, plan, taken=(): ran(self, plan, taken and seconds(plan)))
+    monkeypatch.setattr(
+        ExecutionTiers, "record_run", lambda self, plan, taken=(): ran(self, plan, taken and seconds(plan))
+    )
     return queue
 
 
@@ -86,7 +88,7 @@ def loops(plan: Plan) -> list[list[str]]:
     for shared in found:
         (op,) = shared.ops
         assert isinstance(op, Fused)
-        parts[op not in first].append(llvm_text(op.expanded, lanes_of(op.expanded, op.space.columns)))
+        parts[op not in first].append(llvm_text(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)))
     return parts
 
 
@@ -117,9 +119,9 @@ def test_kernels_are_compiled_in_the_order_of_time(stepped: SteppedCompiler, mon
 @pytest.mark.usefixtures("stepped")
 def test_steps_are_timed_in_the_first_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    ran = ExecutionTiers.ran
+    ran = ExecutionTiers.record_run
     monkeypatch.setattr(
-        ExecutionTiers, "ran", lambda self, plan, taken=(): (told.append(len(taken)), ran(self, plan, taken))
+        ExecutionTiers, "record_run", lambda self, plan, taken=(): (told.append(len(taken)), ran(self, plan, taken))
     )
     made, plan = executor(), many()
     for _ in range(3):

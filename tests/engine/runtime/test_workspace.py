@@ -49,7 +49,7 @@ def plan_of(y: Value, threads: int) -> Plan:
 
 
 def native_workspace(op: Fused) -> int:
-    return native.native_workspace(op.expanded, op.space, 1)
+    return native.native_workspace(op.expanded, op.iteration_space, 1)
 
 
 def taken(run: Callable[[], object]) -> tuple[int, int]:
@@ -127,7 +127,7 @@ def test_what_numpy_may_run_has_room_for_its_kernels(columns: int) -> None:
         assert loops
         for op in loops:
             for threads in (1, 3):
-                assert native.native_workspace(op.expanded, op.space, threads) <= op.workspace_for(threads)
+                assert native.native_workspace(op.expanded, op.iteration_space, threads) <= op.workspace_for(threads)
 
 
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")

@@ -236,17 +236,17 @@ def test_a_witness_says_what_runs_and_where() -> None:
     crash_record.attach(memory)
     try:
         assert last_words(memory) == ("", "", "")
-        crash_record.runs(bytes.fromhex(PLAN))
+        crash_record.begin_run(bytes.fromhex(PLAN))
         assert last_words(memory) == (PLAN, "", "")
-        crash_record.is_at(place_named("exp (node 1)"))
-        crash_record.compiles(bytes.fromhex(OTHER))
+        crash_record.set_place(place_named("exp (node 1)"))
+        crash_record.set_compiling(bytes.fromhex(OTHER))
         assert last_words(memory) == (PLAN, OTHER, "exp (node 1)")
-        crash_record.ran()
-        crash_record.compiles()
+        crash_record.end_run()
+        crash_record.set_compiling()
         assert last_words(memory)[:2] == ("", "")
-        crash_record.runs(bytes.fromhex(OTHER))
+        crash_record.begin_run(bytes.fromhex(OTHER))
         assert last_words(memory).place == "", "of another plan"
-        crash_record.ran()
+        crash_record.end_run()
     finally:
         crash_record.attach(before)
 

@@ -53,7 +53,7 @@ def test_the_way_back_is_from_where_the_run_turned(clock: Clock) -> None:
     context = TaskContext(job(), None)
     part(context, clock, 1.0)
     part(context, clock, 1.0)
-    context.deadline.turned = clock.now + 3.0
+    context.deadline.backward_start = clock.now + 3.0
     clock.now += 5.0
     context.ran()
     assert context.timings().backward == 2.0
@@ -86,9 +86,9 @@ def test_its_deadline_is_the_job_s() -> None:
 def test_a_part_of_a_short_job_has_a_deadline_before_the_job_s() -> None:
     long, short = TaskContext(job(), None), TaskContext(job(), 0.002)
     assert long.patience(0.0) is long.deadline
-    assert short.patience(1e9).at == pytest.approx(short.task.expires)
+    assert short.patience(1e9).time == pytest.approx(short.task.expires)
     before = time.monotonic()
-    assert before + 5.0 <= short.patience(5.0).at <= time.monotonic() + 5.0
+    assert before + 5.0 <= short.patience(5.0).time <= time.monotonic() + 5.0
     short.patience(50.0).check()
     with pytest.raises(DeadlineExceeded):
         short.patience(0.0).check()

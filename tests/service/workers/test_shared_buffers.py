@@ -171,7 +171,7 @@ def test_tensors_of_a_body_lie_in_a_mapping_that_says_when_it_goes(
     buffer = kept.buffers.acquire(len(body))
     buffer.memory[: len(body)] = body
     ours.show(buffer)
-    theirs.mapped(buffer.number).before_it_goes(lambda: gone.append("gone"))
+    theirs.mapped(buffer.number).on_unmap(lambda: gone.append("gone"))
     found = read_one(theirs.body(buffer.number, len(body)), 1000, 10, NO_LIMITS)
     assert mapping_of(found) is theirs.mapped(buffer.number)
     theirs.forget(buffer.number)

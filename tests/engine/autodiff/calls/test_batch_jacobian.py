@@ -232,7 +232,7 @@ def test_a_block_by_default_has_room_for_all_rows() -> None:
         CompileRequest(net.program, net.types, BatchSum.over_program(net.program, net.types, [x], y, [w]), LIMITS),
     )
     assert 1 < compiled.blocks.block < 1 << 14
-    assert compiled.full.plan.peak_bytes <= BLOCK_BYTES
+    assert compiled.full_block.plan.peak_bytes <= BLOCK_BYTES
     loss = net.add("sum", y)
     scalar = BatchSum.over_program(net.program, net.types, [x], loss, [w])
     assert (

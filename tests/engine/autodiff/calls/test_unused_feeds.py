@@ -128,7 +128,7 @@ def test_nan_in_it_is_no_finding() -> None:
     """The watch looks at what the plan reads, and at nothing else that came with the request."""
     made = net(unused=[np.nan])
     plan = Compiler(LIMITS).compile(made.program, made.types, Values.of_program(made.program)).plan
-    assert NonfiniteWatch(made.program, made.feeds, plan, EXECUTOR).found is None
+    assert NonfiniteWatch(made.program, made.feeds, plan, EXECUTOR).first_nonfinite is None
     watched = net()
     watched.feeds[0] = np.array([1.0, np.inf])
-    assert NonfiniteWatch(watched.program, watched.feeds, plan, EXECUTOR).found is not None
+    assert NonfiniteWatch(watched.program, watched.feeds, plan, EXECUTOR).first_nonfinite is not None

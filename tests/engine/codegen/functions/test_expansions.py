@@ -98,15 +98,15 @@ def test_two_functions_report_together() -> None:
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     builder.store("element", x.sin() + y.cos())
     far, near = np.array([1e9, 0], np.float32), np.zeros(2, np.float32)
-    assert [compiled(builder.loop(), pair)[1] for pair in ([far, near], [near, far], [near, near])] == [1, 1, 0]
+    assert [compiled(builder.build(), pair)[1] for pair in ([far, near], [near, far], [near, near])] == [1, 1, 0]
 
 
 def test_a_row_reports_for_itself() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x + x.row_max().sin())
-    assert compiled(builder.loop(), [np.array([1e300, 0.0])])[1] == 1
-    assert compiled(builder.loop(), [np.array([-1e300, 0.0])])[1] == 0
+    assert compiled(builder.build(), [np.array([1e300, 0.0])])[1] == 1
+    assert compiled(builder.build(), [np.array([-1e300, 0.0])])[1] == 0
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
@@ -123,14 +123,14 @@ def test_all_else_stays() -> None:
     builder.store("columns", shifted)
     builder.store("total", shifted.row_sum())
     builder.store("element", x.bits().iadd(builder.integer(1)).from_bits())
-    assert expand_functions(builder.loop()) == builder.loop()
+    assert expand_functions(builder.build()) == builder.build()
 
 
 def test_operands_keep_their_numbers() -> None:
     builder = KernelBuilder("float32")
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     builder.store("element", x - y)
-    loop = builder.loop()
+    loop = builder.build()
     first, second, difference = loop.instructions
     turned = loop._replace(instructions=(second, first, Instruction("sub", (1, 0), *difference[2:])))
     assert turned != loop
@@ -141,9 +141,9 @@ def test_equal_parts_are_written_once() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.sin())
-    alone = len(expand_functions(builder.loop()).instructions)
+    alone = len(expand_functions(builder.build()).instructions)
     builder.store("element", x.cos())
-    both = expand_functions(builder.loop())
+    both = expand_functions(builder.build())
     assert len(both.instructions) - alone < 12
     assert [result.kind for result in both.results] == ["element", "element", "total"]
     assert isinstance(both.results[0], KernelResult)
@@ -158,7 +158,7 @@ def test_erfc_has_the_exponential_of_its_derivative(dtype: str) -> None:
         x = builder.load(Level.ELEMENT)
         for formula in formulas:
             builder.store("element", formula(x))
-        return sum(i.op not in ("load", "constant") for i in expand_functions(builder.loop()).instructions)
+        return sum(i.op not in ("load", "constant") for i in expand_functions(builder.build()).instructions)
 
     def slope(x: Scalar) -> Scalar:
         return (-(x * x)).exp()

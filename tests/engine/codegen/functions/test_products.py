@@ -24,7 +24,7 @@ def products(x: Array, lanes: int = 16) -> tuple[Array, float]:
     """The product of each row of a matrix, and how many rows are reported."""
     builder = KernelBuilder(x.dtype.name)
     builder.store("row", builder.load(Level.ELEMENT).row_prod())
-    loop = expand_functions(builder.loop())
+    loop = expand_functions(builder.build())
     rows, columns = x.shape
     space = Space((rows,), columns, x.size, rows, ((columns,), (1,), ()))
     found, count = np.empty(rows, x.dtype), np.empty((), x.dtype)

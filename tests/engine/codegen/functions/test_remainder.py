@@ -23,7 +23,7 @@ def loop_of_two(dtype: str) -> FusedKernel:
     builder = KernelBuilder(dtype)
     a, b = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     builder.store("element", a.mod(b))
-    return builder.loop()
+    return builder.build()
 
 
 def assert_as_numpy(dtype: str, a: Array, b: Array) -> None:

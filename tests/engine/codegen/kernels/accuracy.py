@@ -44,7 +44,7 @@ def loop_of(formula: Callable[[Scalar], Scalar], dtype: str) -> FusedKernel:
     """One operand, and the formula of it."""
     builder = KernelBuilder(dtype)
     builder.store("element", formula(builder.load(Level.ELEMENT)))
-    return builder.loop()
+    return builder.build()
 
 
 def compiled(loop: FusedKernel, operands: Sequence[Array], lanes: int = 16) -> list[Array]:

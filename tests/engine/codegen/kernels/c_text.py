@@ -22,7 +22,7 @@ def c_text(loop: FusedKernel, lanes: int) -> str:
 
 def c_recurrence_text(recurrence: Recurrence) -> str:
     """As `c_text`, of a recurrence."""
-    return host_definitions(recurrence.loop.dtype) + "\n".join(_HostSteps(recurrence).kernel()) + "\n"
+    return host_definitions(recurrence.fused.dtype) + "\n".join(_HostSteps(recurrence).kernel()) + "\n"
 
 
 class _HostSteps(CRecurrence):
@@ -82,13 +82,13 @@ class _HostLoop(CKernel):
             yield from self._sweep(sweep)
         yield from self.between(self.schedule.after)
         for n in self.results("row"):
-            yield f"*result{n} = {self.name(self.loop.results[n].value)};"
+            yield f"*result{n} = {self.name(self.fused.results[n].value)};"
         for n in self.results("total"):
-            yield f"sum{n} += {self.name(self.loop.results[n].value)};"
+            yield f"sum{n} += {self.name(self.fused.results[n].value)};"
 
     def _sweep(self, sweep: Sweep) -> Iterator[str]:
         for i in sweep.reductions:
-            first = FIRST[self.loop.instructions[i].op]
+            first = FIRST[self.fused.instructions[i].op]
             yield f"F r{i}[{self.lanes}]; for (int l = 0; l < {self.lanes}; l++) r{i}[l] = {first};"
         yield f"for (long long c = 0; c < count; c += {self.lanes}) {{"
         yield f"const int some = count - c < {self.lanes} ? (int)(count - c) : {self.lanes};"
@@ -108,8 +108,8 @@ class _HostLoop(CKernel):
         for number in sweep.saved:
             yield f"kept{self.schedule.scratch.index(number)}[c + l] = {self.name(number)};"
         for n in sweep.results:
-            value = self.name(self.loop.results[n].value)
-            stored = self.loop.results[n].kind == "element"
+            value = self.name(self.fused.results[n].value)
+            stored = self.fused.results[n].kind == "element"
             yield f"result{n}[c + l] = {value};" if stored else f"part{n}[c + l] += {value};"
         for i in sweep.reductions:
             yield self.reduced(i, f"r{i}[l]")

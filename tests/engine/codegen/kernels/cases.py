@@ -117,13 +117,13 @@ def random_loop(rng: np.random.Generator, *, fma: bool) -> FusedKernel:
         made_now = random_primitive(rng, builder, op, made, bits)
         made[made_now.type].append(made_now)
     store_some(rng, builder, made)
-    return builder.loop()
+    return builder.build()
 
 
 def random_primitive(
     rng: np.random.Generator, builder: KernelBuilder, op: str, made: dict[str, list[Scalar]], bits: int
 ) -> Scalar:
-    takes = (ARITHMETIC | BITS)[op].takes if op in ARITHMETIC or op in BITS else ("float",)
+    takes = (ARITHMETIC | BITS)[op].operands if op in ARITHMETIC or op in BITS else ("float",)
     args = [made[type][rng.integers(len(made[type]))] for type in takes]
     if op in ("shl", "ashr"):
         args[1] = builder.integer(int(rng.integers(0, bits)))

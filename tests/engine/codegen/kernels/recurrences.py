@@ -45,7 +45,7 @@ class Steps:
 
     def results(self) -> list[Array]:
         """Memory for the results, filled with what no kernel computes."""
-        loop, shape = self.recurrence.loop, (*self.space.rows, self.space.columns)
+        loop, shape = self.recurrence.fused, (*self.space.rows, self.space.columns)
         dtypes = [bool if loop.instructions[result.value].type == "bool" else loop.dtype for result in loop.results]
         leads = [(self.steps,) if n in self._stacked else () for n in range(len(dtypes))]
         return [np.full((*lead, *shape), 77, dtype) for lead, dtype in zip(leads, dtypes, strict=True)]
@@ -75,14 +75,14 @@ def random_steps(seed: int) -> Steps:
     builder = KernelBuilder(str(rng.choice(["float32", "float64"])), int(rng.integers(1, 4)))
     loads = [builder.load(level, "bool" if n == 2 else "float") for n, level in enumerate(_LEVELS)]
     _compute(rng, builder, loads)
-    recurrence = Recurrence(builder.loop(), _CARRIES, _MOVING)
+    recurrence = Recurrence(builder.build(), _CARRIES, _MOVING)
     rows = tuple(int(n) for n in rng.integers(1, 4, builder.row_axes))
     columns, steps = int(rng.choice(COLUMNS)), int(rng.integers(0, 6))
     operands = [_operand(rng, n, steps, rows, columns, builder.dtype) for n in range(len(_LEVELS))]
     shape = (*rows, columns)
     strides = [_strides(shape) if level == Level.ELEMENT else _strides((*rows, 1)) for level in _LEVELS] + [
         _strides(shape)
-    ] * len(recurrence.loop.results)
+    ] * len(recurrence.fused.results)
     count = int(np.prod(rows))
     space = Space(rows, columns, count * columns, int(rng.integers(1, count + 2)), tuple(strides))
     return Steps(recurrence, space, steps, operands, (6,), bool(rng.random() < 0.5))
@@ -125,7 +125,7 @@ def step_by_step(given: Steps) -> list[Array]:
             carries.get(n, array[t] if n in given.recurrence.moving else array)
             for n, array in enumerate(given.operands)
         ]
-        found = expected(Case(given.recurrence.loop, given.space, operands))
+        found = expected(Case(given.recurrence.fused, given.space, operands))
         carries = {carry.operand: found[carry.result] for carry in given.recurrence.carries}
         for n in given.recurrence.stored:
             results[n][... if n in given.anew else t] = found[n]
@@ -136,7 +136,7 @@ def step_by_step(given: Steps) -> list[Array]:
 
 def by_llvm(given: Steps, results: list[Array]) -> bool:
     """The kernel of this processor."""
-    lanes = lanes_of(given.recurrence.loop, given.space.columns)
+    lanes = lanes_of(given.recurrence.fused, given.space.columns)
     code = load_function(machine_code(recurrence_text(given.recurrence, lanes)))
     return _called(SIGNATURE(code.address), given, results)
 
@@ -151,7 +151,7 @@ def by_c(given: Steps, results: list[Array]) -> bool:
 def by_cuda(given: Steps, results: list[Array]) -> bool:
     """The kernel of a card in CUDA C, on a processor."""
     with tempfile.TemporaryDirectory() as folder:
-        text = shimmed(given.recurrence.loop.dtype, cuda_steps(given.recurrence))
+        text = shimmed(given.recurrence.fused.dtype, cuda_steps(given.recurrence))
         library = compile_c(text, Path(folder), "-O1", "-Wno-unknown-pragmas")
     return _launched(library, given, results)
 
@@ -160,7 +160,7 @@ def by_ptx(given: Steps, results: list[Array]) -> bool:
     """The kernel of a card in LLVM IR, on a processor."""
     with tempfile.TemporaryDirectory() as folder:
         text = ptx_recurrence_text(given.recurrence)
-        library = host_library(given.recurrence.loop.dtype, [text], Path(folder))
+        library = host_library(given.recurrence.fused.dtype, [text], Path(folder))
     return _launched(library, given, results)
 
 
@@ -177,7 +177,7 @@ def _launched(library: ctypes.CDLL, given: Steps, results: list[Array]) -> bool:
 def _called(kernel: Any, given: Steps, results: list[Array]) -> bool:
     layout, flag = recurrence_layout(given.recurrence), np.zeros(1, np.uint8)
     table = recurrence_table(given.recurrence, given.space, given.steps, given.entries(results))
-    positions = [*layout.loop.operands, *layout.loop.results]
+    positions = [*layout.kernel.operands, *layout.kernel.results]
     table[positions] = [array.ctypes.data for arrays in given.at_first(results) for array in arrays]
     table[layout.flag] = flag.ctypes.data
     kernel(0, -(-int(np.prod(given.space.rows)) // given.space.block), table.ctypes.data)

@@ -40,7 +40,7 @@ def elementwise(dtype: str, row_axes: int, second: Level = Level.ELEMENT) -> Fus
     builder = KernelBuilder(dtype, row_axes)
     x, y = builder.load(Level.ELEMENT), builder.load(second)
     builder.store("element", chain(x, y))
-    return builder.loop()
+    return builder.build()
 
 
 def softmax_and_sums(dtype: str, row_axes: int) -> FusedKernel:
@@ -56,7 +56,7 @@ def softmax_and_sums(dtype: str, row_axes: int) -> FusedKernel:
     builder.store("columns", share * weight)
     builder.store("total", (share * share).row_sum() * weight)
     builder.store("row", x.row_min())
-    return builder.loop()
+    return builder.build()
 
 
 def run(loop: FusedKernel, space: Space, operands: Sequence[Array], results: Sequence[Array], threads: int = 1) -> None:
@@ -110,7 +110,7 @@ def test_a_short_last_row_is_summed_as_far_as_it_goes() -> None:
     builder.store("row", x.row_max())
     x_of = RNG.standard_normal(70_001)
     total, most = np.empty(()), np.empty(18)
-    run(builder.loop(), Space((18,), 4096, 70_001, 4, ((4096,), (), (1,))), [x_of], [total, most])
+    run(builder.build(), Space((18,), 4096, 70_001, 4, ((4096,), (), (1,))), [x_of], [total, most])
     np.testing.assert_allclose(total, (x_of**2).sum(), 1e-13)
     assert list(most) == [part.max() for part in np.array_split(x_of, range(4096, 70_001, 4096))]
 
@@ -135,7 +135,7 @@ def test_nothing_behind_a_short_last_row_is_read_or_written(length: int, threads
     operand.inside[...], scale.inside[...] = data, 2.0
     results = [walled(n, -7.0) for n in (length, length, 1, rows)]
     space = Space((rows,), columns, length, 4, ((columns,), (0,), (columns,), (columns,), (), (1,)))
-    run(builder.loop(), space, [operand.inside, scale.inside], [result.inside for result in results], threads)
+    run(builder.build(), space, [operand.inside, scale.inside], [result.inside for result in results], threads)
     scaled, more, total, most = (result.inside for result in results)
     np.testing.assert_array_equal(scaled, 2.0 * data)
     np.testing.assert_array_equal(more, data + 1.0)
@@ -208,7 +208,7 @@ def test_small_work_is_ufuncs_and_nothing_else() -> None:
     builder = KernelBuilder("float32")
     a = builder.load(Level.ELEMENT)
     builder.store("element", (a * a + 1.0).exp())
-    calls = bind_blocks(builder.loop(), Space((1,), 8, 8, 1, ((8,), (8,))), [x], [np.empty_like(x)], 2)
+    calls = bind_blocks(builder.build(), Space((1,), 8, 8, 1, ((8,), (8,))), [x], [np.empty_like(x)], 2)
     assert [function for function, _ in calls] == [np.multiply, np.add, np.exp]
 
 
@@ -234,7 +234,7 @@ def test_stated_memory_counts_parts_and_blocks_of_special_functions() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("columns", (x * 2.0).erfc())
-    loop = builder.loop()
+    loop = builder.build()
     space = Space((3000,), 5000, 15_000_000, 4, ((5000,), ()))
     a, out = np.zeros((3000, 5000)), np.empty(5000)
     tracemalloc.start()
@@ -255,7 +255,7 @@ def test_results_of_what_is_read_fixed_or_stored_twice() -> None:
         builder.store("element", value)
     arrays = RNG.standard_normal((4, 3)), RNG.standard_normal((4, 3)) > 0
     results = [np.empty((4, 3), "bool" if i in (4, 5) else "float64") for i in range(7)]
-    run(builder.loop(), Space((4,), 3, 12, 1, ((3,),) * 9), arrays, results)
+    run(builder.build(), Space((4,), 3, 12, 1, ((3,),) * 9), arrays, results)
     a, b = arrays
     sums = np.repeat(a.sum(1, keepdims=True), 3, axis=1)
     expected_of = (a, np.full_like(a, np.exp(3)), np.exp(2) * a, np.exp(2) * a, ~b, b | (a < 0), sums)
@@ -276,7 +276,7 @@ def test_what_is_for_compiled_kernels_is_refused() -> None:
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.fma(x, x))
     with pytest.raises(TypeError, match="fma"):
-        run(builder.loop(), Space((1,), 2, 2, 1, ((2,), (2,))), [np.ones(2, "f4")], [np.ones(2, "f4")])
+        run(builder.build(), Space((1,), 2, 2, 1, ((2,), (2,))), [np.ones(2, "f4")], [np.ones(2, "f4")])
 
 
 def test_registers_hold_one_scalar_at_a_time() -> None:
@@ -296,7 +296,7 @@ def test_a_scalar_that_nothing_reads_is_not_computed() -> None:
     x = builder.load(Level.ELEMENT)
     x.exp()
     builder.store("element", -x)
-    assert needed(builder.loop()) == [0, 2]
+    assert needed(builder.build()) == [0, 2]
 
 
 @pytest.mark.parametrize(("dims", "whole"), [*product([(1,), (7, 5), (3, 1000, 7), (100_000,), (2, 40_000)], [0, 1])])

@@ -60,7 +60,7 @@ def softmax(rows: int, columns: int) -> Case:
     builder.store("total", risen.row_min())
     space = Space((rows,), columns, rows * columns, 3, ((columns,), (columns,), (), ()))
     x_values = np.random.default_rng(0).normal(size=(rows, columns)).astype("float32")
-    return Case(builder.loop(), space, [x_values])
+    return Case(builder.build(), space, [x_values])
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -121,7 +121,7 @@ def test_scalars_of_all_types_are_kept(columns: int, dtype: str) -> None:
         builder.store("element", small.where(value, mean))
     space = Space((3,), columns, 3 * columns, 3, ((columns,),) * 4)
     x_values = np.random.default_rng(0).normal(size=(3, columns)).astype(dtype)
-    case = Case(builder.loop(), space, [x_values])
+    case = Case(builder.build(), space, [x_values])
     assert {case.loop.instructions[i].type for i in schedule(case.loop).scratch} == {"float", "bool", "int"}
     assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
 
@@ -149,7 +149,7 @@ def test_a_fused_multiply_add_rounds_once() -> None:
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.fma(x, -1.0))
     builder.store("element", x * x - 1.0)
-    case = Case(builder.loop(), Space((1,), 3, 3, 1, ((3,),) * 3), [np.array([[1 + 2.0**-30] * 3])])
+    case = Case(builder.build(), Space((1,), 3, 3, 1, ((3,),) * 3), [np.array([[1 + 2.0**-30] * 3])])
     fused, apart = run(llvm_kernel(case), case)
     assert fused.tolist() == [[2.0**-29 + 2.0**-60] * 3]
     assert apart.tolist() == [[2.0**-29] * 3]
@@ -160,7 +160,7 @@ def test_rows_of_nothing_give_what_sums_begin_with() -> None:
     x = builder.load(Level.ELEMENT)
     for kind in ("row_sum", "row_prod", "row_max", "row_min"):
         builder.store("row", builder.apply(kind, x))
-    case = Case(builder.loop(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
+    case = Case(builder.build(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
     assert [found.ravel().tolist() for found in run(llvm_kernel(case), case)] == [
         [0.0] * 2,
         [1.0] * 2,
@@ -213,9 +213,9 @@ def test_a_bound_kernel_keeps_what_it_points_at() -> None:
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @pytest.mark.parametrize(("function", "dtype"), [*CASES, ("mod", "float32"), ("mod", "float64")])
 def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_path: Path) -> None:
-    builder, count = KernelBuilder(dtype), len(FUNCTIONS[function].takes)
+    builder, count = KernelBuilder(dtype), len(FUNCTIONS[function].operands)
     builder.store("element", builder.apply(function, *(builder.load(Level.ELEMENT) for _ in range(count))))
-    loop = expand_functions(builder.loop())
+    loop = expand_functions(builder.build())
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
     space = Space((1,), len(x), len(x), 1, (*[(len(x),)] * (count + 1), *[()] * (len(loop.results) - 1)))
@@ -243,7 +243,7 @@ def test_the_table_of_a_kernel() -> None:
     builder.store("columns", x)
     builder.store("row", row + x.row_sum())
     space = Space((2, 3), 4, 24, 5, ((12, 4), (1, 0), (), (3, 1)))
-    case = Case(builder.loop(), space, [np.zeros((2, 3, 4), "float32"), np.zeros(2, "float32")])
+    case = Case(builder.build(), space, [np.zeros((2, 3, 4), "float32"), np.zeros(2, "float32")])
     results = [np.zeros(4, "float32"), np.zeros((2, 3), "float32")]
     calls = bind_native(llvm_kernel(case), case.loop, space, case.operands, results)
     call, arguments = native_call(calls), calls[1][1]
@@ -257,7 +257,7 @@ def test_long_programs_have_fewer_lanes() -> None:
     x = builder.load(Level.ELEMENT)
     for i in range(1000):
         x = x * float(i)
-    assert lanes_of(builder.loop(), 4096) == 16
+    assert lanes_of(builder.build(), 4096) == 16
     short = softmax(1, 1).loop
     assert [lanes_of(short, columns) for columns in (0, 1, 2, 10, 64, 1000)] == [1, 1, 2, 16, 64, 64]
     assert lanes_of(short._replace(dtype="float64"), 1000) == 32

@@ -77,7 +77,7 @@ def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
     for rows, columns in product((0, 1, 7, 8, 9, 128, 129, 1000, 1500), (1, 2, 33, 700)):
         space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
         data = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
-        cases.append(Case(builder.loop(), space, [data]))
+        cases.append(Case(builder.build(), space, [data]))
     for case, found in zip(cases, run_all(cases, tmp_path), strict=True):
         assert_same_bits(case, found, expected(case))
 
@@ -93,7 +93,7 @@ def test_all_sums_of_a_loop_are_added_up_by_one_launch(columns: int, block: int,
         builder.store("columns" if k % 2 else "total", x * factor if k % 2 else (x * factor).row_sum())
     space = Space((40,), columns, 40 * columns, block, ((columns,), (), (), (), ()))
     given = np.random.default_rng(0).normal(size=(40, columns)).astype("float32")
-    case = Case(builder.loop(), space, [given])
+    case = Case(builder.build(), space, [given])
     assert CudaKernel(case.loop, cuda_parts(case.loop), space, case.lanes).kernels == [
         "rows",
         "columns",
@@ -109,7 +109,7 @@ def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: P
     for k in range(2 * SUMS_AT_ONCE + 1):
         builder.store("columns", x * (k + 1.0))
     space = Space((9,), 2, 18, 2, ((2,), *[()] * len(builder.results)))
-    case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(9, 2))])
+    case = Case(builder.build(), space, [np.random.default_rng(0).normal(size=(9, 2))])
     kernels = CudaKernel(case.loop, cuda_parts(case.loop), space, case.lanes).kernels
     assert kernels == ["columns", "add_parts", "add_parts", "add_parts"]
     assert_same_bits(case, run(case, tmp_path), expected(case))
@@ -146,7 +146,7 @@ def test_an_argument_out_of_range_is_told(level: Level, largest: float, is_out: 
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * builder.load(level).sin())
-    loop = expand_functions(builder.loop())
+    loop = expand_functions(builder.build())
     space = Space((3,), 5, 15, 2, ((5,), (5,) if level == Level.ELEMENT else (1,), (5,)))
     angles = np.zeros((3, 5 if level == Level.ELEMENT else 1))
     angles[2, -1] = largest
@@ -161,8 +161,8 @@ def test_nothing_is_kept_between_sweeps() -> None:
     builder = KernelBuilder("float32")
     risen = (builder.load(Level.ELEMENT).abs().sqrt() / 3.0).sqrt()
     builder.store("element", risen / risen.row_sum())
-    assert schedule(builder.loop()).scratch
-    assert not schedule(builder.loop(), keeps=False).scratch
+    assert schedule(builder.build()).scratch
+    assert not schedule(builder.build(), use_scratch=False).scratch
 
 
 # ---------------------------------------------------------------- what NVRTC makes of it
@@ -175,7 +175,7 @@ def text_of(case: Case) -> str:
 def function_loop(function: str, dtype: str) -> FusedKernel:
     builder = KernelBuilder(dtype)
     builder.store("element", builder.apply(function, builder.load(Level.ELEMENT)))
-    return expand_functions(builder.loop())
+    return expand_functions(builder.build())
 
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
@@ -214,7 +214,7 @@ def test_nvrtc_compiles_random_numbers(primitive: str, dtype: str) -> None:
     builder = KernelBuilder(dtype)
     words = [builder.load(Level.ELEMENT) for _ in range(4)]
     builder.store("element", builder.apply(primitive, *words))
-    parts = cuda_parts(expand_functions(builder.loop()), reports_range=False)
+    parts = cuda_parts(expand_functions(builder.build()), reports_range=False)
     assert nvrtc.compiled(cuda_text(parts, 32), (*OPTIONS, "--gpu-architecture=sm_90")).startswith(b"\x7fELF")
 
 
@@ -226,7 +226,7 @@ def test_nothing_is_contracted(dtype: str) -> None:
     x = builder.load(Level.ELEMENT)
     builder.store("element", (x * x + 1.0) / x.sqrt())
     space = Space((1,), 8, 8, 1, ((8,), (8,)))
-    text = text_of(Case(builder.loop(), space, []))
+    text = text_of(Case(builder.build(), space, []))
     short = "f32" if dtype == "float32" else "f64"
     ours = nvrtc.compiled(text, (*OPTIONS, "--gpu-architecture=compute_90"), ptx=True)
     theirs = nvrtc.compiled(text, ("--use_fast_math", "--gpu-architecture=compute_90"), ptx=True)

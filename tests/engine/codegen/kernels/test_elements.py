@@ -103,7 +103,7 @@ def test_calls_of_a_long_formula_are_made_block_by_block() -> None:
 
     builder = KernelBuilder("float32")
     builder.store("element", long(builder.load(Level.ELEMENT)))
-    made = ElementKernel(builder.loop(), np.dtype("float32"), [np.dtype("float32")], np.dtype("float32"))
+    made = ElementKernel(builder.build(), np.dtype("float32"), [np.dtype("float32")], np.dtype("float32"))
     x, out = np.ones(1 << 24, "float32"), np.empty(1 << 24, "float32")
     tracemalloc.start()
     try:

@@ -54,12 +54,12 @@ def by_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out:
         return None
     builder = KernelBuilder(next(a.dtype.name for a in (out, *arrays) if a.dtype.kind == "f"))
     scalars = [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays]
-    found = op.scalar_of(scalars, attrs)
+    found = op.write_scalar(scalars, attrs)
     assert found is not None
     builder.store("element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
@@ -74,7 +74,7 @@ def by_rows(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array |
     builder.store("row" if is_row else "element", found)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
-        WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(
+        WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(
             RunContext(np), [x.reshape(-1, extent)], [result.reshape(-1, 1 if is_row else extent)]
         )
     return result
@@ -159,12 +159,12 @@ def test_bools_become_numbers_and_numbers_truth_values() -> None:
     assert isinstance(add, Elementwise)
     assert isinstance(both, Elementwise)
     for op in (add, both):
-        found = op.scalar_of([flag, x], {})
+        found = op.write_scalar([flag, x], {})
         assert found is not None
         builder.store("element", found)
     arrays = np.array([True, False, True]), np.array([0.5, 2.0, 0.0], "float32")
     results = [np.empty(3, "float32"), np.empty(3, bool)]
-    WholeArrayKernel(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
+    WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
     assert results[0].tolist() == [1.5, 2.0, 1.0]
     assert results[1].tolist() == [True, False, False]
 

@@ -20,7 +20,7 @@ from engine.codegen.microkernels.recipe import KernelPhase
 from engine.codegen.microkernels.routine import Routine
 from engine.codegen.native import native_call
 from engine.codegen.native.machine_code import load_function, machine_code
-from engine.codegen.native.native_call import SIGNATURE, WATCHED, FaultEntry, NativeCall, reach
+from engine.codegen.native.native_call import BOUNDS, SIGNATURE, FaultEntry, NativeCall, byte_span
 from engine.cuda import ptx_text
 from tests.engine.codegen.kernels.cases import Array, random_case
 
@@ -37,9 +37,9 @@ LANES = 4
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels look at bounds, and nothing of that is left."""
-    monkeypatch.setattr(WATCHED, "checked", True)
+    monkeypatch.setattr(BOUNDS, "checked", True)
     yield
-    WATCHED.record[:] = 0
+    BOUNDS.record[:] = 0
 
 
 def test_only_one_place_writes_accesses_of_kernels() -> None:
@@ -53,7 +53,7 @@ def test_a_pointer_that_is_of_no_buffer_cannot_be_used() -> None:
     with pytest.raises(KeyError):
         memory.load("float", "%from.nowhere")
     with pytest.raises(KeyError):
-        memory.further("%from.nowhere", "float", 1)
+        memory.offset("%from.nowhere", "float", 1)
 
 
 # ---------------------------------------------------------------- the build that checks
@@ -75,7 +75,7 @@ def kernel(text: str) -> str:
 def test_a_checked_loop_is_the_same_with_lines_more(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
     usual = llvm_text(case.loop, case.lanes)
-    monkeypatch.setattr(WATCHED, "checked", True)
+    monkeypatch.setattr(BOUNDS, "checked", True)
     assert unchecked(llvm_text(case.loop, case.lanes)) == kernel(usual) != kernel(llvm_text(case.loop, case.lanes))
 
 
@@ -93,7 +93,7 @@ def written() -> KernelPhase:
 
 def test_a_checked_routine_is_the_same_with_lines_more(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = written().text
-    monkeypatch.setattr(WATCHED, "checked", True)
+    monkeypatch.setattr(BOUNDS, "checked", True)
     text = written().text
     assert unchecked(text) == kernel(usual)
     assert len(re.findall(r"call \S+ @bounded|call <4 x ptr> @bounded", kernel(text))) == 8
@@ -110,7 +110,7 @@ def run(write: Write, x: Array, y: Array) -> NativeCall:
     to = Routine("float32", LANES)
     write(to, to.place("operand", 0), to.place("result", 0))
     code = load_function(machine_code(to.phase(1, 0).text))
-    call = NativeCall(SIGNATURE(code.address), code.address, 1, WATCHED.tables(1, 2), code)
+    call = NativeCall(SIGNATURE(code.address), code.address, 1, BOUNDS.tables(1, 2), code)
     call.point(0, x)
     call.point(1, y)
     call()
@@ -172,26 +172,26 @@ def test_what_is_outside_is_written_down_and_not_touched(
     call = run(write, np.arange(3, dtype="float32"), memory[8:11])
     assert (memory[:8] == -7).all()
     assert (memory[11:] == -7).all()
-    assert bool(WATCHED.record[FaultEntry.OCCURRED]) is (offset is not None)
+    assert bool(BOUNDS.record[FaultEntry.OCCURRED]) is (offset is not None)
     if offset is not None:
-        assert WATCHED.record[FaultEntry.TABLE] == call.entries.ctypes.data
-        assert WATCHED.record[FaultEntry.POSITION] == position
-        assert WATCHED.record[FaultEntry.OFFSET] == offset
-        assert WATCHED.record[FaultEntry.EXTENT] == extent
-        assert WATCHED.record[FaultEntry.ELEMENT] == 4
+        assert BOUNDS.record[FaultEntry.TABLE] == call.entries.ctypes.data
+        assert BOUNDS.record[FaultEntry.POSITION] == position
+        assert BOUNDS.record[FaultEntry.OFFSET] == offset
+        assert BOUNDS.record[FaultEntry.EXTENT] == extent
+        assert BOUNDS.record[FaultEntry.ELEMENT] == 4
 
 
 @pytest.mark.usefixtures("checked")
 def test_the_first_fault_stays() -> None:
     for write in (store_before, load_of_one_more):
         run(write, np.arange(3, dtype="float32"), np.zeros(3, "float32"))
-    assert WATCHED.record[FaultEntry.OFFSET] == -4
+    assert BOUNDS.record[FaultEntry.OFFSET] == -4
 
 
 def test_how_far_an_array_reaches() -> None:
     x = np.zeros((3, 4), "float32")
-    assert reach(x) == (0, 48)
-    assert reach(x[1:, ::2]) == (0, 28)
-    assert reach(x[::-1, ::-1]) == (44, 4)
-    assert reach(x[:0]) == (0, 0)
-    assert reach(np.broadcast_to(np.zeros(()), (5, 6))) == (0, 8)
+    assert byte_span(x) == (0, 48)
+    assert byte_span(x[1:, ::2]) == (0, 28)
+    assert byte_span(x[::-1, ::-1]) == (44, 4)
+    assert byte_span(x[:0]) == (0, 0)
+    assert byte_span(np.broadcast_to(np.zeros(()), (5, 6))) == (0, 8)

@@ -296,7 +296,7 @@ def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
     types = {0: TensorType.of(z), 1: TensorType.of(w)}
     plan = Compiler(Limits()).forward(program, types, [scaled, len(g.statements) - 1]).plan
     loops = [node.op for node in fuse(graph_of(plan, registry()), 0, compiled=True).nodes if isinstance(node.op, Fused)]
-    assert [[result.kind for result in loop.loop.results] for loop in loops] == [["row", "element"]]
+    assert [[result.kind for result in loop.kernel.results] for loop in loops] == [["row", "element"]]
     with printing(printer):
         found = EXECUTOR.run(plan, {0: z, 1: w})
     wanted = np.abs(z).sum(axis=1, keepdims=True) * w
@@ -311,7 +311,9 @@ def test_a_cast_joins() -> None:
     g.mul(g.cast(g.exp(x), dtype="complex64"), z)
     program = Program(registry(), g.statements, opset=LATEST)
     types = {0: TensorType((1 << 22,), np.dtype("float32")), 1: TensorType((1 << 22,), np.dtype("complex64"))}
-    plan = compile_call(CompileRequest(program, types, Values.of_program(program, None), Limits(), loop_threads=1)).plan
+    plan = compile_call(
+        CompileRequest(program, types, Values.of_program(program, None), Limits(), kernel_threads=1)
+    ).plan
     assert [step.op.name for step in plan.steps] == ["fused", "get_output"]
 
 
@@ -321,7 +323,7 @@ def test_a_cast_joins() -> None:
 def _loop(write: Callable[..., Any], operands: int = 2) -> FusedKernel:
     builder = KernelBuilder("float64")
     builder.store("element", write(*(builder.load(Level.ELEMENT, "pair") for _ in range(operands))))
-    return builder.loop()
+    return builder.build()
 
 
 def test_a_loop_in_parts_reads_and_writes_pairs_and_no_more() -> None:
@@ -334,7 +336,7 @@ def test_a_loop_in_parts_reads_and_writes_pairs_and_no_more() -> None:
 def test_a_loop_without_pairs_stays_what_it_is() -> None:
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
-    loop = builder.loop()
+    loop = builder.build()
     assert split_pairs(loop) is loop
 
 
@@ -370,6 +372,6 @@ def test_nvidias_compiler_takes_them(dtype: str) -> None:
     quotient = (x * y).exp() / x
     builder.store("element", quotient.log())
     builder.store("row", quotient.abs().row_sum() * y)
-    loop = builder.loop()
+    loop = builder.build()
     parts = cuda_parts(expand_functions(loop), reports_range=reports_range(loop))
     assert nvrtc.compiled(cuda_text(parts, 32), [*OPTIONS, "--gpu-architecture=sm_90"])

@@ -87,7 +87,7 @@ def test_a_bound_loop_adds_up_by_native_calls(dtype: str) -> None:
     x = builder.load(Level.ELEMENT)
     builder.store("columns", x)
     builder.store("total", x.row_sum())
-    loop, shape = builder.loop(), (9, 35)
+    loop, shape = builder.build(), (9, 35)
     values = np.random.default_rng(0).normal(size=shape).astype(dtype)
     results = [np.zeros(35, dtype), np.zeros((), dtype)]
     calls = bind_native(

@@ -103,7 +103,7 @@ def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
         for columns in (1, 2, 33, 700):
             space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
             data = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
-            cases.append(Case(builder.loop(), space, [data]))
+            cases.append(Case(builder.build(), space, [data]))
     for case, found in zip(cases, run(cases, tmp_path), strict=True):
         assert_same_bits(case, found, expected(case))
 
@@ -121,7 +121,7 @@ def test_sums_of_a_loop_are_added_up_together(columns: int, tmp_path: Path) -> N
     spaces = [
         Space((40,), columns, 40 * columns, block, ((columns,), *[()] * len(builder.results))) for block in (1, 3, 40)
     ]
-    cases = [Case(builder.loop(), space, [given]) for space in spaces]
+    cases = [Case(builder.build(), space, [given]) for space in spaces]
     for case, found in zip(cases, run(cases, tmp_path), strict=True):
         assert_same_bits(case, found, expected(case))
 
@@ -137,7 +137,7 @@ def test_of_zeros_of_two_signs_it_is_the_one_of_the_other_printers(dtype: str, t
     rng, cases = np.random.default_rng(0), []
     for columns in (2, 20, 40, 64, 100):
         space = Space((40,), columns, 40 * columns, 1, ((columns,), (1,), (1,)))
-        cases.append(Case(builder.loop(), space, [rng.choice([0.0, -0.0], (40, columns)).astype(dtype)]))
+        cases.append(Case(builder.build(), space, [rng.choice([0.0, -0.0], (40, columns)).astype(dtype)]))
     for case, found in zip(cases, run(cases, tmp_path), strict=True):
         assert_same_bits(case, found, expected(case))
 
@@ -145,7 +145,7 @@ def test_of_zeros_of_two_signs_it_is_the_one_of_the_other_printers(dtype: str, t
 def function_loop(function: str, dtype: str) -> FusedKernel:
     builder = KernelBuilder(dtype)
     builder.store("element", builder.apply(function, builder.load(Level.ELEMENT)))
-    return expand_functions(builder.loop())
+    return expand_functions(builder.build())
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_an_argument_out_of_range_is_told(level: Level, with_rows: bool, tmp_pat
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * builder.load(level).sin() + (x.row_sum() if with_rows else 0.0))
-    loop, columns = expand_functions(builder.loop()), 70
+    loop, columns = expand_functions(builder.build()), 70
     wide = columns if level == Level.ELEMENT else 1
     space = Space((3,), columns, 3 * columns, 2, ((columns,), (wide,), (columns,)))
     card = ranged(loop, space)
@@ -224,7 +224,7 @@ def of_primitive(name: str, dtype: str) -> FusedKernel:
         args[1] = builder.integer(3)
     made = builder.apply(name, *args)
     builder.store("element", made.from_bits() if gives == "int" else made)
-    return builder.loop()
+    return builder.build()
 
 
 def ptx_of(loop: FusedKernel) -> str:
@@ -254,7 +254,7 @@ def test_nothing_is_contracted(dtype: str) -> None:
     builder.store("element", squared / squared.row_sum().sqrt())
     builder.store("columns", x * x - squared)
     builder.store("total", (x * x).row_sum())
-    ptx, short = ptx_of(builder.loop()), dtype.replace("float", "f")
+    ptx, short = ptx_of(builder.build()), dtype.replace("float", "f")
     assert {*ROUNDS.findall(ptx)} == {f"{name}.rn.{short}" for name in ("add", "sub", "mul", "div", "sqrt")}
 
 
@@ -283,7 +283,7 @@ def test_long_loops_are_not_unrolled() -> None:
         for _ in range(count):
             x = x + 1.0
         builder.store("element", x)
-        return ptx_of(builder.loop())
+        return ptx_of(builder.build())
 
     assert "nounroll" in of_length(LONG)
     assert "nounroll" not in of_length(LONG // 4)
@@ -293,11 +293,11 @@ def test_what_adds_up_is_there_where_something_adds_up() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x + 1.0)
-    assert re.findall(r"\.entry (\w+)", ptx_of(builder.loop())) == ["rows"]
+    assert re.findall(r"\.entry (\w+)", ptx_of(builder.build())) == ["rows"]
     builder.store("columns", x)
-    assert re.findall(r"\.entry (\w+)", ptx_of(builder.loop())) == ["rows", "columns", "add_parts"]
+    assert re.findall(r"\.entry (\w+)", ptx_of(builder.build())) == ["rows", "columns", "add_parts"]
     builder.store("total", x.row_sum())
-    assert re.findall(r"\.entry (\w+)", ptx_of(builder.loop())) == ["rows", "columns", "add_rows", "add_parts"]
+    assert re.findall(r"\.entry (\w+)", ptx_of(builder.build())) == ["rows", "columns", "add_rows", "add_parts"]
 
 
 # ---------------------------------------------------------------- as machine code
@@ -329,7 +329,7 @@ def test_nvjitlink_takes_recurrences_and_random_numbers(architecture: str) -> No
         builder = KernelBuilder("float32")
         builder.store("element", builder.apply(primitive, *(builder.load(Level.ELEMENT) for _ in range(4))))
         space = Space((1,), 40, 40, 1, ((40,),) * 5)
-        loop = expand_functions(builder.loop())
+        loop = expand_functions(builder.build())
         texts.append(text_of(CudaKernel(loop, cuda_parts(loop), space, 32)))
     for text in texts:
         assert card_code(text, architecture).startswith(b"\x7fELF")

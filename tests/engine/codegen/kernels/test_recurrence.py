@@ -48,8 +48,8 @@ def test_a_step_out_of_range_is_told(printer: Printer, level: Level, columns: in
     builder = KernelBuilder("float64")
     y, u = builder.load(Level.ELEMENT), builder.load(level)
     builder.store("element", y + u.sin())
-    written = Recurrence(builder.loop(), (Carry(0, 0),), (1,))
-    recurrence = written.ranged(expand_functions(written.loop))
+    written = Recurrence(builder.build(), (Carry(0, 0),), (1,))
+    recurrence = written.with_expansion(expand_functions(written.fused))
     wide = columns if level == Level.ELEMENT else 1
     space = Space((2,), columns, 2 * columns, 1, ((columns,), (wide,), (columns,)))
     moving = np.zeros((3, 2, wide))
@@ -64,8 +64,8 @@ def test_what_lies_beyond_a_row_is_not_out_of_range(printer: Printer) -> None:
     builder = KernelBuilder("float64")
     y, far = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     builder.store("element", y + (builder.constant(1e300) - far).sin())
-    written = Recurrence(builder.loop(), (Carry(0, 0),), ())
-    recurrence = written.ranged(expand_functions(written.loop))
+    written = Recurrence(builder.build(), (Carry(0, 0),), ())
+    recurrence = written.with_expansion(expand_functions(written.fused))
     given = Steps(recurrence, Space((1,), 5, 5, 1, ((5,), (5,), (5,))), 3, [np.ones((1, 5)), np.full((1, 5), 1e300)])
     assert not printer(given, given.results())
 
@@ -88,7 +88,7 @@ def test_what_it_varies_with() -> None:
     y, k, u = builder.load(Level.ELEMENT), builder.load(Level.ROW), builder.load(Level.ROW)
     fixed = k.sqrt()
     builder.store("element", y * fixed + u)
-    recurrence = Recurrence(builder.loop(), (Carry(0, 0),), (2,))
+    recurrence = Recurrence(builder.build(), (Carry(0, 0),), (2,))
     assert recurrence.varying() == {y.number, u.number, *range(fixed.number + 1, len(builder.instructions))}
     assert recurrence.needed() == [*range(len(builder.instructions))]
     assert recurrence.stored == []

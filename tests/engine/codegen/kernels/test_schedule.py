@@ -14,12 +14,12 @@ def test_softmax_takes_three_sweeps_and_keeps_the_exponential() -> None:
     total = risen.row_sum()
     share = risen / total
     builder.store("element", share)
-    first, second, third = schedule(builder.loop()).sweeps
+    first, second, third = schedule(builder.build()).sweeps
     assert (first.computed, first.reductions, first.saved) == ((x.number,), (largest.number,), ())
     assert second.computed == (x.number, shifted.number, risen.number)
     assert (second.saved, second.reductions, second.results) == ((risen.number,), (total.number,), ())
     assert (third.fetched, third.computed, third.results) == ((risen.number,), (share.number,), (0,))
-    assert schedule(builder.loop()).scratch == (risen.number,)
+    assert schedule(builder.build()).scratch == (risen.number,)
 
 
 def test_what_is_cheap_is_computed_again() -> None:
@@ -28,7 +28,7 @@ def test_what_is_cheap_is_computed_again() -> None:
     centred = x - x.row_sum()
     builder.store("row", (centred * centred).row_sum())
     builder.store("element", centred * centred.mul(centred).row_sum())
-    found = schedule(builder.loop())
+    found = schedule(builder.build())
     assert found.scratch == ()
     assert centred.number in found.sweeps[1].computed
     assert centred.number in found.sweeps[2].computed
@@ -40,7 +40,7 @@ def test_of_two_costly_scalars_one_a_step_above_the_other_the_lower_is_kept() ->
     more = root + 1.0
     builder.store("element", root * root.row_sum())
     builder.store("element", more * more.row_sum())
-    assert schedule(builder.loop()).scratch == (root.number,)
+    assert schedule(builder.build()).scratch == (root.number,)
 
 
 def test_what_is_first_needed_late_is_not_computed_before() -> None:
@@ -48,7 +48,7 @@ def test_what_is_first_needed_late_is_not_computed_before() -> None:
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     root = y.sqrt()
     builder.store("element", root * x.row_sum())
-    first, second = schedule(builder.loop()).sweeps
+    first, second = schedule(builder.build()).sweeps
     assert (first.computed, first.saved) == ((x.number,), ())
     assert root.number in second.computed
 
@@ -58,7 +58,7 @@ def test_results_are_written_as_soon_as_they_are_known() -> None:
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * 2.0)
     builder.store("columns", x - x.row_sum())
-    assert [sweep.results for sweep in schedule(builder.loop()).sweeps] == [(0,), (1,)]
+    assert [sweep.results for sweep in schedule(builder.build()).sweeps] == [(0,), (1,)]
 
 
 def test_what_no_result_needs_is_left_out() -> None:
@@ -67,7 +67,7 @@ def test_what_no_result_needs_is_left_out() -> None:
     (x - x.row_max()).exp()
     row.sqrt()
     builder.store("element", x)
-    (sweep,) = schedule(builder.loop()).sweeps
+    (sweep,) = schedule(builder.build()).sweeps
     assert (sweep.before, sweep.computed, sweep.reductions) == ((), (x.number,), ())
 
 
@@ -77,7 +77,7 @@ def test_scalars_of_the_row_stand_between_the_sweeps_that_give_and_need_them() -
     mean = x.row_sum() * 0.5
     scale = (x - mean).row_sum().sqrt()
     builder.store("row", scale + row)
-    found = schedule(builder.loop())
+    found = schedule(builder.build())
     assert [sweep.before for sweep in found.sweeps] == [(row.number,), (mean.number,)]
     assert found.after == (scale.number, scale.number + 1)
 
@@ -86,5 +86,5 @@ def test_a_loop_of_rows_alone_has_no_sweeps() -> None:
     builder = KernelBuilder("float32")
     row = builder.load(Level.ROW)
     builder.store("row", row + 1.0)
-    found = schedule(builder.loop())
+    found = schedule(builder.build())
     assert (found.sweeps, found.after) == ((), (row.number, row.number + 2))

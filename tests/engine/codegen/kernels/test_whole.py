@@ -52,7 +52,7 @@ def test_a_last_row_that_is_cut_short(length: int) -> None:
     columns = min(length, 40)
     space = Space((-(-length // columns),), columns, length, 4, ((columns,), (columns,), ()))
     x_of = np.random.default_rng(1).normal(size=length)
-    (element, _), (total, _) = both(builder.loop(), space, [x_of], [(length,), ()])
+    (element, _), (total, _) = both(builder.build(), space, [x_of], [(length,), ()])
     np.testing.assert_array_equal(element, x_of * x_of + 1.0)
     np.testing.assert_allclose(total, (x_of**2).sum(), 1e-13)
 
@@ -75,7 +75,7 @@ def test_what_only_kernels_have_is_refused() -> None:
         WholeArrayKernel(softmax_and_sums("float64", 1), np.dtype("float64"))
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
-    expanded = expand_functions(builder.loop())
+    expanded = expand_functions(builder.build())
     space = Space((1,), 3, 3, 4, ((3,),) * (len(expanded.operands) + len(expanded.results)))
     with pytest.raises(TypeError):
         run_on_arrays(OTHER, expanded, space, [np.ones(3)], [np.ones(3) for _ in expanded.results])

@@ -32,7 +32,7 @@ def waves(dtype: str) -> FusedKernel:
     builder.store("columns", y)
     builder.store("total", x.cos().row_sum())
     builder.store("row", y.row_max())
-    return builder.loop()
+    return builder.build()
 
 
 @cache
@@ -114,7 +114,7 @@ def test_a_short_last_row_is_computed_again_as_far_as_it_goes(length: int, funct
     y = x.mod(3.0) if function == "mod" else getattr(x, function)()
     builder.store("element", y)
     builder.store("total", y.row_sum())
-    loop = builder.loop()
+    loop = builder.build()
     written = expand_functions(loop)
     kernel = native_kernel(written, 16, compile_kernel(written, 16))
     space = Space((-(-length // 4096),), 4096, length, 4, ((4096,), (4096,), ()))
@@ -142,7 +142,7 @@ def test_no_rows() -> None:
 def test_loops_without_sin_and_cos_have_no_more_calls() -> None:
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
-    loop = expand_functions(builder.loop())
+    loop = expand_functions(builder.build())
     x, y = np.zeros(COLUMNS), np.empty(COLUMNS)
     kernel = native_kernel(loop, 8, compile_kernel(loop, 8))
     space = Space((1,), COLUMNS, COLUMNS, 1, ((COLUMNS,), (COLUMNS,)))

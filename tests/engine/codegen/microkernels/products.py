@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from engine.codegen.microkernels.product import Matrices, Product, product
+from engine.codegen.microkernels.product import MatrixLayout, Product, product_kernel
 from engine.codegen.microkernels.recipe import Recipe
 from tests.engine.codegen.microkernels.running import Array, run_recipe
 
@@ -43,12 +43,12 @@ class Case(NamedTuple):
         (rows, inner), columns = self.a.shape[-2:], self.b.shape[-1]
         out = np.empty(self.shape, self.a.dtype)
         lying = [self._lying(x) for x in (self.a, self.b, out)]
-        return product(Product(self.a.dtype.name, self.a.itemsize, self.batch, rows, inner, columns, *lying))
+        return product_kernel(Product(self.a.dtype.name, self.a.itemsize, self.batch, rows, inner, columns, *lying))
 
-    def _lying(self, x: Array) -> Matrices:
+    def _lying(self, x: Array) -> MatrixLayout:
         row, column = x.strides[-2:]
         steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
-        return Matrices(row, column, (0,) * (len(self.batch) - len(steps)) + tuple(steps))
+        return MatrixLayout(row, column, (0,) * (len(self.batch) - len(steps)) + tuple(steps))
 
 
 def laid(x: Array, lie: Lie, beside: float = np.nan) -> Array:

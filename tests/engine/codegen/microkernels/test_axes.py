@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.codegen.microkernels.axis_kernels import ITEM, Axes, steps_over, without_matrices
+from engine.codegen.microkernels.axis_kernels import ITEM, Axes, batch_type, broadcast_strides
 from engine.ir.tensor_type import Strided, TensorType
 
 
@@ -36,5 +36,5 @@ def test_a_long_run_is_made_in_parts() -> None:
 
 def test_an_operand_is_repeated_where_it_lacks_an_axis() -> None:
     x = Strided(TensorType((3, 1, 4), np.dtype("float64")), (64, 32, 8))
-    assert steps_over((2, 3, 5, 4), x) == (0, 64, 0, 8)
-    assert (without_matrices(x).shape, without_matrices(x).strides) == ((3,), (64,))
+    assert broadcast_strides((2, 3, 5, 4), x) == (0, 64, 0, 8)
+    assert (batch_type(x).shape, batch_type(x).strides) == ((3,), (64,))

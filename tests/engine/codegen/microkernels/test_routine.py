@@ -57,7 +57,7 @@ def whole(write: Callable[[Routine, Sequence[Int64]], Sequence[Int64]], *given_n
 def test_whole_numbers_are_the_same_known_or_not(a: int, b: int) -> None:
     def write(ir: Routine, taken: Sequence[Int64]) -> list[Int64]:
         x, y = taken
-        return [ir.add(x, y), ir.sub(x, y), ir.mul(x, 12), ir.least(x, y), ir.most(x, y), ir.within(x, 1000)]
+        return [ir.add(x, y), ir.sub(x, y), ir.mul(x, 12), ir.minimum(x, y), ir.maximum(x, y), ir.within(x, 1000)]
 
     wanted = [a + b, a - b, 12 * a, min(a, b), max(a, b), int(0 <= a < 1000)]
     assert whole(write, a, b) == wanted == write(Routine("float32", 8), [a, b])

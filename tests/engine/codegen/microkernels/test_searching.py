@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from engine.codegen.microkernels.axis_kernels import searching
+from engine.codegen.microkernels.axis_kernels import arg_extremum
 from engine.ir.tensor_type import Strided, TensorType
 from tests.engine.codegen.microkernels.running import Array, run_recipe
 
@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 
 
 def found(x: Array, axis: int, function: Literal["argmax", "argmin"]) -> Array:
-    made = searching(Strided(TensorType.of(x), x.strides), axis, function)
+    made = arg_extremum(Strided(TensorType.of(x), x.strides), axis, function)
     assert made is not None
     return run_recipe(made, [x], tuple(np.delete(x.shape, axis)), "int64")
 
@@ -47,4 +47,4 @@ def test_the_first_nan_comes_before_all(function: Literal["argmax", "argmin"]) -
 
 
 def test_halves_are_left_to_numpy() -> None:
-    assert searching(TensorType((3,), np.dtype("float16")), 0, "argmax") is None
+    assert arg_extremum(TensorType((3,), np.dtype("float16")), 0, "argmax") is None

@@ -93,7 +93,7 @@ def test_matrices_are_answered_one_by_one_or_with_nan() -> None:
         wanted = functions.solve(a, b)
     assert np.isnan(wanted[1]).all()
     np.testing.assert_array_equal(run_recipe(made, [a, b], (3, 5, 4, 2), a.dtype), wanted)
-    even = UfuncCall(np.add, (0, 0), turned=True)
+    even = UfuncCall(np.add, (0, 0), transposed=True)
     made = recipe([even], a.dtype, a.shape, a)
     assert made is not None
     assert np.array_equal(run_recipe(made, [a], a.shape, a.dtype), a + a.swapaxes(-1, -2))

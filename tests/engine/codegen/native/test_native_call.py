@@ -43,7 +43,7 @@ def test_an_array_is_in_every_table() -> None:
     assert [place.position for place in places_of(other, calls)] == [1]
     assert places_of(other, calls)[0].array is other
     assert places_of(np.zeros(3), calls) == []
-    call.forget(1)
+    call.release(1)
     assert call.arrays == {2: one}
 
 

@@ -24,7 +24,7 @@ by_hand = pytest.mark.skipif(sys.platform != "linux", reason="object files are r
 def doubling() -> FusedKernel:
     builder = KernelBuilder("float32")
     builder.store("element", builder.load(Level.ELEMENT) * 2.0)
-    return builder.loop()
+    return builder.build()
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,12 @@ from tests.engine.runtime.kernel_plans import warnings
 def test_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons("it is so: %s")
     for reason in ("one", "other", "one"):
-        reasons.tell(reason)
+        reasons.log(reason)
     assert warnings(caplog) == ["it is so: one", "it is so: other"]
 
 
 def test_there_is_an_end_to_it(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons("%s")
     for k in range(MOST_LOGGED + 3):
-        reasons.tell(str(k))
+        reasons.log(str(k))
     assert len(warnings(caplog)) == MOST_LOGGED

@@ -13,8 +13,8 @@ def test_a_reason_is_known_by_its_key() -> None:
     refused.add("a", "too large")
     assert "a" in refused
     with pytest.raises(KernelUnavailable, match="too large"):
-        refused.demand("a")
-    refused.demand("b")
+        refused.require("a")
+    refused.require("b")
 
 
 def test_the_first_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,13 @@ from engine.ops.common.numerics import (
     ONE_BLOCK,
     SMALLEST_BLOCK,
     accumulate,
+    accumulation_buffer,
+    accumulation_buffer_bytes,
     accumulator,
     atomic_accumulator,
-    count,
     divide,
     partial_sums_bytes,
-    wide_out,
-    wide_out_bytes,
+    reduced_elements,
 )
 from tests.engine.ops.values import come_to
 
@@ -33,9 +33,9 @@ def test_which_dtype_adds_up(dtype: str, wide: str, atomic: str) -> None:
     out = TensorType((3,), np.dtype(dtype))
     assert (accumulator(out), atomic_accumulator(out)) == (wide, atomic)
     memory = np.empty(3, dtype)
-    beside = wide_out(np, memory)
+    beside = accumulation_buffer(np, memory)
     assert (beside is memory) == (dtype == wide)
-    assert wide_out_bytes(out) == (0 if beside is memory else beside.nbytes)
+    assert accumulation_buffer_bytes(out) == (0 if beside is memory else beside.nbytes)
 
 
 def test_a_total_is_rounded_once() -> None:
@@ -49,7 +49,7 @@ def test_a_total_is_rounded_once() -> None:
 
 
 def test_counts() -> None:
-    assert [count((2, 3, 5), axes) for axes in ((), (1,), (0, 2), (0, 1, 2))] == [1, 3, 10, 30]
+    assert [reduced_elements((2, 3, 5), axes) for axes in ((), (1,), (0, 2), (0, 1, 2))] == [1, 3, 10, 30]
     assert [partial_sums_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [
         0,
         0,

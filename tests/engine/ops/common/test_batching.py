@@ -72,13 +72,13 @@ def test_what_has_its_place_already_is_left_as_it_is() -> None:
 
 def test_the_size_is_that_of_any_mapped_operand() -> None:
     def write(*values: Value) -> list[Value]:
-        assert batching.size((False, True), values) == N
-        assert batching.size((True, False), values) == 7
+        assert batching.batch_size((False, True), values) == N
+        assert batching.batch_size((True, False), values) == 7
         return list(values)
 
     written(write, np.ones((7, 2)), np.ones((N, 2)))
 
 
 def test_axes_move_one_to_the_right() -> None:
-    assert batching.shift((0, 2)) == (1, 3)
-    assert batching.shift(()) == ()
+    assert batching.shift_axes((0, 2)) == (1, 3)
+    assert batching.shift_axes(()) == ()

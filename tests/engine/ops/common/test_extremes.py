@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.ir.run_context import RunContext
-from engine.ops.common.numerics import first_extreme, identity_of, is_chosen, is_nan
+from engine.ops.common.numerics import extremum_identity, first_extreme, is_chosen, is_nan
 from tests.engine.ops.values import come_to
 
 X = np.array([[1.0, np.nan, 3.0, np.nan], [2.0, 2.0, -1.0, 2.0], [-0.0, 0.0, -3.0, -3.0]])
@@ -42,10 +42,10 @@ def test_what_may_have_been_chosen() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
 def test_nothing_lies_beyond_what_an_extreme_of_nothing_is(dtype: str) -> None:
-    ends = [identity_of(ufunc, np.dtype(dtype)) for ufunc in ("maximum", "minimum")]
+    ends = [extremum_identity(ufunc, np.dtype(dtype)) for ufunc in ("maximum", "minimum")]
     assert ends == [np.iinfo(dtype).min, np.iinfo(dtype).max]
 
 
 def test_of_nothing_floats_have_infinities_and_truth_values_themselves() -> None:
-    assert [identity_of(ufunc, np.dtype("float16")) for ufunc in ("maximum", "minimum")] == [-np.inf, np.inf]
-    assert [identity_of(ufunc, np.dtype("bool")) for ufunc in ("maximum", "minimum")] == [0, 1]
+    assert [extremum_identity(ufunc, np.dtype("float16")) for ufunc in ("maximum", "minimum")] == [-np.inf, np.inf]
+    assert [extremum_identity(ufunc, np.dtype("bool")) for ufunc in ("maximum", "minimum")] == [0, 1]

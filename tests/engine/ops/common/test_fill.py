@@ -10,7 +10,7 @@ import pytest
 
 from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
 from engine.ir.errors import BadAttribute
-from engine.ops.common.numerics import word_of
+from engine.ops.common.numerics import fill_word
 from engine.runtime.numpy_backend import NumPyExecutor
 
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -63,5 +63,5 @@ def test_the_first_opset_has_no_such_words() -> None:
 
 @pytest.mark.parametrize("word", WORDS)
 def test_a_number_is_said_by_its_word(word: str) -> None:
-    assert word_of(WORDS[word]) == word
-    assert word_of(1e308) is None
+    assert fill_word(WORDS[word]) == word
+    assert fill_word(1e308) is None

@@ -10,7 +10,7 @@ from engine.autodiff.vjp import vjp
 from engine.autodiff.vmap import vmap
 from engine.ir.run_context import NO_LIMITS, RunContext
 from engine.ops import registry
-from engine.ops.common.batching import PACK, bundled
+from engine.ops.common.batching import PACK, pack
 
 VECTOR, MATRIX = TensorType((3,), np.dtype("float64")), TensorType((2, 3), np.dtype("float32"))
 
@@ -22,7 +22,7 @@ def builder() -> Builder:
 
 def test_a_result_of_it_is_the_value_itself(builder: Builder) -> None:
     values = [builder.leaf(VECTOR, 0), builder.leaf(MATRIX, 1)]
-    both = bundled(builder, values)
+    both = pack(builder, values)
     assert both.node.types == (VECTOR, MATRIX)
     assert [both.output(k).index for k in (0, 1)] == [value.index for value in values]
 
@@ -38,7 +38,7 @@ def test_its_rules_are_those_of_its_operands(builder: Builder) -> None:
 
 def test_of_a_batch_all_have_the_axis(builder: Builder) -> None:
     x, y = builder.leaf(VECTOR, "x"), builder.leaf(VECTOR, "y")
-    both = bundled(builder, [x, y])
+    both = pack(builder, [x, y])
     many = vmap(builder.graph([both.output(0).identity(), both.output(1).identity()]), {"x"}, 5)
     assert [many.nodes[i].type.shape for i in many.outputs] == [(5, 3), (5, 3)]
     alone = PACK.batch([True], builder.leaf(TensorType((5, 3), VECTOR.dtype), "alone"))

@@ -12,8 +12,8 @@ from engine.ops.common.numerics import (
     LONGEST_MULTIPLIED,
     LONGEST_TRANSPOSED,
     axis_first,
+    axis_first_elements,
     bind_sum,
-    chunk_size,
     sum_into,
 )
 
@@ -61,4 +61,4 @@ def test_what_is_written_along_an_axis_arrives(axis: int, device: str, monkeypat
     np.testing.assert_array_equal(out, np.cumsum(x, axis=axis))
     short = axis == 2 and device == "cpu"
     assert (chunks > 1) == short
-    assert (chunk_size(TensorType.of(x), axis) > 0) == (axis == 2)
+    assert (axis_first_elements(TensorType.of(x), axis) > 0) == (axis == 2)

@@ -12,7 +12,7 @@ from engine import registry
 from engine.ir.errors import BadAttribute, ShapeMismatch
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
-from engine.ops.conv.pooling import Pooling, placed, reduce_windows, scatter_to_maxima
+from engine.ops.conv.pooling import Pooling, pool_windows, reduce_windows, scatter_to_maxima
 from tests.engine.ops.values import Array
 
 RNG = np.random.default_rng(17)
@@ -49,7 +49,7 @@ def shape(place: dict[str, Any], x: Array) -> tuple[int, ...]:
 def test_windows_are_reduced(ufunc: Any, start: float, place: dict[str, Any]) -> None:
     x = RNG.integers(-9, -1, (2, 5, 6)).astype(float)
     out = np.full(shape(place, x), 77.0)
-    reduce_windows(RUN, ufunc, x, out, placed(**place), start)
+    reduce_windows(RUN, ufunc, x, out, pool_windows(**place), start)
     for (i, j), elements in seen(place, 5, 6):
         for n in range(2):
             assert out[n, i, j] == ufunc.reduce([x[n, r, c] for r, c in elements], initial=start)
@@ -70,13 +70,15 @@ def test_what_comes_back_goes_to_the_first_maximum(place: dict[str, Any], dtype:
         first = next((k for k, v in enumerate(values) if np.isnan(v)), None)
         r, c = elements[values.index(max(values)) if first is None else first]
         wanted[n, r, c] += float(g[n, i, j])
-    scatter_to_maxima(RUN, g, x, out, placed(**place))
+    scatter_to_maxima(RUN, g, x, out, pool_windows(**place))
     np.testing.assert_array_equal(out, wanted)
 
 
 def test_an_infinite_cotangent_makes_no_nan_beside_it() -> None:
     x, out = np.array([[1.0, 2.0], [3.0, 0.0]]), np.empty((2, 2))
-    scatter_to_maxima(RUN, np.array([[np.inf]]), x, out, placed(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0)))
+    scatter_to_maxima(
+        RUN, np.array([[np.inf]]), x, out, pool_windows(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))
+    )
     assert out.tolist() == [[0.0, 0.0], [np.inf, 0.0]]
 
 

@@ -28,7 +28,7 @@ def test_in_elements_it_is_the_same_or_not_written(source: str, dtype: str) -> N
         return
     x, builder = np.array([1, 0, 3], source), Builder(registry())
     leaf = builder.leaf(TensorType.of(x), 0)
-    y = registry().ops["cast"].in_elements(leaf, dtype=np.dtype(dtype))  # type: ignore[attr-defined]
+    y = registry().ops["cast"].as_elementwise(leaf, dtype=np.dtype(dtype))  # type: ignore[attr-defined]
     assert (y is not None) == ((source, dtype) in {("float32", "complex64"), ("float64", "complex128")})
     if y is not None:
         (found,) = run_graph(builder.graph([y]), {0: x})

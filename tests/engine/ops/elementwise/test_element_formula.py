@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.codegen.kernels.program import KernelBuilder, Scalars
-from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, convert_scalar, primitive_of, scalars_of
+from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, convert_scalar, primitive_of, scalar_type
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_complex_number_remains_one() -> None:
     [("bool", "bool"), ("float32", "float"), ("int64", "float"), ("complex64", "pair"), ("complex128", "pair")],
 )
 def test_elements_are_truths_numbers_or_pairs(dtype: str, scalar: Scalars) -> None:
-    assert scalars_of(np.dtype(dtype)) == scalar
+    assert scalar_type(np.dtype(dtype)) == scalar
 
 
 def test_some_primitives_are_of_numbers_or_of_pairs_alone() -> None:

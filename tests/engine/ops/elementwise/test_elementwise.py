@@ -79,8 +79,8 @@ def test_what_is_bound_computes_what_is_filled(name: str, size: int) -> None:
 def test_what_has_no_formula_is_opaque_and_what_is_a_ufunc_has_no_kernel_of_its_own() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
-    assert op("asin").scalar_of([x], {}) is None
-    assert op("exp").scalar_of([x], {}) is not None
+    assert op("asin").write_scalar([x], {}) is None
+    assert op("exp").write_scalar([x], {}) is not None
     float64 = np.dtype("float64")
     for name, own in (("add", False), ("asin", False), ("square", False), ("sigmoid", True)):
         each = op(name)

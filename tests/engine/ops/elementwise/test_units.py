@@ -6,7 +6,7 @@ import numpy as np
 
 from engine import Builder, Limits, TensorType, open_executor, registry
 from engine.compiler.plan import make_plan
-from engine.ops.elementwise.arithmetic import unit_of, without_zeros
+from engine.ops.elementwise.arithmetic import nonzero_size, unit
 
 
 def test_a_direction_has_length_1_and_zero_has_none() -> None:
@@ -14,7 +14,7 @@ def test_a_direction_has_length_1_and_zero_has_none() -> None:
     builder = Builder(registry())
     value = builder.leaf(TensorType.of(x), "x")
     size = value.abs()
-    graph = builder.graph([unit_of(value, size), without_zeros(size)])
+    graph = builder.graph([unit(value, size), nonzero_size(size)])
     found, sizes = open_executor("cpu").run(make_plan(graph, Limits()), {"x": x})
     np.testing.assert_allclose(found, [0.6 + 0.8j, -1j, 0, 0, 1j], rtol=1e-15)
     assert sizes.tolist() == [5, 2, 1, 1, 1]

@@ -9,7 +9,7 @@ import pytest
 
 from engine import LATEST, Builder, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.ir.errors import BadAttribute, IndexOutOfRange
-from engine.ops.index.indices import from_front, list_from_front, within_extent
+from engine.ops.index.indices import list_from_front, make_non_negative, within_extent
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import run_graph
 
@@ -92,7 +92,7 @@ def test_an_index_within_its_extent_is_int64_and_what_it_is_written_out_as(dtype
 def test_what_cannot_be_negative_is_left_as_it_is() -> None:
     builder = Builder(registry())
     x, y = (builder.leaf(TensorType((2,), np.dtype(dtype)), dtype) for dtype in ("int64", "uint8"))
-    assert from_front(x, 4, 1, False) is x
-    assert from_front(y, 4, 1, True) is y
-    assert from_front(y, 4, 1, False) is y
-    assert from_front(x, 4, 1, True).node.op.name == "from_end"
+    assert make_non_negative(x, 4, 1, False) is x
+    assert make_non_negative(y, 4, 1, True) is y
+    assert make_non_negative(y, 4, 1, False) is y
+    assert make_non_negative(x, 4, 1, True).node.op.name == "from_end"

@@ -49,5 +49,5 @@ def test_indices_that_do_not_fit() -> None:
 def test_a_list_of_indices_may_be_long() -> None:
     listed = [i % 7 for i in range(100)]
     np.testing.assert_array_equal(run("gather", np.arange(7.0), indices=listed), listed)
-    assert registry().ops["gather"].attrs["indices"].longest == 1_000_000
+    assert registry().ops["gather"].attrs["indices"].max_length == 1_000_000
     assert error("gather", np.zeros(1), indices=[0] * (10**6 + 1)).code == "over_budget"

@@ -8,14 +8,14 @@ import pytest
 from engine.ir.errors import DtypeMismatch, IndexOutOfRange
 from engine.ir.tensor_type import TensorType
 from engine.ops.index.indices import (
-    INDEX_NOTES,
+    INDEX_ERRORS,
     check_indices,
     coordinate_grid,
+    index_error,
     is_broadcast_list,
-    outside,
-    read_at,
     require_integer,
     selects_slices,
+    take_slices,
 )
 from tests.engine.ops.values import come_to
 
@@ -37,27 +37,27 @@ def test_an_index_lies_within(entry: int) -> None:
 
 @pytest.mark.parametrize("entry", [-4, 3])
 def test_an_index_may_be_let_lie_before_the_front(entry: int) -> None:
-    check_indices(np.array([-3, 2]), 3, operand=1, least=-3)
+    check_indices(np.array([-3, 2]), 3, operand=1, lower=-3)
     with pytest.raises(IndexOutOfRange, match=r"operand 1 .* in \[-3, 3\)"):
-        check_indices(np.array([0, entry, 2]), 3, operand=1, least=-3)
+        check_indices(np.array([0, entry, 2]), 3, operand=1, lower=-3)
 
 
 def test_who_takes_notes_is_told_and_nothing_is_raised() -> None:
     class Notes(list[tuple[int, int, int, int]]):
-        def note(
-            self, index: np.ndarray[tuple[int], np.dtype[np.int64]], extent: int, operand: int, least: int
+        def record(
+            self, index: np.ndarray[tuple[int], np.dtype[np.int64]], extent: int, operand: int, lower: int
         ) -> None:
-            self.append((int(index.max()), extent, operand, least))
+            self.append((int(index.max()), extent, operand, lower))
 
     notes = Notes()
-    token = INDEX_NOTES.set(notes)
+    token = INDEX_ERRORS.set(notes)
     try:
         check_indices(np.array([7]), 3, operand=2)
         check_indices(np.empty(0, "int64"), 3, operand=2)
         with pytest.raises(IndexOutOfRange):  # an axis of no entries has nowhere to read instead
             check_indices(np.array([0]), 0, operand=2)
     finally:
-        INDEX_NOTES.reset(token)
+        INDEX_ERRORS.reset(token)
     assert notes == [(7, 3, 2, 0)]
 
 
@@ -81,9 +81,9 @@ def test_a_list_that_is_repeated_picks_slices_of_what_is_as_wide() -> None:
 @pytest.mark.parametrize("axis", range(3))
 def test_slices_are_read_along_their_axis(axis: int) -> None:
     x, places = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, 1, 1, 0])
-    np.testing.assert_array_equal(come_to(lambda a, p: read_at(a, p, axis), x, places), x.take(places, axis))
+    np.testing.assert_array_equal(come_to(lambda a, p: take_slices(a, p, axis), x, places), x.take(places, axis))
 
 
 def test_what_is_outside_is_so_of_the_axis_from_its_front() -> None:
-    error = outside(4, 2)
+    error = index_error(4, 2)
     assert (error.operand, error.expected, error.got) == (2, "in [0, 4)", "an entry outside")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.ops.index.slice import along, bounds, cut, dilate
+from engine.ops.index.slice import along, bounds, dilate, slice_axis
 from tests.engine.ops.values import come_to, written
 
 X = np.arange(1.0, 25.0).reshape(2, 3, 4)
@@ -14,7 +14,7 @@ X = np.arange(1.0, 25.0).reshape(2, 3, 4)
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_cut_is_a_slice(axis: int) -> None:
     stop = X.shape[axis]
-    np.testing.assert_array_equal(come_to(lambda x: cut(x, axis, 1, stop), X), X[along(axis, 1, stop)])
+    np.testing.assert_array_equal(come_to(lambda x: slice_axis(x, axis, 1, stop), X), X[along(axis, 1, stop)])
 
 
 def test_bounds() -> None:

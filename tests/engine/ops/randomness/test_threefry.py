@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.codegen.kernels.block_program import WordPair, mixed, write_uniform
+from engine.codegen.kernels.block_program import WordPair, threefry_2x32, write_uniform
 from engine.ir.errors import DeadlineExceeded
 from engine.ir.run_context import Deadline, RunContext
 from engine.ops.randomness import threefry
@@ -36,18 +36,18 @@ def pairs(keys: Any, count: int) -> Any:
 def test_threefry_of_the_published_vectors(
     key: tuple[int, int], counter: tuple[int, int], result: tuple[int, int]
 ) -> None:
-    first, second = mixed(words(key), words(counter))
+    first, second = threefry_2x32(words(key), words(counter))
     assert (first.tolist(), second.tolist()) == ([result[0]], [result[1]])
 
 
 def test_threefry_of_counters_that_need_both_words() -> None:
     """As if a tensor had 2³³ elements before this one: its counter is (2, 5)."""
     key = words((7, 9))
-    alone = mixed(key, words((2, 5)))
+    alone = threefry_2x32(key, words((2, 5)))
     place = np.array([2**33 + 5])
-    both = mixed(key, ((place >> 32).astype(WORD), place.astype(WORD)))
+    both = threefry_2x32(key, ((place >> 32).astype(WORD), place.astype(WORD)))
     assert [a.tolist() for a in alone] == [b.tolist() for b in both]
-    assert alone[0] != mixed(key, words((0, 5)))[0]
+    assert alone[0] != threefry_2x32(key, words((0, 5)))[0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 64, 1 << 20])
@@ -61,7 +61,7 @@ def test_threefry_draws_the_same_in_blocks_of_any_size(
     assert np.array_equal(pairs(keys, shape[1]), whole)
     for key, row in zip(keys, whole, strict=True):
         for i, pair in enumerate(row):
-            assert [int(w[0]) for w in mixed((key[:1], key[1:]), words((0, i)))] == pair.tolist()
+            assert [int(w[0]) for w in threefry_2x32((key[:1], key[1:]), words((0, i)))] == pair.tolist()
 
 
 def test_behind_so_many_elements_counters_need_both_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_behind_so_many_elements_counters_need_both_words(monkeypatch: pytest.Mo
     threefry.draw(RUN, np.array([[7, 9]], WORD), row, lambda drawn, _: seen.append(drawn))
     ((first, second),) = seen
     for i in range(5):
-        assert [first[0, i], second[0, i]] == [word[0] for word in mixed(words((7, 9)), words((2, i)))]
+        assert [first[0, i], second[0, i]] == [word[0] for word in threefry_2x32(words((7, 9)), words((2, i)))]
 
 
 def test_uniform_numbers_take_the_upper_bits() -> None:

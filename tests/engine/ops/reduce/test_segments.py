@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.ir.run_context import RunContext
-from engine.ops.common.numerics import identity_of
+from engine.ops.common.numerics import extremum_identity
 from engine.ops.reduce.segments import reduce_segments
 from tests.engine.ops.run import grads, run
 
@@ -74,7 +74,7 @@ def test_a_segment_of_no_rows_is_at_the_end_of_the_range(dtype: str) -> None:
     for op, ufunc in (("segment_max", "maximum"), ("segment_min", "minimum")):
         found = run(op, x, np.array([1, 1]), segments=2)
         assert found.dtype == dtype
-        np.testing.assert_array_equal(found, np.array([identity_of(ufunc, x.dtype), ufunc == "maximum"], dtype))
+        np.testing.assert_array_equal(found, np.array([extremum_identity(ufunc, x.dtype), ufunc == "maximum"], dtype))
         assert getattr(np, ufunc)(x, found[0]).tolist() == x.tolist()
 
 

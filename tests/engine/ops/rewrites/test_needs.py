@@ -78,4 +78,4 @@ def test_the_rules_are_there() -> None:
 def test_ops_say_what_may_be_one_number() -> None:
     """In these a chain is looked through: more of them would have rules find more, and change the bits of results."""
     assert {op.name for op in registry().ops.values() if op.may_be_constant} == {"full", "broadcast_to", "reshape"}
-    assert {op.name for op in registry().ops.values() if op.spreads} == {"broadcast_to", "reshape"}
+    assert {op.name for op in registry().ops.values() if op.propagates_constant} == {"broadcast_to", "reshape"}

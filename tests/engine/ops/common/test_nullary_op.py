@@ -10,7 +10,7 @@ from engine.ir.errors import BadAttribute, DtypeMismatch
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import TensorType
 from engine.ops.common.numerics import (
-    Source,
+    NullaryOp,
     check_representable,
     integer_limits,
     is_integral,
@@ -52,7 +52,7 @@ def test_floats_round_whatever_their_size() -> None:
 @pytest.mark.parametrize("device", ["cpu", "new"])
 def test_a_constant_that_lies_densely_is_not_copied_on_the_processor(device: str) -> None:
     constant = registry().ops["constant"]
-    assert isinstance(constant, Source)
+    assert isinstance(constant, NullaryOp)
     run = RunContext(np, device=device)
     for value in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2).T, np.array(3)):
         found = constant.tensor(run, TensorType.of(value), value=value)

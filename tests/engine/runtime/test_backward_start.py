@@ -22,13 +22,13 @@ def compiled(*, gradients: bool) -> Compiled:
     ops = registry().ops
     operands: list[tuple[str, tuple[int, ...]]] = [("sin", (0,)), ("exp", (1,)), ("mul", (2, 0)), ("sum", (3,))]
     statements = [Statement(ops["parameter"]), *(Statement(ops[name], at) for name, at in operands)]
-    compiler, program = Compiler(Limits(), loop_threads=0), Program(registry(), statements)
+    compiler, program = Compiler(Limits(), kernel_threads=0), Program(registry(), statements)
     types = {0: TensorType.of(X)}
     return compiler.gradients(program, types) if gradients else compiler.forward(program, types)
 
 
-class Turning(Deadline):
-    """Lists what happens: True for a call of the way back, False for another, and "turn"."""
+class BackwardLog(Deadline):
+    """Lists what happens: True for a call of the way back, False for another, and "backward"."""
 
     __slots__ = ("seen",)
 
@@ -36,13 +36,13 @@ class Turning(Deadline):
         super().__init__(3600.0)
         self.seen: list[object] = []
 
-    def turn(self) -> None:
-        super().turn()
-        self.seen.append("turn")
+    def begin_backward(self) -> None:
+        super().begin_backward()
+        self.seen.append("backward")
 
 
 def seen_in(found: Compiled) -> list[object]:
-    deadline = Turning()
+    deadline = BackwardLog()
 
     class Telling(Binder):
         def calls(self, run: RunContext, step: Step, operands: Any, out: Any) -> Any:
@@ -53,25 +53,25 @@ def seen_in(found: Compiled) -> list[object]:
     return deadline.seen
 
 
-def test_a_run_turns_once_in_front_of_the_first_step_that_goes_back() -> None:
+def test_the_backward_pass_begins_once_before_its_first_step() -> None:
     seen = seen_in(compiled(gradients=True))
-    turn = seen.index("turn")
-    assert True not in seen[:turn]
-    assert seen[turn + 1] is True
-    assert seen.count("turn") == 1
-    assert turn > 0
+    begin = seen.index("backward")
+    assert True not in seen[:begin]
+    assert seen[begin + 1] is True
+    assert seen.count("backward") == 1
+    assert begin > 0
 
 
-def test_a_forward_pass_does_not_turn() -> None:
-    assert "turn" not in seen_in(compiled(gradients=False))
+def test_a_forward_pass_begins_no_backward_pass() -> None:
+    assert "backward" not in seen_in(compiled(gradients=False))
 
 
-def test_the_moment_is_noted_on_the_deadline() -> None:
+def test_the_deadline_records_when_the_backward_pass_began() -> None:
     executor = NumPyExecutor()
     before, deadline = time.monotonic(), Deadline(3600.0)
     executor.run(compiled(gradients=True).plan, {0: X}, deadline)
-    assert deadline.turned is not None
-    assert before <= deadline.turned <= time.monotonic()
+    assert deadline.backward_start is not None
+    assert before <= deadline.backward_start <= time.monotonic()
     other = Deadline(3600.0)
     executor.run(compiled(gradients=False).plan, {0: X}, other)
-    assert other.turned is None
+    assert other.backward_start is None

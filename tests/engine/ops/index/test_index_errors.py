@@ -12,34 +12,34 @@ import pytest
 
 from engine.ir.errors import IndexOutOfRange
 from engine.ir.op import Array
-from engine.ops.index.indices import INDEX_NOTES, IndexNotes, check_indices
+from engine.ops.index.indices import INDEX_ERRORS, IndexErrors, check_indices
 
 
-class Noted(IndexNotes):
+class Noted(IndexErrors):
     """The checks that were not made."""
 
     def __init__(self) -> None:
         self.found: list[tuple[list[int], int, int, int]] = []
 
-    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
-        self.found.append((index.tolist(), extent, operand, least))
+    def record(self, index: Array, extent: int, operand: int, lower: int) -> None:
+        self.found.append((index.tolist(), extent, operand, lower))
 
 
 @contextmanager
 def noting() -> Iterator[Noted]:
     notes = Noted()
-    token = INDEX_NOTES.set(notes)
+    token = INDEX_ERRORS.set(notes)
     try:
         yield notes
     finally:
-        INDEX_NOTES.reset(token)
+        INDEX_ERRORS.reset(token)
 
 
 OUTSIDE = np.array([5])
 
 
 def test_nobody_takes_notes_unless_told_to() -> None:
-    assert INDEX_NOTES.get() is None
+    assert INDEX_ERRORS.get() is None
     with pytest.raises(IndexOutOfRange):
         check_indices(OUTSIDE, 3, operand=0)
 
@@ -47,7 +47,7 @@ def test_nobody_takes_notes_unless_told_to() -> None:
 def test_a_note_says_what_would_have_been_checked() -> None:
     with noting() as notes:
         check_indices(OUTSIDE, 3, operand=2)
-        check_indices(np.array([-1, 2]), 4, operand=1, least=-4)
+        check_indices(np.array([-1, 2]), 4, operand=1, lower=-4)
     assert notes.found == [([5], 3, 2, 0), ([-1, 2], 4, 1, -4)]
     with pytest.raises(IndexOutOfRange):
         check_indices(OUTSIDE, 3, operand=2)

@@ -7,13 +7,13 @@ import pytest
 
 from engine.ir.run_context import RunContext
 from engine.ir.tensor_type import HostArray, TensorType
-from engine.ops.linalg.layouts import LaidProduct, LaidProducts
+from engine.ops.linalg.layouts import StridedProduct, StridedProducts
 from tests.engine.ops.values import allocated
 
 
-def computed(shape: tuple[int, ...], parts: list[LaidProduct], *arrays: HostArray) -> HostArray:
+def computed(shape: tuple[int, ...], parts: list[StridedProduct], *arrays: HostArray) -> HostArray:
     out = np.full(shape, 77, arrays[0].dtype)
-    LaidProducts(TensorType.of(out), parts).forward(RunContext(np), *arrays, out=out)
+    StridedProducts(TensorType.of(out), parts).forward(RunContext(np), *arrays, out=out)
     return out
 
 
@@ -24,21 +24,21 @@ def whole(*shape: int, dtype: str = "float64", seed: int = 0) -> HostArray:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_parts_lie_beside_one_another(dtype: str) -> None:
     a, b, c, d, bias = (whole(*shape, dtype=dtype) for shape in ((5, 3), (3, 2), (5, 4), (4, 6), (1, 6)))
-    parts = [LaidProduct((5, 2), 6, (8, 1)), LaidProduct((5, 6), 0, (8, 1), has_bias=True)]
+    parts = [StridedProduct((5, 2), 6, (8, 1)), StridedProduct((5, 6), 0, (8, 1), has_bias=True)]
     found = computed((5, 8), parts, a, b, c, d, bias)
     np.testing.assert_array_equal(found, np.concatenate([c @ d + bias, a @ b], axis=1))
 
 
 def test_heads_lie_beside_one_another() -> None:
     a, b = whole(2, 3, 5, 4), whole(2, 3, 4, 6)
-    found = computed((2, 5, 3, 6), [LaidProduct((2, 3, 5, 6), 0, (90, 6, 18, 1))], a, b)
+    found = computed((2, 5, 3, 6), [StridedProduct((2, 3, 5, 6), 0, (90, 6, 18, 1))], a, b)
     np.testing.assert_array_equal(found, (a @ b).swapaxes(1, 2))
 
 
 def test_halves_are_rounded_once_with_their_bias() -> None:
     """2049 is no half, and 2049 + 1 is one."""
     a, b = np.array([[2048, 1]], "float16"), np.array([[1], [1]], "float16")
-    found = computed((1, 1), [LaidProduct((1, 1), 0, (1, 1), has_bias=True)], a, b, np.ones(1, "float16"))
+    found = computed((1, 1), [StridedProduct((1, 1), 0, (1, 1), has_bias=True)], a, b, np.ones(1, "float16"))
     assert found == 2050
 
 
@@ -53,7 +53,7 @@ def test_halves_are_rounded_once_with_their_bias() -> None:
 )
 def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expected: int) -> None:
     a, b, type = (TensorType(shape, np.dtype(dtype)) for shape in ((5, 3), (3, 6), (5, 8)))
-    op = LaidProducts(type, [LaidProduct((5, 6), 0, strides, has_bias=True)])
+    op = StridedProducts(type, [StridedProduct((5, 6), 0, strides, has_bias=True)])
     assert op.workspace(type, a, b, TensorType((6,), a.dtype)) == expected
     assert op.flops(type, a, b) == 30 * (2 * 3 + 1)
 
@@ -62,7 +62,7 @@ def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expect
 def test_it_takes_no_more_than_is_stated(step: int) -> None:
     """Nothing, where a product is written as it lies."""
     a, b, out = whole(300, 200), whole(200, 300), np.zeros((300, 300 * step))
-    op = LaidProducts(TensorType.of(out), [LaidProduct((300, 300), 0, (300 * step, step))])
+    op = StridedProducts(TensorType.of(out), [StridedProduct((300, 300), 0, (300 * step, step))])
     assert op.internal
     stated = op.workspace(TensorType.of(out), TensorType.of(a), TensorType.of(b))
     assert stated == (step - 1) * 8 * 300 * 300
