@@ -53,7 +53,7 @@ def imported_names(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def folder_of(module: str) -> str:
+def room(module: str) -> str:
     """Return the folder that contains a module, or the module's own name at the top level."""
     return module.split(".")[1] if "." in module else ""
 
@@ -77,13 +77,13 @@ def test_imports_follow_folder_order(package: str, order: tuple[str, ...]) -> No
         (module, used)
         for module, all_used in module_imports(package).items()
         for used in all_used
-        if package not in (module, used) and folder_of(module) != folder_of(used)
+        if package not in (module, used) and room(module) != room(used)
     }
     assert imports_between_folders
     assert not {
         (module, used)
         for module, used in imports_between_folders
-        if order.index(folder_of(used)) > order.index(folder_of(module))
+        if order.index(room(used)) > order.index(room(module))
     }
 
 

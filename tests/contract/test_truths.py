@@ -43,7 +43,8 @@ def missing_truth(op: Definition, what: str) -> str:
     return (
         f"{what} of {op.name} is not held by any truth, so a doubled one would pass every other test: "
         f"state in {definition_place(op)}, beside `samples`, "
-        "truths = (Truth(operands=…, value=…, gradients=…, source=…),), with numbers other than 0 that were found without the op; CONTRIBUTING.md has an example"
+        "truths = (Truth(operands=…, value=…, gradients=…, source=…),), with "
+        "numbers other than 0 that were found without the op; CONTRIBUTING.md has an example"
     )
 
 

@@ -126,7 +126,9 @@ def test_every_code_block_is_tested(page: str) -> None:
     assert len(fenced) == len(MARKED.findall(text_of(page)))
 
 
-@pytest.mark.parametrize(("shown", "got"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])])
+@pytest.mark.parametrize(
+    ("shown", "actual"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])]
+)
 def test_same_detects_differences(shown: Any, actual: Any) -> None:
     assert not same(shown, actual)
 
