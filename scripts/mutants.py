@@ -40,7 +40,7 @@ from engine import registry
 from engine.ir.graph import RuleCache
 from scripts.mutants_apply import FunctionKey, Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
-from tests.contract.cases import forget
+from tests.contract.cases import clear_caches
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("engine/autodiff", "engine/ops", "engine/compiler", "service/api", "service/store")
@@ -150,7 +150,7 @@ class Failures:
 
 def passes(item: pytest.Item) -> bool:
     """Run one test, and return whether it passed."""
-    forget()  # drop caches from before the mutation
+    clear_caches()  # drop caches from before the mutation
     failures, plugins = Failures(), item.config.pluginmanager
     plugins.register(failures)
     try:

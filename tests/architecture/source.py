@@ -1,4 +1,4 @@
-"""What the tests of this folder read: the project's own Python files, parsed."""
+"""The project's own Python files, parsed, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ EVERYTHING = (*PACKAGES, "clients", "tests", "examples", "scripts", "benchmarks"
 
 
 def files(*folders: str) -> list[Path]:
-    """The Python files of these folders, in a stable order; not what is built of a client beside it."""
-    found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
-    return [path for path in found if "build" not in path.relative_to(ROOT).parts]
+    """Return the Python files of the folders in a stable order, without build outputs of the clients."""
+    paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    return [path for path in paths if "build" not in path.relative_to(ROOT).parts]
 
 
 def name(path: Path) -> str:
-    """The path as the tests show it."""
+    """Return the path relative to the repository root."""
     return path.relative_to(ROOT).as_posix()
 
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """The file's syntax tree."""
+    """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache
 def imports(path: Path) -> set[str]:
-    """Every module named by an import statement, wherever in the file it stands."""
-    return _named(ast.walk(parsed(path)))
+    """Return every module that the file imports, including imports inside functions."""
+    return _imported_modules(ast.walk(parsed(path)))
 
 
 def imports_at_load(path: Path) -> set[str]:
-    """Those that loading the file imports: not the ones inside functions."""
-    return _named(parsed(path).body)
+    """Return the modules that the file imports at module level."""
+    return _imported_modules(parsed(path).body)
 
 
-def _named(nodes: Iterable[ast.AST]) -> set[str]:
-    found: set[str] = set()
+def _imported_modules(nodes: Iterable[ast.AST]) -> set[str]:
+    modules: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            found.add(node.module or "")
-    return found
+            modules.add(node.module or "")
+    return modules

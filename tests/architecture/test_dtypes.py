@@ -1,4 +1,4 @@
-"""Dtypes are listed in one table; what else is kept by dtype, as a printer's words, is for some of those."""
+"""The single table of dtypes: other tables keyed by dtype only use its names."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from engine import DTYPES
 from tests.architecture.source import PACKAGES, files, name, parsed
 
 TABLE = "engine/ir/tensor_type.py"
-#: name formats that operands are rounded to, which are no dtypes of tensors
+#: files that name rounding formats, which are not tensor dtypes
 PRECISIONS = ("engine/ir/run_report.py", "schemas/request.py")
 DTYPE = re.compile(r"bool|u?int\d+|b?float\d+|complex\d+")
 SPELLING = re.compile(r"BOOL|[IUFC]\d+|BF\d+")
 
 
-def literals(path: Path, like: re.Pattern[str]) -> Iterator[tuple[str, set[str]]]:
-    """Where a file has a list or a table of such strings, and which: elements, or keys."""
+def literals(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the location and the matching strings of each list or table: its elements or keys."""
     for node in ast.walk(parsed(path)):
         parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", ())
         strings = {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
-        if found := {string for string in strings if like.fullmatch(string)}:
-            yield f"{name(path)}:{getattr(node, 'lineno', 0)}", found
+        if names := {string for string in strings if pattern.fullmatch(string)}:
+            yield f"{name(path)}:{getattr(node, 'lineno', 0)}", names
 
 
 @pytest.mark.slow
-def test_no_other_list_says_the_same() -> None:
-    """Two of them, float32 and float64, may be what a printer has."""
+def test_dtypes_are_listed_once() -> None:
+    """Allow two dtypes, because a printer may list float32 and float64."""
     places = [place for path in files(*PACKAGES) if name(path) != TABLE for place in literals(path, DTYPE)]
     assert places
-    assert not {where: found for where, found in places if len(found & {*DTYPES}) > 2}
+    assert not {where: names for where, names in places if len(names & {*DTYPES}) > 2}
 
 
 @pytest.mark.slow
-def test_what_is_kept_by_dtype_is_for_dtypes_of_the_table() -> None:
+def test_dtype_tables_use_known_dtypes() -> None:
     kinds = {"bool", "int", "float"}
     places = [place for path in files(*PACKAGES) if name(path) not in PRECISIONS for place in literals(path, DTYPE)]
-    assert not {where: found for where, found in places if not found <= {*DTYPES, *kinds}}
+    assert not {where: names for where, names in places if not names <= {*DTYPES, *kinds}}
 
 
 @pytest.mark.slow
-def test_nobody_else_spells_them_as_safetensors_does() -> None:
+def test_safetensors_spellings_are_defined_once() -> None:
     others = [path for path in files(*PACKAGES) if name(path) != TABLE]
     assert not [where for path in others for where, _ in literals(path, SPELLING)]

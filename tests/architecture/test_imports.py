@@ -1,4 +1,4 @@
-"""Imports point one way: service → schemas, service → engine, and nothing back."""
+"""Import direction between packages: service → schemas and service → engine only."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def test_import_direction(package: str) -> None:
 
 
 @pytest.mark.parametrize(("package", "absent"), [("engine", "pydantic"), ("schemas", "numpy"), ("service.app", "cupy")])
-def test_what_importing_a_package_loads(package: str, absent: str) -> None:
-    """What the statements promise, the interpreter confirms, indirect imports included."""
+def test_package_import_does_not_load_module(package: str, absent: str) -> None:
+    """Check indirect imports, too, in a fresh interpreter."""
     program = f"import sys, {package}; sys.exit({absent!r} in sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
 
 
-def test_the_front_does_not_load_the_engine() -> None:
-    """It computes nothing; it needs the leaves that messages, errors and figures are made of."""
+def test_front_does_not_load_engine() -> None:
+    """Allow only the few engine modules that define messages, errors and metrics."""
     program = """
 import sys, service.app
 loaded = {name for name in sys.modules if name.startswith(("engine", "service.workers.executions"))}
@@ -60,7 +60,7 @@ print(*sorted(loaded))
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])
-def test_the_command_says_what_it_is_without_the_server(argument: str) -> None:
+def test_version_and_help_do_not_load_server(argument: str) -> None:
     program = """
 import sys
 from service.__main__ import main
@@ -76,15 +76,15 @@ except SystemExit:
 
 
 ENGINE_TESTS = ("tests.engine", "tests.contract")
-#: what they share with others
+#: modules that they share with other tests
 SHARED = frozenset({"tests.conftest", "tests.copied_tree", "tests.sampling"})
-#: the independent values that the tests of the engine read; what asks the service for them is in test_*.py beside them
+#: reference values that the engine tests read; the test_*.py files next to them use the service
 TABLES = [path for path in files("tests/reference") if not path.name.startswith("test_")]
 
 
-def on_a_gpu_machine(module: str) -> bool:
-    """Whether `make test-gpu` can import it: NumPy, CuPy, pytest and hypothesis are there, and the engine."""
-    there = {"engine", "numpy", "cupy", "cupyx", "pytest", "hypothesis", *sys.stdlib_module_names}
+def is_available_for_gpu_tests(module: str) -> bool:
+    """Return whether `make test-gpu` can import the module: NumPy, CuPy, pytest, hypothesis and the engine."""
+    available = {"engine", "numpy", "cupy", "cupyx", "pytest", "hypothesis", *sys.stdlib_module_names}
     tables = {
         "tests.conftest",
         "tests.copied_tree",
@@ -92,27 +92,29 @@ def on_a_gpu_machine(module: str) -> bool:
         "tests.reference",
         *(f"tests.reference.{path.stem}" for path in TABLES),
     }
-    return module.partition(".")[0] in there or module.startswith(ENGINE_TESTS) or module in tables
+    return module.partition(".")[0] in available or module.startswith(ENGINE_TESTS) or module in tables
 
 
-def test_the_tests_of_the_engine_run_without_the_service() -> None:
-    read = [
+def test_engine_tests_do_not_import_service() -> None:
+    paths = [
         ROOT / "tests/conftest.py",
         ROOT / "tests/copied_tree.py",
         ROOT / "tests/sampling.py",
         *TABLES,
         *files(*(package.replace(".", "/") for package in ENGINE_TESTS)),
     ]
-    absent = {name(path): [m for m in imports_at_load(path) if not on_a_gpu_machine(m)] for path in read}
-    assert not {path: modules for path, modules in absent.items() if modules}
+    unavailable = {
+        name(path): [m for m in imports_at_load(path) if not is_available_for_gpu_tests(m)] for path in paths
+    }
+    assert not {path: modules for path, modules in unavailable.items() if modules}
 
 
-def test_the_work_knows_no_http() -> None:
+def test_workers_do_not_import_http_libraries() -> None:
     http = {"fastapi", "starlette", "h11", "httpx", "aiohttp"}
-    work = files("service/api", "service/workers")
-    assert work
-    assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
+    paths = files("service/api", "service/workers")
+    assert paths
+    assert not {name(path) for path in paths if {m.partition(".")[0] for m in imports(path)} & http}
 
 
-def test_every_package_is_typed() -> None:
+def test_packages_contain_py_typed() -> None:
     assert not [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()]

@@ -1,4 +1,4 @@
-"""vmap = loop, for every op, its gradient, and every choice of mapped operands."""
+"""vmap against a loop, for every op, its gradient, and every choice of mapped operands."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.sampling import together
 SIZE = 3
 
 
-def looped(plan: Plan, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
+def run_loop(plan: Plan, feeds: dict[Any, Array], mapped: set[Any]) -> list[Array]:
     runs = [EXECUTOR.run(plan, {key: a[i] if key in mapped else a for key, a in feeds.items()}) for i in range(SIZE)]
     return [np.stack(results) for results in zip(*runs, strict=True)]
 
 
-def check(case: Case, graph: Graph) -> None:
+def check_against_loop(case: Case, graph: Graph) -> None:
     single = case.arrays()
     many = [np.stack(stacked) for stacked in zip(*(case.arrays(salt=i) for i in range(SIZE)), strict=True)]
     plan = make_plan(optimise(graph), LIMITS)
@@ -33,42 +33,42 @@ def check(case: Case, graph: Graph) -> None:
             feeds = feeds_of([m if flag else s for m, s, flag in zip(many, single, flags, strict=True)])
             needed = {key: feeds[key] for key in graph.feeds}
             batched = run_graph(vmap(graph, mapped, SIZE), needed)
-            for found, expected in zip(batched, looped(plan, needed, mapped), strict=True):
-                assert found.shape == expected.shape
-                assert found.dtype == expected.dtype
-                np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+            for actual, expected in zip(batched, run_loop(plan, needed, mapped), strict=True):
+                assert actual.shape == expected.shape
+                assert actual.dtype == expected.dtype
+                np.testing.assert_allclose(actual, expected, 1e-10, 1e-12)
 
 
 @together
 @each(lambda case: len(case.sample.operands) > 0)
-def test_vmap_is_a_loop(case: Case) -> None:
+def test_vmap_matches_loop(case: Case) -> None:
     written = case.write(case.arrays())
-    check(case, written.builder.graph(written.outputs))
+    check_against_loop(case, written.builder.graph(written.outputs))
 
 
 @together
 @sample(has_rule)
-def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
-    check(case, gradient_of(case))
+def test_vmap_of_gradient_matches_loop(case: Case) -> None:
+    check_against_loop(case, gradient_of(case))
 
 
-def check_none(case: Case, graph: Graph) -> None:
-    """No examples: empty results, of the shape that one example has behind the first axis."""
+def check_empty_batch(case: Case, graph: Graph) -> None:
+    """Assert that zero examples give empty results with the shape of one example after the first axis."""
     for flags in product([False, True], repeat=len(case.sample.operands)):
         mapped = {i for i, flag in enumerate(flags) if flag}
-        found = vmap(graph, mapped, 0)
-        expected = [graph.nodes[i].type for i in graph.outputs]
-        assert [found.nodes[i].type for i in found.outputs] == [y.with_shape((0, *y.shape)) for y in expected]
+        batched = vmap(graph, mapped, 0)
+        single_types = [graph.nodes[i].type for i in graph.outputs]
+        assert [batched.nodes[i].type for i in batched.outputs] == [y.with_shape((0, *y.shape)) for y in single_types]
 
 
 @together
 @each(lambda case: len(case.sample.operands) > 0)
-def test_vmap_over_nothing(case: Case) -> None:
+def test_vmap_over_empty_axis(case: Case) -> None:
     written = case.write(case.arrays())
-    check_none(case, written.builder.graph(written.outputs))
+    check_empty_batch(case, written.builder.graph(written.outputs))
 
 
 @together
 @sample(has_rule)
-def test_vmap_of_the_gradient_over_nothing(case: Case) -> None:
-    check_none(case, gradient_of(case))
+def test_vmap_of_gradient_over_empty_axis(case: Case) -> None:
+    check_empty_batch(case, gradient_of(case))

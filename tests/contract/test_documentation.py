@@ -1,4 +1,4 @@
-"""What every op says about itself, and that its samples exercise what it says."""
+"""Documentation of every op, and coverage of its attributes and choices by its samples."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.sampling import together
 
 OPS = list(registry().ops.values())
 LEAVES = {"input", "parameter", "get_output"}
-#: a sample has operands and attributes, and no functions: tests/engine/ops writes programs of these
+#: samples cannot contain functions: tests/engine/ops has programs with these ops
 WITH_FUNCTIONS = {op.name for op in OPS if op.functions}
 
 
 @together
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_an_op_is_documented(op: Definition) -> None:
+def test_op_is_documented(op: Definition) -> None:
     doc = inspect.cleandoc(type(op).__doc__ or "")
     assert doc.endswith((".", ")"))
     assert op.gradient
@@ -44,7 +44,7 @@ def _default(op: Definition, name: str, attr: Attr) -> list[object]:
     return [attr.default] if any(name not in s.attrs for s in op.samples) else []
 
 
-def test_optional_operands_are_sampled_both_ways() -> None:
+def test_samples_include_and_omit_optional_operands() -> None:
     for op in OPS:
         least, most = op.arity
         counts = {len(sample.operands) for sample in op.samples}
@@ -52,8 +52,8 @@ def test_optional_operands_are_sampled_both_ways() -> None:
             assert len(counts) > 1 or most == float("inf"), f"samples of {op.name} have only {counts} operands"
 
 
-def test_what_commutes() -> None:
-    """To the last bit, so that one node may serve for both orders."""
+def test_commutative_ops_are_exact() -> None:
+    """Compare bit by bit, because one node may serve for both orders."""
     commuting = {op.name for op in OPS if op.commutative}
     assert commuting == {"add", "mul", "equal", "not_equal", "logical_and", "logical_or"}
     numbers = np.array([0, -0.0, 1, -2.5, 1e300, np.inf, np.nan, 0.1])

@@ -1,4 +1,4 @@
-"""How every op runs: types, views, strides, cost, narrow floats, and nothing at all."""
+"""Execution of every op: types, views, strides, memory, narrow floats and empty axes."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tests.contract.cases import (
     aspects,
     assert_planned_peak_holds,
     complex_cases,
+    definition_place,
     each,
     feeds_of,
     has_rule,
-    place,
     run_graph,
     samples_of,
     with_gradient,
@@ -45,7 +45,7 @@ from tests.sampling import sampled, together
 
 @together
 @each()
-def test_inferred_types_are_those_of_the_parts_and_views(case: Case) -> None:
+def test_inferred_types_match_outputs_and_views(case: Case) -> None:
     arrays = case.arrays()
     written = case.write(arrays)
     assert tuple(y.type for y in written.outputs) == case.result_types()
@@ -56,7 +56,7 @@ def test_inferred_types_are_those_of_the_parts_and_views(case: Case) -> None:
 
 @together
 @each()
-def test_canonical_attributes_stay_as_they_are(case: Case) -> None:
+def test_canonical_attributes_are_idempotent(case: Case) -> None:
     types = [TensorType.of(a) for a in case.arrays()]
     program = case.program()
     once = case.op.canonical(dict(program.attrs[len(types)]), *types)
@@ -67,26 +67,26 @@ def test_canonical_attributes_stay_as_they_are(case: Case) -> None:
 
 @together
 @each()
-def test_a_second_run_on_strided_and_read_only_operands_agrees(case: Case) -> None:
+def test_strided_read_only_operands_give_same_result(case: Case) -> None:
     arrays = case.arrays()
     written = case.write(arrays)
     expected = run_graph(written.builder.graph(written.outputs), feeds_of(arrays))
-    turned = turn(arrays)
-    for a in turned:
+    transposed = transpose_layout(arrays)
+    for a in transposed:
         a.flags.writeable = False
-    found = run_graph(on_turned(written, turned), feeds_of(turned))
-    for a, b in zip(found, expected, strict=True):
+    actual = run_graph(graph_on_transposed(written, transposed), feeds_of(transposed))
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, 1e-12, 1e-14)
 
 
-def turn(arrays: Sequence[Array]) -> list[Array]:
+def transpose_layout(arrays: Sequence[Array]) -> list[Array]:
     return [np.ascontiguousarray(a.T).reshape(a.T.shape) for a in arrays]
 
 
-def on_turned(written: Written, turned: Sequence[Array]) -> Graph:
-    """The same graph on operands with their axes in reverse order, which it reads as transposed views."""
+def graph_on_transposed(written: Written, transposed: Sequence[Array]) -> Graph:
+    """Return the same graph for operands with reversed axes, read through transposed views."""
     builder = Builder(registry())
-    leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(turned)]
+    leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(transposed)]
     values = [x.transpose(axes=tuple(reversed(range(x.ndim)))) if x.ndim else x for x in leaves]
     feeds: dict[int, int] = {}
     for i, node in enumerate(written.builder.nodes):
@@ -98,7 +98,7 @@ def on_turned(written: Written, turned: Sequence[Array]) -> Graph:
 
 @together
 @each(lambda case: any(o.kind in ("real", "complex") for o in case.sample.operands))
-def test_float32_follows_float64(case: Case) -> None:
+def test_float32_result_matches_float64(case: Case) -> None:
     wide, narrow = case.arrays(), case.arrays("float32")
     exact, rounded = case.write(wide), case.write(narrow)
     for y in rounded.float_outputs:
@@ -112,7 +112,7 @@ def test_float32_follows_float64(case: Case) -> None:
 
 
 def narrow_cases() -> list[tuple[Case, str]]:
-    """The first sample of an op in both, the others in turn."""
+    """Return the first sample of each op in both dtypes, and the others alternately."""
     narrow = ["float16", "float32"]
     return [
         (c, d)
@@ -124,16 +124,16 @@ def narrow_cases() -> list[tuple[Case, str]]:
 
 @together
 @pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
-def test_gradients_have_the_dtype_of_their_node(case: Case, dtype: str) -> None:
+def test_gradient_type_matches_operand(case: Case, dtype: str) -> None:
     arrays = case.arrays(dtype)
-    found = run_graph(gradient_of(case, dtype), feeds_of(arrays))
-    for g, x in zip(found, case.write(arrays).float_operands, strict=True):
+    gradients = run_graph(gradient_of(case, dtype), feeds_of(arrays))
+    for g, x in zip(gradients, case.write(arrays).float_operands, strict=True):
         assert TensorType.of(g) == x.type
 
 
 @together
 @each()
-def test_an_empty_axis_runs_or_is_refused(case: Case) -> None:
+def test_empty_axis_runs_or_is_rejected(case: Case) -> None:
     arrays = case.arrays()
     for which, axis in product(range(len(arrays)), range(4)):
         if axis < arrays[which].ndim:
@@ -157,8 +157,8 @@ def run_case_and_gradient(case: Case, arrays: list[Array]) -> None:
 # ---------------------------------------------------------------- memory
 
 
-def filled(byte: int) -> Executor:
-    """An executor whose memory holds this byte everywhere before anything is written."""
+def executor_with_fill_byte(byte: int) -> Executor:
+    """Return an executor whose fresh memory is filled with the byte."""
 
     def allocate(nbytes: int) -> Any:
         buffer = EXECUTOR.allocate(nbytes)
@@ -175,43 +175,43 @@ def filled(byte: int) -> Executor:
 
 @together
 @each()
-def test_nothing_is_read_before_it_is_written(case: Case) -> None:
-    """Neither by the case nor by its gradient: what lay in memory before, another request's data say, has no say."""
+def test_result_does_not_depend_on_uninitialized_memory(case: Case) -> None:
+    """Check value and gradient, because fresh memory may hold data of another request."""
     plan = make_plan(with_gradient(case), Limits())
     feeds = {key: a for key, a in feeds_of(case.arrays()).items() if key in plan.feeds}
-    zeros, ones_everywhere = (filled(byte).run(plan, feeds) for byte in (0x00, 0xFF))
+    zeros, ones_everywhere = (executor_with_fill_byte(byte).run(plan, feeds) for byte in (0x00, 0xFF))
     for a, b in zip(zeros, ones_everywhere, strict=True):
         assert a.tobytes() == b.tobytes() or EXECUTOR.device != "cpu"
         np.testing.assert_allclose(a, b, 1e-12, 1e-14)
 
 
-#: ops that work in blocks which fill a tenth of less than LARGE. Of the others, that is more than is needed: in two
-#: fifths of it, one byte an element is more than SLACK, beside three operands and a result in float64
+#: ops that work in blocks, which are small only relative to LARGE. Two fifths of LARGE are enough for the other ops:
+#: one byte per element is then more than SLACK, with three operands and a result in float64
 IN_LARGE_BLOCKS = {"conv_transpose1d", "erfinv", "lgamma", "log_ndtr", "zeta"}
-#: of which a large batch takes seconds: hundreds of nanoseconds an element
+#: ops that take hundreds of nanoseconds per element, so that a large batch takes seconds
 SLOW = {"polygamma"}
 
 
-def states_workspace(op: Definition) -> bool:
+def declares_workspace(op: Definition) -> bool:
     inherited = not isinstance(op, Kernel) or type(op).workspace in (Kernel.workspace, Elementwise.workspace)
     return not inherited or (isinstance(op, Elementwise) and (op.temporaries > 0 or op.scalar is not None))
 
 
 def is_measured(case: Case) -> bool:
-    """Every sample of an op that states a workspace; of those that all state none, the first with elements."""
+    """Return whether to measure a case: all samples of ops that declare a workspace, else one nonempty sample."""
     samples = [i for i, s in enumerate(samples_of(case.op)) if s.operands and all(0 not in o.shape for o in s.operands)]
-    return case.number in (samples if states_workspace(case.op) and case.op.name not in SLOW else samples[:1])
+    return case.number in (samples if declares_workspace(case.op) and case.op.name not in SLOW else samples[:1])
 
 
 def layouts(case: Case) -> list[str]:
-    """How operands are given: for the first case of an op that states a workspace, also narrow and as strided views."""
+    """Return the operand layouts: also float16 and strided for the first case of an op that declares a workspace."""
     real = any(o.kind == "real" for o in case.sample.operands)
-    several = states_workspace(case.op) and case.op.name not in SLOW and case.number == 0
+    several = declares_workspace(case.op) and case.op.name not in SLOW and case.number == 0
     return ["dense", "turned", *["float16"] * real] if several else ["dense"]
 
 
-def as_laid_out(measured: tuple[Case, str]) -> Iterator[Hashable]:
-    """The aspects of a case, by how its operands are given."""
+def layout_aspects(measured: tuple[Case, str]) -> Iterator[Hashable]:
+    """Yield the aspects of a case for its operand layout."""
     case, layout = measured
     yield from ((layout, aspect) for aspect in aspects(case))
 
@@ -223,20 +223,20 @@ MEASURED = [
 
 @together
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "layout"), sampled(MEASURED, as_laid_out), ids=str)
+@pytest.mark.parametrize(("case", "layout"), sampled(MEASURED, layout_aspects), ids=str)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
-def test_measured_peak_is_the_planned_one(case: Case, layout: str) -> None:
-    measure(case, layout)
+def test_measured_peak_matches_plan(case: Case, layout: str) -> None:
+    check_peak(case, layout)
 
 
-def measure(case: Case, layout: str) -> None:
-    """Fails where a batch, large enough for what it takes to be told, takes another peak than planned."""
+def check_peak(case: Case, layout: str) -> None:
+    """Assert that the memory peak of a large batch is as planned."""
     arrays = case.arrays("float16" if layout == "float16" else "float64")
     written = case.write(arrays)
     single = written.builder.graph(written.outputs)
     if layout == "turned":
-        arrays = turn(arrays)
-        single = on_turned(written, arrays)
+        arrays = transpose_layout(arrays)
+        single = graph_on_transposed(written, arrays)
     run_graph(single, feeds_of(arrays))
     large = LARGE if case.op.name in IN_LARGE_BLOCKS else LARGE * 2 // 5
     plan, size = batched_plan(single, len(arrays), large)
@@ -247,44 +247,44 @@ def measure(case: Case, layout: str) -> None:
 
 
 def declarations(plan: Plan) -> str:
-    """Where the ops of a plan that compute something declare what their kernels allocate."""
+    """Return where the ops of a plan declare the memory that their kernels allocate."""
     computing = {step.op.name: step.op for step in plan.steps if not isinstance(step.op, View)}
-    return ", or in ".join(f"`{declaration(op)}` of {place(op)}" for op in computing.values())
+    return ", or in ".join(f"`{declaration(op)}` of {definition_place(op)}" for op in computing.values())
 
 
 def declaration(op: Kernel) -> str:
-    """The member that says it: how many arrays like the result; or, where that is no measure, how many bytes."""
+    """Return the member that declares it: `temporaries` counts arrays like the result, `workspace` bytes."""
     return "temporaries" if type(op).workspace is Elementwise.workspace else "workspace"
 
 
-def negated_by_way_of_a_copy(_: Any, run: RunContext, x: Array, *, out: Array) -> None:
+def negate_with_copy(_: Any, run: RunContext, x: Array, *, out: Array) -> None:
     run.xp.negative(x + x, out=out)
 
 
 @pytest.mark.parametrize(
     ("name", "member", "changed"),
     [
-        ("topk", "workspace", {"workspace": Kernel.workspace}),  # which is in no loop, whatever is fused
-        ("sigmoid", "temporaries", {"scalar": None, "compute": negated_by_way_of_a_copy}),
+        ("topk", "workspace", {"workspace": Kernel.workspace}),  # never fused
+        ("sigmoid", "temporaries", {"scalar": None, "compute": negate_with_copy}),
     ],
 )
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
-def test_memory_that_is_not_declared_is_asked_for(
+def test_undeclared_workspace_is_reported(
     name: str, member: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = next(case for case in all_cases() if case.op.name == name)
-    monkeypatch.setattr(sys.modules[__name__], "LARGE", LARGE + LARGE // 50)  # a size of which nothing is remembered
+    monkeypatch.setattr(sys.modules[__name__], "LARGE", LARGE + LARGE // 50)  # a size that is in no cache
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
-    monkeypatch.setattr(work, "entries", {})  # what it took before
-    place = rf"`{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
-    wanted = rf"bytes are allocated .* and 0 declared; state them in {place}"
-    with pytest.raises(AssertionError, match=wanted):
-        measure(case, "dense")
+    monkeypatch.setattr(work, "entries", {})  # cached workspace sizes
+    declaring_member = rf"`{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
+    message = rf"bytes are allocated .* and 0 declared; state them in {declaring_member}"
+    with pytest.raises(AssertionError, match=message):
+        check_peak(case, "dense")
 
 
 def batched_plan(graph: Graph, operands: int, large: int) -> tuple[Plan, int]:
-    """The plan of as large a batch as makes its peak `large`, and a little more; and the batch's size."""
+    """Return the plan of a batch whose peak just exceeds `large`, and the batch size."""
     size = 1024
     while True:
         plan = make_plan(optimise(vmap(graph, set(range(operands)), size)), Limits())

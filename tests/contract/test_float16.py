@@ -1,4 +1,4 @@
-"""float16 ends at 65,504: what fits in it arrives, whatever a kernel or a rule computes on the way."""
+"""float16 range: results up to 65,504 are exact enough, whatever the intermediate results are."""
 
 from __future__ import annotations
 
@@ -16,68 +16,70 @@ from tests.sampling import together
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LARGE = 40_000.0
-#: of the largest entry: a few roundings of float16
+#: tolerance relative to the largest entry: a few roundings of float16
 CLOSE = 2**-7
-#: of the cotangent: what cancels in float32, as in y · (g − Σ g·y) where y rounds to 1
+#: tolerance relative to the cotangent: cancellation in float32, as in y · (g − Σ g·y) if y rounds to 1
 CANCELLED = 2**-22
-#: of each draw of the samples' operands
+#: factors applied to the sample operands
 SIZES = (1.0, 24.0)
 
 
-def pulled(case: Case, output: int, arrays: Sequence[Array], cotangent: Array, by: Compiler) -> list[Array]:
-    """The result, and the gradients of sum(result · cotangent) by the float operands."""
+def value_and_gradients(
+    case: Case, output: int, arrays: Sequence[Array], cotangent: Array, compiler: Compiler
+) -> list[Array]:
+    """Return the result, and the gradients of sum(result · cotangent) with respect to the float operands."""
     node = len(arrays) + (1 + output if case.op.several else 0)
     wrt = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     types = {i: TensorType.of(a) for i, a in enumerate(arrays)}
-    compiled = by.gradients(case.program(), types, node, wrt, cotangent=TensorType.of(cotangent))
+    compiled = compiler.gradients(case.program(), types, node, wrt, cotangent=TensorType.of(cotangent))
     feeds: dict[Any, Array] = {**dict(enumerate(arrays)), (COTANGENTS, node): cotangent}
     return EXECUTOR.run(compiled.plan, feeds)
 
 
-def drawn(case: Case, size: float) -> list[Array]:
-    """Operands in float16, larger than the samples'."""
+def float16_operands(case: Case, size: float) -> list[Array]:
+    """Return the sample operands in float16, multiplied by `size`."""
     return [(a * size).astype("float16") if a.dtype.kind == "f" else a for a in case.arrays()]
 
 
-def wide(arrays: Sequence[Array]) -> list[Array]:
-    """The same numbers in float64."""
+def as_float64(arrays: Sequence[Array]) -> list[Array]:
+    """Return the same numbers in float64."""
     return [a.astype("float64") if a.dtype == np.float16 else a for a in arrays]
 
 
-def largest(arrays: Sequence[Array]) -> float:
+def max_abs(arrays: Sequence[Array]) -> float:
     return max((float(np.abs(a).max()) for a in arrays if a.size), default=0.0)
 
 
-def results() -> list[tuple[Case, int, float]]:
-    """Every differentiable result of every sample, at each size."""
+def result_cases() -> list[tuple[Case, int, float]]:
+    """Return every differentiable result of every sample, at each size."""
     cases = [c for c in all_cases() if has_rule(c) and "dtype" not in c.sample.attrs and not c.is_complex]
     floats = [(c, k) for c in cases for k, t in enumerate(c.result_types()) if t.is_differentiable and not t.is_complex]
     return [(c, k, size) for c, k in floats for size in SIZES]
 
 
 @together
-@pytest.mark.parametrize(("case", "output", "size"), results(), ids=str)
-def test_gradients_that_fit_arrive(case: Case, output: int, size: float) -> None:
-    """As large as they and the cotangent can be: derivatives are linear in it. The samples themselves fit."""
-    arrays = drawn(case, size)
-    shape, by = case.result_types()[output].shape, Compiler(Limits())
+@pytest.mark.parametrize(("case", "output", "size"), result_cases(), ids=str)
+def test_float16_gradients_match_float64(case: Case, output: int, size: float) -> None:
+    """Scale the cotangent so that the gradients just fit, because derivatives are linear in it."""
+    arrays = float16_operands(case, size)
+    shape, compiler = case.result_types()[output].shape, Compiler(Limits())
     cotangent = np.asarray(np.random.default_rng(3).uniform(0.5, 1, shape))
-    wanted = pulled(case, output, wide(arrays), cotangent, by)
-    fits = largest(wanted[:1]) <= LARGE and all(np.isfinite(a).all() for a in wanted)
+    expected = value_and_gradients(case, output, as_float64(arrays), cotangent, compiler)
+    fits = max_abs(expected[:1]) <= LARGE and all(np.isfinite(a).all() for a in expected)
     assert fits or size > 1
     if not fits:
         return
-    scaled = (cotangent * LARGE / max(1.0, largest(wanted[1:]))).astype("float16")
-    wanted = pulled(case, output, wide(arrays), scaled.astype("float64"), by)
-    for found, value in zip(pulled(case, output, arrays, scaled, by), wanted, strict=True):
-        assert np.isfinite(found).all()
-        tolerance = CLOSE * largest([value]) + CANCELLED * largest([scaled])
-        np.testing.assert_allclose(found.astype("float64"), value, rtol=0, atol=tolerance)
+    scaled = (cotangent * LARGE / max(1.0, max_abs(expected[1:]))).astype("float16")
+    expected = value_and_gradients(case, output, as_float64(arrays), scaled.astype("float64"), compiler)
+    for actual, value in zip(value_and_gradients(case, output, arrays, scaled, compiler), expected, strict=True):
+        assert np.isfinite(actual).all()
+        tolerance = CLOSE * max_abs([value]) + CANCELLED * max_abs([scaled])
+        np.testing.assert_allclose(actual.astype("float64"), value, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_nothing_is_doubled_before_it_is_made_smaller(dtype: str) -> None:
-    """Not in any dtype: the cotangent may be near its end."""
+def test_intermediate_results_do_not_overflow(dtype: str) -> None:
+    """Use a cotangent near the largest number of each dtype."""
     large = np.asarray(0.7 * np.finfo(dtype).max, dtype)
     _, (by_var,) = grads("var", np.array([0, 1], dtype), cotangent=large)
     assert by_var.tolist() == [-0.5 * large, 0.5 * large]
@@ -94,7 +96,7 @@ def test_nothing_is_doubled_before_it_is_made_smaller(dtype: str) -> None:
         ("log_eps", ([60_000],), {"eps": 60_000}, np.log(120_000)),
     ],
 )
-def test_composites_round_once(op: str, operands: tuple[list[float], ...], attrs: dict[str, Any], value: float) -> None:
-    found = run(op, *(np.array(x, "float16") for x in operands), **attrs)
-    assert found.dtype == np.float16
-    assert found.tolist() == [np.float16(value)]
+def test_composite_rounds_once(op: str, operands: tuple[list[float], ...], attrs: dict[str, Any], value: float) -> None:
+    actual = run(op, *(np.array(x, "float16") for x in operands), **attrs)
+    assert actual.dtype == np.float16
+    assert actual.tolist() == [np.float16(value)]

@@ -1,6 +1,6 @@
-"""Nonsense in every field of every op: it compiles or is refused with an EngineError, in few steps and little memory.
+"""Random input for every field of every op: it compiles or raises EngineError, in few steps and little memory.
 
-Nothing runs here: types alone are given, so that extents of any size reach the rules.
+Nothing is executed: feeds have types only, so that extents of any size reach the rules.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.ir.op import Definition
 from tests.sampling import EXHAUSTIVE
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-# Far above any machine: what a rule makes of a huge extent is seen before the budget refuses it.
+# Far above any machine, so that rules see huge extents before the budget rejects them.
 WIDE = Compiler(Limits(bytes=2**90, flops=2**90), capacity=1)
 OPS = registry().ops
 
@@ -53,8 +53,8 @@ KINDS: Mapping[str, st.SearchStrategy[Any]] = {
 WRONG = st.one_of(*KINDS.values(), st.sampled_from([None, 10**5000, [10**5000], {}, {"a": []}, [[1]], b"x", 1j]))
 
 
-def chosen(draw: Draw, attr: Attr, rank: int) -> Any:
-    """A value for an attribute: mostly of its kind, for lists often one entry an axis."""
+def draw_attribute(draw: Draw, attr: Attr, rank: int) -> Any:
+    """Draw a value for an attribute: mostly of its kind, and for lists often one entry per axis."""
     if not draw(st.integers(0, 9)):
         return draw(WRONG)
     if attr.choices and draw(st.booleans()):
@@ -75,7 +75,7 @@ def types(draw: Draw) -> TensorType:
 
 @st.composite
 def operands(draw: Draw, op: Definition) -> list[TensorType]:
-    """Types, as many as the op takes or another number; often alike, so that they get past the first check."""
+    """Draw operand types, mostly of the right number, and often equal so that they pass the first check."""
     least, most = op.arity
     count = draw(st.integers(0, 5)) if not draw(st.integers(0, 9)) else draw(st.integers(least, min(most, least + 2)))
     first = draw(types())
@@ -83,10 +83,10 @@ def operands(draw: Draw, op: Definition) -> list[TensorType]:
 
 
 @st.composite
-def uses(draw: Draw, op: Definition) -> tuple[list[TensorType], dict[str, Any]]:
+def op_calls(draw: Draw, op: Definition) -> tuple[list[TensorType], dict[str, Any]]:
     given_types = draw(operands(op))
     rank = given_types[0].ndim if given_types and given_types[0].ndim < 33 else 2
-    stated = {name: chosen(draw, a, rank) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
+    stated = {name: draw_attribute(draw, a, rank) for name, a in op.attrs.items() if a.required or draw(st.booleans())}
     if not draw(st.integers(0, 20)):
         stated[draw(st.sampled_from(["axis", "x" * 1000, "\n", "__class__"]))] = draw(WRONG)
     return given_types, stated
@@ -96,32 +96,32 @@ STEPS = 1_000_000  # calls, and lines of functions that loop: about a second of 
 
 
 @cache
-def loops(code: CodeType) -> bool:
-    """Whether some of it may run several times in one call: what does not takes as long as it is."""
+def has_loop(code: CodeType) -> bool:
+    """Return whether the code contains a loop."""
     return any("JUMP_BACKWARD" in each.opname for each in dis.get_instructions(code))
 
 
 @contextmanager
-def few_steps() -> Iterator[None]:
-    """Fails what calls, or goes round, more than STEPS times in Python, an endless loop included."""
-    left, before = STEPS, sys.gettrace()
+def step_limit() -> Iterator[None]:
+    """Fail after more than STEPS calls and loop iterations in Python."""
+    remaining, previous = STEPS, sys.gettrace()
 
     def trace(frame: FrameType, *_: Any) -> Any:
-        nonlocal left
-        left -= 1
-        assert left > 0, f"more than {STEPS} steps, now in {frame.f_code.co_qualname}"
-        return trace if loops(frame.f_code) else None
+        nonlocal remaining
+        remaining -= 1
+        assert remaining > 0, f"more than {STEPS} steps, now in {frame.f_code.co_qualname}"
+        return trace if has_loop(frame.f_code) else None
 
     sys.settrace(trace)
     try:
         yield
     finally:
-        sys.settrace(before)
+        sys.settrace(previous)
 
 
 @contextmanager
-def little_address_space() -> Iterator[None]:
-    """Stops what would take all memory that there is."""
+def address_space_limit() -> Iterator[None]:
+    """Limit the address space to 1 GiB more than now."""
     limit = resource.getrlimit(resource.RLIMIT_AS)
     if sys.platform == "linux":
         used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
@@ -133,8 +133,8 @@ def little_address_space() -> Iterator[None]:
 
 
 @contextmanager
-def little_memory() -> Iterator[None]:
-    """Fails what takes 64 MiB of Python objects and arrays."""
+def memory_limit() -> Iterator[None]:
+    """Fail if Python objects and arrays take 64 MiB."""
     tracemalloc.start()
     try:
         yield
@@ -143,8 +143,8 @@ def little_memory() -> Iterator[None]:
         tracemalloc.stop()
 
 
-def attempt(op: Definition, given_types: list[TensorType], stated: dict[str, Any], index: int) -> str:
-    """Compile the op's value, and then its gradients; how it ended."""
+def compile_op(op: Definition, given_types: list[TensorType], stated: dict[str, Any], index: int) -> str:
+    """Compile the value of the op, then its gradients, and return the error code or “compiled”."""
     count = len(given_types)
     nodes = [Statement(OPS["input"])] * count + [Statement(op, tuple(range(count)), stated)]
     if op.several:
@@ -164,39 +164,39 @@ def attempt(op: Definition, given_types: list[TensorType], stated: dict[str, Any
 
 
 def check_message(error: EngineError) -> None:
-    assert len(error.detail) < 8000, error.detail[:200]  # two shapes of the most entries there can be
+    assert len(error.detail) < 8000, error.detail[:200]  # two shapes with the maximum number of entries
     assert error.detail.isprintable(), error.detail
     for part in (error.expected, error.got):
         assert part is None or (part.isprintable() and len(part) < 4000)
 
 
 def check_operand(error: EngineError, node: int, operands: int) -> None:
-    """An error of the op under test names one of its operands, or none."""
+    """Assert that an error of the op under test names one of its operands, or none."""
     assert error.node != node or error.operand is None or 0 <= error.operand < operands
 
 
 @pytest.mark.parametrize("name", OPS)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_nonsense_compiles_or_is_refused(name: str, data: st.DataObject) -> None:
-    try_nonsense(OPS[name], data)
+def test_random_input_compiles_or_is_rejected(name: str, data: st.DataObject) -> None:
+    check_random_input(OPS[name], data)
 
 
 @EXHAUSTIVE
 @pytest.mark.parametrize("name", OPS)
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_more_nonsense_compiles_or_is_refused(name: str, data: st.DataObject) -> None:
-    try_nonsense(OPS[name], data)
+def test_more_random_input_compiles_or_is_rejected(name: str, data: st.DataObject) -> None:
+    check_random_input(OPS[name], data)
 
 
-def try_nonsense(op: Definition, data: st.DataObject) -> None:
-    """Compile what is drawn in few steps, and once more in little memory."""
-    given_types, stated = data.draw(uses(op))
+def check_random_input(op: Definition, data: st.DataObject) -> None:
+    """Compile a drawn call within the step limit, and again within the memory limit."""
+    given_types, stated = data.draw(op_calls(op))
     index = data.draw(st.sampled_from([0, 1, 2, -1, 2**63 - 1]))
-    with little_address_space():
-        with few_steps():
-            ended = attempt(op, given_types, stated, index)
-        with little_memory():  # once more: where each step makes an object, each is written down
-            assert attempt(op, given_types, stated, index) == ended
-    event(ended)
+    with address_space_limit():
+        with step_limit():
+            outcome = compile_op(op, given_types, stated, index)
+        with memory_limit():  # separately, because tracing the steps allocates objects
+            assert compile_op(op, given_types, stated, index) == outcome
+    event(outcome)

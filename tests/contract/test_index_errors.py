@@ -1,4 +1,4 @@
-"""An index outside its axis is the same error whichever way a plan runs: its node, its sentence, its fields."""
+"""Out-of-range indices: every execution tier raises the same error, with the same node, message and fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reads_indices(case: Case) -> bool:
 
 
 def plans(case: Case, arrays: list[Array]) -> tuple[Plan, list[Plan]]:
-    """The results, and the gradients that there are: as NumPy runs them, and compiled for one thread and for three."""
+    """Return the plan of results and gradients for NumPy, and compiled for one and three threads."""
     written = case.write(arrays)
     seeds = [(y, y.full_like(1.0)) for y in written.float_outputs]
     gradients = vjp_or_zeros(written.builder, seeds, written.float_operands)
@@ -42,8 +42,8 @@ def plans(case: Case, arrays: list[Array]) -> tuple[Plan, list[Plan]]:
     return make_plan(graph, Limits()), [each.plan for each in compiled if each is not None]
 
 
-def looked_up() -> tuple[Program, dict[Any, Array]]:
-    """Rows, and indices with which four ops read or add, one after the other, with loops between them."""
+def lookup_program() -> tuple[Program, dict[Any, Array]]:
+    """Return a program of four indexing ops in sequence, with elementwise ops between them, and its feeds."""
     rng, names = np.random.default_rng(0), registry().ops
     feeds: dict[Any, Array] = {0: rng.normal(size=(40, 30))}
     feeds |= {k: rng.integers(0, 30, (40, 30)) for k in (1, 2, 3)} | {4: rng.integers(0, 30, 40)}
@@ -59,8 +59,8 @@ def looked_up() -> tuple[Program, dict[Any, Array]]:
 @pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")
 @pytest.mark.parametrize("which", [1, 2, 3, 4])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, threads: int) -> None:
-    program, feeds = looked_up()
+def test_region_error_names_failing_node(which: int, threads: int) -> None:
+    program, feeds = lookup_program()
     last = len(program.statements) - 1
     builder, values = program.build({node: TensorType.of(feed) for node, feed in feeds.items()}, [last])
     within = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
@@ -71,25 +71,25 @@ def test_of_several_kernels_in_a_region_the_one_that_errs_is_named(which: int, t
     assert binder is not None
     bound = PreparedPlan(plan, NumPyExecutor(), binder)
     feeds[which].reshape(-1)[17] = 30
-    error = said(bound.run, feeds)
-    assert error == said(lambda feeds: NumPyExecutor().interpret(plan, feeds), feeds)
+    error = error_fields(bound.run, feeds)
+    assert error == error_fields(lambda feeds: NumPyExecutor().interpret(plan, feeds), feeds)
     assert error is not None
     assert error[0] == 4 + 2 * which
     assert any(isinstance(function, Region) for segment in bound._segments for function, _ in segment.calls)
 
 
-def outside(arrays: list[Array], case: Case, index: int) -> dict[Any, Array] | None:
-    """Feeds of which an operand of indices has one entry that no axis has; None where it has no entry at all."""
+def feeds_with_index(arrays: list[Array], case: Case, index: int) -> dict[Any, Array] | None:
+    """Return feeds with one index replaced, or None if there are no indices."""
     (which, *_) = [i for i, operand in enumerate(case.sample.operands) if operand.kind == "int"]
-    wrong = [array.copy() for array in arrays]
-    if not wrong[which].size:
+    changed = [array.copy() for array in arrays]
+    if not changed[which].size:
         return None
-    wrong[which].reshape(-1)[-1] = index
-    return feeds_of(wrong)
+    changed[which].reshape(-1)[-1] = index
+    return feeds_of(changed)
 
 
-def said(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
-    """What an error says, and where; None where there is none."""
+def error_fields(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
+    """Return the fields of the index error that `run` raises, or None."""
     try:
         run(feeds)
     except IndexOutOfRange as error:
@@ -100,29 +100,29 @@ def said(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
 @together
 @each(reads_indices)
 @pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES], ids=["fed as it is", "copied"])
-def test_an_index_outside_is_the_same_error_in_every_tier(
+def test_out_of_range_index_error_is_same_in_every_tier(
     case: Case, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
-    monkeypatch.setattr(indexing, "PICKED_AT_ONCE", 1)  # so that samples, which are small, have kernels
+    monkeypatch.setattr(indexing, "PICKED_AT_ONCE", 1)  # so that small samples get kernels
     arrays = case.arrays()
     plan, compiled = plans(case, arrays)
-    ways: list[Any] = [lambda feeds: NumPyExecutor().run(plan, feeds)]
-    for threads, made in zip((1, 3), compiled, strict=False):
-        binder = Kernels(STORE, threads).compile(made)
+    runs: list[Any] = [lambda feeds: NumPyExecutor().run(plan, feeds)]
+    for threads, compiled_plan in zip((1, 3), compiled, strict=False):
+        binder = Kernels(STORE, threads).compile(compiled_plan)
         assert binder is not None
-        ways.append(PreparedPlan(made, NumPyExecutor(), binder).run)
+        runs.append(PreparedPlan(compiled_plan, NumPyExecutor(), binder).run)
     for determinism in ("bitwise", "fast"):
         executor = NumPyExecutor(2, determinism=determinism, compile="on", store=STORE)  # type: ignore[arg-type]
         for _ in range(3):
             executor.run(plan, feeds_of(arrays))
             executor.settle()
-        ways.append(lambda feeds, executor=executor: executor.run(plan, feeds))
+        runs.append(lambda feeds, executor=executor: executor.run(plan, feeds))
     for index in (-1, 1_000, np.iinfo(np.int64).min, np.iinfo(np.int64).max):
-        wrong = outside(arrays, case, index)
-        if wrong is not None:
-            expected = said(lambda feeds: NumPyExecutor().interpret(plan, feeds), wrong)
+        invalid_feeds = feeds_with_index(arrays, case, index)
+        if invalid_feeds is not None:
+            expected = error_fields(lambda feeds: NumPyExecutor().interpret(plan, feeds), invalid_feeds)
             assert expected is None or expected[0] is not None
-            assert [said(way, wrong) for way in ways] == [expected] * len(ways)
-    for way in ways:
-        assert said(way, feeds_of(arrays)) is None
+            assert [error_fields(run, invalid_feeds) for run in runs] == [expected] * len(runs)
+    for run in runs:
+        assert error_fields(run, feeds_of(arrays)) is None

@@ -1,4 +1,4 @@
-"""A wrong op cannot be shipped: of each, something independent is known, which agrees, and not with twice the op."""
+"""Truths: independent reference values of every op, which match the op and do not match a doubled one."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import pytest
 from engine import registry
 from engine.ir.op import Definition, Kernel, NoGradient
 from engine.ir.sample import Truth
-from tests.contract.cases import EXECUTOR, place
-from tests.contract.truths import check, facts, speaks_of_gradient
+from tests.contract.cases import EXECUTOR, definition_place
+from tests.contract.truths import check, facts, states_gradient
 from tests.contract.wrong import doubled
 from tests.sampling import together
 
-#: but for those that run functions: tests/engine/ops compares each with its steps written out, and with closed forms
+#: without ops that run functions: tests/engine/ops compares these with unrolled steps and closed forms
 OPS = [op for op in registry().ops.values() if not op.functions]
 
-#: what an op leaves to others, who are held by its truths all the same
-NOT_ITS_OWN = {
+#: parts that an op does not implement itself; its truths check the code that does
+EXEMPT = {
     ("input", "value"): "it is fed",
     ("parameter", "value"): "it is fed",
     ("grad", "value"): "a transform writes the gradient out as nodes, before anything runs",
@@ -29,41 +29,42 @@ NOT_ITS_OWN = {
 PARTS = {"value": ("value",), "gradient": ("gradient",), "value and gradient": ("value", "gradient")}
 
 
-def has(op: Definition, part: str) -> bool:
-    """Whether an op has a kernel or a formula, or a gradient, of its own."""
-    return (op.name, part) not in NOT_ITS_OWN and (part == "value" or is_differentiated(op))
+def has_part(op: Definition, part: str) -> bool:
+    """Return whether an op implements the part itself."""
+    return (op.name, part) not in EXEMPT and (part == "value" or is_differentiated(op))
 
 
 def is_differentiated(op: Definition) -> bool:
-    """Whether it has operands that a gradient may be taken by."""
+    """Return whether the op is differentiable with respect to some operand."""
     return bool(op.operands) and not isinstance(op.vjp, NoGradient)
 
 
-def asked_for(op: Definition, what: str) -> str:
+def missing_truth(op: Definition, what: str) -> str:
     return (
         f"{what} of {op.name} is not held by any truth, so a doubled one would pass every other test: "
-        f"state in {place(op)}, beside `samples`, truths = (Truth(operands=…, value=…, gradients=…, source=…),), with "
+        f"state in {definition_place(op)}, beside `samples`, "
+        "truths = (Truth(operands=…, value=…, gradients=…, source=…),), with "
         "numbers other than 0 that were found without the op; CONTRIBUTING.md has an example"
     )
 
 
 @together
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_something_independent_is_known(op: Definition) -> None:
-    known = facts(op)
-    assert known, asked_for(op, "the value")
+def test_op_has_independent_truth(op: Definition) -> None:
+    truths = facts(op)
+    assert truths, missing_truth(op, "the value")
     if is_differentiated(op):
-        assert any(map(speaks_of_gradient, known)), asked_for(op, "the gradient")
+        assert any(map(states_gradient, truths)), missing_truth(op, "the gradient")
 
 
 @together
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_the_engine_agrees(op: Definition) -> None:
+def test_engine_matches_truths(op: Definition) -> None:
     for fact in facts(op):
         check(op, fact)
 
 
-def agrees(op: Definition) -> bool:
+def matches_truths(op: Definition) -> bool:
     try:
         for fact in facts(op):
             check(op, fact)
@@ -72,22 +73,22 @@ def agrees(op: Definition) -> bool:
     return True
 
 
-def doublings() -> Iterator[tuple[Definition, str]]:
+def doubled_cases() -> Iterator[tuple[Definition, str]]:
     for op in OPS:
-        yield from ((op, which) for which, parts in PARTS.items() if all(has(op, part) for part in parts))
+        yield from ((op, which) for which, parts in PARTS.items() if all(has_part(op, part) for part in parts))
 
 
-@pytest.mark.parametrize(("op", "which"), list(doublings()), ids=str)
-def test_a_doubled_op_is_noticed(op: Definition, which: str) -> None:
-    # Step by step: a bound plan takes its views once, before there is anything to double.
+@pytest.mark.parametrize(("op", "which"), list(doubled_cases()), ids=str)
+def test_doubled_op_fails_truths(op: Definition, which: str) -> None:
+    # Interpret the plan: a bound plan takes its views once, before the op is doubled.
     by_steps = mock.patch.object(EXECUTOR, "execute", EXECUTOR.interpret)
     with by_steps, doubled(op, value="value" in PARTS[which], gradient="gradient" in PARTS[which]):
-        noticed = not agrees(op)
-    assert noticed, asked_for(op, f"the {which}")
+        is_detected = not matches_truths(op)
+    assert is_detected, missing_truth(op, f"the {which}")
 
 
-@pytest.mark.parametrize(("name", "part"), NOT_ITS_OWN, ids=str)
-def test_what_an_op_leaves_to_others_it_does_not_have(name: str, part: str) -> None:
+@pytest.mark.parametrize(("name", "part"), EXEMPT, ids=str)
+def test_exempt_part_is_not_implemented(name: str, part: str) -> None:
     op = registry().ops[name]
     assert not isinstance(op, Kernel) if part == "value" else op.vjp is None
 
@@ -109,8 +110,8 @@ WHERE = Truth(
 
 
 @pytest.mark.parametrize(("name", "truth"), [("topk", TOPK), ("where", WHERE)], ids=["topk", "where"])
-def test_what_a_truth_can_state(name: str, truth: Truth) -> None:
-    """Several results, operands without a gradient, cotangents; of the gradients, one an operand."""
+def test_truth_checks_one_gradient_per_operand(name: str, truth: Truth) -> None:
+    """Accept several results, cotangents and operands without a gradient, but require one gradient per operand."""
     op = registry().ops[name]
     check(op, truth)
     check(op, replace(truth, gradients=None))
@@ -119,5 +120,5 @@ def test_what_a_truth_can_state(name: str, truth: Truth) -> None:
             check(op, replace(truth, gradients=wrong))
 
 
-def test_a_truth_names_its_source() -> None:
+def test_truth_names_its_source() -> None:
     assert not [op.name for op in OPS for truth in op.truths if not truth.source.strip()]

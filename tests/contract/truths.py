@@ -1,6 +1,6 @@
-"""What is known of each op from elsewhere, and whether the engine agrees: asked of the engine itself, with no service.
+"""Independent reference values of each op, compared with the engine directly, without the service.
 
-An op states truths beside its samples; tests/reference has those of the ops that are in its tables.
+An op declares truths next to its samples; tests/reference has tables with more.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Fact = Truth | Case
 
 @dataclass
 class OnEngine(Graph):
-    """A graph that the engine answers itself. No pass simplifies it, so that every op in it runs."""
+    """Graph that runs on the engine directly. No pass simplifies it, so that every op in it runs."""
 
     client: Any = None
 
     def add(self, op: str, *operands: int, **attrs: Any) -> int:
-        """A node; arrays among the attributes stay arrays."""
+        """Add a node. Arrays in the attributes stay arrays."""
         self.nodes.append({"op": op, "operands": operands, "attrs": attrs})
         return len(self.nodes) - 1
 
     def forward(self, *outputs: int) -> list[Array]:
-        """The values of these nodes."""
+        """Return the values of the nodes."""
         builder, values = self._built(outputs)
         return self._run(builder, [values[i] for i in outputs])
 
     def gradients(self, of: int, wrt: Sequence[int], cotangent: Any = None) -> list[Array]:
-        """The value of `of` and its gradients by `wrt`."""
+        """Return the value of `of` and its gradients with respect to `wrt`."""
         builder, values = self._built((of, *wrt))
         y = values[of]
         seed = builder.constant(np.asarray(cotangent, y.dtype))
@@ -50,9 +50,9 @@ class OnEngine(Graph):
 
     def _built(self, roots: Sequence[int]) -> tuple[Builder, dict[int, Value]]:
         ops, needed = registry().ops, self.needed(roots)
-        said = [Statement(ops[n["op"]], tuple(n.get("operands", ())), n.get("attrs", {})) for n in self.nodes]
+        statements = [Statement(ops[n["op"]], tuple(n.get("operands", ())), n.get("attrs", {})) for n in self.nodes]
         types = {i: TensorType.of(a) for i, a in self.feeds.items() if i in needed}
-        builder, values = Program(registry(), said, opset=LATEST).build(types, roots)
+        builder, values = Program(registry(), statements, opset=LATEST).build(types, roots)
         typed = expand_grad(builder.graph([values[i] for i in roots]))
         writing = Builder(registry(), LIMITS, nodes=list(typed.nodes))
         return writing, dict(zip(roots, map(writing.value, typed.outputs), strict=True))
@@ -62,23 +62,23 @@ class OnEngine(Graph):
 
 
 def facts(op: Definition) -> list[Fact]:
-    """All truths of an op, its own first; of the tables, those at extreme points only where there are no others.
+    """Return all truths of an op, its own first.
 
-    Those of a class that it derives from are another op's.
+    Table rows at extreme points are used only if there are no others. Truths of a base class belong to another op.
     """
     table = [c for c in ALL if c.op == op.name]
     return [*vars(type(op)).get("truths", ()), *([c for c in table if c.label != "special"] or table)]
 
 
-def speaks_of_gradient(fact: Fact) -> bool:
-    """Whether a fact says what a gradient is."""
+def states_gradient(fact: Fact) -> bool:
+    """Return whether a fact gives the value of a gradient."""
     if isinstance(fact, Truth):
         return fact.gradients is not None
     return any(x.dtype.kind in "fc" for x in fact.arrays) and any(y.dtype.kind in "fc" for y in fact.values())
 
 
 def check(op: Definition, fact: Fact) -> None:
-    """Fails where the engine's value or gradient is not what the fact says."""
+    """Assert that the value and gradient of the engine match the fact."""
     if isinstance(fact, Case):
         agreement.check(OnEngine(), fact, op.name)
     else:
@@ -86,36 +86,40 @@ def check(op: Definition, fact: Fact) -> None:
 
 
 def check_stated(op: Definition, truth: Truth) -> None:
-    """As `check`, of a truth that the op states itself."""
+    """Check a truth that the op declares itself."""
     stated = case(op.name, lambda *_, **__: truth.value, *truth.operands, **truth.attrs)
     g, values = OnEngine(), stated.values()
     leaves, outputs = stated.written(g, op.name)
-    for found, value in zip(g.forward(*outputs), values, strict=True):
-        agree(f"the value of {op.name}, {truth.source}", found, value)
+    for actual, value in zip(g.forward(*outputs), values, strict=True):
+        agree(f"the value of {op.name}, {truth.source}", actual, value)
     if truth.gradients is not None:
         assert len(truth.gradients) == len(leaves), f"a truth of {op.name} must state one gradient an operand, or None"
-        known = {i: x for i, x in zip(leaves, truth.gradients, strict=True) if g.feeds[i].dtype.kind in "fc"}
-        found = pulled(g, dict(zip(outputs, cotangents(truth, values), strict=True)), list(known))
-        for i, gradient in known.items():
-            wanted = np.zeros(g.feeds[i].shape) if gradient is None else np.asarray(gradient)
-            agree(f"the gradient of {op.name} by operand {i}, {truth.source}", found[i], wanted)
+        gradients_by_leaf = {
+            i: x for i, x in zip(leaves, truth.gradients, strict=True) if g.feeds[i].dtype.kind in "fc"
+        }
+        actual = summed_gradients(
+            g, dict(zip(outputs, cotangents(truth, values), strict=True)), list(gradients_by_leaf)
+        )
+        for i, gradient in gradients_by_leaf.items():
+            expected = np.zeros(g.feeds[i].shape) if gradient is None else np.asarray(gradient)
+            agree(f"the gradient of {op.name} by operand {i}, {truth.source}", actual[i], expected)
 
 
-def agree(what: str, found: Array, wanted: Array) -> None:
-    assert found.shape == wanted.shape, f"{what}: shape {wanted.shape}, but got {found.shape}"
-    if found.dtype.kind in "iu":  # a word of 32 bits that is one more is as close as floats that are right
-        np.testing.assert_array_equal(found, wanted, what)
-    np.testing.assert_allclose(found, wanted, **agreement.CLOSE, err_msg=what)
+def agree(what: str, actual: Array, expected: Array) -> None:
+    assert actual.shape == expected.shape, f"{what}: shape {expected.shape}, but got {actual.shape}"
+    if actual.dtype.kind in "iu":  # floats within the tolerance could differ by 1 as integers
+        np.testing.assert_array_equal(actual, expected, what)
+    np.testing.assert_allclose(actual, expected, **agreement.CLOSE, err_msg=what)
 
 
 def cotangents(truth: Truth, values: Sequence[Array]) -> list[Array]:
-    """One for each result: as stated, or 1 everywhere."""
+    """Return one cotangent for each result: as declared, or ones."""
     if truth.cotangent is None:
         return [np.ones_like(y) for y in values]
     return [np.asarray(c) for c in (truth.cotangent if isinstance(truth.cotangent, tuple) else (truth.cotangent,))]
 
 
-def pulled(g: Graph, seeds: dict[int, Array], wrt: list[int]) -> dict[int, Array]:
-    """The gradients of Σ sum(result · cotangent) over the results that are differentiable, by each of `wrt`."""
+def summed_gradients(g: Graph, seeds: dict[int, Array], wrt: list[int]) -> dict[int, Array]:
+    """Return the gradients of Σ sum(result · cotangent) over the differentiable results, with respect to `wrt`."""
     parts = [g.gradients(node, wrt, c)[1:] for node, c in seeds.items() if g.forward(node)[0].dtype.kind in "fc"]
-    return {i: sum(found) for i, found in zip(wrt, zip(*parts, strict=True), strict=True)}
+    return {i: sum(terms) for i, terms in zip(wrt, zip(*parts, strict=True), strict=True)}

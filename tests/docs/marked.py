@@ -1,4 +1,4 @@
-"""What the tests of this folder read: marked blocks of Markdown pages; and how they compare and send them."""
+"""Marked code blocks of Markdown pages, with functions to send and compare them."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ _ROW = re.compile(r"^\| (\d{3}(?:, \d{3})*) \| (.+) \|$", re.MULTILINE)
 
 
 def text_of(page: str) -> str:
-    """A page, by its path in the repository."""
+    """Return the text of a page, given its path in the repository."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
 def blocks(page: str, kind: str) -> list[str]:
-    """The marked blocks of a page, of one kind."""
+    """Return the marked blocks of one kind on a page."""
     text = text_of(page)
-    assert len(MARKED.findall(text)) == len(MARKS.findall(text)), "a mark without a block behind it"
-    found = [code for mark, code in MARKED.findall(text) if mark == kind]
-    assert found, f"{page} has no block marked {kind}"
-    return found
+    assert len(MARKED.findall(text)) == len(MARKS.findall(text)), "a mark has no code block after it"
+    codes = [code for mark, code in MARKED.findall(text) if mark == kind]
+    assert codes, f"{page} has no block marked {kind}"
+    return codes
 
 
 def codes_by_status(page: str) -> dict[str, set[int]]:
-    """Each code of a page's table of errors, and the statuses of its row."""
+    """Map each code in the error table of a page to the statuses of its row."""
     rows = [({int(status) for status in row[0].split(", ")}, row[1]) for row in _ROW.findall(text_of(page))]
     return {code: statuses for statuses, cells in rows for code in CODE.findall(cells)}
 
 
 def without_stats(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer as the pages show it."""
+    """Return an answer without `stats`, as the pages show it."""
     return {key: value for key, value in answer.items() if key != "stats"}
 
 
-def same(shown: Any, got: Any) -> bool:
-    """Whether two JSON values are equal, floats but for their last bits, which depend on the machine's libraries."""
-    if isinstance(shown, dict) and isinstance(got, dict):
-        return shown.keys() == got.keys() and all(same(shown[key], got[key]) for key in shown)
-    if isinstance(shown, list) and isinstance(got, list):
-        return len(shown) == len(got) and all(map(same, shown, got))
-    if isinstance(shown, float) and isinstance(got, float):
-        return math.isclose(shown, got, rel_tol=1e-12, abs_tol=1e-15)
-    return type(shown) is type(got) and shown == got
+def same(shown: Any, actual: Any) -> bool:
+    """Return whether two JSON values are equal, ignoring the last bits of floats, which depend on the machine."""
+    if isinstance(shown, dict) and isinstance(actual, dict):
+        return shown.keys() == actual.keys() and all(same(shown[key], actual[key]) for key in shown)
+    if isinstance(shown, list) and isinstance(actual, list):
+        return len(shown) == len(actual) and all(map(same, shown, actual))
+    if isinstance(shown, float) and isinstance(actual, float):
+        return math.isclose(shown, actual, rel_tol=1e-12, abs_tol=1e-15)
+    return type(shown) is type(actual) and shown == actual
 
 
 def run_curl(command: str) -> dict[str, Any]:
-    """Run the command as a reader would; where there is no curl, send what it would send."""
+    """Run a curl command, or send the same request if curl is not installed."""
     if shutil.which("curl"):
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60)
         return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""CONTRIBUTING is true: an op dropped in as one file is in the catalogue, the documents and the tests."""
+"""The CONTRIBUTING guide for ops: a single new file reaches the catalogue, the documents and the tests."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 """
 
 
-#: writes the catalogue, as `make docs` does
+#: program that writes the catalogue, as `make docs` does
 CATALOGUED = """
 from engine import registry
 from scripts.op_catalogue import PAGE, page
@@ -77,97 +77,97 @@ PAGE.write_text(page(registry()), encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project."""
+    """Return a copy of the project."""
     return copy_tree(tmp_path_factory.mktemp("contributing"))
 
 
 @pytest.fixture
 def tree(copied: Path) -> Path:
-    """The copy, with one file more."""
+    """Return the copy with the new op."""
     drop_in(copied)
     return copied
 
 
 def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | None = None) -> None:
-    """Put the op into the copy: with a factor in its kernel and one in its derivative, by default the right ones.
+    """Add the op to the copy, with a factor in its kernel and one in its derivative, correct by default.
 
-    It states the truths that CONTRIBUTING shows, or others.
+    The truths are those that CONTRIBUTING shows, unless given.
     """
     stated = blocks("CONTRIBUTING.md", "truths")[0] if truths is None else truths
     op = CUBE.replace("GAIN", str(gain)).replace("FACTOR", str(factor)).replace("TRUTHS\n", stated)
     (tree / "engine/ops/cube.py").write_text(op, encoding="utf-8")
 
 
-def test_the_service_knows_it(tree: Path) -> None:
+def test_new_op_is_served(tree: Path) -> None:
     made = run(tree, "-m", "scripts.write_openapi", "service/web/pages/generated")
     assert made.returncode == 0, made.stderr
     made = run(tree, "-c", CATALOGUED)
     assert made.returncode == 0, made.stderr
     served = run(tree, "-c", SERVED)
     assert served.returncode == 0, served.stderr
-    found = json.loads(served.stdout)
-    schemas = found["document"]["components"]["schemas"]
+    output = json.loads(served.stdout)
+    schemas = output["document"]["components"]["schemas"]
     listed = schemas["GraphNode"]["properties"]["op"]["x-extensible-enum"]
     assert "cube" in listed
-    assert "ThirdPower" not in listed, "aliases stay out of it"
+    assert "ThirdPower" not in listed, "aliases are not listed"
     assert "sharpness" in schemas["Attrs"]["properties"]
-    assert found["catalogue"]["name"] == "cube"
-    assert found["answer"]["values"][0]["tensor"]["data"] == [16.0]
-    assert found["answer"]["gradients"][0]["tensor"]["data"] == [24.0]
+    assert output["catalogue"]["name"] == "cube"
+    assert output["answer"]["values"][0]["tensor"]["data"] == [16.0]
+    assert output["answer"]["gradients"][0]["tensor"]["data"] == [24.0]
 
 
-def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
+def test_make_docs_documents_new_op(tree: Path) -> None:
     before = run(tree, "-m", "scripts.build_docs", "--check")
-    assert before.returncode == 1, "the check does not notice a new op"
+    assert before.returncode == 1, "the check does not detect a new op"
     assert run(tree, "-m", "scripts.build_docs").returncode == 0
     assert run(tree, "-m", "scripts.build_docs", "--check").returncode == 0
     assert "\n## cube\n" in (tree / "docs/ops.md").read_text(encoding="utf-8")
     assert "`ThirdPower`" in (tree / "docs/porting.md").read_text(encoding="utf-8")
 
 
-def contract(tree: Path, tests: str = "") -> tuple[str, set[str]]:
-    """What the contract tests (those of one file) print of the op, and the files in which one of them fails."""
-    done = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/contract/{tests}", "-k", "cube")
-    failed = set(re.findall(r"^FAILED tests/contract/(\w+)\.py", done.stdout, re.MULTILINE))
-    assert done.returncode == bool(failed), done.stdout[-3000:]
-    return done.stdout, failed
+def run_contract_tests(tree: Path, tests: str = "") -> tuple[str, set[str]]:
+    """Run the contract tests of the op, or those of one file, and return their output and the failing files."""
+    process = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/contract/{tests}", "-k", "cube")
+    failed = set(re.findall(r"^FAILED tests/contract/(\w+)\.py", process.stdout, re.MULTILINE))
+    assert process.returncode == bool(failed), process.stdout[-3000:]
+    return process.stdout, failed
 
 
-def test_the_contract_tests_cover_it(tree: Path) -> None:
-    printed, failed = contract(tree)
+def test_contract_tests_cover_new_op(tree: Path) -> None:
+    printed, failed = run_contract_tests(tree)
     assert not failed, printed[-3000:]
     assert "passed" in printed
 
 
-def test_a_wrong_derivative_fails(tree: Path) -> None:
+def test_wrong_derivative_fails(tree: Path) -> None:
     drop_in(tree, factor=2.0)
-    assert contract(tree, "test_derivatives.py")[1] == {"test_derivatives"}
+    assert run_contract_tests(tree, "test_derivatives.py")[1] == {"test_derivatives"}
 
 
-def test_an_op_that_is_doubled_throughout_fails(tree: Path) -> None:
-    """Whose gradient is the slope of its kernel: every comparison of the op with itself passes."""
+def test_doubled_op_fails(tree: Path) -> None:
+    """Double kernel and derivative, so that every comparison of the op with itself passes."""
     drop_in(tree, gain=2.0, factor=6.0)
-    printed, failed = contract(tree)
+    printed, failed = run_contract_tests(tree)
     assert failed == {"test_truths"}, printed[-3000:]
     assert "the value of cube, by hand: 0.5 · x³" in printed
 
 
-def test_an_op_that_nothing_is_known_of_fails(tree: Path) -> None:
+def test_op_without_truth_fails(tree: Path) -> None:
     drop_in(tree, truths="")
-    printed, failed = contract(tree, "test_truths.py")
+    printed, failed = run_contract_tests(tree, "test_truths.py")
     assert failed, printed[-3000:]
     assert "state in class Cube (engine/ops/cube.py), beside `samples`, truths = (Truth(" in printed
 
 
-def test_a_truth_that_would_not_notice_fails(tree: Path) -> None:
-    """At 0 the value and the gradient of a cube are those of any multiple."""
+def test_uninformative_truth_fails(tree: Path) -> None:
+    """Use a truth at 0, where every multiple of a cube has the same value and gradient."""
     zero = 'Truth(operands=[0.0], value=0.0, gradients=[0.0], source="by hand")'
     drop_in(tree, truths=f"    truths = ({zero},)\n")
-    printed, failed = contract(tree, "test_truths.py")
+    printed, failed = run_contract_tests(tree, "test_truths.py")
     assert failed, printed[-3000:]
     assert printed.count("FAILED") == 3, "the value, the gradient, and both"
 
 
-def test_the_promises_still_hold(tree: Path) -> None:
+def test_opset_spec_still_passes(tree: Path) -> None:
     spec = run(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spec/test_opset.py")
     assert spec.returncode == 0, spec.stdout[-3000:]

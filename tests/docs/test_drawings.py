@@ -1,4 +1,4 @@
-"""The drawings of the documentation: all are there, of the graphs that there are now, small, and legible everywhere."""
+"""The drawings of the documentation: complete, current, small and accessible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.sampling import together
 
 pytestmark = pytest.mark.slow
 
-MOST = 30_000  # bytes
+MAX_BYTES = 30_000
 PICTURES = sorted(path for folder in FOLDERS for path in (DOCS / folder).rglob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,15 +29,15 @@ def drawn() -> list[Drawn]:
     return list(drawings())
 
 
-def test_the_pictures_are_of_these_graphs(drawn: list[Drawn]) -> None:
-    """Where this fails: `make drawings`."""
+def test_drawings_are_current(drawn: list[Drawn]) -> None:
+    """Run `make drawings` if this fails."""
     stale = [each.place for each in drawn if not each.path.is_file() or id_in(each.path.read_text()) != each.graph_id]
     assert stale == []
     assert superfluous(drawn) == []
     assert len({each.path for each in drawn}) == len(drawn)
 
 
-def test_an_id_says_what_is_drawn() -> None:
+def test_drawing_id_depends_on_graph_and_title() -> None:
     nodes = [{"op": "input", "name": "x"}, {"op": "sin", "operands": [0]}]
     ids = {
         Drawn("a", title, {"nodes": changed}).graph_id
@@ -53,7 +53,7 @@ def test_an_id_says_what_is_drawn() -> None:
     assert with_numbers.message == without.message, "elements are not drawn"
 
 
-def test_all_that_is_to_be_drawn() -> None:
+def test_drawing_sources_are_complete() -> None:
     composites = {"gelu", "layer_norm", "attention", "cross_entropy", "linear", "silu", "mse_loss"}
     assert set(definitions()) > composites
     assert all(registry().ops[name].is_composite for name in definitions())
@@ -66,9 +66,9 @@ def test_all_that_is_to_be_drawn() -> None:
 
 @together
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.relative_to(DOCS).as_posix())
-def test_a_picture(path: Path) -> None:
+def test_drawing_is_accessible_svg(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert len(text.encode()) < MOST
+    assert len(text.encode()) < MAX_BYTES
     root = ET.fromstring(text)
     assert root.get("role") == "img"
     assert root.get("aria-label") == root.findtext(f"{SVG}title")
@@ -79,17 +79,17 @@ def test_a_picture(path: Path) -> None:
     assert not [each for each in root.iter() if each.get("fill") or each.get("style") or each.tag == f"{SVG}script"]
 
 
-def test_a_definition_is_what_the_builder_writes() -> None:
+def test_definition_graph_matches_builder() -> None:
     nodes = definitions()["mse_loss"].graph["nodes"]
     assert [node["op"] for node in nodes] == ["input", "input", "sub", "square", "mean"]
     assert nodes[2]["operands"] == [0, 1]
 
 
 @pytest.mark.parametrize("name", ["gelu", "attention"])
-def test_the_pages_show_it(name: str) -> None:
+def test_ops_page_shows_drawing(name: str) -> None:
     assert f"(drawings/ops/{name}.svg)" in (DOCS / "ops.md").read_text(encoding="utf-8")
 
 
-def test_the_page_of_passes_shows_each() -> None:
+def test_passes_page_shows_every_drawing() -> None:
     page = (DOCS / "passes.md").read_text(encoding="utf-8")
     assert re.findall(r"\(drawings/passes/(\w+)\.svg\)", page) == list(passes())

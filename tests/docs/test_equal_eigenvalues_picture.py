@@ -1,4 +1,4 @@
-"""The picture of answers at equal eigenvalues: current, legible everywhere, with the verdicts of its page."""
+"""The picture of gradients at equal eigenvalues: current, accessible, and consistent with its page."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ def panels() -> list[Answers]:
     return answers()
 
 
-def test_it_is_current() -> None:
-    """Where this fails: `make docs`."""
+def test_picture_is_current() -> None:
+    """Run `make docs` if this fails."""
     assert PICTURE.read_text(encoding="utf-8") == picture()
 
 
-def test_it_is_made_with_the_pages() -> None:
+def test_page_includes_picture() -> None:
     assert PICTURE.parent == build_docs.DOCS / "guide"
     assert f"({PICTURE.name})" in (PICTURE.parent / "decompositions.md").read_text(encoding="utf-8")
 
 
-def test_it_shows_what_the_page_says(panels: list[Answers]) -> None:
+def test_picture_matches_page_figures(panels: list[Answers]) -> None:
     projector, root = panels
     assert np.isnan(projector.computed["nan"]).all()
     assert np.isnan(root.computed["nan"]).all()
     assert projector.miss("whole") < 1e-12
     assert root.miss("symmetric_function") < 1e-12
     page = (PICTURE.parent / "decompositions.md").read_text(encoding="utf-8")
-    (off, of) = re.findall(r"of v √w vᵀ \| off by [\d.]+, of [\d.]+ \| off by ([\d.]+), of ([\d.]+) \|", page)[0]
-    assert f"{root.miss('whole'):.1f}" == off
-    assert f"{np.abs(root.true).max():.1f}" == of
+    (error, largest) = re.findall(r"of v √w vᵀ \| off by [\d.]+, of [\d.]+ \| off by ([\d.]+), of ([\d.]+) \|", page)[0]
+    assert f"{root.miss('whole'):.1f}" == error
+    assert f"{np.abs(root.true).max():.1f}" == largest
 
 
-def test_what_is_true_is_the_slope_of_the_loss(panels: list[Answers]) -> None:
-    """Of the projector, which is smooth where the plane is apart from the third vector: by differences."""
+def test_true_gradient_matches_finite_differences(panels: list[Answers]) -> None:
+    """Check the projector, which is smooth because the third eigenvalue is distinct."""
     for i, j in ((0, 0), (0, 2), (1, 2)):
-        moved = [_loss(matrix() + step * _both(i, j)) for step in (-1e-5, 1e-5)]
+        moved = [_loss(matrix() + step * _symmetric_unit(i, j)) for step in (-1e-5, 1e-5)]
         slope = (moved[1] - moved[0]) / 2e-5
-        np.testing.assert_allclose(slope, (panels[0].true * _both(i, j)).sum(), 1e-7)
+        np.testing.assert_allclose(slope, (panels[0].true * _symmetric_unit(i, j)).sum(), 1e-7)
 
 
-def _both(i: int, j: int) -> Array:
+def _symmetric_unit(i: int, j: int) -> Array:
     x = np.zeros((3, 3))
     x[i, j] = x[j, i] = 1
     return x
@@ -60,13 +60,13 @@ def _loss(x: Array) -> float:
     return float((v @ v.T * weights()).sum())
 
 
-def test_a_reader_that_does_not_see_is_told() -> None:
+def test_picture_has_text_description() -> None:
     root = ET.fromstring(picture())
     assert root.get("role") == "img"
     names = (root.get("aria-labelledby") or "").split()
-    told = [each.text or "" for name in names for each in root if each.get("id") == name]
-    assert len(told) == 2
-    assert "whole is off by up to 0.3, symmetric_function is exact" in told[1]
+    descriptions = [each.text or "" for name in names for each in root if each.get("id") == name]
+    assert len(descriptions) == 2
+    assert "whole is off by up to 0.3, symmetric_function is exact" in descriptions[1]
     style = root.findtext(f"{SVG}style") or ""
     assert "prefers-color-scheme:dark" in style
     assert "@media print" in style
@@ -74,7 +74,7 @@ def test_a_reader_that_does_not_see_is_told() -> None:
     assert len(picture().encode()) < 10_000
 
 
-def test_other_answers_are_another_picture(panels: list[Answers]) -> None:
+def test_picture_depends_on_answers(panels: list[Answers]) -> None:
     projector, root = panels
     other = root._replace(computed=root.computed | {"whole": root.true})
     assert drawn([projector, other]) != drawn(panels)

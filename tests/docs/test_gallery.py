@@ -1,4 +1,4 @@
-"""The gallery: each graph says what it is and what comes of it, and the server agrees."""
+"""The gallery: each example has a description and an expected answer, which the server returns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIELDS = {"physics", "statistics", "machine learning", "optimisation", "finance"
 BUNDLED = ROOT / "service" / "web" / "pages" / "generated" / "playground" / "gallery.json"
 
 
-def test_how_many_there_are() -> None:
+def test_gallery_covers_all_fields() -> None:
     assert len(GALLERY) >= 24
     tags = {tag for example in GALLERY.values() for tag in example["tags"]}
     assert tags >= FIELDS | {"imported", "ONNX"}
@@ -25,12 +25,12 @@ def test_how_many_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_what_an_example_says(name: str) -> None:
+def test_example_has_required_members(name: str) -> None:
     example = GALLERY[name]
     assert set(example) == MEMBERS
     assert example["drawing"] == f"docs/gallery/{name}.svg"
     assert example["mode"] in ("forward", "gradients")
-    assert set(example["request"]) <= {"graph", "feeds", "of", "wrt", "outputs"}, "it runs by itself: it writes nothing"
+    assert set(example["request"]) <= {"graph", "feeds", "of", "wrt", "outputs"}, "it must run alone and store nothing"
     assert example["expected"]["source"]
     assert 0 < example["expected"]["within"] <= 1e-7
     titles = [other["title"] for other in GALLERY.values()]
@@ -38,47 +38,49 @@ def test_what_an_example_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_the_server_answers_what_is_expected(client: Client, name: str) -> None:
+def test_example_matches_expected_answer(client: Client, name: str) -> None:
     example = GALLERY[name]
     response = client.post(f"/v1/{example['mode']}", json=example["request"])
     assert response.status_code == 200, response.text
     answer, expected = response.json(), example["expected"]
     for kind in ("values", "gradients"):
-        told = {entry["node"]: entry["tensor"] for entry in answer.get(kind, [])}
-        wanted = {entry["node"]: entry["data"] for entry in expected.get(kind, [])}
-        assert wanted.keys() == told.keys(), "all that the request asks for is expected"
-        for node, data in wanted.items():
-            close(told[node], data, expected["within"], f"{kind} of node {node}")
+        tensors = {entry["node"]: entry["tensor"] for entry in answer.get(kind, [])}
+        expected_data = {entry["node"]: entry["data"] for entry in expected.get(kind, [])}
+        assert expected_data.keys() == tensors.keys(), "the example must expect everything that the request asks for"
+        for node, data in expected_data.items():
+            assert_close(tensors[node], data, expected["within"], f"{kind} of node {node}")
 
 
-def close(tensor: dict[str, Any], data: list[float], within: float, where: str) -> None:
-    found, wanted = np.array(tensor["data"], np.float64), np.array(data, np.float64)
-    assert found.shape == wanted.shape, where
-    assert np.all(np.abs(found - wanted) <= within * (1 + np.abs(wanted))), f"{where}: {found} and not {wanted}"
+def assert_close(tensor: dict[str, Any], data: list[float], tolerance: float, label: str) -> None:
+    actual, expected = np.array(tensor["data"], np.float64), np.array(data, np.float64)
+    assert actual.shape == expected.shape, label
+    assert np.all(np.abs(actual - expected) <= tolerance * (1 + np.abs(expected))), (
+        f"{label}: {actual} instead of {expected}"
+    )
 
 
 @pytest.mark.parametrize("name", GALLERY)
-def test_every_parameter_has_its_gradient(name: str) -> None:
+def test_every_parameter_has_gradient(name: str) -> None:
     request = GALLERY[name]["request"]
     parameters = {i for i, node in enumerate(request["graph"]["nodes"]) if node["op"] == "parameter"}
     assert parameters == set(request["wrt"]) == {entry["node"] for entry in GALLERY[name]["expected"]["gradients"]}
 
 
-def test_the_playground_has_all_of_them() -> None:
-    """`make playground` puts them beside the page."""
+def test_playground_bundles_gallery() -> None:
+    """Check the copy that `make playground` writes."""
     bundled = json.loads(BUNDLED.read_text(encoding="utf-8"))
-    wanted = [
+    expected = [
         {"name": name, **{member: example[member] for member in ("title", "paragraph", "mode", "request")}}
         for name, example in GALLERY.items()
     ]
-    assert bundled == wanted
+    assert bundled == expected
 
 
-def test_a_request_stands_on_a_line_of_its_own() -> None:
-    """Whoever reads a file need not lose the digits of its numbers."""
+def test_request_is_on_one_line() -> None:
+    """Keep the request on one line, so that readers can copy it without losing digits."""
     for path in FOLDER.glob("*.json"):
         assert sum(line.startswith(' "request": ') for line in path.read_text(encoding="utf-8").splitlines()) == 1
 
 
-def test_it_is_all_there_is() -> None:
+def test_gallery_folder_contains_only_json() -> None:
     assert {path.suffix for path in FOLDER.iterdir()} == {".json"}

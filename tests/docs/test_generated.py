@@ -1,4 +1,4 @@
-"""The pages that come from the registry are current, and the check that says so notices when they are not."""
+"""Pages generated from the registry: current, complete, and checked for changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGES = ["ops.md", "porting.md", "coming-from.md", "python.md"]
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_the_pages_are_current() -> None:
+def test_generated_pages_are_current() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "scripts.build_docs", "--check"],
         cwd=build_docs.ROOT,
@@ -36,13 +36,13 @@ def test_the_pages_are_current() -> None:
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    """What is written, by the names of the files."""
+    """Return the generated pages by file name."""
     return {path.name: text for path, text in build_docs.pages().items()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_drift_is_noticed(page: str, pages: dict[str, str], tmp_path: Path) -> None:
+def test_changed_page_is_stale(page: str, pages: dict[str, str], tmp_path: Path) -> None:
     written = {tmp_path / name: text for name, text in pages.items()}
     for path, text in written.items():
         path.write_text(text, encoding="utf-8")
@@ -52,7 +52,7 @@ def test_drift_is_noticed(page: str, pages: dict[str, str], tmp_path: Path) -> N
     assert build_docs.stale(written) == [drifted]
 
 
-def test_the_drawing_of_a_loop_says_what_is_kept_and_what_is_computed_again() -> None:
+def test_loop_drawing_shows_saved_and_recomputed_values() -> None:
     page = build_docs.LOOPS.read_text(encoding="utf-8")
     before, _, rest = page.partition(loop_picture.START)
     drawing, _, after = rest.partition(loop_picture.END)
@@ -61,11 +61,11 @@ def test_the_drawing_of_a_loop_says_what_is_kept_and_what_is_computed_again() ->
     assert loop_picture.with_loops(f"{before}{loop_picture.START}{loop_picture.END}{after}") == page
 
 
-def test_a_missing_page_is_noticed(tmp_path: Path) -> None:
+def test_missing_page_is_stale(tmp_path: Path) -> None:
     assert build_docs.stale({tmp_path / "ops.md": ""}) == [tmp_path / "ops.md"]
 
 
-def test_the_reference_has_every_op_attribute_and_spelling() -> None:
+def test_ops_page_lists_every_op_attribute_and_alias() -> None:
     page = build_docs.ops_page(describe(registry()))
     for name, op in registry().ops.items():
         section = page.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
@@ -74,7 +74,7 @@ def test_the_reference_has_every_op_attribute_and_spelling() -> None:
         assert not absent, f"the section of {name} lacks {absent}"
 
 
-def test_the_porting_guide_has_every_spelling_under_its_system() -> None:
+def test_porting_page_lists_aliases_by_system() -> None:
     page = build_docs.porting_page(describe(registry()), NOTES)
     for key, system in NOTES.items():
         section = page.partition(f"\n## {system['title']}\n")[2].partition("\n## ")[0]
@@ -85,20 +85,20 @@ def test_the_porting_guide_has_every_spelling_under_its_system() -> None:
         assert not [spelling for spelling in spelled if f"`{spelling}`" not in section]
 
 
-def test_what_other_systems_call_an_op_is_under_their_title() -> None:
+def test_coming_from_page_lists_names_by_system() -> None:
     page = build_docs.coming_from_page(familiar_ops(), familiar_systems())
     for key, title in familiar_systems().items():
         section = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
         rows = [row for row in section.splitlines() if row.startswith("| `")]
         for name, op, systems, note in familiar_ops():
-            told = [row for row in rows if f"`{name}`" in row and f"(ops.md#{op})" in row]
-            assert len(told) == (key in systems), f"{name} under {title}"
-            assert all(note.replace("|", r"\|") in row for row in told)
+            matching_rows = [row for row in rows if f"`{name}`" in row and f"(ops.md#{op})" in row]
+            assert len(matching_rows) == (key in systems), f"{name} under {title}"
+            assert all(note.replace("|", r"\|") in row for row in matching_rows)
     attributes = page.partition("\n## Attributes\n")[2]
     assert not [name for name in familiar_attributes() if f"| `{name}` |" not in attributes]
 
 
-def test_the_page_of_the_python_client_has_all_that_is_public() -> None:
+def test_python_page_documents_public_api() -> None:
     page = python_page.page_of_python()
     assert not [name for name in gradserve_client.__all__ if page.count(f"\n### {name}\n") != 1]
     for name in ("softmax", "mse_loss", "cat"):
@@ -109,16 +109,16 @@ def test_the_page_of_the_python_client_has_all_that_is_public() -> None:
     assert "def put(name: str, array: ArrayLike, *, if_match: Resident | str | None = None, " in page
 
 
-def test_a_note_on_an_op_that_does_not_exist_is_refused() -> None:
-    lost = {"cjc": {**NOTES["cjc"], "notes": {"no_such_op": "…"}}}
+def test_note_on_unknown_op_is_rejected() -> None:
+    notes = {"cjc": {**NOTES["cjc"], "notes": {"no_such_op": "…"}}}
     with pytest.raises(ValueError, match=r"cjc\.no_such_op"):
-        build_docs.porting_page(describe(registry()), lost)
+        build_docs.porting_page(describe(registry()), notes)
 
 
-def test_every_system_of_the_registry_has_a_section() -> None:
+def test_every_alias_system_has_notes() -> None:
     systems = {s for op in registry().ops.values() for listed in op.aliases.values() for s in listed.split(", ")}
     assert systems == set(NOTES)
 
 
-def test_a_bar_in_a_formula_does_not_break_the_table() -> None:
+def test_table_escapes_pipes() -> None:
     assert build_docs.table(["a"], [["|x|"]]) == "| a |\n| --- |\n| \\|x\\| |\n"

@@ -16,15 +16,15 @@ ROWS = re.findall(
 )
 
 
-def test_there_is_a_glossary() -> None:
+def test_glossary_has_at_least_40_terms() -> None:
     assert len(ROWS) >= 40
 
 
 @pytest.mark.parametrize(("defined", "path"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_a_term_is_where_the_glossary_says(defined: str, path: str) -> None:
-    assert defined in definitions(path)
+def test_glossary_link_defines_term(defined: str, path: str) -> None:
+    assert defined in top_level_definitions(path)
 
 
-def definitions(path: str) -> set[str]:
+def top_level_definitions(path: str) -> set[str]:
     kinds = ast.ClassDef | ast.FunctionDef
     return {node.name for node in parsed(ROOT / path).body if isinstance(node, kinds)}

@@ -1,4 +1,4 @@
-"""The guide is true: its requests are sent and its programs run, and the answers are those that it shows."""
+"""The guide: its requests and programs run and give the answers that it shows."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FIRST, ERRORS, LIMITS = (f"docs/guide/{name}.md" for name in ("first-gradient", 
 BINARY, CALLS = "docs/guide/calls/binary.md", "docs/guide/calls/README.md"
 PAGES = [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs" / "guide").rglob("*.md"))]
 SENT = {*calls(), "http", "stopping"}
-# What a page leaves out of a report: another one each time, or said by the code already.
+# Members of a problem that pages omit: different each time, or implied by the code.
 LEFT_OUT = {"request_id", "type", "title"}
-# And of an answer, where it does not show it: what depends on the machine.
-MACHINES = {"stats", "limits"}
+# Members of an answer that pages may omit, because they depend on the machine.
+MACHINE_DEPENDENT = {"stats", "limits"}
 ROW = re.compile(r"^\| (`--[^|]+) \| ([^|]+) \|", re.MULTILINE)
 
 
 class Exchange(NamedTuple):
-    """A request of a page, the settings in force, and the answer or problem behind it.
+    """Request of a page, the settings in force, and the answer or problem after it.
 
-    `before` are the earlier ones of the page that have the server keep something.
+    `before` has the earlier requests of the page that store something on the server.
     """
 
     settings: str
@@ -49,7 +49,7 @@ class Exchange(NamedTuple):
 
 
 def exchanges(page: str) -> Iterator[Exchange]:
-    """Those of a page, in its order."""
+    """Yield the exchanges of a page in order."""
     settings, kind, request, before = "", "", "", list[str]()
     for mark, code in MARKED.findall(text_of(page)):
         if mark == "settings":
@@ -73,7 +73,7 @@ def url() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def stopping() -> Iterator[Client]:
-    """A client of a server that has been asked to stop."""
+    """Yield a client of a server that is shutting down."""
     settings = Settings(device="cpu")
     pool = open_pool(settings)
     pool.drain()
@@ -84,7 +84,7 @@ def stopping() -> Iterator[Client]:
 
 @pytest.fixture
 def client_for(make_client: Callable[..., Client], client: Client, stopping: Client) -> Callable[[Exchange], Client]:
-    """Gives the client of a server with the settings of an exchange."""
+    """Return a function that gives a client of a server with the settings of an exchange."""
 
     def find(exchange: Exchange) -> Client:
         if exchange.kind == "stopping":
@@ -106,33 +106,35 @@ def send(client: Client, kind: str, block: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("exchange", ALL)
-def test_the_guide_shows_what_is_answered(exchange: Exchange, client_for: Callable[[Exchange], Client]) -> None:
+def test_guide_examples_match_answers(exchange: Exchange, client_for: Callable[[Exchange], Client]) -> None:
     client = client_for(exchange)
     for earlier in exchange.before:
         send(client, "http", earlier).raise_for_status()
     response = send(client, exchange.kind, exchange.request)
     assert response.is_error == (exchange.outcome == "problem"), response.text
     shown, answer = json.loads(exchange.shown), response.json()
-    hidden = LEFT_OUT if response.is_error else MACHINES - shown.keys()
-    got = {key: value for key, value in answer.items() if key not in hidden}
+    hidden = LEFT_OUT if response.is_error else MACHINE_DEPENDENT - shown.keys()
+    actual = {key: value for key, value in answer.items() if key not in hidden}
     if "stats" in shown:
-        got["stats"] = {key: value for key, value in answer["stats"].items() if key in shown["stats"]}
-    assert same(shown, got), response.text
+        actual["stats"] = {key: value for key, value in answer["stats"].items() if key in shown["stats"]}
+    assert same(shown, actual), response.text
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_is_sent_or_run(page: str) -> None:
+def test_every_code_block_is_tested(page: str) -> None:
     fenced = re.findall(r"^```\w+$", text_of(page), re.MULTILINE)
     assert len(fenced) == len(MARKED.findall(text_of(page)))
 
 
-@pytest.mark.parametrize(("shown", "got"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])])
-def test_a_difference_is_noticed(shown: Any, got: Any) -> None:
-    assert not same(shown, got)
+@pytest.mark.parametrize(
+    ("shown", "actual"), [({"a": 1.0}, {"a": 1.0, "b": 0}), ([1.0], [1.001]), (1, True), ([], [1])]
+)
+def test_same_detects_differences(shown: Any, actual: Any) -> None:
+    assert not same(shown, actual)
 
 
 @pytest.mark.slow
-def test_the_call_of_the_first_page(url: str) -> None:
+def test_first_gradient_curl_matches_answer(url: str) -> None:
     (command,), (shown,) = blocks(FIRST, "curl"), blocks(FIRST, "answer")
     answer = run_curl(command.replace("http://127.0.0.1:8000", url))
     assert same(json.loads(shown), without_stats(answer))
@@ -149,7 +151,9 @@ def test_the_call_of_the_first_page(url: str) -> None:
     ],
     ids=["typescript", "go", "python"],
 )
-def test_the_programs(page: str, language: str, name: str, command: list[str], url: str, tmp_path: Path) -> None:
+def test_guide_programs_print_expected_output(
+    page: str, language: str, name: str, command: list[str], url: str, tmp_path: Path
+) -> None:
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")
     (code,), (shown,) = blocks(page, language), blocks(page, "output")
@@ -158,7 +162,7 @@ def test_the_programs(page: str, language: str, name: str, command: list[str], u
     assert run.stdout == shown, run.stderr
 
 
-def test_every_call_and_every_example_has_its_page() -> None:
+def test_every_call_and_example_is_documented() -> None:
     index = text_of(CALLS)
     assert not [call for call in calls() if f"[`{call}`](" not in index]
     helpers = {"adam", "resident_adam", "client", "run", "server", "poisson"}
@@ -167,13 +171,13 @@ def test_every_call_and_every_example_has_its_page() -> None:
     pages = {path.stem for path in (ROOT / "docs/guide/calls").glob("*.md")} - {"README"}
     assert not [name for name in pages if f"({name}.md" not in index]
     for name in examples:
-        told = [page for page in PAGES if page != CALLS and f"/{name}.py)" in text_of(page)]
-        assert told, f"no page tells of examples/{name}.py"
+        pages_with_example = [page for page in PAGES if page != CALLS and f"/{name}.py)" in text_of(page)]
+        assert pages_with_example, f"no page links to examples/{name}.py"
 
 
 @pytest.mark.parametrize("call", [call for call in calls() if call != "forward"])
-def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
-    """`forward` has a section on the page of `gradients`; what all calls share is on the pages of its own."""
+def test_call_page_documents_fields_and_example(call: str) -> None:
+    """Exempt `forward`, which is on the page of `gradients`, and fields of all calls, which have their own pages."""
     page = f"docs/guide/calls/{call}.md"
     assert blocks(page, call)
     fields = {*calls()[call].request.__annotations__} - {
@@ -188,7 +192,7 @@ def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
     assert not [field for field in fields if f"`{field}`" not in text_of(page)]
 
 
-def test_every_code_has_its_advice_under_its_status() -> None:
+def test_error_guide_lists_codes_by_status() -> None:
     text = text_of(ERRORS)
     advised = set()
     for section in text.split("\n## ")[1:]:
@@ -200,18 +204,18 @@ def test_every_code_has_its_advice_under_its_status() -> None:
 
 
 @pytest.mark.slow
-def test_every_setting_has_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_table_matches_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     main(["settings"])
     defaults = dict(re.findall(r"^(--\S+) = .* \(default (.*); ", capsys.readouterr().out, re.MULTILINE))
     rows = ROW.findall(text_of(LIMITS))
-    shown = {flag: stated for flags, cell in rows for flag, stated in paired(flags, cell)}
+    shown = {flag: stated for flags, cell in rows for flag, stated in flag_defaults(flags, cell)}
     assert shown.keys() == defaults.keys()
     fixed = {flag: stated for flag, stated in shown.items() if " " not in stated}
     assert len(fixed) == len(shown) - 11, "eleven defaults depend on the machine, or on other settings"
     assert not {flag: stated for flag, stated in fixed.items() if stated != defaults[flag]}
 
 
-def paired(flags: str, cell: str) -> list[tuple[str, str]]:
-    """The flags of a row, each with its default."""
+def flag_defaults(flags: str, cell: str) -> list[tuple[str, str]]:
+    """Return the flags of a row, each with its default."""
     named = re.findall(r"`(--\S+)`", flags)
     return list(zip(named, cell.split(", ") if len(named) > 1 else [cell], strict=True))

@@ -1,4 +1,4 @@
-"""`make docs` makes what has changed, and nothing else: asked of make itself, which says what it would run."""
+"""`make docs` rebuilds only what has changed, according to a dry run of make."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import pytest
 
 from scripts.build_docs import ROOT
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 PAGES, PASSES, ACCURACY, MEMORY, SITE = "build_docs", "passes_table", "accuracy_table", "memory_picture", "website"
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Callable[[str], list[str]]:
-    """The scripts that would run after a file has changed, where all had been made before."""
+def scripts_after_change(tmp_path: Path) -> Callable[[str], list[str]]:
+    """Return a function that lists the scripts that run after a file has changed in a complete build."""
     for name in ("pages", "passes", "accuracy", "memory", "site"):
         (tmp_path / name).touch()
 
     def changed(name: str) -> list[str]:
         assert not name or (ROOT / name).is_file()
         new = [f"--what-if={name}"] if name else []
-        said = subprocess.run(
+        process = subprocess.run(
             ["make", "--dry-run", "docs", f"DOCS={tmp_path}", *new],
             cwd=ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
-        return re.findall(r"-m scripts\.(\w+)", said.stdout)
+        return re.findall(r"-m scripts\.(\w+)", process.stdout)
 
     return changed
 
@@ -55,10 +55,12 @@ def made(tmp_path: Path) -> Callable[[str], list[str]]:
         ("scripts/memory_picture.py", [PAGES, MEMORY, SITE]),
     ],
 )
-def test_what_a_change_has_made(made: Callable[[str], list[str]], name: str, scripts: list[str]) -> None:
-    assert made(name) == scripts
+def test_changed_file_triggers_scripts(
+    scripts_after_change: Callable[[str], list[str]], name: str, scripts: list[str]
+) -> None:
+    assert scripts_after_change(name) == scripts
 
 
-def test_what_was_never_made_is_made(made: Callable[[str], list[str]], tmp_path: Path) -> None:
+def test_missing_output_is_rebuilt(scripts_after_change: Callable[[str], list[str]], tmp_path: Path) -> None:
     (tmp_path / "passes").unlink()
-    assert made("") == [PASSES, SITE]
+    assert scripts_after_change("") == [PASSES, SITE]

@@ -1,4 +1,4 @@
-"""A call dropped in as three files is in the routes, the OpenAPI document, the plans, the tests and the guide."""
+"""A new call: three files reach the routes, the OpenAPI document, the plans, the tests and the guide."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with three files more."""
+    """Return a copy of the project with the new call."""
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
     drop_in(copy)
     write_document(copy)
@@ -119,34 +119,34 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def drop_in(tree: Path) -> None:
-    """Put the call into the copy."""
+    """Add the call to the copy."""
     for name, text in FILES.items():
         (tree / name).write_text(text, encoding="utf-8")
 
 
 def write_document(tree: Path) -> None:
-    """What `make docs` writes of it."""
+    """Write the OpenAPI document, as `make docs` does."""
     made = run(tree, "-m", "scripts.write_openapi", "service/web/pages/generated")
     assert made.returncode == 0, made.stderr
 
 
 @pytest.fixture(scope="module")
-def found(tree: Path) -> Any:
-    """What a server of the copy answers."""
-    served = run(tree, "-c", SERVED)
-    assert served.returncode == 0, served.stderr
-    return json.loads(served.stdout)
+def served(tree: Path) -> Any:
+    """Return the answers of a server of the copy."""
+    process = run(tree, "-c", SERVED)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
-def test_the_service_knows_it(found: Any) -> None:
-    assert found["answer"]["jacobian"][0]["tensor"]["data"] == [3.0, 0.0, 0.0, -4.0]
-    assert found["misspelt"]["detail"].endswith("did you mean wrt?")
-    assert found["method"]["code"] == "method_not_allowed"
-    assert found["plan"]["admitted"]
+def test_new_call_is_served(served: Any) -> None:
+    assert served["answer"]["jacobian"][0]["tensor"]["data"] == [3.0, 0.0, 0.0, -4.0]
+    assert served["misspelt"]["detail"].endswith("did you mean wrt?")
+    assert served["method"]["code"] == "method_not_allowed"
+    assert served["plan"]["admitted"]
 
 
-def test_the_document_has_it(found: Any) -> None:
-    document = found["document"]
+def test_openapi_document_describes_new_call(served: Any) -> None:
+    document = served["document"]
     post = document["paths"]["/v1/slopes"]["post"]
     assert (post["operationId"], post["summary"], post["description"]) == (
         "slopes",
@@ -161,41 +161,43 @@ def test_the_document_has_it(found: Any) -> None:
     assert {"413", "422", "503", "504"} <= post["responses"].keys()
 
 
-#: the tests that are made from the document and from the definitions
-ITS_TESTS = (
+#: tests that are parametrized from the document and the definitions
+CALL_TESTS = (
     "tests/service/web/pages/test_openapi.py",
     "tests/service/api/test_binary.py",
     "tests/service/api/calls/test_derivative_refusals.py",
 )
 
 
-def run_its_tests(tree: Path) -> subprocess.CompletedProcess[str]:
-    """These, on the requests of this call."""
-    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *ITS_TESTS)
+def run_call_tests(tree: Path) -> subprocess.CompletedProcess[str]:
+    """Run these tests on the requests of the new call."""
+    return run(tree, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-k", "slopes", *CALL_TESTS)
 
 
-def test_the_tests_cover_it(tree: Path) -> None:
-    ran = run_its_tests(tree)
-    assert ran.returncode == 0, ran.stdout[-3000:]
-    for file in ITS_TESTS:
-        assert f"PASSED {file}::" in ran.stdout
+def test_existing_tests_cover_new_call(tree: Path) -> None:
+    process = run_call_tests(tree)
+    assert process.returncode == 0, process.stdout[-3000:]
+    for file in CALL_TESTS:
+        assert f"PASSED {file}::" in process.stdout
 
 
-def test_an_answer_that_is_not_as_documented_turns_them_red(tree: Path) -> None:
+def test_undocumented_answer_fails_tests(tree: Path) -> None:
     messages = tree / "schemas/calls/slopes.py"
     messages.write_text(MESSAGES.replace("list[JacobianBlock]", "list[NodeTensor]"), encoding="utf-8")
     write_document(tree)
-    ran = run_its_tests(tree)
+    process = run_call_tests(tree)
     messages.write_text(MESSAGES, encoding="utf-8")
     write_document(tree)
-    assert ran.returncode == 1
+    assert process.returncode == 1
     for path in ("/v1/slopes", "/v1/graphs/{graph_id}/slopes"):
-        assert f"FAILED tests/service/web/pages/test_openapi.py::test_every_request_example_runs[{path}]" in ran.stdout
+        assert (
+            f"FAILED tests/service/web/pages/test_openapi.py::test_every_request_example_runs[{path}]" in process.stdout
+        )
 
 
-def test_the_guide_has_it_after_make_docs(tree: Path) -> None:
+def test_make_docs_adds_new_call_to_guide(tree: Path) -> None:
     before = run(tree, "-m", "scripts.build_docs", "--check")
-    assert before.returncode == 1, "the check does not notice a new call"
+    assert before.returncode == 1, "the check does not detect a new call"
     assert run(tree, "-m", "scripts.build_docs").returncode == 0
     assert run(tree, "-m", "scripts.build_docs", "--check").returncode == 0
     guide = (tree / "docs/guide/calls/README.md").read_text(encoding="utf-8")

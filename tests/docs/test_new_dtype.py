@@ -1,4 +1,4 @@
-"""CONTRIBUTING is true of dtypes, too: a row more in the table is known to types, gradients, documents and bodies."""
+"""The CONTRIBUTING guide for dtypes: a new table row reaches types, gradients, documents and bodies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 TABLE = "engine/ir/tensor_type.py"
 BEFORE = '    ElementType("int64",'
-#: whole numbers, which everything written for them takes as they are
+#: integers, so that all code for integers accepts the dtype
 WHOLE = '    ElementType("uint32", "integer", 4, False, "U32", 11),\n'
 
 SERVED = """
@@ -59,8 +59,8 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 """
 
 
-def grown(tree: Path, row: str) -> Path:
-    """The copy with this row."""
+def add_row(tree: Path, row: str) -> Path:
+    """Add the row to the dtype table of the copy."""
     table = tree / TABLE
     text = table.read_text(encoding="utf-8")
     assert text.count(BEFORE) == 1
@@ -68,43 +68,43 @@ def grown(tree: Path, row: str) -> Path:
     return tree
 
 
-def printed(tree: Path, program: str) -> dict[str, Any]:
-    """What it prints in this copy."""
-    ran = run(tree, "-c", program)
-    assert ran.returncode == 0, ran.stderr
-    return dict(json.loads(ran.stdout))
+def run_json(tree: Path, program: str) -> dict[str, Any]:
+    """Run a program in the copy and return the JSON that it prints."""
+    process = run(tree, "-c", program)
+    assert process.returncode == 0, process.stderr
+    return dict(json.loads(process.stdout))
 
 
 @pytest.fixture(scope="module")
-def unsigned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with unsigned integers of 32 bits."""
-    return grown(copy_tree(tmp_path_factory.mktemp("unsigned")), WHOLE)
+def tree_with_uint32(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy with the dtype uint32."""
+    return add_row(copy_tree(tmp_path_factory.mktemp("unsigned")), WHOLE)
 
 
 @pytest.fixture(scope="module")
-def served(unsigned: Path) -> dict[str, Any]:
-    """What a service says that has them."""
-    return printed(unsigned, SERVED)
+def served(tree_with_uint32: Path) -> dict[str, Any]:
+    """Return the answers of a service with the dtype."""
+    return run_json(tree_with_uint32, SERVED)
 
 
-def test_types_know_it(served: dict[str, Any]) -> None:
+def test_new_dtype_has_type_rules(served: dict[str, Any]) -> None:
     assert served["types"] == ["uint32", "int64", "float64"]
-    assert served["kept"] == "uint32", "it is not widened any more"
+    assert served["kept"] == "uint32", "it is no longer widened"
     assert served["differentiable"] is False
     assert "uint32" in served["takes"]
 
 
-def test_the_document_knows_it(unsigned: Path) -> None:
-    written = run(unsigned, "-m", "scripts.write_openapi", "written")
+def test_openapi_document_lists_new_dtype(tree_with_uint32: Path) -> None:
+    written = run(tree_with_uint32, "-m", "scripts.write_openapi", "written")
     assert written.returncode == 0, written.stderr
-    messages = json.loads((unsigned / "written/openapi.json").read_bytes())["components"]["schemas"]
+    messages = json.loads((tree_with_uint32 / "written/openapi.json").read_bytes())["components"]["schemas"]
     fields = {name: m["properties"]["dtype"] for name, m in messages.items() if "dtype" in m.get("properties", {})}
     listing = {name for name, field in fields.items() if "uint32" in field["x-extensible-enum"]}
     of_models = {"ModelInput", "ModelOutput", "ModelTensor"}
     assert listing == {"Attrs", "NodePlan", "NodeType", "Stats", "Tensor", "TensorSummary"} | of_models
 
 
-def test_json_knows_it(served: dict[str, Any]) -> None:
+def test_new_dtype_round_trips_json(served: dict[str, Any]) -> None:
     tensors = [value["tensor"] for value in served["json"]["values"]]
     assert [(t["dtype"], t["data"]) for t in tensors] == [("uint32", [0, 2**32 - 1]), ("int64", [0, 2**32 - 1])]
     assert served["beyond"]["expected"] == f"0 to {2**32 - 1}"
@@ -112,11 +112,11 @@ def test_json_knows_it(served: dict[str, Any]) -> None:
     assert served["length"] >= len(f"{2**32 - 1},{2**32 - 1},")
 
 
-def test_safetensors_know_it(served: dict[str, Any]) -> None:
+def test_new_dtype_round_trips_safetensors(served: dict[str, Any]) -> None:
     assert served["binary"]["values.0"] == ["uint32", [0, 2**32 - 1]]
     assert served["one"] == [0, 2**32 - 1]
 
 
-def test_it_has_no_derivatives(served: dict[str, Any]) -> None:
+def test_new_dtype_is_not_differentiable(served: dict[str, Any]) -> None:
     assert served["gradients"]["code"] == "not_differentiable"
     assert served["gradients"]["got"] == "uint32"

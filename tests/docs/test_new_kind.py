@@ -1,4 +1,4 @@
-"""CONTRIBUTING is true of attribute kinds: one more file is checked, verified, printed, read, documented, compared."""
+"""The CONTRIBUTING guide for attribute kinds: a new file is validated, printed, parsed, documented and compared."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project, with one file more for the kind, and an op that has it."""
+    """Return a copy of the project with the new kind and an op that uses it."""
     copy = copy_tree(tmp_path_factory.mktemp("new_kind"))
     (copy / KINDS / "complex_number.py").write_text(KIND, encoding="utf-8")
     (copy / "engine/ops/turn.py").write_text(OP, encoding="utf-8")
@@ -146,66 +146,66 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(tree: Path) -> Any:
-    """What the service and the engine say of it."""
-    served = run(tree, "-c", SERVED)
-    assert served.returncode == 0, served.stderr
-    return json.loads(served.stdout)
+def served(tree: Path) -> Any:
+    """Return the output of the service and the engine for the new kind."""
+    process = run(tree, "-c", SERVED)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
-def test_it_is_checked_and_read(found: Any) -> None:
-    for answer in found["answers"]:
+def test_new_kind_is_validated(served: Any) -> None:
+    for answer in served["answers"]:
         assert answer["gradients"][0]["tensor"]["data"] == [0.5]
-    assert found["answers"][1]["stats"]["plan_cached"]
-    told = "node 1 (turn): attribute by must be"
-    assert found["refusals"] == [
-        f"{told} a finite real part and a finite imaginary one, but is [1.0, 2.0, 3.0]",
-        f"{told} a finite real part and a finite imaginary one, but is 1.0",
-        f"{told} two numbers, but is an object",
-        f"{told} two numbers, or absent, but is null",
+    assert served["answers"][1]["stats"]["plan_cached"]
+    prefix = "node 1 (turn): attribute by must be"
+    assert served["refusals"] == [
+        f"{prefix} a finite real part and a finite imaginary one, but is [1.0, 2.0, 3.0]",
+        f"{prefix} a finite real part and a finite imaginary one, but is 1.0",
+        f"{prefix} two numbers, but is an object",
+        f"{prefix} two numbers, or absent, but is null",
     ]
 
 
-def test_it_is_documented(found: Any) -> None:
-    attribute = found["schemas"]["Attrs"]["properties"]["by"]
+def test_new_kind_is_documented(served: Any) -> None:
+    attribute = served["schemas"]["Attrs"]["properties"]["by"]
     assert (attribute["type"], attribute["minItems"], attribute["description"]) == ("array", 2, "turn: the number")
-    kinds = found["schemas"]["AttributeInfo"]["properties"]["type"]["description"]
+    kinds = served["schemas"]["AttributeInfo"]["properties"]["type"]["description"]
     assert kinds == "int, float, bool, string, ints, dtype, tensor, complex or function"
-    (row,) = found["catalogue"]["attributes"]
+    (row,) = served["catalogue"]["attributes"]
     assert (row["type"], row["default"]) == ("complex", "[0.0,1.0]")
 
 
-def test_it_enters_the_identity(found: Any) -> None:
-    assert len(set(found["names"])) == 2
-    assert found["canonical"]["nodes"][1]["attrs"] == {"by": ["3fe0000000000000", "8000000000000000"]}
-    assert found["again"]["nodes"][1]["attrs"] == {"by": [0.5, 3]}
+def test_new_kind_is_part_of_graph_id(served: Any) -> None:
+    assert len(set(served["names"])) == 2
+    assert served["canonical"]["nodes"][1]["attrs"] == {"by": ["3fe0000000000000", "8000000000000000"]}
+    assert served["again"]["nodes"][1]["attrs"] == {"by": [0.5, 3]}
 
 
-def test_it_is_printed_and_verified(found: Any) -> None:
-    assert found["text"][0] == found["text"][1]
-    assert "attribute by is no complex in the form that rules receive: [0.5, 3.0]" in found["malformed"]
+def test_new_kind_is_printed_and_verified(served: Any) -> None:
+    assert served["text"][0] == served["text"][1]
+    assert "attribute by is no complex in the form that rules receive: [0.5, 3.0]" in served["malformed"]
 
 
-def test_the_documents_have_it_after_make_docs(tree: Path) -> None:
+def test_make_docs_documents_new_kind(tree: Path) -> None:
     assert run(tree, "-m", "scripts.build_docs").returncode == 0
     section = (tree / "docs/ops.md").read_text(encoding="utf-8").partition("\n## turn\n")[2].partition("\n## ")[0]
     assert "| `by` | complex | [0.0, 1.0] | the number |" in section
 
 
-def test_the_tests_cover_it(tree: Path) -> None:
-    """Those of kinds, and of what ops do with nonsense."""
+def test_existing_tests_cover_new_kind(tree: Path) -> None:
+    """Run the tests of attribute kinds, of random input and of truths."""
     files = ("tests/engine/ir/test_kinds.py", "tests/contract/test_hostile.py", "tests/contract/test_truths.py")
-    done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files, "-k", "test_kinds or turn")
-    assert done.returncode == 0, done.stdout[-3000:]
+    process = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files, "-k", "test_kinds or turn")
+    assert process.returncode == 0, process.stdout[-3000:]
 
 
-def test_a_kind_that_forgets_the_sign_of_a_zero_fails(tree: Path) -> None:
-    place = tree / KINDS / "complex_number.py"
-    place.write_text(
+def test_kind_ignoring_sign_of_zero_fails(tree: Path) -> None:
+    path = tree / KINDS / "complex_number.py"
+    path.write_text(
         KIND.replace('return "complex", value.real.hex(), value.imag.hex()', "return value"), encoding="utf-8"
     )
     try:
-        done = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/engine/ir/test_kinds.py")
+        process = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/engine/ir/test_kinds.py")
     finally:
-        place.write_text(KIND, encoding="utf-8")
-    assert "test_samples_have_keys_and_names_of_their_own" in done.stdout
+        path.write_text(KIND, encoding="utf-8")
+    assert "test_samples_have_keys_and_names_of_their_own" in process.stdout

@@ -1,4 +1,4 @@
-"""What the pages show is true: their requests are sent to a real server, and the answers compared."""
+"""README and wire page: their requests, sent to a real server, give the answers shown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_the_call_in_the_readme(url: str) -> None:
+def test_readme_call_matches_answer(url: str) -> None:
     for command, expected in zip(blocks("README.md", "request"), blocks("README.md", "answer"), strict=True):
         answer = run_curl(command.replace("http://127.0.0.1:8000", url))
         assert without_stats(answer) == json.loads(expected)
@@ -29,7 +29,7 @@ def test_the_call_in_the_readme(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_graphs_of_the_contract(url: str) -> None:
+def test_wire_page_graphs_are_accepted(url: str) -> None:
     for block in blocks("docs/wire.md", "graph"):
         graph = json.loads(block)
         tensor = {"dtype": "float64", "shape": [3], "data": [1, 2, 3]}
@@ -40,7 +40,7 @@ def test_the_graphs_of_the_contract(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_tensors_of_the_contract(url: str) -> None:
+def test_wire_page_tensors_round_trip(url: str) -> None:
     for block in blocks("docs/wire.md", "tensor"):
         tensor = json.loads(block)
         request = {"graph": {"nodes": [{"op": "input"}]}, "feeds": [{"node": 0, "tensor": tensor}]}
@@ -50,7 +50,7 @@ def test_the_tensors_of_the_contract(url: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_that_the_readme_names_exists() -> None:
+def test_documented_make_targets_exist() -> None:
     text = text_of("README.md") + text_of("CONTRIBUTING.md")
     targets = set(re.findall(r"[`\n]make ([a-z-]+)", text))
     makefile = text_of("Makefile")

@@ -1,4 +1,4 @@
-"""The pages of the site: one for every op and code, and links between files as links between pages."""
+"""The pages of the site: one for every op and code, with links rewritten between pages."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def written() -> dict[str, str]:
 
 
 class TestOps:
-    """Every op has a page, and the page's example is what the server answers."""
+    """Op pages and their examples."""
 
     @together
     @pytest.mark.parametrize("name", OPS)
-    def test_the_example_is_answered_so(self, client: Client, op_pages: dict[str, str], name: str) -> None:
+    def test_example_matches_server_answer(self, client: Client, op_pages: dict[str, str], name: str) -> None:
         call, body, shown = ops.read_back(op_pages[ops.place_of(name)])
         answer = client.post(f"/v1/{call}", json=body)
         assert answer.status_code == 200, answer.text
@@ -48,8 +48,8 @@ class TestOps:
 
     @together
     @pytest.mark.parametrize("name", OPS)
-    def test_the_example_is_a_program_of_python_too(self, op_pages: dict[str, str], name: str) -> None:
-        """It sends what the command sends."""
+    def test_python_example_sends_same_request(self, op_pages: dict[str, str], name: str) -> None:
+        """Compare the request of the Python program with that of the command."""
         call, body, _ = ops.read_back(op_pages[ops.place_of(name)])
         (program,) = re.findall(r"```python\n(.*?)\n```", op_pages[ops.place_of(name)], re.DOTALL)
         compile(program, name, "exec")
@@ -59,13 +59,13 @@ class TestOps:
 
     @together
     @pytest.mark.parametrize("name", OPS)
-    def test_the_example_shows_numbers(self, op_pages: dict[str, str], name: str) -> None:
+    def test_example_answer_has_values(self, op_pages: dict[str, str], name: str) -> None:
         call, _, shown = ops.read_back(op_pages[ops.place_of(name)])
         assert shown["values"][0]["tensor"]["data"]
-        tells = registry().ops[name].gradient
-        assert (call == "gradients") == (name == "parameter" or not tells.startswith("none"))
+        gradient_doc = registry().ops[name].gradient
+        assert (call == "gradients") == (name == "parameter" or not gradient_doc.startswith("none"))
 
-    def test_the_index_has_every_op_once(self, op_pages: dict[str, str]) -> None:
+    def test_index_lists_every_op_once(self, op_pages: dict[str, str]) -> None:
         assert sorted(op_pages) == sorted(["ops/index.md", *(ops.place_of(name) for name in OPS)])
         assert not [
             name for name in OPS if op_pages["ops/index.md"].count(f"]({ops.place_of(name).removeprefix('ops/')})") != 1
@@ -79,19 +79,19 @@ class TestOps:
             ("Running\nsums.\n\nMore.", ("Running sums", "")),
         ],
     )
-    def test_the_heading_of_a_section(self, text: str, heading: tuple[str, str]) -> None:
+    def test_section_heading(self, text: str, heading: tuple[str, str]) -> None:
         assert ops.heading(text) == heading
 
-    def test_a_sample_that_its_op_refuses_is_noticed(self) -> None:
+    def test_rejected_sample_raises(self) -> None:
         worker = Worker(Settings(device="cpu"))
         with pytest.raises(RuntimeError, match="takes 2 operands"):
             examples._ask(registry().ops["add"], {"graph": {"nodes": [{"op": "add"}]}}, worker)
 
 
 class TestCodes:
-    """Every code has a page, made from what the server shows."""
+    """Error code pages."""
 
-    def test_the_pages(self) -> None:
+    def test_code_pages_are_complete(self) -> None:
         pages = code_pages()
         assert sorted(pages) == sorted(["errors/index.md", *(f"errors/{code}.md" for code in KINDS)])
         for code, (meaning, remedy) in EXPLANATIONS.items():
@@ -104,14 +104,14 @@ class TestCodes:
             assert ("\n\nReserved: no call answers it yet.\n\n" in pages[f"errors/{code}.md"]) == reserved
             assert ("\n## Where\n" in pages[f"errors/{code}.md"]) != reserved
 
-    def test_a_link_to_the_server_becomes_words(self) -> None:
+    def test_server_link_becomes_text(self) -> None:
         assert prose("see [the calls](/docs), [here](x.md)") == "see the calls (`/docs` on the server), [here](x.md)"
 
 
 class TestAssembly:
-    """Links between files become links between pages."""
+    """Rewriting of links between files to links between pages."""
 
-    def turned(self, text: str, source: str = "docs/guide/new.md") -> tuple[str, list[str]]:
+    def rewrite_links(self, text: str, source: str = "docs/guide/new.md") -> tuple[str, list[str]]:
         places = assemble._places() | {assemble.PurePosixPath(source): source.removeprefix("docs/")}
         shown: set[assemble.PurePosixPath] = set()
         return assemble._turned(text, assemble.PurePosixPath(source), places, shown), sorted(map(str, shown))
@@ -128,32 +128,32 @@ class TestAssembly:
             ("https://example.com/a.md", "https://example.com/a.md"),
         ],
     )
-    def test_a_link_to_a_page(self, link: str, target: str) -> None:
-        assert self.turned(f"[a]({link})") == (f"[a]({target})", [])
+    def test_page_link_is_rewritten(self, link: str, target: str) -> None:
+        assert self.rewrite_links(f"[a]({link})") == (f"[a]({target})", [])
 
-    def test_a_link_to_a_file_leads_to_a_page_that_shows_it(self) -> None:
-        assert self.turned("[a](../../engine/__init__.py)") == (
+    def test_file_link_targets_source_page(self) -> None:
+        assert self.rewrite_links("[a](../../engine/__init__.py)") == (
             "[a](../source/engine/__init__.py.md)",
             ["engine/__init__.py"],
         )
-        assert self.turned("[a](../../tests/spec/)") == ("[a](../source/tests/spec.md)", ["tests/spec"])
+        assert self.rewrite_links("[a](../../tests/spec/)") == ("[a](../source/tests/spec.md)", ["tests/spec"])
 
-    def test_what_is_fenced_stays(self) -> None:
-        assert self.turned("```text\n[a](../ops.md)\n```\n[a](../ops.md)")[0].splitlines() == [
+    def test_fenced_link_is_unchanged(self) -> None:
+        assert self.rewrite_links("```text\n[a](../ops.md)\n```\n[a](../ops.md)")[0].splitlines() == [
             "```text", "[a](../ops.md)", "```", "[a](../ops/index.md)",
         ]  # fmt: skip
 
-    def test_a_link_to_nothing_is_refused(self) -> None:
+    def test_link_to_missing_file_is_rejected(self) -> None:
         with pytest.raises(ValueError, match=r"new\.md refers to nothing\.py"):
-            self.turned("[a](nothing.py)")
+            self.rewrite_links("[a](nothing.py)")
 
-    def test_files_are_shown_whole(self, written: dict[str, str]) -> None:
+    def test_source_pages_show_whole_files(self, written: dict[str, str]) -> None:
         shown = [page for page in written if page.startswith("source/") and page.endswith(".py.md")]
         assert shown
         for page in shown:
             assert text_of(page.removeprefix("source/").removesuffix(".md")).rstrip() in written[page]
 
-    def test_every_page_has_its_place_in_the_navigation(self) -> None:
+    def test_navigation_places_every_page(self) -> None:
         guide = ["guide/new", "guide/first-gradient", "guide/calls/b", "guide/calls/a"]
         listed = assemble.navigation(["index", "wire", "new", "adr/0001", *guide])
         assert [line for line in listed.splitlines() if line and line[0] not in "`:"] == [
@@ -167,7 +167,7 @@ class TestAssembly:
 
 
 class TestCheck:
-    """The check of what was built notices what it is for."""
+    """Check of the built site."""
 
     @pytest.mark.parametrize(
         ("html", "fault"),
@@ -184,8 +184,8 @@ class TestCheck:
             ('<a href="https:/example">a</a>', "leads nowhere"),
         ],
     )
-    def test_a_fault(self, tmp_path: Path, html: str, fault: str) -> None:
-        assert any(fault in found for found in self.faults(tmp_path, html))
+    def test_fault_is_reported(self, tmp_path: Path, html: str, fault: str) -> None:
+        assert any(fault in message for message in self.faults(tmp_path, html))
 
     @pytest.mark.parametrize(
         "html",
@@ -194,10 +194,10 @@ class TestCheck:
             '<a href="https://example.com/page#x">a</a><img src="data:image/png;base64,AA==">',
         ],
     )
-    def test_what_is_right(self, tmp_path: Path, html: str) -> None:
+    def test_valid_html_has_no_faults(self, tmp_path: Path, html: str) -> None:
         assert self.faults(tmp_path, html) == []
 
-    def test_a_style_that_fetches(self, tmp_path: Path) -> None:
+    def test_external_font_is_reported(self, tmp_path: Path) -> None:
         (tmp_path / "x.css").write_text("@font-face { src: url(https://fonts.example/x.woff2) }", encoding="utf-8")
         assert check.faults(tmp_path) == ["x.css: url(http comes from another host"]
 

@@ -1,4 +1,4 @@
-"""Ops that came with opset 2 say what PyTorch and JAX call them, or that these have none."""
+"""PyTorch and JAX names in the documentation of ops added in opset 2."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SPEC: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[1] / "spec" / "opset2.toml").read_text(encoding="utf-8")
 )
 DOCS: Final = {row["name"]: row["doc"] for row in describe(registry())}
-#: what a page calls them by; Flax is the layers of JAX
-SPELLED: Final = {"PyTorch": ("PyTorch", "`torch."), "JAX": ("JAX", "`jax.", "Flax")}
+#: strings that mention a system; Flax has the layers of JAX
+SYSTEM_MARKERS: Final = {"PyTorch": ("PyTorch", "`torch."), "JAX": ("JAX", "`jax.", "Flax")}
 
 
 @pytest.mark.parametrize("name", [*SPEC["op"], *SPEC["gained"]])
-def test_an_op_says_what_others_call_it(name: str) -> None:
+def test_op_doc_names_pytorch_and_jax_equivalents(name: str) -> None:
     doc = DOCS[name]
-    assert not [system for system, names in SPELLED.items() if not any(each in doc for each in names)]
+    assert not [system for system, names in SYSTEM_MARKERS.items() if not any(each in doc for each in names)]

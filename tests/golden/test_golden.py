@@ -1,6 +1,6 @@
-"""Text in, text out: what each pass and transform makes of a graph, read from `*.txt` beside this file.
+"""Golden tests: the graph before and after each pass and transform, from the `*.txt` files in this folder.
 
-A case is a graph, a line `---`, and the graph that comes out. `GRADSERVE_UPDATE_GOLDEN=1` writes the second part anew;
+A case is an input graph, a line `---`, and the output graph. `GRADSERVE_UPDATE_GOLDEN=1` rewrites the output graphs;
 then read the diff.
 """
 
@@ -24,23 +24,23 @@ CASES = sorted(HERE.glob("*/*.txt"))
 
 
 def gradients(graph: Graph) -> Graph:
-    """The first output's gradients by all parameters, after dead code is gone."""
+    """Return the gradients of the first output with respect to all parameters, without dead code."""
     builder = Builder(registry(), nodes=list(graph.nodes))
     y = builder.value(graph.outputs[0])
-    by = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
-    return dce(builder.graph(vjp_or_zeros(builder, [(y, y.full_like(1.0))], by)))
+    parameters = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
+    return dce(builder.graph(vjp_or_zeros(builder, [(y, y.full_like(1.0))], parameters)))
 
 
 def tangent(graph: Graph) -> Graph:
-    """The outputs' tangents along ones for all parameters, after dead code is gone."""
+    """Return the tangents of the outputs in the direction of ones for all parameters, without dead code."""
     builder = Builder(registry(), nodes=list(graph.nodes))
-    nodes = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
-    found = jvp(builder, [builder.value(i) for i in graph.outputs], [(x, x.full_like(1.0)) for x in nodes])
-    return dce(builder.graph([t for t in found if t is not None]))
+    parameters = [builder.value(i) for i, node in enumerate(graph.nodes) if node.op.name == "parameter"]
+    tangents = jvp(builder, [builder.value(i) for i in graph.outputs], [(x, x.full_like(1.0)) for x in parameters])
+    return dce(builder.graph([t for t in tangents if t is not None]))
 
 
 def batched(graph: Graph) -> Graph:
-    """Two examples at once: the leaves fed under even numbers are mapped."""
+    """Map over two examples: the leaves with even feed numbers are mapped."""
     return vmap(graph, {feed for feed in graph.feeds if isinstance(feed, int) and feed % 2 == 0}, 2)
 
 
@@ -58,18 +58,18 @@ APPLY: dict[str, Callable[[Graph], Graph]] = {
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")
-def test_golden(path: Path) -> None:
+def test_output_matches_golden_file(path: Path) -> None:
     before, _, after = path.read_text().partition("---\n")
     graph = parse_graph(before, registry())
     assert print_graph(graph) == before
-    found = print_graph(APPLY[path.stem.partition("-")[0]](graph))
+    actual = print_graph(APPLY[path.stem.partition("-")[0]](graph))
     if os.environ.get("GRADSERVE_UPDATE_GOLDEN"):
-        path.write_text(f"{before}---\n{found}")
+        path.write_text(f"{before}---\n{actual}")
     else:
-        assert found == after
+        assert actual == after
 
 
-def test_there_is_a_case_for_everything() -> None:
+def test_every_pass_has_a_golden_file() -> None:
     assert {path.stem.partition("-")[0] for path in CASES} == set(APPLY)
 
 
@@ -82,6 +82,6 @@ def test_there_is_a_case_for_everything() -> None:
         ('%0 = input {"feed": 0} : floaty\nreturn %0', "expected a type such as float64"),
     ],
 )
-def test_unreadable_text_says_where(text: str, message: str) -> None:
+def test_parse_error_names_line(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_graph(text, registry())

@@ -1,7 +1,7 @@
-"""The sentence that every op answers wrong use with, pinned in `messages.txt`: one line a misuse.
+"""Error messages of every op, recorded in `messages.txt`: one line for each misuse.
 
-The misuses are derived from what each op of the frozen opset states, so that none is forgotten.
-`GRADSERVE_UPDATE_GOLDEN=1` writes the file anew; then read the diff as a client would read the sentences.
+The misuses are derived from the declaration of each op of the frozen opset, so that none is forgotten.
+`GRADSERVE_UPDATE_GOLDEN=1` rewrites the file; then read the diff as a client would read the messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engine.ir.op import Definition
 from engine.ir.sample import Operand
 from tests.sampling import together
 
-PINNED = Path(__file__).parent / "messages.txt"
+GOLDEN_FILE = Path(__file__).parent / "messages.txt"
 FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())
 OPS = [op for name, op in registry().ops.items() if name in FROZEN["op"] and op.samples]
 WRONG_KIND = {
@@ -30,16 +30,16 @@ WRONG_KIND = {
 Misuse = tuple[str, list[TensorType], dict[str, Any]]
 
 
-def typed(operand: Operand) -> TensorType:
+def operand_type(operand: Operand) -> TensorType:
     dtype = {"real": "float64", "int": "int64", "bool": "bool"}[operand.kind]
     return TensorType(operand.shape, np.dtype(dtype))
 
 
 def misuses(op: Definition) -> Iterator[Misuse]:
-    """Wrong counts, dtypes, attributes and shapes of the first sample that has operands, and of the largest."""
+    """Yield wrong counts, dtypes, attributes and shapes for the largest sample of an op."""
     first = [sample for sample in op.samples if all(op.attrs[name].since == 1 for name in sample.attrs)]
     sample = max(first, key=lambda s: (len(s.operands), sum(len(o.shape) for o in s.operands)))
-    types, attrs = [typed(o) for o in sample.operands], dict(sample.attrs)
+    types, attrs = [operand_type(o) for o in sample.operands], dict(sample.attrs)
     yield "no operands at all", [], attrs
     yield "nine operands too many", [*types, *[TensorType((), np.dtype("float64"))] * 9], attrs
     yield "an unknown attribute", types, {**attrs, "colour": 1}
@@ -48,18 +48,18 @@ def misuses(op: Definition) -> Iterator[Misuse]:
             continue
         yield f"{name} of another kind", types, {**attrs, name: WRONG_KIND[attr.kind]}
         yield f"without {name}", types, {k: v for k, v in attrs.items() if k != name}
-        yield from of_attribute(name, attr.kind, types, attrs)
+        yield from attribute_misuses(name, attr.kind, types, attrs)
     for i, type in enumerate(types):
-        yield from of_operand(i, type, types, attrs)
+        yield from operand_misuses(i, type, types, attrs)
 
 
-def of_attribute(name: str, kind: str, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
+def attribute_misuses(name: str, kind: str, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
     values: dict[str, list[Any]] = {"int": [-99, 99], "ints": [[99], [0, 0], [-2, -2, -2]], "string": ["?"]}
     for value in values.get(kind, []):
         yield f"{name} = {value}", types, {**attrs, name: value}
 
 
-def of_operand(i: int, type: TensorType, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
+def operand_misuses(i: int, type: TensorType, types: list[TensorType], attrs: dict[str, Any]) -> Iterator[Misuse]:
     def replaced(other: TensorType) -> list[TensorType]:
         return [other if j == i else t for j, t in enumerate(types)]
 
@@ -71,8 +71,8 @@ def of_operand(i: int, type: TensorType, types: list[TensorType], attrs: dict[st
         yield f"operand {i} longer", replaced(type.with_shape((*type.shape[:-1], type.shape[-1] + 5))), attrs
 
 
-def answer(op: Definition, types: list[TensorType], attrs: dict[str, Any]) -> str | None:
-    """The code and sentence, or None where the use is right."""
+def error_of(op: Definition, types: list[TensorType], attrs: dict[str, Any]) -> str | None:
+    """Return the code and message of the error, or None if the use is valid."""
     ops = registry().ops
     statements = [Statement(ops["input"]) for _ in types]
     given = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs.items()}
@@ -87,37 +87,37 @@ def answer(op: Definition, types: list[TensorType], attrs: dict[str, Any]) -> st
     return None
 
 
-def lines(op: Definition) -> list[str]:
-    found = ((what, answer(op, types, attrs)) for what, types, attrs in misuses(op))
-    return [f"{op.name} | {what} | {said}" for what, said in found if said is not None]
+def error_lines(op: Definition) -> list[str]:
+    errors = ((misuse, error_of(op, types, attrs)) for misuse, types, attrs in misuses(op))
+    return [f"{op.name} | {misuse} | {error}" for misuse, error in errors if error is not None]
 
 
-def pinned() -> dict[str, list[str]]:
+def golden_lines() -> dict[str, list[str]]:
     by_op: dict[str, list[str]] = {}
-    for line in PINNED.read_text().splitlines():
+    for line in GOLDEN_FILE.read_text().splitlines():
         by_op.setdefault(line.partition(" | ")[0], []).append(line)
     return by_op
 
 
-@pytest.mark.skipif("GRADSERVE_UPDATE_GOLDEN" not in os.environ, reason="writes the file that the others read")
-def test_write_the_sentences_anew() -> None:
-    PINNED.write_text("".join(f"{line}\n" for op in OPS for line in lines(op)))
+@pytest.mark.skipif("GRADSERVE_UPDATE_GOLDEN" not in os.environ, reason="writes the golden file")
+def test_update_messages() -> None:
+    GOLDEN_FILE.write_text("".join(f"{line}\n" for op in OPS for line in error_lines(op)))
 
 
 @together
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_every_wrong_use_has_its_sentence(op: Definition) -> None:
-    assert lines(op) == pinned().get(op.name, [])
+def test_error_messages_match_golden_file(op: Definition) -> None:
+    assert error_lines(op) == golden_lines().get(op.name, [])
 
 
-def test_all_that_take_operands_are_pinned() -> None:
-    assert {op.name for op in OPS if op.operands} <= set(pinned())
+def test_golden_file_covers_ops_with_operands() -> None:
+    assert {op.name for op in OPS if op.operands} <= set(golden_lines())
 
 
 @together
 @pytest.mark.parametrize("op", OPS, ids=str)
-def test_a_sentence_is_one_and_short(op: Definition) -> None:
-    for line in pinned().get(op.name, []):
+def test_error_messages_are_short(op: Definition) -> None:
+    for line in golden_lines().get(op.name, []):
         assert len(line) < 400
         assert f"({op.name}): " in line
         assert "None" not in line.replace("none", "")

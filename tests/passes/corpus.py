@@ -15,7 +15,7 @@ from engine import Builder, Program, registry
 from engine.autodiff.vjp import expand_grad
 from engine.ir.text import parse_graph
 from tests.contract.cases import all_cases, feeds_of, has_rule
-from tests.contract.test_derivatives import directions, gradient_along, weights_for
+from tests.contract.test_derivatives import directional_gradient, directions, weights_for
 from tests.engine.strategies import Sketch, sketches
 from tests.passes import wire
 from tests.passes.questions import Array, Question, ask, float64, with_gradients
@@ -42,7 +42,7 @@ def second_derivatives() -> Iterator[Question]:
     for case in filter(has_rule, all_cases()):
         arrays = case.arrays()
         weights = weights_for(case.write(arrays))
-        written = gradient_along(case, arrays, weights, directions(arrays, 3))
+        written = directional_gradient(case, arrays, weights, directions(arrays, 3))
         graph = with_gradients(written.builder, written.outputs, written.operands)
         yield Question(str(case), graph, feeds_of(arrays))
 

@@ -1,4 +1,4 @@
-"""The page of the guarantees says what was measured, what was missed, and what was not measured."""
+"""The guarantees page: measured figures, missed bounds and unmeasured sections."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ def row(value: float, bound: float, *, least: bool = False) -> dict[str, object]
 
 
 def page() -> str:
-    kept = {
+    results = {
         "5": {"refusal": row(12.5, 500), "pace": row(0.7, 0.8, least=True)},
         "4": {"a": row(5, 100), "b": row(50, 100)},
     }
-    return "\n".join(sections(kept))
+    return "\n".join(sections(results))
 
 
-def test_figures_have_their_bounds_and_what_is_missed_is_said() -> None:
+def test_rows_show_bounds_and_misses() -> None:
     assert "| refusal | [sixty](../tests/guarantees/test_surplus.py) | 12.5 ms | ≤ 500 ms |  |" in page()
     assert "| pace | [sixty](../tests/guarantees/test_surplus.py) | 0.7 ms | ≥ 0.8 ms | **missed** |" in page()
     assert "2026-01-02, on A processor, 2 cores; commit abc. 3 of 4 figures hold." in page()
 
 
-def test_the_worst_of_health_comes_first() -> None:
+def test_health_rows_are_sorted_worst_first() -> None:
     section = page().partition("\n## 4. ")[2]
     assert section.index("| b |") < section.index("| a |")
 
 
-def test_what_was_not_measured_is_said() -> None:
+def test_unmeasured_section_is_reported() -> None:
     assert "Not measured." in page().partition("\n## 7. ")[2].partition("\n## ")[0]
     assert "Nothing has been measured yet." in "\n".join(sections({}))
 
 
-def test_only_the_measured_part_of_the_page_is_written() -> None:
+def test_only_measured_section_is_rewritten() -> None:
     text = written(f"before\n{START}old\n{END}\nafter\n", iter(["new"]))
     assert text == f"before\n{START}\nnew\n{END}\nafter\n"
     with pytest.raises(ValueError, match="no place"):

@@ -1,4 +1,4 @@
-"""Mutation testing itself: what counts as a mistake, that it takes effect everywhere, and what the report says."""
+"""Mutation testing: which mutants a source yields, how they are applied, and the report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Load = Callable[[str], tuple[ModuleType, list[Mutant]]]
 
 @pytest.fixture
 def load(tmp_path: Path) -> Iterator[Load]:
-    """Loads a module from its text; with it come its mutants."""
+    """Return a function that loads a module from its text, with its mutants."""
     path = tmp_path / "mutated.py"
 
     def load(text: str) -> tuple[ModuleType, list[Mutant]]:
@@ -45,7 +45,7 @@ def load(tmp_path: Path) -> Iterator[Load]:
     del sys.modules["mutated"]
 
 
-def names(mutants: list[Mutant]) -> list[str]:
+def mutant_labels(mutants: list[Mutant]) -> list[str]:
     return [f"{m.kind}: {m.shown[0]} → {m.shown[1]}" for m in mutants]
 
 
@@ -69,10 +69,10 @@ def names(mutants: list[Mutant]) -> list[str]:
     ],
     ids=str,
 )
-def test_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
+def test_source_yields_mutants(tmp_path: Path, text: str, mistakes: list[str]) -> None:
     path = tmp_path / "a.py"
     path.write_text(text)
-    assert names(find_mutants(path)) == mistakes
+    assert mutant_labels(find_mutants(path)) == mistakes
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
         "most = 1e30",
     ],
 )
-def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_irrelevant_source_yields_no_mutants(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.py"
     path.write_text(text)
-    assert names(find_mutants(path)) == []
+    assert mutant_labels(find_mutants(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: st
         ("def _f():\n    return 4\ndef g():\n    return _f()\n", 4),
     ],
 )
-def test_what_others_may_read_is_not_left_out(tmp_path: Path, text: str, number: int) -> None:
+def test_shared_definition_yields_mutant(tmp_path: Path, text: str, number: int) -> None:
     path = tmp_path / "a.py"
     path.write_text(text)
-    assert names(find_mutants(path)) == [f"constant: {number} → {number + 1}"]
+    assert mutant_labels(find_mutants(path)) == [f"constant: {number} → {number + 1}"]
 
 
-def test_what_costs_alone_use_is_for_the_laws_of_cost() -> None:
+def test_only_for_costs_finds_cost_functions() -> None:
     texts = [
         "def flops():\n    return deep() + shared() + recursive()\ndef workspace():\n    return x.stated\n",
         "def deep():\n    return deeper()\ndef deeper():\n    return 1\ndef recursive():\n    return recursive()\n",
@@ -124,244 +124,244 @@ def test_what_costs_alone_use_is_for_the_laws_of_cost() -> None:
 
 
 @pytest.mark.slow
-def test_a_mutant_is_named_without_its_line(load: Load) -> None:
+def test_mutant_name_omits_line(load: Load) -> None:
     _, (mutant,) = load("class C:\n    def f(self, a, b):\n        return a + b\n")
     assert str(mutant).endswith("/mutated.py C.f: `a + b` → `a - b`")
 
 
-def put(module: ModuleType, mutant: Mutant) -> None:
+def apply_mutant(module: ModuleType, mutant: Mutant) -> None:
     apply(mutant, module, alive([mutant.path]))
 
 
 @pytest.mark.slow
-def test_a_function_that_others_imported_changes(load: Load) -> None:
+def test_imported_function_is_mutated(load: Load) -> None:
     module, (mutant,) = load("def f(a, b):\n    return [a + x for x in b]\n")
     imported = module.f
-    put(module, mutant)
+    apply_mutant(module, mutant)
     assert imported(5, [2]) == [3]
 
 
 @pytest.mark.parametrize(("number", "values"), [(0, [-3, 3]), (1, [3, -3])])
-def test_one_of_two_functions_that_are_alike_changes(load: Load, number: int, values: list[int]) -> None:
+def test_one_of_two_equal_functions_is_mutated(load: Load, number: int, values: list[int]) -> None:
     module, mutants = load("class C:\n    table = (lambda x: x, lambda x: x)\n")
-    put(module, mutants[number])
+    apply_mutant(module, mutants[number])
     assert [f(3) for f in module.C.table] == values
 
 
-def test_a_constant_changes_where_it_was_imported(load: Load) -> None:
+def test_imported_constant_is_mutated(load: Load) -> None:
     module, (mutant,) = load("LIMIT = 1000\ndef f():\n    return LIMIT\n")
     other = ModuleType("other")
     vars(other)["LIMIT"] = module.LIMIT
     sys.modules["other"] = other
     try:
-        put(module, mutant)
+        apply_mutant(module, mutant)
     finally:
         del sys.modules["other"]
     assert module.f() == vars(other)["LIMIT"] == 1001
 
 
-def test_what_is_made_of_a_constant_changes_with_it(load: Load) -> None:
+def test_derived_constants_are_recomputed(load: Load) -> None:
     module, mutants = load(
         "A = 2\nB = tuple(A * k for k in (1, 3))\nC = B[1] + 1\nD = [A]\ndef f():\n    return B, C\n"
     )
-    put(module, mutants[0])
+    apply_mutant(module, mutants[0])
     assert module.f() == ((3, 9), 10)
     assert module.D == [2]
 
 
-def test_the_default_of_an_argument_changes(load: Load) -> None:
+def test_default_argument_is_mutated(load: Load) -> None:
     module, (mutant,) = load("class C:\n    def f(self, n=1):\n        return n\n")
-    put(module, mutant)
+    apply_mutant(module, mutant)
     assert module.C().f() == 2
 
 
-def test_a_declaration_that_ops_share_changes(load: Load) -> None:
+def test_shared_declaration_is_mutated(load: Load) -> None:
     module, mutants = load(
         "from engine.ir.attributes import Attr\nAXIS = Attr('int', 0, 'one')\nclass C:\n    attrs = {'axis': AXIS}\n"
     )
-    put(module, mutants[0])
+    apply_mutant(module, mutants[0])
     assert module.C.attrs["axis"] == Attr("int", 1, "one")
 
 
-def test_a_declaration_may_come_to_state_more(load: Load) -> None:
+def test_mutant_can_add_attributes(load: Load) -> None:
     module, mutants = load(
         "from engine.ir.attributes import Attr\nMORE = {'b': Attr('int')}\n"
         "class C:\n    attrs = {'a': Attr('int'), **(MORE if False else {})}\n"
     )
     (mutant,) = (m for m in mutants if m.kind == "constant" and "True" in m.shown[1])
-    put(module, mutant)
+    apply_mutant(module, mutant)
     assert sorted(module.C.attrs) == ["a", "b"]
 
 
-def test_a_mutant_leaves_the_file_and_the_tree_alone(load: Load) -> None:
+def test_mutant_does_not_change_file_or_tree(load: Load) -> None:
     text = "def f(a, b):\n    return a + b\n"
     module, (mutant,) = load(text)
-    put(module, mutant)
+    apply_mutant(module, mutant)
     assert mutant.path.read_text() == text
-    assert names(find_mutants(mutant.path)) == names([mutant])
+    assert mutant_labels(find_mutants(mutant.path)) == mutant_labels([mutant])
 
 
-def test_a_mutant_does_not_hide_the_function_from_the_next(load: Load) -> None:
+def test_later_mutant_applies_to_same_function(load: Load) -> None:
     module, mutants = load("def f(a, b):\n    return -(a * b)\n")
-    put(module, mutants[-1])
+    apply_mutant(module, mutants[-1])
     assert module.f(6, 3) == -2
 
 
-def test_a_mutant_that_cannot_be_applied_is_no_mutant(load: Load) -> None:
+def test_inapplicable_mutant_raises(load: Load) -> None:
     module, (mutant,) = load("def f(a, b):\n    return a + b\n")
     with pytest.raises(NotApplied, match="cannot apply"):
         apply(mutant, module, {})
 
 
-def test_a_fork_returns_raises_or_dies() -> None:
+def test_fork_reports_result_exception_or_death() -> None:
     def fails() -> None:
         raise ZeroDivisionError
 
-    ended = dict(forked([lambda: "well", fails, lambda: os._exit(1), lambda: None], 2))
-    assert ended[0] == "well"
-    assert isinstance(ended[1], ZeroDivisionError)
-    assert isinstance(ended[2], EOFError)
-    assert ended[3] is None
+    outcomes = dict(forked([lambda: "well", fails, lambda: os._exit(1), lambda: None], 2))
+    assert outcomes[0] == "well"
+    assert isinstance(outcomes[1], ZeroDivisionError)
+    assert isinstance(outcomes[2], EOFError)
+    assert outcomes[3] is None
 
 
-def test_forks_run_side_by_side_and_the_next_sees_what_the_first_brought() -> None:
-    seen: list[int] = []
+def test_forks_run_concurrently_and_share_earlier_results() -> None:
+    finished: list[int] = []
     reading, writing = os.pipe()
 
     def waits() -> bool:
         return select.select([reading], [], [], 20)[0] == [reading]
 
-    found = {}
-    for number, outcome in forked(iter([waits, lambda: os.write(writing, b"x"), lambda: list(seen)]), 2):
-        found[number] = outcome
-        seen.append(number)
+    outcomes = {}
+    for number, outcome in forked(iter([waits, lambda: os.write(writing, b"x"), lambda: list(finished)]), 2):
+        outcomes[number] = outcome
+        finished.append(number)
     os.close(reading)
     os.close(writing)
-    assert found[0], "the second ran while the first waited for it"
-    assert found[2], "the third began when another had ended"
+    assert outcomes[0], "the second ran while the first waited for it"
+    assert outcomes[2], "the third began when another had ended"
 
 
-def session(*arguments: str) -> Session:
+def make_session(*arguments: str) -> Session:
     return Session(options().parse_args(arguments), io.StringIO())
 
 
-def test_only_takes_several_texts(tmp_path: Path) -> None:
+def test_only_option_accepts_several_texts(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("y = -x\nn = x.shape[1]\nz = a + b\n")
-    assert names(session("--only", "sign ", "a + b", "--jobs", "1").mutants(path)) == [
+    assert mutant_labels(make_session("--only", "sign ", "a + b", "--jobs", "1").mutants(path)) == [
         "sign: -x → x",
         "operator: a + b → a - b",
     ]
-    assert len(session().mutants(path)) == 4
+    assert len(make_session().mutants(path)) == 4
 
 
 @dataclass(frozen=True)
-class Named:
+class FakeItem:
     nodeid: str
 
 
 @pytest.mark.slow
-def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_baseline_tests_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scripts.mutants.passes", lambda item: item.nodeid == "well")
-    items = [cast("pytest.Item", Named(name)) for name in ("one", "well", "two")]
+    items = [cast("pytest.Item", FakeItem(name)) for name in ("one", "well", "two")]
     assert [m.called for m in measure_all(items[1:2], [], 1)] == [set()]
     with pytest.raises(AssertionError, match="one, two: failing as it is"):
         measure_all(items, [], 1)
 
 
 @pytest.mark.slow
-def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_caches_are_cleared_between_tests(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     module, mutants = load("from functools import cache\n@cache\ndef f(x):\n    return x + 1\n")
     shapes = RuleCache(lambda op, types, attrs: module.f(len(types)))
     monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
-    items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
+    items = [cast("pytest.Item", FakeItem(name)) for name in ("first", "again")]
     assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2
     monkeypatch.setattr("scripts.mutants.cache_clearers", lambda modules: [])
     assert measure_all(items, [module], 1)[1].called == set()
 
 
-def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_their_time(load: Load) -> None:
+def test_tests_are_ordered_by_kills_topic_and_time(load: Load) -> None:
     _, mutants = load("def f(a, b):\n    return -(a * b)\n")
-    ran = session("--seconds", "5")
-    (called,) = changed(mutants[0])
-    about = f"tests/test_{mutants[0].path.stem}.py::test_it"
-    times = {"slow": 2.0, "quick": 1.0, "too slow": 4.0, about: 1.5}
-    ran.items = [cast("pytest.Item", Named(name)) for name in (*times, "calls nothing of it")]
-    ran.measure([*(Measured({called}, seconds) for seconds in times.values()), Measured(set(), 0.5)])
-    assert [item.nodeid for _, item in ran.concerned(mutants[0])] == [about, "quick", "slow"]
-    ran.note(mutants[0], "slow")
-    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", about, "quick"]
+    session = make_session("--seconds", "5")
+    (key,) = changed(mutants[0])
+    own_test = f"tests/test_{mutants[0].path.stem}.py::test_it"
+    times = {"slow": 2.0, "quick": 1.0, "too slow": 4.0, own_test: 1.5}
+    session.items = [cast("pytest.Item", FakeItem(name)) for name in (*times, "calls nothing of it")]
+    session.measure([*(Measured({key}, seconds) for seconds in times.values()), Measured(set(), 0.5)])
+    assert [item.nodeid for _, item in session.concerned(mutants[0])] == [own_test, "quick", "slow"]
+    session.note(mutants[0], "slow")
+    assert [item.nodeid for _, item in session.concerned(mutants[1])] == ["slow", own_test, "quick"]
 
 
-def test_tests_that_noticed_others_come_first_for_half_of_the_time(load: Load) -> None:
+def test_killing_tests_fill_half_of_time_budget(load: Load) -> None:
     _, mutants = load("def f(a, b):\n    return -(a * b)\n")
-    ran = session("--seconds", "5")
-    (called,) = changed(mutants[0])
-    about = f"tests/test_{mutants[0].path.stem}.py::test_it"
-    times = {"sharp": 1.5, "sharp, too": 1.5, "quick": 1.0, about: 1.4}
-    ran.items = [cast("pytest.Item", Named(name)) for name in times]
-    ran.measure([Measured({called}, seconds) for seconds in times.values()])
-    for noticed in ("sharp", "sharp", "sharp, too"):
-        ran.note(mutants[0], noticed)
-    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["sharp", about, "quick"]
+    session = make_session("--seconds", "5")
+    (key,) = changed(mutants[0])
+    own_test = f"tests/test_{mutants[0].path.stem}.py::test_it"
+    times = {"sharp": 1.5, "sharp, too": 1.5, "quick": 1.0, own_test: 1.4}
+    session.items = [cast("pytest.Item", FakeItem(name)) for name in times]
+    session.measure([Measured({key}, seconds) for seconds in times.values()])
+    for killer in ("sharp", "sharp", "sharp, too"):
+        session.note(mutants[0], killer)
+    assert [item.nodeid for _, item in session.concerned(mutants[1])] == ["sharp", own_test, "quick"]
 
 
-def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load: Load) -> None:
+def test_tests_naming_file_or_op_precede_folder_tests(load: Load) -> None:
     _, mutants = load('class Op:\n    name = "double"\n    factor = 2\n')
     (path,) = {mutant.path for mutant in mutants}
-    ran, room = session(), f"tests/engine/{path.parent.name}/test_others.py::test_it"
-    own = f"tests/golden/test_{path.stem}.py::test_it"
-    ids = ["tests/golden/quick", room, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]", own]
-    ran.items = [cast("pytest.Item", Named(name)) for name in ids]
-    called = FunctionKey(str(path), "any", 0)
-    ran.measure([*(Measured({called}, seconds) for seconds in (1.0, 2.0, 3.0)), *[Measured(set(), 4.0)] * 2])
-    assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [own, ids[2], ids[3], ids[1], ids[0]]
+    session, folder_test = make_session(), f"tests/engine/{path.parent.name}/test_others.py::test_it"
+    own_test = f"tests/golden/test_{path.stem}.py::test_it"
+    ids = ["tests/golden/quick", folder_test, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]", own_test]
+    session.items = [cast("pytest.Item", FakeItem(name)) for name in ids]
+    key = FunctionKey(str(path), "any", 0)
+    session.measure([*(Measured({key}, seconds) for seconds in (1.0, 2.0, 3.0)), *[Measured(set(), 4.0)] * 2])
+    assert [item.nodeid for _, item in session.concerned(mutants[-1])] == [own_test, ids[2], ids[3], ids[1], ids[0]]
 
 
-def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
+def test_module_level_mutant_prefers_tests_of_any_op(load: Load) -> None:
     _, mutants = load(
         'def f(x):\n    return x + 1\nclass Op:\n    name = "double"\nclass Other:\n    name = "triple"\n'
     )
-    ran = session()
-    ran.items = [
-        cast("pytest.Item", Named(name)) for name in ("tests/quick", "tests/slow[double]", "tests/slower[triple]")
+    session = make_session()
+    session.items = [
+        cast("pytest.Item", FakeItem(name)) for name in ("tests/quick", "tests/slow[double]", "tests/slower[triple]")
     ]
-    ran.measure([Measured({*changed(mutants[0])}, seconds) for seconds in (1.0, 2.0, 3.0)])
-    assert [seconds for seconds, _ in ran.concerned(mutants[0])] == [2.0, 3.0, 1.0]
+    session.measure([Measured({*changed(mutants[0])}, seconds) for seconds in (1.0, 2.0, 3.0)])
+    assert [seconds for seconds, _ in session.concerned(mutants[0])] == [2.0, 3.0, 1.0]
 
 
-def test_what_makes_a_constant_is_for_all_tests_of_its_module(load: Load) -> None:
-    """The function is called as the module loads, and by no test."""
+def test_constant_mutant_runs_all_module_tests(load: Load) -> None:
+    """Cover a function that only runs while the module loads."""
     _, mutants = load("SERIES = tuple(k * k for k in range(3))\ndef f(x):\n    return -x\n")
     (mutant,) = (m for m in mutants if m.kind == "operator")
-    ran = session()
-    ran.items = [cast("pytest.Item", Named(name)) for name in ("calls f", "calls nothing")]
+    session = make_session()
+    session.items = [cast("pytest.Item", FakeItem(name)) for name in ("calls f", "calls nothing")]
     (f,) = changed(mutants[-1])
-    ran.measure([Measured({f}, 1.0), Measured(set(), 2.0)])
-    assert [item.nodeid for _, item in ran.concerned(mutant)] == ["calls f"]
+    session.measure([Measured({f}, 1.0), Measured(set(), 2.0)])
+    assert [item.nodeid for _, item in session.concerned(mutant)] == ["calls f"]
 
 
-def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
+def test_dead_process_counts_as_kill_and_not_applied_raises(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
-    ran = session()
-    for found in ("a test", EOFError(), None):
-        ran.note(mutant, found)
-    assert ran.tally.tried.total() == 3
-    assert ran.tally.survivors == [mutant]
+    session = make_session()
+    for outcome in ("a test", EOFError(), None):
+        session.note(mutant, outcome)
+    assert session.tally.tried.total() == 3
+    assert session.tally.survivors == [mutant]
     with pytest.raises(NotApplied):
-        ran.note(mutant, NotApplied())
+        session.note(mutant, NotApplied())
 
 
-def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
+def make_tally(mutant: Mutant, killed: int, survived: int) -> Tally:
     counted = Tally()
     for killer in [*["a test"] * killed, *[None] * survived]:
         counted.add(mutant, killer)
     return counted
 
 
-def test_report_counts_what_was_killed(load: Load) -> None:
+def test_report_counts_killed_mutants(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
-    assert "all               20      19   95.0%" in report(tally(mutant, 19, 1))
+    assert "all               20      19   95.0%" in report(make_tally(mutant, 19, 1))
 
 
 def test_a_sample_is_spread_over_all_mutants() -> None:

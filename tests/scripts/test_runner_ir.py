@@ -1,4 +1,4 @@
-"""The runner's IR: what its C source is made into, with nothing in it of a machine."""
+"""The runner's LLVM IR, generated from its C source and independent of the machine."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from scripts.runner_ir import IR_FILE, SOURCE, VERSION, compiled, compiler, dige
 from tests.architecture.source import ROOT
 
 
-def test_it_says_that_it_was_made_of_the_source_and_the_layout_of_today() -> None:
-    """Without a compiler too: `python -m scripts.runner_ir` makes it anew."""
+def test_ir_digest_matches_source_and_layout() -> None:
+    """Work without a compiler. `python -m scripts.runner_ir` regenerates the file."""
     assert runner_text().splitlines()[0].split()[-1] == digest()
 
 
 @pytest.mark.slow
-def test_made_anew_it_is_the_same() -> None:
-    found = compiler()
-    if found is None:
+def test_rebuilt_ir_is_identical() -> None:
+    clang = compiler()
+    if clang is None:
         pytest.skip(f"clang {VERSION} is not installed")
-    assert compiled(found) == runner_text()
+    assert compiled(clang) == runner_text()
 
 
-def test_it_names_no_processor() -> None:
+def test_ir_is_target_independent() -> None:
     assert not {"target", "source_filename"} & {line.split(" ")[0] for line in runner_text().splitlines()}
     assert '"' not in runner_text()
 
 
-def test_both_go_into_the_package() -> None:
+def test_package_includes_source_and_ir() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [
         SOURCE.name,

@@ -1,6 +1,6 @@
-"""What opset 1 answers, as numbers to compare: `python -m tests.spec.recording` writes `opset1.json` anew.
+"""Recorded answers of opset 1: `python -m tests.spec.recording` rewrites `opset1.json`.
 
-It was written before there was an opset 2, whose ops, dtypes and functions must leave all of it as it is.
+The recording predates opset 2, whose ops, dtypes and functions must not change any of it.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ from engine.codegen.native.machine_code import described_processor
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import Case, all_cases, has_rule
 from tests.engine.printers import printing
-from tests.golden.test_messages import FROZEN, OPS, lines
+from tests.golden.test_messages import FROZEN, OPS, error_lines
 
-RECORDED: Final = Path(__file__).with_name("opset1.json")
-#: run node by node, and with all of it fused into loops that are machine code
+RECORDING: Final = Path(__file__).with_name("opset1.json")
+#: node by node, and with everything fused into compiled kernels
 TIERS: Final = {"interpreted": "none", "compiled": "llvm"}
 
 
 def digest(*parts: bytes) -> str:
-    """A few digits that tell these apart from others."""
+    """Return a short hash of the parts."""
     return sha256(b"|".join(parts)).hexdigest()[:16]
 
 
-def machine() -> str:
-    """Whatever the last bits of a result depend on, beside the request."""
+def machine_digest() -> str:
+    """Return a hash of the processor, platform and libraries, which the last bits of a result depend on."""
     libraries = (f"{name} {version(name)}" for name in ("numpy", "scipy", "llvmlite"))
     return digest(*(part.encode() for part in (described_processor() or "", sys.platform, *libraries)))
 
 
-def cases() -> list[Case]:
-    """Every sample of the ops of opset 1 that there are, and that a graph of it may have."""
-    return [case for case in all_cases() if case.op.name in FROZEN["op"] and is_first(case)]
+def opset_1_cases() -> list[Case]:
+    """Return every sample of the ops of opset 1 that uses opset 1 only."""
+    return [case for case in all_cases() if case.op.name in FROZEN["op"] and uses_opset_1_only(case)]
 
 
-def is_first(case: Case) -> bool:
-    """Whether it states no attribute of a later opset."""
+def uses_opset_1_only(case: Case) -> bool:
+    """Return whether the sample sets no attribute of a later opset."""
     return all(case.op.attrs[name].since == 1 for name in case.sample.attrs)
 
 
-def key(case: Case) -> str:
-    """What a case is known by: samples of an op may be printed alike."""
+def case_key(case: Case) -> str:
+    """Return a unique key of a case, because samples of an op may print alike."""
     return f"{case.op.name} {case.number}"
 
 
 def program_of(case: Case) -> Program:
-    """The program of a case, and behind it one number that depends on all of its results that are floats."""
+    """Return the program of a case, followed by a scalar that depends on all float results."""
     program, ops = case.program(), registry().ops
     statements, count = list(program.statements), len(case.sample.operands)
     first = count + 1 if case.op.several else count
@@ -67,8 +67,8 @@ def program_of(case: Case) -> Program:
     return Program(registry(), statements)
 
 
-def bits(case: Case, tier: str) -> str:
-    """A digest of all results of a case, and of their gradients where it has a rule of these."""
+def result_digest(case: Case, tier: str) -> str:
+    """Return a hash of all results of a case, and of the gradients if it has a gradient rule."""
     arrays, program = case.arrays(), program_of(case)
     feeds, compiler = dict(enumerate(arrays)), Compiler(Limits(), kernel_threads=1)
     types = {i: TensorType.of(array) for i, array in feeds.items()}
@@ -79,32 +79,32 @@ def bits(case: Case, tier: str) -> str:
     else:
         compiled = compiler.forward(program, types, read)
     with printing(TIERS[tier]):
-        return digest(*map(_told, NumPyExecutor().run(compiled.plan, feeds)))
+        return digest(*map(_array_bytes, NumPyExecutor().run(compiled.plan, feeds)))
 
 
-def _told(array: np.ndarray[Any, Any]) -> bytes:
+def _array_bytes(array: np.ndarray[Any, Any]) -> bytes:
     return f"{array.dtype.name}{array.shape}".encode() + np.ascontiguousarray(array).tobytes()
 
 
-def errors(name: str) -> str:
-    """A digest of the sentences that an op of opset 1 answers wrong uses with, but for the dtypes they list."""
-    later = tuple(f", {dtype}" for dtype in DTYPES if dtype not in FROZEN["dtypes"])
-    said = "\n".join(lines(registry().ops[name]))
-    for dtype in later:
-        said = said.replace(dtype, "")
-    said = said.replace("“float8”", "“complex64”")  # which was none, when this was recorded
-    return digest(said.encode())
+def error_digest(name: str) -> str:
+    """Return a hash of the error messages of an op of opset 1, without the dtypes that they list."""
+    later_dtypes = tuple(f", {dtype}" for dtype in DTYPES if dtype not in FROZEN["dtypes"])
+    text = "\n".join(error_lines(registry().ops[name]))
+    for dtype in later_dtypes:
+        text = text.replace(dtype, "")
+    text = text.replace("“float8”", "“complex64”")  # complex64 was not a dtype at the time of the recording
+    return digest(text.encode())
 
 
-def recorded() -> dict[str, Any]:
-    """All of it."""
+def record_all() -> dict[str, Any]:
+    """Return the complete recording."""
     return {
-        "machine": machine(),
-        "bits": {tier: {key(case): bits(case, tier) for case in cases()} for tier in TIERS},
-        "ids": {key(case): graph_id(program_of(case)) for case in cases()},
-        "errors": {op.name: errors(op.name) for op in OPS},
+        "machine": machine_digest(),
+        "bits": {tier: {case_key(case): result_digest(case, tier) for case in opset_1_cases()} for tier in TIERS},
+        "ids": {case_key(case): graph_id(program_of(case)) for case in opset_1_cases()},
+        "errors": {op.name: error_digest(op.name) for op in OPS},
     }
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(json.dumps(recorded(), indent=0) + "\n", encoding="utf-8")
+    RECORDING.write_text(json.dumps(record_all(), indent=0) + "\n", encoding="utf-8")

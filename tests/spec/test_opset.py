@@ -1,4 +1,4 @@
-"""The registry keeps what opsets 1 and 2 promise: see opset1.toml and opset2.toml, which are frozen."""
+"""The registry against the frozen specifications opset1.toml and opset2.toml."""
 
 from __future__ import annotations
 
@@ -22,74 +22,76 @@ FIRST_PART = sorted(name for name, op in PROMISED.items() if op.get("part", 1) =
 PRESENT = sorted(name for name in PROMISED if name in registry().ops)
 
 
-def plain(default: Any) -> Any:
-    """A default as the frozen file writes it: lists for tuples, names for dtypes."""
+def toml_default(default: Any) -> Any:
+    """Return a default in the notation of the frozen file: lists for tuples, names for dtypes."""
     return list(default) if isinstance(default, tuple) else getattr(default, "name", default)
 
 
-def written(attr: Any) -> dict[str, Any]:
-    """One attribute in the notation of the frozen file."""
+def attribute_entry(attr: Any) -> dict[str, Any]:
+    """Return one attribute in the notation of the frozen file."""
     choices = {"choices": list(attr.choices)} if attr.kind == "dtype" and attr.choices else {}
     if attr.required:
         return {"required": True} | choices
-    return choices if attr.default is None else {"default": plain(attr.default)} | choices
+    return choices if attr.default is None else {"default": toml_default(attr.default)} | choices
 
 
-def attributes_of(op: Any) -> dict[str, dict[str, Any]]:
-    """All attributes of the op in that notation."""
-    return {name: written(attr) for name, attr in op.attrs.items()}
+def attribute_entries(op: Any) -> dict[str, dict[str, Any]]:
+    """Return all attributes of an op in the notation of the frozen file."""
+    return {name: attribute_entry(attr) for name, attr in op.attrs.items()}
 
 
-def gained(name: str) -> dict[str, dict[str, Any]]:
-    """The attributes that a later opset promises of an op."""
+def gained_attributes(name: str) -> dict[str, dict[str, Any]]:
+    """Return the attributes that a later opset adds to an op."""
     return {k: v for frozen in FROZEN for k, v in frozen.get("gained", {}).get(name, {}).items()}
 
 
-def folded(aliases: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
-    """Spelling → systems, case aside: a spelling that differs from another only by case is the same one."""
-    found: dict[str, set[str]] = {}
+def fold_aliases(aliases: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
+    """Map each spelling in lower case to its systems."""
+    systems_by_spelling: dict[str, set[str]] = {}
     for spelling, systems in aliases:
-        found.setdefault(spelling.lower(), set()).update(systems)
-    return found
+        systems_by_spelling.setdefault(spelling.lower(), set()).update(systems)
+    return systems_by_spelling
 
 
-def found_aliases(name: str) -> dict[str, set[str]]:
-    """What the registry says."""
-    return folded((alias, systems.split(", ")) for alias, systems in registry().ops[name].aliases.items())
+def registry_aliases(name: str) -> dict[str, set[str]]:
+    """Return the aliases of an op in the registry."""
+    return fold_aliases((alias, systems.split(", ")) for alias, systems in registry().ops[name].aliases.items())
 
 
-def promised_aliases(name: str) -> dict[str, set[str]]:
-    """What was promised."""
-    return folded(PROMISED[name].get("aliases", {}).items())
+def spec_aliases(name: str) -> dict[str, set[str]]:
+    """Return the aliases of an op in the specification."""
+    return fold_aliases(PROMISED[name].get("aliases", {}).items())
 
 
-def test_the_first_part_is_complete() -> None:
+def test_registry_contains_first_part() -> None:
     missing = sorted(set(FIRST_PART) - set(registry().ops))
     assert not missing, f"{len(missing)} ops that were promised are missing: {', '.join(missing)}"
 
 
-def test_nothing_later_is_there_that_was_not_promised() -> None:
+def test_later_ops_are_in_spec() -> None:
     assert {name for name, op in registry().ops.items() if op.since > OPSET} <= {*PRESENT}
 
 
-def test_no_name_is_a_spelling_for_an_op_of_another_opset() -> None:
-    spellings = [spelling.lower() for op in PROMISED.values() for spelling in folded(op.get("aliases", {}).items())]
+def test_op_names_do_not_clash_across_opsets() -> None:
+    spellings = [
+        spelling.lower() for op in PROMISED.values() for spelling in fold_aliases(op.get("aliases", {}).items())
+    ]
     assert not {name for frozen in FROZEN[1:] for name in frozen["op"]} & {*FROZEN[0]["op"], *spellings}
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_operands(name: str) -> None:
+def test_operands_match_spec(name: str) -> None:
     assert list(registry().ops[name].operands) == PROMISED[name]["operands"]
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_attributes_and_defaults(name: str) -> None:
-    expected = PROMISED[name].get("attrs", {}) | gained(name)
-    found = attributes_of(registry().ops[name])
-    assert found == expected
-    types = {attribute: type(entry.get("default")) for attribute, entry in found.items()}
+def test_attributes_and_defaults_match_spec(name: str) -> None:
+    expected = PROMISED[name].get("attrs", {}) | gained_attributes(name)
+    actual = attribute_entries(registry().ops[name])
+    assert actual == expected
+    types = {attribute: type(entry.get("default")) for attribute, entry in actual.items()}
     assert types == {attribute: type(entry.get("default")) for attribute, entry in expected.items()}, (
         "1, 1.0 and true are equal in Python and different to a client"
     )
@@ -97,31 +99,31 @@ def test_attributes_and_defaults(name: str) -> None:
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_choices(name: str) -> None:
+def test_choices_match_spec(name: str) -> None:
     choices = {attribute: words for frozen in FROZEN for attribute, words in frozen.get("choices", {}).items()}
     for attribute, attr in registry().ops[name].attrs.items():
-        if attr.kind != "dtype":  # which each op states for itself
+        if attr.kind != "dtype":  # each op defines its own dtype choices
             assert list(attr.choices) == choices.get(attribute, []), attribute
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_aliases(name: str) -> None:
-    assert set(found_aliases(name)) == set(promised_aliases(name))
+def test_aliases_match_spec(name: str) -> None:
+    assert set(registry_aliases(name)) == set(spec_aliases(name))
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_the_systems_behind_the_aliases(name: str) -> None:
-    """The promise names systems for a group of spellings; the registry may say which of them has which."""
-    found, promised = found_aliases(name), promised_aliases(name)
-    assert all(found[spelling] <= promised[spelling] for spelling in found), (found, promised)
-    assert set().union(*found.values()) == set().union(*promised.values())
+def test_alias_systems_match_spec(name: str) -> None:
+    """Allow the registry to be more specific: the specification lists systems for a group of spellings."""
+    actual, expected = registry_aliases(name), spec_aliases(name)
+    assert all(actual[spelling] <= expected[spelling] for spelling in actual), (actual, expected)
+    assert set().union(*actual.values()) == set().union(*expected.values())
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_every_spelling_is_found_whatever_its_case(name: str) -> None:
+def test_aliases_are_case_insensitive(name: str) -> None:
     op = registry().ops[name]
     for spelling in (name, *PROMISED[name].get("aliases", {})):
         assert registry().find(spelling) is op, spelling
@@ -131,34 +133,34 @@ def test_every_spelling_is_found_whatever_its_case(name: str) -> None:
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_number_of_outputs(name: str) -> None:
+def test_output_counts_match_spec(name: str) -> None:
     assert registry().ops[name].several is PROMISED[name].get("several_outputs", False)
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda frozen: str(frozen["opset"]))
-def test_attribute_kinds(frozen: dict[str, Any]) -> None:
+def test_attribute_kinds_match_spec(frozen: dict[str, Any]) -> None:
     kinds = registry().attributes
     expected = {name: kind for name, kind in frozen["attributes"].items() if name in kinds}
     assert {name: kinds[name].spelling for name in expected} == expected
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda frozen: str(frozen["opset"]))
-def test_dtypes(frozen: dict[str, Any]) -> None:
+def test_dtypes_match_spec(frozen: dict[str, Any]) -> None:
     assert [element.name for element in ELEMENT_TYPES if element.since == frozen["opset"]] == frozen["dtypes"]
 
 
 @pytest.mark.parametrize("frozen", FROZEN, ids=lambda frozen: str(frozen["opset"]))
-def test_ops_are_of_the_opset_that_has_promised_them(frozen: dict[str, Any]) -> None:
+def test_op_opsets_match_spec(frozen: dict[str, Any]) -> None:
     present = [name for name in frozen["op"] if name in registry().ops]
     assert {name: registry().ops[name].since for name in present} == dict.fromkeys(present, frozen["opset"])
 
 
 @together
 @pytest.mark.parametrize("name", PRESENT)
-def test_attributes_are_of_the_opset_that_has_promised_them(name: str) -> None:
+def test_attribute_opsets_match_spec(name: str) -> None:
     stated = {attribute: registry().ops[name].since for attribute in PROMISED[name].get("attrs", {})}
     later = {k: frozen["opset"] for frozen in FROZEN for k in frozen.get("gained", {}).get(name, {})}
-    found = {
+    actual = {
         attribute: max(attr.since, registry().ops[name].since) for attribute, attr in registry().ops[name].attrs.items()
     }
-    assert found == stated | later
+    assert actual == stated | later

@@ -1,4 +1,4 @@
-"""The service keeps what the wire contract promises: see wire1.toml, which is frozen."""
+"""The service against the frozen wire specification wire1.toml."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def document(url: str) -> dict[str, Any]:
 
 
 def check_fields(document: dict[str, Any], schema: dict[str, Any], promised: dict[str, str]) -> None:
-    """Every promised field is there, of its type; and none is asked for that was promised to be optional."""
+    """Assert that each promised field exists with its type, and that optional fields are not required."""
     properties, required = schema["properties"], set(schema.get("required", ()))
     for field, promise in promised.items():
         assert field in properties, f"{field} is missing"
@@ -57,7 +57,7 @@ def check_fields(document: dict[str, Any], schema: dict[str, Any], promised: dic
 
 
 def check_type(document: dict[str, Any], schema: dict[str, Any], kind: str) -> None:
-    """The schema is what `kind` names."""
+    """Assert that the schema has the type `kind`."""
     schema = resolved(document, schema)
     if kind.endswith("[]"):
         assert schema["type"] == "array"
@@ -74,11 +74,11 @@ def check_type(document: dict[str, Any], schema: dict[str, Any], kind: str) -> N
 
 
 @pytest.mark.parametrize(("status", "code"), CODES)
-def test_the_status_of_each_code(status: int, code: str) -> None:
+def test_error_statuses_match_spec(status: int, code: str) -> None:
     assert KINDS[code].status == status
 
 
-def test_no_code_has_left_the_table_unnoticed() -> None:
+def test_unspecified_codes_are_server_errors() -> None:
     promised = {code for _, code in CODES}
     added = set(KINDS) - promised
     assert all(KINDS[code].status >= 500 for code in added), f"not promised: {sorted(added)}"
@@ -86,13 +86,13 @@ def test_no_code_has_left_the_table_unnoticed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", sorted(set(FROZEN["model"]) - {"NT"}))
-def test_the_fields_of_each_message(document: dict[str, Any], model: str) -> None:
+def test_message_fields_match_spec(document: dict[str, Any], model: str) -> None:
     check_fields(document, document["components"]["schemas"][model], FROZEN["model"][model])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", SERVED)
-def test_the_fields_of_each_call(document: dict[str, Any], call: str) -> None:
+def test_call_fields_match_spec(document: dict[str, Any], call: str) -> None:
     post = document["paths"][f"/v1/{call}"]["post"]
     request = post["requestBody"]["content"]["application/json"]["schema"]
     answer = post["responses"]["200"]["content"]["application/json"]["schema"]
@@ -101,14 +101,14 @@ def test_the_fields_of_each_call(document: dict[str, Any], call: str) -> None:
     assert "timeout_ms" in {parameter["name"] for parameter in post["parameters"]}
 
 
-def test_the_paths(document: dict[str, Any]) -> None:
+def test_paths_match_spec(document: dict[str, Any]) -> None:
     described = {f"/{name}" for name in (*DOCUMENT_NAMES, "docs")}  # the documents need not describe themselves
     for method, paths in FROZEN["served_paths"].items():
         absent = [path for path in paths if path not in described and method not in document["paths"].get(path, {})]
         assert not absent, f"{method} {absent}"
 
 
-def test_what_is_reserved_is_not_announced(document: dict[str, Any]) -> None:
+def test_reserved_paths_are_not_documented(document: dict[str, Any]) -> None:
     assert set(document["paths"]).isdisjoint(FROZEN["reserved_paths"]["paths"])
 
 
@@ -122,25 +122,25 @@ def test_operation_ids_are_single_words(document: dict[str, Any]) -> None:
     assert not [name for name in ids if len(name) > 20 or not name.isidentifier()]
 
 
-def test_the_ops_are_listed_by_their_canonical_names(document: dict[str, Any]) -> None:
+def test_op_enum_lists_canonical_names(document: dict[str, Any]) -> None:
     listed = document["components"]["schemas"]["GraphNode"]["properties"]["op"]["x-extensible-enum"]
     assert sorted(listed) == sorted(registry().ops)
 
 
-def test_the_attributes_are_one_flat_model(document: dict[str, Any]) -> None:
+def test_attributes_form_one_flat_model(document: dict[str, Any]) -> None:
     attrs = document["components"]["schemas"]["Attrs"]
     assert set(attrs["properties"]) == set(registry().attributes)
     assert not attrs.get("required")
 
 
-def test_the_dtypes(document: dict[str, Any]) -> None:
+def test_dtype_enum_matches_spec(document: dict[str, Any]) -> None:
     listed = document["components"]["schemas"]["Tensor"]["properties"]["dtype"]["x-extensible-enum"]
     assert listed == [*DTYPES]
     assert [name for name in listed if name in FROZEN["dtypes"]] == FROZEN["dtypes"], "later opsets add to them"
 
 
 def schemas_in(value: object) -> Iterator[dict[str, Any]]:
-    """Every object of the document that states a type."""
+    """Yield every object of the document that has a type."""
     if isinstance(value, list):
         for item in value:
             yield from schemas_in(item)
@@ -152,18 +152,18 @@ def schemas_in(value: object) -> Iterator[dict[str, Any]]:
                 yield from schemas_in(item)
 
 
-def test_numbers_have_a_width_and_nothing_is_null(document: dict[str, Any]) -> None:
+def test_numbers_have_format_and_no_schema_is_null(document: dict[str, Any]) -> None:
     assert document["openapi"].startswith("3.1")
     for schema in schemas_in(document):
         assert schema["type"] != "null"
         assert schema["type"] not in {"integer", "number"} or "format" in schema, schema
 
 
-def test_no_model_is_split_into_input_and_output(document: dict[str, Any]) -> None:
+def test_models_are_not_split_into_input_and_output(document: dict[str, Any]) -> None:
     assert not [name for name in document["components"]["schemas"] if name.endswith(("-Input", "-Output"))]
 
 
-def test_every_operation_documents_its_errors(document: dict[str, Any]) -> None:
+def test_operations_document_errors(document: dict[str, Any]) -> None:
     for operation in operations(document):
         problems = [
             response
@@ -174,7 +174,7 @@ def test_every_operation_documents_its_errors(document: dict[str, Any]) -> None:
         assert problems, f"{operation['operationId']} documents no error"
 
 
-def test_the_limits() -> None:
+def test_default_limits_match_spec() -> None:
     promised, fields = FROZEN["limits"], Settings.model_fields
     assert fields["max_nodes"].default == promised["nodes"]
     assert fields["max_rank"].default == promised["rank"]
@@ -183,23 +183,23 @@ def test_the_limits() -> None:
     assert promised["echoed_name_characters"] == len(printable("x" * 1000))
 
 
-def test_a_name_may_be_as_long_as_promised(document: dict[str, Any]) -> None:
+def test_name_length_limit_matches_spec(document: dict[str, Any]) -> None:
     name = document["components"]["schemas"]["GraphNode"]["properties"]["name"]
     assert name["maxLength"] == FROZEN["limits"]["name_characters"]
 
 
 @pytest.mark.slow
-def test_the_worked_example(url: str) -> None:
+def test_worked_example_matches_answer(url: str) -> None:
     answer = httpx.post(url + "/v1/gradients", json=json.loads(FROZEN["example"]["request"]))
     assert answer.status_code == 200, answer.text
-    found, expected = answer.json(), json.loads(FROZEN["example"]["answer"])
-    assert {key: found[key] for key in expected} == expected
-    assert set(found["stats"]) >= set(FROZEN["model"]["Stats"])
+    actual, expected = answer.json(), json.loads(FROZEN["example"]["answer"])
+    assert {key: actual[key] for key in expected} == expected
+    assert set(actual["stats"]) >= set(FROZEN["model"]["Stats"])
 
 
 @pytest.mark.slow
-def test_every_spelling_answers_as_its_op_does(url: str) -> None:
-    """An alias is accepted in a request, in any case."""
+def test_alias_request_matches_op(url: str) -> None:
+    """Accept an alias in upper, lower and mixed case."""
     tensor = {"dtype": "float64", "shape": [], "data": [0.5]}
     for spelling in ("ExpOp", "expop", "EXP", "exp"):
         graph = {"nodes": [{"op": "input"}, {"op": spelling, "operands": [0]}]}

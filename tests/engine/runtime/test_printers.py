@@ -19,7 +19,7 @@ from engine.ir.passes import optimise
 from engine.ops.elementwise.base import Elementwise
 from engine.runtime.numpy_backend import NumPyExecutor
 from tests.contract.cases import LIMITS, Array, Case, all_cases, aspects, feeds_of, has_rule
-from tests.contract.test_derivatives import weighted, weights_for
+from tests.contract.test_derivatives import weighted_sum, weights_for
 from tests.engine.printers import PRINTERS, fused, in_c, on_host, printing
 from tests.sampling import each_part, part_of
 
@@ -36,7 +36,7 @@ def plan_of(case: Case, arrays: Sequence[Array]) -> Plan:
     written = case.write(arrays)
     asked = list(written.outputs)
     if has_rule(case):
-        loss = weighted(written, weights_for(written))
+        loss = weighted_sum(written, weights_for(written))
         asked += vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
     return make_plan(optimise(written.builder.graph(asked)), LIMITS)
 
