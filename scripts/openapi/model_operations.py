@@ -23,7 +23,7 @@ from scripts.openapi.tensor_operations import (
 )
 from service.api.calls.description import Json
 from service.store.changes import Condition
-from service.store.tables import KeptModel, ModelTable, Quota, checked_name, no_graph, no_model, table_full
+from service.store.tables import ModelTable, Quota, StoredModel, no_graph, no_model, require_name, table_full
 from service.web.pages.error_pages import Failure
 from service.workers.task import PUT_MODEL
 
@@ -34,7 +34,7 @@ _PATH: Final = "/v1/models/"
 _NAME: Final = name_of("a model", _SUBJECT)
 _CONDITIONS: Final = conditions("model")
 _UNKNOWN: Final = by_head(no_model(_ABSENT), {"path": _PATH + _ABSENT})
-_NO_NAME: Final = by_head(raised(lambda: checked_name("-w", "the name of a model")), {"path": _PATH + "-w"})
+_NO_NAME: Final = by_head(raised(lambda: require_name("-w", "the name of a model")), {"path": _PATH + "-w"})
 _PRECONDITION: Final = by_head(
     raised(lambda: Condition(match=[STALE]).require(_ABSENT, None, "model")),
     {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
@@ -46,7 +46,7 @@ _KEEPING: Final = (_FULL, *KEEPING[1:])
 def in_use_failure() -> Failure:
     """The refusal to forget a graph that there is a model of."""
     table, graph_id = ModelTable(Quota(1, 1)), "0" * 64
-    table.load(("", _SUBJECT), KeptModel(graph_id, STALE, b""))
+    table.load(("", _SUBJECT), StoredModel(graph_id, STALE, b""))
     return by_head(raised(lambda: table.require_unused(("", graph_id))))
 
 

@@ -30,7 +30,7 @@ import numpy as np
 import orjson
 
 from engine import HostArray, printable
-from service.core.budget import PARSED
+from service.core.budget import OBJECT_BYTES_PER_JSON_BYTE
 from service.core.errors import Refusal
 
 _CHUNK: Final = 1 << 17
@@ -121,7 +121,7 @@ def _check_structure(body: bytes, max_depth: int, subject: str) -> None:
     """
     if not _has_more_brackets(body, max_depth):
         return
-    limit = max(PARSED * len(body), _FREE_BYTES)
+    limit = max(OBJECT_BYTES_PER_JSON_BYTE * len(body), _FREE_BYTES)
     lists = objects = 0
     for codes, depths in _levels(body, _BRACKETS):
         if depths.max(initial=0) > max_depth:

@@ -162,7 +162,7 @@ class JsonReader:
         if split is None or (fields := _none_if_refused(lambda: parse_json(split.rest, self.depth))) is None:
             return None
         name = blake2b(split.graph, digest_size=32).digest()
-        source = self._programs.known(name)
+        source = self._programs.cached(name)
         if source is None:
             self._admit_nodes(split.graph)
             source = self._programs.source(name, split.graph)

@@ -10,7 +10,7 @@ Suppose that A owns shard 3, and B receives a request about it:
     B  known_owners has no entry         → read the last commit of shard 3: owner A
     B  asks A                            → A answers from memory; B remembers A for the next request
     A  crashes; B asks A                 → Unreachable
-    B  reads the last commit again       → still A, and its opening is older than PEACE
+    B  reads the last commit again       → still A, and its opening is older than OPENING_INTERVAL
     B  writes an opening                 → B owns shard 3, loads it, waits out A's lease and answers
     C  still has A in known_owners       → Unreachable; C reads the last commit and asks B
     A  restarts, and D asks it           → the last commit names B: A answers Moved(B), and D asks B
@@ -18,8 +18,8 @@ Suppose that A owns shard 3, and B receives a request about it:
 The opening is an atomic create of the next commit's number. If B and C take over at once, one of them wins, and the
 other gets `Taken` with the winner's address. An owner that was merely slow notices on its next commit, or on the next
 check of its fence, that the number is taken; then it drops the shard from memory. So errors in detecting a failure cost
-time, never consistency. PEACE bounds that cost: for some seconds after an opening no other server makes one, so that
-servers that cannot reach each other do not take a shard back and forth.
+time, never consistency. OPENING_INTERVAL bounds that cost: for some seconds after an opening no other server makes one,
+so that servers that cannot reach each other do not take a shard back and forth.
 
 Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
 client gets `unconfirmed` (`repeats`).
@@ -43,14 +43,14 @@ from service.store.commit_objects import COMMITS, Contents, Damaged, read_head
 from service.store.commits import unconfirmed
 from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
-from service.store.ownership import PEACE, Taken
+from service.store.ownership import OPENING_INTERVAL, Taken
 from service.store.tables import Quota, Table
 
 #: attempts to read the last commit, which may be deleted between listing and reading
 _READ_ATTEMPTS: Final = 10
 #: seconds that the store of a lost shard gets to end its threads
 _LEAVE_SECONDS: Final = 1.0
-#: seconds before the next attempt: after a server has moved a shard, and during its peace
+#: seconds before the next attempt: after a server has moved a shard, and during its opening interval
 _MOVED_DELAY: Final = 0.05
 _RETRY_DELAY: Final = 0.25
 
@@ -65,9 +65,9 @@ class Owner(NamedTuple):
     address: str
     began: float
 
-    def peace(self, now: float) -> float:
-        """Return the seconds for which no other server should make an opening: at most PEACE, whatever clocks say."""
-        return min(max(0.0, self.began + PEACE - now), PEACE)
+    def opening_wait(self, now: float) -> float:
+        """Return the seconds for which no other server should make an opening: never above OPENING_INTERVAL."""
+        return min(max(0.0, self.began + OPENING_INTERVAL - now), OPENING_INTERVAL)
 
 
 class OwnerDirectory:
@@ -174,7 +174,7 @@ class OwnedShards:
         # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
         for name in ("tensors", "graphs", "models", "answers"):
             table: Table[object] = getattr(store, name)
-            table.beside = partial(self._usage_of_others, store, name)
+            table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
         self._owned[shard] = store
         _logger.info("shard %d is this server's from now on", shard)
@@ -271,7 +271,7 @@ class Owners:
     async def still_owns(self, store: StoreService, expires: float) -> bool:
         """Return whether memory is current at some moment after the call. Raises Refusal: not_ready."""
         try:
-            await store.commits.fence.passed(expires)
+            await store.commits.fence.wait_until_current(expires)
         except Refusal:
             if store.commits.lost is None:
                 raise
@@ -340,8 +340,8 @@ class Owners:
         current = await self._look_up(shard, expires)
         if current is None or current.address != owner.address:
             return
-        if (peace := current.peace(self._today())) > 0:
-            await asyncio.sleep(min(peace, _RETRY_DELAY, max(0.0, expires - self.clock())))
+        if (wait := current.opening_wait(self._today())) > 0:
+            await asyncio.sleep(min(wait, _RETRY_DELAY, max(0.0, expires - self.clock())))
             return
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1

@@ -21,7 +21,7 @@ from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
 from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
 from service.observe.store import StoreService, outcome, settling
@@ -32,7 +32,7 @@ from service.store.journal import Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
 from service.store.writes import AnswerRecord, nbytes_of
 from service.workers.pool import Done, Pool
-from service.workers.residents import Lending
+from service.workers.residents import ReaderCounts
 from service.workers.task import Reply, Task, refused
 
 #: caches of other servers' tensors and graphs have this fraction of the limits for stored ones
@@ -47,13 +47,15 @@ _logger = logging.getLogger("gradserve.cluster")
 class SharedStore:
     """Store for the calls of a cluster's server. For one event loop."""
 
-    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
-        self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
+    def __init__(
+        self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, reader_counts: ReaderCounts
+    ) -> None:
+        self._pool, self._owners, self._peers, self._reader_counts = pool, owners, peers, reader_counts
         self._versions: LRU[str, TensorVersion] = LRU(
             settings.max_tensor_bytes // _CACHE_DIVISOR,
             lambda version: version.nbytes,
             keep_newest=True,
-            evicted=lending.retire,
+            evicted=reader_counts.retire,
         )
         #: etags of the last known versions, by name; the versions themselves may have been evicted
         self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
@@ -172,7 +174,7 @@ class SharedStore:
         self._settling.add(settlement)
         settlement.add_done_callback(self._settling.discard)
 
-    async def settled(
+    async def settle_and_wait(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """Settle a reply, and return what `done` gets."""
@@ -233,9 +235,9 @@ class SharedStore:
             result = refused(refusal, task.request_id)
         except Exception:
             _logger.exception("request %s: it is not known whether it was kept", task.request_id)
-            result = refused(fault(), task.request_id)
+            result = refused(internal_error(), task.request_id)
         if result is not reply:
-            reply.give_back()
+            reply.release()
         done(result)
 
     async def _propose(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
@@ -247,7 +249,7 @@ class SharedStore:
             "stored": [row_of_stored(stored) for stored in reply.stored],
             "records": [row_of_record(record) for record in records],
         }
-        blobs = [*reply.kept, *(record.body for record in records)]
+        blobs = [*reply.stored_data, *(record.body for record in records)]
         answer = await self._ask(address, "proposal", head, blobs, task.expires)
         if answer.head["kept"]:
             return reply
@@ -267,7 +269,7 @@ class SharedStore:
             for etag, dtype, shape in answer.head["sent"]:
                 end = position + nbytes_of(dtype, shape)
                 lent.append(self._cache_version(etag, dtype, tuple(shape), answer.blobs[position:end]))
-                self._lending.lend(lent[-1])  # otherwise the next version might evict it
+                self._reader_counts.add_reader(lent[-1])  # otherwise the next version might evict it
                 position = end
             by_etag = {version.etag: version for version in lent}
             versions = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
@@ -275,7 +277,7 @@ class SharedStore:
                 self._latest.put(f"{namespace}\n{name}", version.etag)
             return self._lend(versions)
         finally:
-            self._lending.give_back(*lent)
+            self._reader_counts.drop_readers(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Return the last known versions of these names, as far as they are in memory."""
@@ -295,7 +297,7 @@ class SharedStore:
 
     def _lend(self, versions: Mapping[str, TensorVersion]) -> Mapping[str, TensorVersion]:
         for version in versions.values():
-            self._lending.lend(version)
+            self._reader_counts.add_reader(version)
         return versions
 
     async def _ask(

@@ -56,7 +56,7 @@ class Holdings(NamedTuple):
     graph_bytes: int = 0
     models: int = 0
     model_bytes: int = 0
-    behind: int = 0
+    pending_writes: int = 0
 
 
 class ClusterFigures(NamedTuple):
@@ -64,8 +64,8 @@ class ClusterFigures(NamedTuple):
 
     shards: int
     takeovers: int
-    looks: int
-    passed_on: Mapping[str, int]
+    state_checks: int
+    forwarded: Mapping[str, int]
 
 
 class Tally:
@@ -102,11 +102,11 @@ class Tally:
         Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
 
-    def committed(self, outcome: str, seconds: float) -> None:
+    def count_commit(self, outcome: str, seconds: float) -> None:
         """Count a finished commit by outcome: `written`, or the code of its refusal. `seconds` is its duration."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 
-    def denied(self, reason: str) -> None:
+    def count_denial(self, reason: str) -> None:
         """Count a denied request by the code of its refusal: unauthenticated, forbidden, rate_limited."""
         self.denials[reason] += 1

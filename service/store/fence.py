@@ -38,7 +38,7 @@ class Fence:
         """True if memory is known to be current without a look."""
         return self._journal.holds()
 
-    async def passed(self, expires: float = float("inf")) -> None:
+    async def wait_until_current(self, expires: float = float("inf")) -> None:
         """Return when memory is known to have been current at some moment after the call.
 
         Raises Refusal (not_ready) if it is not current, or if that is not known by `expires`.

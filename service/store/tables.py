@@ -42,7 +42,7 @@ _OWN = ""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
 #: `expected` in the refusal of a missing model
-MODEL_WANTED: Final = "the name of a model"
+MODEL_EXPECTED: Final = "the name of a model"
 #: most models that a refusal names
 _MOST_NAMED: Final = 10
 #: extent that each call chooses
@@ -75,7 +75,7 @@ class Table(Generic[_V]):
         self._values: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
         #: function that returns the usage of the same quota by other tables
-        self.beside: Callable[[], Quota] = lambda: _NOTHING
+        self.other_usage: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
         self.held = 0
 
@@ -111,7 +111,7 @@ class Table(Generic[_V]):
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        (most, most_bytes), other_usage = self._quota, self.beside()
+        (most, most_bytes), other_usage = self._quota, self.other_usage()
         most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
@@ -221,7 +221,7 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def checked_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
+def require_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
     """Return a valid name unchanged; messages say `where` it stands. Raises Refusal (invalid_field)."""
     if is_name(name):
         return name
@@ -337,7 +337,7 @@ def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptModel:
+class StoredModel:
     """Model: its `record` is the JSON of answers, which includes its `etag`."""
 
     graph_id: str
@@ -345,7 +345,7 @@ class KeptModel:
     record: bytes
 
     @classmethod
-    def of(cls, record: bytes) -> KeptModel:
+    def of(cls, record: bytes) -> StoredModel:
         """Parse a record that a worker has written."""
         summary = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
         return cls(summary["graph_id"], summary["etag"], record)
@@ -356,7 +356,7 @@ class KeptModel:
         return MODEL_OVERHEAD + len(self.record)
 
 
-class ModelTable(Table[KeptModel]):
+class ModelTable(Table[StoredModel]):
     """Models by namespace and name."""
 
     plural = "models"
@@ -364,7 +364,7 @@ class ModelTable(Table[KeptModel]):
     def __init__(self, quota: Quota, share: Share | None = None) -> None:
         super().__init__(quota, lambda model: model.nbytes, share)
 
-    def get(self, namespace: str, name: str) -> KeptModel:
+    def get(self, namespace: str, name: str) -> StoredModel:
         """Return the model of this name. Raises Refusal (not_found)."""
         model = self.find((namespace, name))
         if model is None:
@@ -394,4 +394,4 @@ def no_model(name: str) -> Refusal:
     """Return the refusal of a missing model."""
     shown = printable(name)
     detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
-    return Refusal("not_found", detail, expected=MODEL_WANTED, got=shown)
+    return Refusal("not_found", detail, expected=MODEL_EXPECTED, got=shown)

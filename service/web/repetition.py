@@ -91,7 +91,7 @@ def answer_changes(answers: AnswerTable, repetition: Repetition | None, reply: R
 
 def _give_back(upload: BodyBuffer | None) -> None:
     if upload is not None:
-        upload.give_back()
+        upload.release()
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:

@@ -31,9 +31,9 @@ from typing import Final
 
 from engine.runtime.crash_record import LastWords
 from service.core import machine
-from service.core.settings import SECRETS, Settings, own_settings
+from service.core.settings import SECRETS, Settings, settings_for_worker
 from service.workers import frames
-from service.workers.confinement import offers
+from service.workers.confinement import kernel_support
 from service.workers.incidents import Incidents
 from service.workers.sandbox import SHARE, allowed_files, environment_of, make_folders
 from service.workers.task import Task
@@ -77,7 +77,7 @@ class Supervisor:
         confined = allowed_files(settings)
         make_folders(confined)
         self._environment = {**environment_of(confined), SHARE: str(share_of_memory(settings))}
-        if confined and (missing := offers().missing):
+        if confined and (missing := kernel_support().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
@@ -101,7 +101,7 @@ class Supervisor:
         The spare and the other general workers follow one by one, so as not to slow the first requests. Returns
         the device. Raises RuntimeError if it cannot be opened.
         """
-        if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
+        if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.visible_gpus()):
             self._topology = topology_for(self._settings, "cpu")
         # Which workers are needed beyond these depends on the device, which the first one opens.
         for _ in range(1 + self._topology.quick):
@@ -252,7 +252,9 @@ class Supervisor:
         # The lowest free number: with GPUs, it is the index of the GPU that no other worker has.
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         # Workers get no secrets: they run what callers send.
-        settings_json = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
+        settings_json = settings_for_worker(self._settings, self._topology.processes).model_dump_json(
+            exclude={*SECRETS}
+        )
         environment = {**self._topology.environment(number), **self._environment}
         worker = WorkerProcess(self, self._callbacks, settings_json, self._command, environment)
         worker.start()

@@ -130,7 +130,7 @@ class Ticket:
         "submitted",
         "sums",
         "task",
-        "wanted",
+        "tensor_names",
         "worker",
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ class Ticket:
         self.estimate: Estimate | None = None
         self.needs_graph = False
         #: resident tensors that a worker has asked for
-        self.wanted: Sequence[str] = ()
+        self.tensor_names: Sequence[str] = ()
         #: memory that is reserved for the answer
         self.reserved: Claim | None = None
         #: memory of the body, if the pool had to place it

@@ -84,7 +84,7 @@ def exposed() -> dict[str, frozenset[str]]:
     pool.stats = lambda: Stats({"quick": 0}, 0, {"quick": 1}, {"died": 1})  # type: ignore[method-assign]
     tally.count("gradients", 200, 1, 1, 0.1)
     tally.count_work(Reply(200, "", []))
-    tally.committed("written", 0.1)
+    tally.count_commit("written", 0.1)
     tally.cluster = lambda: ClusterFigures(1, 0, 0, {})
     text, _ = Exposition(tally, pool, settings).text("")
     found = {"up": frozenset(_OF_THE_SCRAPE)}

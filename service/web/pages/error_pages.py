@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from service.api.calls.description import Json
 from service.api.media import PROBLEM
-from service.core.errors import KINDS, Kind, Refusal, fault
+from service.core.errors import KINDS, Kind, Refusal, internal_error
 
 #: request id in all examples
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
@@ -274,7 +274,7 @@ BEYOND_THE_DOCUMENT: Final = (
             "forbidden", "pages of https://elsewhere.example may not make this call", got="https://elsewhere.example"
         ),
     ),
-    Failure("internal_error", stated=fault()),
+    Failure("internal_error", stated=internal_error()),
 )
 
 

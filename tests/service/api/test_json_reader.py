@@ -243,4 +243,4 @@ def test_known_graphs_are_bounded() -> None:
     names = [worker._json.read_request(graph).source for graph in graphs]
     for graph in graphs:
         assert post(worker, graph, "forward").status == 200
-    assert [worker._programs.known(source.name) is not None for source in names if source] == [False, True, True]
+    assert [worker._programs.cached(source.name) is not None for source in names if source] == [False, True, True]

@@ -195,7 +195,7 @@ def test_what_is_coming_counts_in_its_namespace() -> None:
 
 def test_what_others_have_of_one_quota_counts() -> None:
     table: Table[bytes] = Table(Quota(5, 100), len)
-    table.beside = lambda: Quota(3, 60)
+    table.other_usage = lambda: Quota(3, 60)
     table.admit({("", "a"): bytes(40), ("", "b"): b""})
     for crowd in ({("", "a"): bytes(41)}, {("", name): b"" for name in "abc"}):
         with pytest.raises(Refusal):

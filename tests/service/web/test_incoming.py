@@ -180,7 +180,7 @@ class Noting:
 
     job: Task
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         RELEASED.append(self.job)
 
 

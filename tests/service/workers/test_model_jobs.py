@@ -12,7 +12,7 @@ import pytest
 from service.api.residents import Version
 from service.core.settings import Settings
 from service.store.tables import Registered
-from service.workers.task import PUT_MODEL, READ_MODEL, REGISTER, NeedsGraph, Reply, Task, TooLong, WantsTensors
+from service.workers.task import PUT_MODEL, READ_MODEL, REGISTER, NeedsGraph, NeedsTensors, Reply, Task, TooLong
 from service.workers.worker import Worker
 from tests.service.support import Json, node
 
@@ -73,7 +73,7 @@ def test_a_graph_that_it_does_not_know_is_asked_for(worker: Worker, graph: Regis
 
 def test_tensors_that_it_does_not_have_are_asked_for(worker: Worker, graph: Registered) -> None:
     lacking = job(PUT_MODEL, asked(graph, bound=[{"node": 1, "tensor_id": "v"}]), graph, may_ask=True)
-    assert worker.attempt(lacking) == WantsTensors(["v"])
+    assert worker.attempt(lacking) == NeedsTensors(["v"])
 
 
 def test_what_takes_long_is_left_to_others(worker: Worker) -> None:

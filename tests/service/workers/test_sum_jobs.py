@@ -114,7 +114,7 @@ def test_nothing_else_has_pieces() -> None:
     asked = {key: value for key, value in (ASKED | of_examples(4)).items() if key not in ("reduce", "block")}
     reply = WORKER(job(asked, accepted=PIECE_SUMS))
     assert (reply.status, orjson.loads(reply.body)["code"]) == (406, "not_acceptable")
-    assert WORKER(replace(job(), accepted=JSON)).status == 200
+    assert WORKER(replace(job(), answer_type=JSON)).status == 200
 
 
 def request_of(first: int, stop: int, asked: Json = ASKED, **more: Any) -> Reply:

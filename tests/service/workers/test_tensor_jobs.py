@@ -19,7 +19,7 @@ from service.core.settings import Settings
 from service.store.writes import Stored
 from service.workers.executions.execution import TaskContext
 from service.workers.store_tasks import TensorTasks
-from service.workers.task import GET_TENSOR, PUT_TENSOR, NotDone, Reply, Task, TooLong, WantsTensors
+from service.workers.task import GET_TENSOR, PUT_TENSOR, NeedsTensors, NotDone, Reply, Task, TooLong
 from tests.service.support import tensor
 
 X = np.array([[1.5, -2.0, 3.0]], "float32")
@@ -44,7 +44,7 @@ def test_what_was_put_is_kept_in_its_bytes(binary: bool) -> None:
     sent = SAFETENSORS if binary else JSON
     body = save({"any": X}) if binary else orjson.dumps(tensor([1, 3], X.tolist()[0], "float32"))
     reply = put(body, sent=sent)
-    (stored,), (kept,) = reply.stored, reply.kept
+    (stored,), (kept,) = reply.stored, reply.stored_data
     assert (stored.name, stored.dtype, stored.shape) == ("w", "float32", (1, 3))
     assert bytes(kept) == X.tobytes()
     told = orjson.loads(reply.body)
@@ -93,7 +93,7 @@ def test_it_comes_back_as_bytes() -> None:
 
 
 def test_one_that_is_not_there_is_asked_for_or_not_found() -> None:
-    assert get({"tensor_id": "v"}, may_ask=True) == WantsTensors(["v"])
+    assert get({"tensor_id": "v"}, may_ask=True) == NeedsTensors(["v"])
     with pytest.raises(Refusal) as refused:
         get({"tensor_id": "v"})
     assert refused.value.code == "not_found"
