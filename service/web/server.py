@@ -16,9 +16,9 @@ from starlette.types import ASGIApp
 
 from service.core.keys.authentication import Gate
 from service.core.process import freeze_objects, tune_front_gc
-from service.web.asgi_door import AsgiHandler
+from service.web.asgi_handler import AsgiHandler
 from service.web.connection import Connection, HandlerFactory
-from service.web.fast_door import FastHandler
+from service.web.fast_handler import FastHandler
 from service.web.listening import (
     BACKLOG,
     announce,
