@@ -136,7 +136,7 @@ def open_store(
     key_limits = None if ring is None else ring.storage_limit
     if cluster is not None:
         shared = cluster.open_store(tally.count_commit, key_limits)
-        tally.holdings, tally.cluster = shared.holdings, shared.figures
+        tally.holdings, tally.cluster = shared.holdings, shared.stats
         return shared
     store = StoreService(
         settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.count_commit, key_limits

@@ -66,7 +66,7 @@ class _Shown:
     def __init__(self, work: Callable[[Task], Reply]) -> None:
         self._work = work
         register = Task(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
-        self._graph = Registered.of(work(register).body)
+        self._graph = Registered.parse(work(register).body)
 
     def reply(self, known: Operation, body: bytes) -> Any:
         """What comes back for the body of an example."""

@@ -216,7 +216,7 @@ class ExtractedLists(NamedTuple):
     lists: dict[str, LongList]
 
     @classmethod
-    def of(cls, body: bytes) -> Self | None:
+    def extract(cls, body: bytes) -> Self | None:
         """Extract the long lists of a text; return None if it has none, or one has anything but numbers."""
         if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
             return None
@@ -245,7 +245,7 @@ class ExtractedLists(NamedTuple):
 
 def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
     """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
-    extracted = ExtractedLists.of(body)
+    extracted = ExtractedLists.extract(body)
     if extracted is not None:
         with suppress(Refusal):
             fields = parse_json(extracted.text, max_depth)

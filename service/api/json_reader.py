@@ -145,7 +145,7 @@ class JsonReader:
 
     def _without_lists(self, text: bytes) -> Message | None:
         """Read a request with long lists of numbers; return None if it has none, or if anything is wrong with it."""
-        extracted = ExtractedLists.of(text)
+        extracted = ExtractedLists.extract(text)
         if extracted is None:
             return None
         text_without_lists = extracted.text

@@ -30,7 +30,7 @@ class PrecisionChoice(NamedTuple):
     default: Precision = IEEE
     coarsest: Precision = PRECISIONS[-1]
 
-    def of(self, precision_of_request: Precision | None) -> Precision:
+    def choose(self, precision_of_request: Precision | None) -> Precision:
         """Return the precision of a request that states this one, or none. Raises Refusal."""
         precision = self.default if precision_of_request is None else precision_of_request
         allowed = PRECISIONS[: PRECISIONS.index(self.coarsest) + 1]
@@ -65,7 +65,7 @@ class RequestReader:
                 expected_names = ", ".join(f"{name}.NODE" for name in roles)
                 raise unexpected_tensor(place.tensor_name(role), f"this call takes {expected_names}")
         encoding = "binary" if packed else fields.get("encoding", "json")
-        return ParsedRequest(fields, message, self, encoding, find, self._precisions.of(fields.get("precision")))
+        return ParsedRequest(fields, message, self, encoding, find, self._precisions.choose(fields.get("precision")))
 
     def _admit(self, body: Mapping[str, Any]) -> None:
         """Raise Refusal for a graph that is too long, before its nodes are validated."""
@@ -265,7 +265,7 @@ class RequestTemplate:
         self.shape = _shape_bytes(fields)
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
+    def split(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
         """Split the fields of these names; return None if one is neither a tensor nor a list of tensors of nodes.
 
         Data and conditions are removed from `fields` until `put_back`.
@@ -367,7 +367,7 @@ class AnswerTemplate:
         self._texts = [text for part in parts for text in (part, b"")][:-1]
 
     @classmethod
-    def of(
+    def from_types(
         cls, labels: Sequence[Label], types: Sequence[TensorType], disconnected: Sequence[int] | None, stats: RunStats
     ) -> Self | None:
         """Make the template of answers with these types; None if elements may need another form, or are many."""

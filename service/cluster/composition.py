@@ -23,7 +23,7 @@ from service.store.commits import CommitCallback
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import SHARDS, ShardObjects, folder_of
 from service.store.places import open_shared, place_name
-from service.store.tables import StatedLimit
+from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
 from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
@@ -48,7 +48,7 @@ class Cluster:
         self._objects = open_shared(settings.state)
         self._address = address
 
-    def open_store(self, on_commit: CommitCallback, key_limits: StatedLimit | None) -> SharedStore:
+    def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
         """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
         # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
         threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")

@@ -111,15 +111,15 @@ class OwnedShards:
         self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
         self._draining = False
-        self._finished_looks = 0
+        self._finished_checks = 0
 
     def __iter__(self) -> Iterator[StoreService]:
         return iter(self._owned.values())
 
     @property
-    def looks(self) -> int:
+    def state_checks(self) -> int:
         """Number of checks whether another server has taken a shard."""
-        return self._finished_looks + sum(store.commits.fence.looks for store in self)
+        return self._finished_checks + sum(store.commits.fence.state_checks for store in self)
 
     def get(self, shard: int) -> StoreService | None:
         """Return the store of a shard if this server owns it, as far as it knows."""
@@ -184,7 +184,7 @@ class OwnedShards:
         try:
             return await store.close(seconds)
         finally:
-            self._finished_looks += store.commits.fence.looks
+            self._finished_checks += store.commits.fence.state_checks
             del self._leaving[shard]
             store.commits.fence.leave()
             for key, _ in [*store.tensors]:  # give back their memory
@@ -196,7 +196,7 @@ class OwnedShards:
 
     def _usage_of_others(self, store: StoreService, name: str) -> Quota:
         tables = [getattr(other, name) for other in self if other is not store]
-        return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
+        return Quota(sum(table.count for table in tables), sum(table.nbytes for table in tables))
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
@@ -281,13 +281,13 @@ class Owners:
     async def at_owner(
         self,
         namespace: str,
-        here: Callable[[StoreService], Awaitable[_T]],
-        there: Callable[[str], Awaitable[_T]],
+        local: Callable[[StoreService], Awaitable[_T]],
+        remote: Callable[[str], Awaitable[_T]],
         expires: float,
         *,
         repeats: bool = True,
     ) -> _T:
-        """Call `here` with the store if this server owns it, otherwise `there` with the owner's address.
+        """Call `local` with the store if this server owns it, otherwise `remote` with the owner's address.
 
         If ownership changes meanwhile, the call is repeated. Without `repeats`, it is not sent to another server once
         it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and the exceptions of both
@@ -297,8 +297,8 @@ class Owners:
             location = await self.locate(namespace, expires)
             try:
                 if isinstance(location, Owner):
-                    return await there(location.address)
-                return await here(location)
+                    return await remote(location.address)
+                return await local(location)
             except Refusal:
                 # A store that lost its shard during the call refuses it; the new owner may answer.
                 if not repeats or isinstance(location, Owner) or location.commits.lost is None:

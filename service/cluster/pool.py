@@ -68,7 +68,7 @@ class ExpectedReads:
     def __init__(self) -> None:
         self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)
 
-    def of(self, task: Task) -> Expectation | None:
+    def find(self, task: Task) -> Expectation | None:
         """Return what a task is expected to read, None if unknown."""
         return self._kinds.hit(_kind_of(task))
 
@@ -198,7 +198,7 @@ class ClusterPool(ProcessPool):
 
     def submit(self, task: Task, done: Done) -> None:
         """Accept a task, with the versions that it is expected to read."""
-        expected = self._expected.of(task)
+        expected = self._expected.find(task)
         if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
             return

@@ -25,7 +25,7 @@ from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
 from service.observe.store import StoreService, outcome, settling
-from service.observe.tally import ClusterFigures, Holdings
+from service.observe.tally import ClusterStats, Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_answer
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Loaded
@@ -70,7 +70,7 @@ class SharedStore:
         self._settling: set[asyncio.Task[None]] = set()
         self._grace = float(settings.shutdown_grace)
         self._balancer: asyncio.Task[None] | None = None
-        self.passed_on: Counter[str] = Counter()
+        self.forwarded: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
         """Return at once: each shard is checked when it is used."""
@@ -91,7 +91,7 @@ class SharedStore:
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Find a graph here or at its owner. Raises Refusal: not_ready."""
 
-        async def there(address: str) -> Registered | None:
+        async def remote(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
             cached = self._graphs.hit(self._graph_keys.hit(name))
             cached_key = None if cached is None else cached.key
@@ -99,26 +99,26 @@ class SharedStore:
             answer = await self._ask(address, "graph", question, (), expires)
             if answer.head["key"] in (None, cached_key):
                 return None if answer.head["key"] is None else cached
-            graph = Registered.of(bytes(answer.blobs))
+            graph = Registered.parse(bytes(answer.blobs))
             if self._graphs.hit(graph.key) is None:
                 self._graphs.put(graph.key, graph)
             self._graph_keys.put(name, graph.key)
             return graph
 
         return await self._owners.at_owner(
-            namespace, lambda store: store.graph(namespace, graph_id, expires), there, expires
+            namespace, lambda store: store.graph(namespace, graph_id, expires), remote, expires
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
         """Lend the versions of these names at one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
-        async def here(store: StoreService) -> Mapping[str, TensorVersion]:
+        async def local(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lend(await store.versions(namespace, names, expires))
 
-        async def there(address: str) -> Mapping[str, TensorVersion]:
+        async def remote(address: str) -> Mapping[str, TensorVersion]:
             return await self._versions_of(address, namespace, names, expires)
 
-        return await self._owners.at_owner(namespace, here, there, expires)
+        return await self._owners.at_owner(namespace, local, remote, expires)
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Lend the last known versions, perhaps outdated, if another server owns them and all are in memory here."""
@@ -130,13 +130,13 @@ class SharedStore:
     async def begin(self, repetition: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
-        async def here(store: StoreService) -> AnswerRecord | None:
+        async def local(store: StoreService) -> AnswerRecord | None:
             record = await store.begin(repetition, expires)
             if record is None:
                 self._begun[repetition.namespace, repetition.key] = store
             return record
 
-        async def there(address: str) -> AnswerRecord | None:
+        async def remote(address: str) -> AnswerRecord | None:
             # Under way here as well, so that a second one on this server gets `conflict` without a question.
             self.answers.begin(repetition)
             try:
@@ -150,7 +150,7 @@ class SharedStore:
                 self.answers.end(repetition)
             return record
 
-        return await self._owners.at_owner(repetition.namespace, here, there, expires)
+        return await self._owners.at_owner(repetition.namespace, local, remote, expires)
 
     def end(self, repetition: Repetition) -> None:
         """End a call that is finished, or given up."""
@@ -197,10 +197,10 @@ class SharedStore:
         holdings = [store.holdings() for store in self._owners.owned_shards]
         return Holdings(*map(sum, zip(*holdings, strict=True))) if holdings else Holdings()
 
-    def figures(self) -> ClusterFigures:
+    def stats(self) -> ClusterStats:
         """Return the metrics of this server."""
         owning = self._owners.owned_shards
-        return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
+        return ClusterStats(len(list(owning)), self._owners.takeovers, owning.state_checks, self.forwarded)
 
     async def balance(self) -> None:
         """Ask for the shards that this server uses more than all others do, once per window."""
@@ -220,17 +220,17 @@ class SharedStore:
     ) -> None:
         records = [change.value for change in more]
 
-        async def here(store: StoreService) -> Reply:
+        async def local(store: StoreService) -> Reply:
             changes = [new_answer(store.answers, record) for record in records]
             return await settling(store.settle, task, caller, reply, condition, changes)
 
-        async def there(address: str) -> Reply:
+        async def remote(address: str) -> Reply:
             return await self._propose(address, task, reply, records)
 
         try:
             # Not repeated at another owner: the first one may have stored the results before it failed.
             caller.require(KeyScope.WRITE)
-            result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
+            result = await self._owners.at_owner(task.namespace, local, remote, task.expires, repeats=False)
         except Refusal as refusal:
             result = refused(refusal, task.request_id)
         except Exception:
@@ -303,5 +303,5 @@ class SharedStore:
     async def _ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        self.passed_on[question] += 1
+        self.forwarded[question] += 1
         return await self._peers.ask(address, question, head, blobs, expires)

@@ -65,7 +65,7 @@ class Model:
     description: str = ""
 
     @classmethod
-    def of(cls, record: bytes) -> Self:
+    def parse(cls, record: bytes) -> Self:
         """Parse a model from its record."""
         fields: dict[str, Any] = orjson.loads(record)
         return cls(

@@ -232,7 +232,7 @@ FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBri
 #: paths of health checks, which need no key
 HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in facade.health)
 #: facade and call of each path
-_BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.routes}
+_BY_PATH: Final = {route.path: (facade, route.call) for facade in FACADES.values() for route in facade.routes}
 
 
 def foreign_call_of(route: str) -> str | None:

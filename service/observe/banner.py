@@ -17,9 +17,9 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         f"{_counted(machine.cpus(), 'processor')}, {readable(machine.memory_bytes())} of memory"
     )
     yield (
-        f"one request may take {_of(settings, 'max_bytes')} and {settings.max_flops:.3g} FLOPs within "
-        f"{settings.timeout_ms / 1000:g} s, send {_of(settings, 'max_body_bytes')} of JSON or "
-        f"{_of(settings, 'max_binary_bytes')} of safetensors, and get {_of(settings, 'max_response_bytes')}; "
+        f"one request may take {_text(settings, 'max_bytes')} and {settings.max_flops:.3g} FLOPs within "
+        f"{settings.timeout_ms / 1000:g} s, send {_text(settings, 'max_body_bytes')} of JSON or "
+        f"{_text(settings, 'max_binary_bytes')} of safetensors, and get {_text(settings, 'max_response_bytes')}; "
         f"{_counted(settings.queue, 'request')} may wait"
     )
     if settings.compile == "off":
@@ -34,7 +34,7 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
     yield f"tensors and graphs {state}; {key_requirement}; workers are {confined}"
 
 
-def _of(settings: Settings, name: str) -> str:
+def _text(settings: Settings, name: str) -> str:
     return format_setting(name, getattr(settings, name))
 
 

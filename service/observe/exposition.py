@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from service.api.calls import calls
 from service.core.installed import VERSIONS
 from service.core.settings import Settings
-from service.observe.tally import OTHER, ClusterFigures, Histogram, Tally
+from service.observe.tally import OTHER, ClusterStats, Histogram, Tally
 from service.workers.pool import Pool, Stats
 from service.workers.sums import DONE_ELSEWHERE, DONE_HERE
 
@@ -158,7 +158,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield CounterMetricFamily(f"{_PREFIX}_kernels", text, value=stats.compiled)
 
 
-def _of_cluster(figures: ClusterFigures) -> Iterator[Metric]:
+def _of_cluster(figures: ClusterStats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_PREFIX}_shards", "shards of the state that this server has", value=figures.shards)
     text = "shards that were taken over from servers that did not answer"
     yield CounterMetricFamily(f"{_PREFIX}_takeovers", text, value=figures.takeovers)

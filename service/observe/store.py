@@ -20,9 +20,9 @@ from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Journal, Loaded
 from service.store.tables import (
     GraphStore,
+    KeyLimit,
     ModelTable,
     Registered,
-    StatedLimit,
     StoredModel,
     TensorTable,
     TensorVersion,
@@ -99,13 +99,15 @@ class StoreService:
         pool: Pool,
         journal: Journal,
         on_commit: CommitCallback = lambda outcome, seconds: None,
-        stated: StatedLimit | None = None,
+        key_limit: KeyLimit | None = None,
     ) -> None:
-        """`stated` looks up the limits that keys set for their namespaces, if keys are configured."""
+        """`key_limit` looks up the limits that keys set for their namespaces, if keys are configured."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
-        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "model", "answer")}
+        shares = {
+            things: share_of_each(settings, things, key_limit) for things in ("tensor", "graph", "model", "answer")
+        }
         self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
         self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
         self.models = ModelTable(total_quota(settings, "model"), shares["model"])
@@ -125,10 +127,10 @@ class StoreService:
         """Put the loaded state into the tables."""
         for graph in loaded.graphs:
             if graph.record is not None:
-                self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))
+                self.graphs.load((graph.namespace, graph.graph_id), Registered.parse(graph.record))
         for model in loaded.models:
             if model.record is not None:
-                self.models.load((model.namespace, model.name), StoredModel.of(model.record))
+                self.models.load((model.namespace, model.name), StoredModel.parse(model.record))
         for record in loaded.answers:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
@@ -245,7 +247,7 @@ class StoreService:
     def holdings(self) -> Holdings:
         """Return the current numbers of stored things."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
-        counts = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
+        counts = tensors.count, tensors.nbytes, graphs.count, graphs.nbytes, models.count, models.nbytes
         return Holdings(*counts, self.commits.behind)
 
     @property

@@ -59,7 +59,7 @@ class Holdings(NamedTuple):
     pending_writes: int = 0
 
 
-class ClusterFigures(NamedTuple):
+class ClusterStats(NamedTuple):
     """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind."""
 
     shards: int
@@ -87,7 +87,7 @@ class Tally:
         self.denials: Counter[str] = Counter()
         self.holdings: Callable[[], Holdings] = Holdings
         #: statistics of the cluster, if the server shares its state
-        self.cluster: Callable[[], ClusterFigures] | None = None
+        self.cluster: Callable[[], ClusterStats] | None = None
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
         """Count an answered request, with the bytes of its body and of its response; `facade` names its protocol."""

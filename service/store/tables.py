@@ -34,7 +34,7 @@ class Quota(NamedTuple):
 #: function from a namespace to its quota
 Share = Callable[[str], Quota]
 #: function from a namespace and a limit to the value that the namespace's keys set for the limit, or None
-StatedLimit = Callable[[str, str], int | None]
+KeyLimit = Callable[[str, str], int | None]
 _NOTHING: Final = Quota(0, 0)
 #: the server's own namespace; without API keys, everything is in it
 _OWN = ""
@@ -77,7 +77,7 @@ class Table(Generic[_V]):
         #: function that returns the usage of the same quota by other tables
         self.other_usage: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
-        self.held = 0
+        self.nbytes = 0
 
     def find(self, key: TableKey) -> _V | None:
         """Return the value that requests see."""
@@ -115,9 +115,9 @@ class Table(Generic[_V]):
         most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
-        if self.held + held > max(most_bytes, self.held):
+        if self.nbytes + held > max(most_bytes, self.nbytes):
             needed = f"{self._sum(list(changes.values()))} bytes"
-            raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", needed)
+            raise self._full_for_all(f"{self.plural} of {self.nbytes} bytes", f"at most {most_bytes} bytes", needed)
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
         """Raise Refusal (store_full) if a namespace would have more than its share, and more than before."""
@@ -170,7 +170,7 @@ class Table(Generic[_V]):
 
     def _count_change(self, namespace: str, before: _V | None, after: _V | None) -> None:
         count, held = (after is not None) - (before is not None), self._sum([after]) - self._sum([before])
-        self.count, self.held = self.count + count, self.held + held
+        self.count, self.nbytes = self.count + count, self.nbytes + held
         has, has_bytes = self._usage.pop(namespace, _NOTHING)
         if has + count:
             self._usage[namespace] = Quota(has + count, has_bytes + held)
@@ -198,7 +198,7 @@ def total_quota(settings: Settings, things: str) -> Quota:
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 
-def share_of_each(settings: Settings, things: str, key_limit: StatedLimit | None) -> Share | None:
+def share_of_each(settings: Settings, things: str, key_limit: KeyLimit | None) -> Share | None:
     """Return the quota of each namespace: the limit of its keys, or a percentage of the total; None without API keys.
 
     The server's own namespace may use the total, unless one of its keys sets a limit.
@@ -302,7 +302,7 @@ class Registered:
     summary: bytes
 
     @classmethod
-    def of(cls, record: bytes) -> Registered:
+    def parse(cls, record: bytes) -> Registered:
         """Parse a record that a worker has written."""
         summary = record.partition(_BEFORE_THE_GRAPH)[0] + b"}"
         return cls(orjson.loads(summary)["graph_id"], blake2b(record, digest_size=32).hexdigest(), record, summary)
@@ -345,7 +345,7 @@ class StoredModel:
     record: bytes
 
     @classmethod
-    def of(cls, record: bytes) -> StoredModel:
+    def parse(cls, record: bytes) -> StoredModel:
         """Parse a record that a worker has written."""
         summary = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
         return cls(summary["graph_id"], summary["etag"], record)

@@ -17,7 +17,7 @@ from service.store.changes import Change, graph_deletion, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
 from service.web.head import page_of, timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply
 from service.web.routes import add_calls, commit_deletion
 from service.web.state import state_of, store_of, wait_until_current
@@ -52,12 +52,12 @@ async def register_graph(request: Request) -> Response:
             reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
-    return await once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload, timeout)
 
 
 async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """Store the graph of this record, which a worker has written, and make the reply. Raises Refusal."""
-    graph = Registered.of(reply.body)
+    graph = Registered.parse(reply.body)
     reply.release()
     await store.commits.fence.wait_until_current(task.expires)
     key = (task.namespace, graph.graph_id)
@@ -113,7 +113,9 @@ async def delete_graph(request: Request) -> Response:
     """
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
-    return await commit_deletion(request, graph_deletion(store.graphs, store.models, key), lambda gone: gone.summary)
+    return await commit_deletion(
+        request, graph_deletion(store.graphs, store.models, key), lambda deleted: deleted.summary
+    )
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

@@ -15,7 +15,7 @@ from service.store.changes import Change, Condition, model_deletion, new_model
 from service.store.idempotency import Repetition
 from service.store.tables import StoredModel, graph_of_request, require_name
 from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
@@ -55,7 +55,7 @@ async def put_model(request: Request) -> Response:
                 reply = await _store_model(request, task, reply, condition, repetition)
         return from_reply(reply)
 
-    return await once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload, timeout)
 
 
 def _check_task(request: Request, read: Task, reply: Reply) -> Task:
@@ -71,7 +71,7 @@ async def _store_model(
     request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
     """Store the model of this record, which a worker has written, and make the reply. Raises Refusal."""
-    store, model, key = store_of(request), StoredModel.of(reply.body), (task.namespace, task.subject or "")
+    store, model, key = store_of(request), StoredModel.parse(reply.body), (task.namespace, task.subject or "")
     reply.release()
     await store.commits.fence.wait_until_current(task.expires)
     response_reply = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
@@ -111,7 +111,7 @@ async def delete_model(request: Request) -> Response:
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
     change = model_deletion(store_of(request).models, key, condition_of(request))
-    return await commit_deletion(request, change, lambda gone: gone.record)
+    return await commit_deletion(request, change, lambda deleted: deleted.record)
 
 
 @model_router.get(MODELS, operation_id="listModels", tags=["models"])

@@ -19,7 +19,7 @@ from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
 from service.web.head import timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply, json_response
 from service.web.state import deadline_of, state_of, store_of
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
@@ -68,7 +68,7 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
             request.state.reply = reply = await run_task(state.pool, task)
             return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
-        return await once(request, state.store, run, upload, timeout)
+        return await answer_once(request, state.store, run, upload, timeout)
 
     return endpoint
 
@@ -103,7 +103,7 @@ async def commit_deletion(request: Request, change: Change, write_body: Callable
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
         return from_reply(reply)
 
-    return await once(request, store, run)
+    return await answer_once(request, store, run)
 
 
 add_calls(router, "/v1")

@@ -17,7 +17,7 @@ from service.store.idempotency import Repetition
 from service.store.tables import TensorVersion, require_name
 from service.store.writes import Stored, TensorWrite
 from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, json_response, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
@@ -63,7 +63,7 @@ async def put_tensor(request: Request) -> Response:
         changes = answer_changes(store.answers, repetition, reply)
         return from_reply(await store.settle_and_wait(task, request.state.caller, reply, condition, changes, complete))
 
-    return await once(request, store, run, upload, task.timeout)
+    return await answer_once(request, store, run, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -96,7 +96,7 @@ async def delete_tensor(request: Request) -> Response:
     parameters_of(request.scope["query_string"], ())
     change = tensor_deletion(store_of(request).tensors, key, condition_of(request))
     return await commit_deletion(
-        request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary())
+        request, change, lambda deleted: orjson.dumps(_stored(key[1], deleted, durable=True).summary())
     )
 
 

@@ -75,7 +75,7 @@ from service.workers.task import (
 )
 
 _logger = logging.getLogger("gradserve.worker")
-_Given = ParamSpec("_Given")
+_P = ParamSpec("_P")
 _KSERVE: Final[Sequence[ForeignCall]] = (Infer(), Metadata(), ModelReady())
 _FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_CALLS, Document(), Health())
 
@@ -83,7 +83,7 @@ _FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
     """Map the calls of these facades by their names."""
     by_name = {call.name: call for call in _FOREIGN}
-    return {place.call: by_name[place.call] for facade in facades_of(names) for place in facade.routes}
+    return {route.call: by_name[route.call] for facade in facades_of(names) for route in facade.routes}
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
@@ -92,12 +92,12 @@ def kernel_store(settings: Settings) -> KernelStore | None:
 
 
 def _never_raising(
-    step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
-) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
+    step: Callable[Concatenate[Worker, TaskContext, _P], TaskResult],
+) -> Callable[Concatenate[Worker, TaskContext, _P], TaskResult]:
     """Make a step of a task return a problem report whatever goes wrong, and charge its work to the task's tenant."""
 
     @wraps(step)
-    def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
+    def safe(worker: Worker, context: TaskContext, /, *args: _P.args, **kwargs: _P.kwargs) -> TaskResult:
         task = context.task
         charge_to(task.tenant)
         try:
@@ -239,7 +239,7 @@ class Worker:
             # Only the body names the model, and the front, which has the models, parses no bodies.
             return NeedsModel(foreign.model_name(bytes(task.body), limits))
         assert task.graph is not None, "it came with the model"
-        model = Model.of(task.model)
+        model = Model.parse(task.model)
         model.require_real()
         model.require_bound(task.tensor)
         translated = foreign.read_request(bytes(task.body), task.subject or "", model, limits)
@@ -422,7 +422,7 @@ def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | No
     """Take the numbers out of a request; return None if it has to be parsed as a whole."""
     if task.body_type != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
-    template = RequestTemplate.of(message.body, call.description.tensor_fields)
+    template = RequestTemplate.split(message.body, call.description.tensor_fields)
     if template is None:
         return None
     return RequestKey((task.call, message.source.name, task.answer_type, template.shape), template)

@@ -90,7 +90,7 @@ class KeyRing:
         """Read the keys of a file; `key` is an additional one with all permissions. Raises RuntimeError."""
         self._file = file
         self._environment_digest = None if key is None else digest_of(key)
-        self._index = KeyIndex.of()
+        self._index = KeyIndex.build()
         #: keyholders that have made a request since the start, each with its record
         self._holders: dict[bytes, tuple[bytes, Keyholder]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}

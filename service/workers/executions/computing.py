@@ -230,7 +230,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
             return None
         disconnected, stats, count = outcome.disconnected, outcome.stats, ready.answered
         labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
-        template = AnswerTemplate.of(labels, types, disconnected, stats) if parsed.encoding == "json" else None
+        template = AnswerTemplate.from_types(labels, types, disconnected, stats) if parsed.encoding == "json" else None
         fed = {feed: TensorType.of(array) for feed, array in parsed.tensors.items()}
         return CachedRequest(
             plan=compiled.key,

@@ -77,7 +77,7 @@ def test_it_is_taken_by_who_is_asked_first_and_then_asked() -> None:
     assert [trial.read(member)[0] for member in (first, third, second)] == [(1,)] * 3
     assert trial.write(first, 2)[0] == "ok"
     assert (trial.read(third)[0], trial.owner()) == ((2,), [1])
-    assert first.store.passed_on == {"versions": 1, "proposal": 1}
+    assert first.store.forwarded == {"versions": 1, "proposal": 1}
 
 
 def test_one_that_is_gone_is_replaced() -> None:

@@ -53,7 +53,7 @@ def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[b
             return Owner(f"http://127.0.0.1:{port}", 0.0)
 
         owners: Any = SimpleNamespace(locate=locate, handle_failure=handle_failure)
-        store: Any = SimpleNamespace(passed_on={"request": 0})
+        store: Any = SimpleNamespace(forwarded={"request": 0})
         app: Any = None
         state = {"route_path": PATH, "caller": ANONYMOUS, "arrived": 0.0, "request_id": "r", "prefix": ""}
         fields = [(b"content-length", b"9")] if messages else []

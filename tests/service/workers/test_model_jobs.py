@@ -27,7 +27,7 @@ def worker() -> Worker:
 @pytest.fixture
 def graph() -> Registered:
     job = Task(REGISTER, orjson.dumps({"graph": GRAPH}), "id", 60.0, time.monotonic() + 60.0)
-    return Registered.of(Worker(Settings(device="cpu", compile="off"))(job).body)
+    return Registered.parse(Worker(Settings(device="cpu", compile="off"))(job).body)
 
 
 def asked(graph: Registered, **changed: Any) -> Json:
@@ -79,5 +79,5 @@ def test_tensors_that_it_does_not_have_are_asked_for(worker: Worker, graph: Regi
 def test_what_takes_long_is_left_to_others(worker: Worker) -> None:
     nodes = [node("input"), node("parameter"), *(node("mul", i, 1) for i in range(20_000))]
     registering = Task(REGISTER, orjson.dumps({"graph": {"nodes": nodes}}), "id", 60.0, time.monotonic() + 60.0)
-    large = Registered.of(worker(registering).body)
+    large = Registered.parse(worker(registering).body)
     assert isinstance(worker.attempt(job(PUT_MODEL, asked(large), large), 0.002), TooLong)

@@ -196,11 +196,11 @@ def test_every_call_stores_nodes_that_it_does_not_answer(name: str, accepted: st
     body = next(iter(calls()[name].examples.values())) | {"store": [{"node": 1, "tensor_id": "squares"}]}
     plain = {field: part for field, part in body.items() if field != "store"}
     for _ in range(2):
-        reply = ask(body, None, name, accepted=accepted)
+        reply = ask(body, None, name, answer_type=accepted)
         (stored,), (data,) = reply.stored, reply.stored_data
         squares = np.square(np.array(body["feeds"][0]["tensor"]["data"])).reshape(body["feeds"][0]["tensor"]["shape"])
         np.testing.assert_array_equal(array_of(data, stored.dtype, stored.shape), squares)
-        found, alone = _fields(reply, accepted), _fields(ask(plain, None, name, accepted=accepted), accepted)
+        found, alone = _fields(reply, accepted), _fields(ask(plain, None, name, answer_type=accepted), accepted)
         assert found.pop("stored")[0]["etag"] == stored.etag
         assert found | {"stats": 0} == alone | {"stats": 0}
         assert found["stats"]["dtype"] == alone["stats"]["dtype"]
@@ -252,7 +252,7 @@ def test_with_diagnose_and_beside_safetensors() -> None:
     entry = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
     header = orjson.dumps({"__metadata__": {"request": asked}, "feeds.1": entry})
     header += b" " * (-len(header) % 8)
-    reply = ask(len(header).to_bytes(8, "little") + header + x.tobytes(), Kept(w=[2.0, 1.0]), sent=SAFETENSORS)
+    reply = ask(len(header).to_bytes(8, "little") + header + x.tobytes(), Kept(w=[2.0, 1.0]), body_type=SAFETENSORS)
     assert answer(reply)["values"][0]["tensor"]["data"] == [4.0]
 
 
@@ -356,8 +356,8 @@ def test_a_tensor_is_put_and_got() -> None:
     assert answer(got) == told
     packed = answer(ask({"tensor_id": "w", "encoding": "base64"}, kept, GET_TENSOR))["tensor"]
     assert packed["data_b64"] == "AACAPwAAAEAAAEBAAACAQA=="
-    whole = ask({"tensor_id": "w"}, kept, GET_TENSOR, accepted=SAFETENSORS)
-    again = put(whole.body, "again", sent=SAFETENSORS)
+    whole = ask({"tensor_id": "w"}, kept, GET_TENSOR, answer_type=SAFETENSORS)
+    again = put(whole.body, "again", body_type=SAFETENSORS)
     assert (again.stored[0].shape, bytes(again.stored_data[0])) == ((2, 2), bytes(data))
 
 
@@ -386,7 +386,7 @@ BAD_TENSORS: list[tuple[Json | bytes, str, int, str, str]] = [
 
 @pytest.mark.parametrize(("body", "sent", "status", "code", "detail"), BAD_TENSORS)
 def test_what_is_no_tensor(body: Json | bytes, sent: str, status: int, code: str, detail: str) -> None:
-    report = refused(put(body, sent=sent), status, code)
+    report = refused(put(body, body_type=sent), status, code)
     assert detail in report["detail"]
 
 

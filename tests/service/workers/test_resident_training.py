@@ -47,12 +47,12 @@ class ServerState:
 
     async def put(self, name: str, array: np.ndarray) -> None:
         """Keep a tensor."""
-        reply = await self.ask(PUT_TENSOR, save({"any": array}), sent=SAFETENSORS, subject=name)
+        reply = await self.ask(PUT_TENSOR, save({"any": array}), body_type=SAFETENSORS, subject=name)
         reply.release()
 
     async def get(self, name: str) -> np.ndarray:
         """A tensor as it is kept."""
-        reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), accepted=SAFETENSORS)
+        reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), answer_type=SAFETENSORS)
         found = load(reply.body)[name]
         reply.release()
         return found

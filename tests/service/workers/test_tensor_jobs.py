@@ -43,7 +43,7 @@ def get(told: dict[str, str], array: Any = X, most: float | None = None, **state
 def test_what_was_put_is_kept_in_its_bytes(binary: bool) -> None:
     sent = SAFETENSORS if binary else JSON
     body = save({"any": X}) if binary else orjson.dumps(tensor([1, 3], X.tolist()[0], "float32"))
-    reply = put(body, sent=sent)
+    reply = put(body, body_type=sent)
     (stored,), (kept,) = reply.stored, reply.stored_data
     assert (stored.name, stored.dtype, stored.shape) == ("w", "float32", (1, 3))
     assert bytes(kept) == X.tobytes()
@@ -85,7 +85,7 @@ def test_it_comes_back_as_it_is_asked_for(encoding: str) -> None:
 
 
 def test_it_comes_back_as_bytes() -> None:
-    reply = get({"tensor_id": "w"}, accepted=SAFETENSORS)
+    reply = get({"tensor_id": "w"}, answer_type=SAFETENSORS)
     assert isinstance(reply, Reply)
     (found,) = load(reply.body).values()
     np.testing.assert_array_equal(found, X)
