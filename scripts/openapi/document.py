@@ -189,8 +189,8 @@ def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Js
 
 def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
     """An example object; `x-request` is what to send to get it."""
-    if failure.stated is not None:
-        problem = dict(failure.stated.problem(REQUEST_ID))
+    if failure.refusal is not None:
+        problem = dict(failure.refusal.problem(REQUEST_ID))
     else:
         problem = shown.reply(known, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
     return {"value": problem} | ({"x-request": failure.request} if failure.request else {})

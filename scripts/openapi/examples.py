@@ -31,7 +31,7 @@ from service.workers.process_pool import worker_died
 
 def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:
     """This refusal, where a `head` brings it about, or nothing that a request says."""
-    return Failure(refusal.code, head=head or {}, stated=refusal)
+    return Failure(refusal.code, head=head or {}, refusal=refusal)
 
 
 def raised(refuse: Callable[[], object]) -> Refusal:
@@ -140,7 +140,7 @@ def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
     if needed is None:
         return ()
     other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
-    return (*_CALLERS, Failure("forbidden", stated=missing_scope(needed, [other])))
+    return (*_CALLERS, Failure("forbidden", refusal=missing_scope(needed, [other])))
 
 
 def unknown_graph(path: str) -> Failure:

@@ -98,7 +98,7 @@ def _putting_failures(asked: Json) -> Iterator[Failure]:
 
     yield from examples.answered_in_json()
     nowhere = "0" * 64
-    yield Failure("not_found", asked | {"graph_id": nowhere}, stated=no_graph(nowhere, "/graph_id"))
+    yield Failure("not_found", asked | {"graph_id": nowhere}, refusal=no_graph(nowhere, "/graph_id"))
     yield Failure("bad_reference", asked | {"outputs": [output | {"node": 7}]})
     yield Failure("unexpected_feed", asked | {"inputs": [leaf, leaf | {"name": "x", "node": 1}]})
     yield Failure("missing_feed", asked | {"inputs": []})

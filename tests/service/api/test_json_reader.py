@@ -60,7 +60,7 @@ def refused() -> Iterator[Any]:
     for name, call in calls().items():
         for failure in failures(call):
             body = failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body)
-            if failure.stated is None:
+            if failure.refusal is None:
                 yield pytest.param(name, body, id=f"{name}-{failure.code}")
 
 

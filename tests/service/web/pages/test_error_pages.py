@@ -121,7 +121,7 @@ def test_the_index_says_what_is_reserved(client: Client, pages: dict[str, ErrorP
 
 def test_the_report_to_a_page_of_another_origin(make_client: Callable[..., Client]) -> None:
     """The one stated example that no request to a server with default settings brings about, and a request can."""
-    (stated,) = (failure.stated for failure in BEYOND_THE_DOCUMENT if failure.code == "forbidden")
+    (stated,) = (failure.refusal for failure in BEYOND_THE_DOCUMENT if failure.code == "forbidden")
     asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     response = make_client(cors_origins="https://app.example").request("OPTIONS", "/v1/gradients", headers=asking)
     assert stated is not None
