@@ -6,6 +6,8 @@ WORKERS ?= auto
 PORT    ?= 8000
 # Extra arguments: `make test ARGS="-k softmax"`, `make serve ARGS="--device cpu"`.
 ARGS    ?=
+# Folders of tests that `make test` runs whole: `make test ROOMS="store cluster"`.
+ROOMS   ?=
 # How long `make fuzz` goes on.
 SECONDS ?= 600
 # `make bench PEERS=1` installs PyTorch (CPU), JAX and HIPS autograd beside the engine, in an environment of their own.
@@ -64,25 +66,25 @@ demo: $(VENV)/.demo ## start a server, train a digits classifier through it, sto
 serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 	@$(BIN)/gradserve serve --port $(PORT) $(ARGS)
 
-test: $(VENV)/.dev ## run all tests (no GPU needed)
-	$(BIN)/python -m pytest $(TESTS) $(ARGS)
+test: $(VENV)/.dev ## run the tests of five minutes on two cores (no GPU needed); ROOMS="store cluster" adds all tests of some rooms
+	$(BIN)/python -m pytest $(TESTS) --rooms '$(ROOMS)' $(ARGS)
 
-test-all: $(VENV)/.dev ## run all tests, and all cases of what `make test` runs a sample of
-	$(BIN)/python -m pytest $(TESTS) --exhaustive --bounds $(ARGS)
+test-all: $(VENV)/.dev ## run all tests with all cases; before a release
+	$(BIN)/python -m pytest $(TESTS) --all $(ARGS)
 
-test-fast: $(VENV)/.dev ## run what is quick and a sample of the rest, in under a minute on two cores
+test-fast: $(VENV)/.dev ## run a sample of the quick tests, in under a minute on two cores
 	$(BIN)/python -m pytest $(TESTS) --fast $(ARGS)
 
 test-printers: $(VENV)/.dev ## run the engine's tests with every plan fused: by NumPy, by LLVM, and by C where there is a compiler
 	for printer in numpy llvm $$(command -v gcc >/dev/null || command -v clang >/dev/null && echo c); do \
 	  echo "$$printer:"; \
-	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest $(TESTS) tests/contract tests/engine $(ARGS) || exit 1; done
+	  GRADSERVE_TEST_PRINTER=$$printer $(BIN)/python -m pytest $(TESTS) --slow tests/contract tests/engine $(ARGS) || exit 1; done
 
 fuzz: $(VENV)/.dev ## run random graphs every way there is, and compare; SECONDS=3600 for an hour, ARGS="--seed 1"
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(ARGS)
 
 test-bounds: $(VENV)/.dev ## compare every access of a corpus of kernels with its buffer, beside pages that cannot be read
-	$(BIN)/python -m pytest $(TESTS) --bounds tests/bounds $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --all tests/bounds $(ARGS)
 
 guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \
@@ -99,7 +101,7 @@ simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, 
 
 cluster-test: $(CLUSTER)/.installed ## test ingress, fleet and manifests, with Ray in an environment of its own; as root on Linux, for namespaces
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
-	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/cluster/ingress tests/service/cluster/fleet tests/service/admin/test_ingress.py \
+	$(CLUSTER)/bin/python -m pytest $(TESTS) --slow tests/service/cluster/ingress tests/service/cluster/fleet tests/service/admin/test_ingress.py \
 	  tests/service/cluster tests/cluster_chaos \
 	  tests/deploy/test_cluster.py tests/deploy/test_kubernetes.py $(ARGS)
 
@@ -128,7 +130,7 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 	$(BIN)/ruff format .
 
 coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
-	$(BIN)/python -m pytest $(TESTS) --cov --cov-report=term $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --slow --cov --cov-report=term $(ARGS)
 
 mutants: $(VENV)/.dev ## make small mistakes in the code, one at a time, and count those that the tests notice
 	$(BIN)/python -m scripts.mutants $(ARGS)
@@ -197,15 +199,15 @@ test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI docu
 	$(BIN)/python -m clients.generators.run $(ARGS)
 
 test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyTorch, JAX and SciPy, in an environment of their own
-	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)
+	$(BRIDGES)/bin/python -m pytest $(TESTS) --slow clients/python/tests/bridges $(ARGS)
 
 test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, and hold them to ONNX's node tests, in an environment of their own
-	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers clients/python/tests/programs $(ARGS)
+	$(IMPORTERS)/bin/python -m pytest $(TESTS) --slow clients/python/tests/importing clients/python/tests/importers clients/python/tests/programs $(ARGS)
 	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
 	$(IMPORTERS)/bin/python -m clients.python.tests.torch_ops --check
 
 test-facades: $(FACADES)/.installed ## ask a server with all facades by the protocols' own clients, in an environment of their own; ARGS="-k malformed"
-	$(FACADES)/bin/python -m pytest $(TESTS) tests/facades $(ARGS)
+	$(FACADES)/bin/python -m pytest $(TESTS) --slow tests/facades $(ARGS)
 
 clients-package: $(VENV)/.dev ## make a package of each client, and use it in a project of its own; ARGS="go rust" for some
 	$(BIN)/python -m clients.packages.run $(ARGS)
@@ -218,7 +220,7 @@ lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; nee
 browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed $(PLAYGROUND)/.installed ## open /docs, the playground, the site and a page with the TypeScript client in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	npm run --silent --prefix clients/typescript build
-	$(BIN)/python -m pytest -q tests/browser $(ARGS)
+	$(BIN)/python -m pytest -q --slow tests/browser $(ARGS)
 
 container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root and ask it for a gradient; as root, on Linux
 	$(BIN)/python -m deploy.check --store build/container $(ARGS)
@@ -244,7 +246,7 @@ FOR_CARD = $(PYTHON) -c 'import numpy, pytest, hypothesis' 2>/dev/null || \
 # pytest-benchmark, too, that would warn of xdist's processes, and a warning is an error here.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
 	@$(FOR_CARD)
-	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark tests/engine tests/contract $(ARGS)
+	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark --slow tests/engine tests/contract $(ARGS)
 
 card-report: ## test and time the engine on the GPU, with PYTHON itself: MINUTES=20 for all phases, or PHASE=bench for one; `make docs` writes it into docs/gpu.md
 	@$(FOR_CARD)

@@ -1,1 +1,1 @@
-"""The clients, and what holds all of them to the same cases."""
+"""Client libraries, their code generators, and the conformance suite that all of them pass."""

@@ -1,4 +1,4 @@
-"""What an op is to a client, in whatever language: its operands, attributes and words, from the registry."""
+"""Descriptions of ops for the code generators of the clients, taken from the registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine import Registry, describe
 
 @dataclass(frozen=True)
 class Operand:
-    """An earlier node that an op works on. A variadic one stands for a list, which some ops take empty."""
+    """An operand of an op. A variadic operand is a list, which some ops allow to be empty."""
 
     name: str
     optional: bool
@@ -20,11 +20,11 @@ class Operand:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What else an op is told.
+    """An attribute of an op.
 
-    `kind` is the word of the catalogue: int, ints, float, bool, string, dtype, tensor or function; it may be one
-    that a printer does not know. `default` says what holds where it is not stated; None: what `doc` says. Graphs
-    have it `since` an opset, which may be later than that of its op.
+    `kind` is the catalogue's type: int, ints, float, bool, string, dtype, tensor or function; a printer must tolerate
+    others. `default` is the value of an unstated attribute, or None if only `doc` describes it. `since` is the first
+    opset with the attribute, which may be later than that of its op.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Attribute:
 
 @dataclass(frozen=True)
 class OpDescription:
-    """One op. `fed` ones are leaves, whose tensors come with a call; of `several` results, one is read at a time.
+    """An op. `fed` is true for leaves, whose tensors come with a call. `several` is true if it has several results.
 
-    Graphs have it `since` an opset, which they have to state where it is not the first.
+    `since` is the first opset with the op. Graphs must state it unless it is 1.
     """
 
     name: str
@@ -54,22 +54,28 @@ class OpDescription:
 
     @property
     def is_of_a_node(self) -> bool:
-        """Whether it is a method of its first operand; else of the graph, having none, or a list of equal ones."""
+        """Whether the op is a method of its first operand.
+
+        Ops without operands, or on a list, are methods of the graph.
+        """
         return bool(self.operands) and not any(operand.variadic for operand in self.operands)
 
 
-def described(known: Registry) -> list[OpDescription]:
-    """All ops, by name."""
-    return [_described(row, fed=known.ops[row["name"]].is_leaf) for row in describe(known)]
+def described(registry: Registry) -> list[OpDescription]:
+    """Return descriptions of all ops, by name."""
+    return [_described(row, fed=registry.ops[row["name"]].is_leaf) for row in describe(registry)]
 
 
 def later(ops: Iterable[OpDescription]) -> dict[str, int]:
-    """What graphs of the first opset lack, and the opset that each is of: ops by name, attributes as `op.attribute`."""
-    found: dict[str, int] = {}
+    """Return the ops and attributes that opset 1 lacks, with their first opset.
+
+    Keys are names of ops, and `op.attribute` for attributes.
+    """
+    since: dict[str, int] = {}
     for op in ops:
-        found |= {op.name: op.since} if op.since > 1 else {}
-        found |= {f"{op.name}.{each.name}": each.since for each in op.attributes if each.since > op.since}
-    return found
+        since |= {op.name: op.since} if op.since > 1 else {}
+        since |= {f"{op.name}.{each.name}": each.since for each in op.attributes if each.since > op.since}
+    return since
 
 
 def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:

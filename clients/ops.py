@@ -1,4 +1,4 @@
-"""Write the typed op methods of the clients from the registry of ops; with --check, say whether they are current.
+"""Generate the typed op methods of the clients from the registry; with --check, report stale files instead.
 
 python -m clients.ops [--check]
 """
@@ -18,7 +18,7 @@ from engine import registry
 CLIENTS: Final = Path(__file__).parent
 _JAVA: Final = CLIENTS / "java" / "src"
 _JAVA_PACKAGE: Final = Path("generated", "example", "gradserve")
-#: the files of each language, and what prints them
+#: generated files, with the functions that print them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
     CLIENTS / "cpp" / "include" / "gradserve" / "generated" / "ops.hpp": cpp.header,
     CLIENTS / "cpp" / "src" / "generated" / "ops.cpp": cpp.source,
@@ -37,26 +37,26 @@ PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
 
 
 def files() -> dict[Path, str]:
-    """What each file has to be."""
+    """Return the expected content of each file."""
     ops = described(registry())
     return {path: printed(ops) for path, printed in PRINTERS.items()}
 
 
-def stale(made: Mapping[Path, str]) -> list[Path]:
-    """The files that are not what they have to be."""
-    return [path for path, text in made.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+def stale(expected: Mapping[Path, str]) -> list[Path]:
+    """Return the files whose content differs from the expected one."""
+    return [path for path, text in expected.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> None:
-    """Write what is stale, or with --check name it."""
+    """Write stale files, or with --check only name them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a file is not current")
-    check, made = parser.parse_args().check, files()
-    for path in stale(made):
+    check, expected = parser.parse_args().check, files()
+    for path in stale(expected):
         print(f"{path.relative_to(CLIENTS.parent)} is {'not current' if check else 'written'}")
         if not check:
-            path.write_text(made[path], encoding="utf-8")
-    sys.exit(check and bool(stale(made)))
+            path.write_text(expected[path], encoding="utf-8")
+    sys.exit(check and bool(stale(expected)))
 
 
 if __name__ == "__main__":

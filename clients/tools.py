@@ -1,4 +1,4 @@
-"""Tools of other languages, which a machine has or lacks."""
+"""External tools, which a machine has or lacks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-#: how libraries are told from commands: by the file in which pkg-config reads of them
+#: suffix that distinguishes libraries, named by their pkg-config files, from commands
 _LIBRARY: Final = ".pc"
 
 
 class Failed(Exception):
-    """A command ended in another way than it should, with what it said."""
+    """A command failed; the message has its output."""
 
 
 def lacking(needs: Iterable[str]) -> list[str]:
-    """Those of these commands, and libraries such as `libcurl.pc`, that this machine lacks."""
+    """Return those of the needed commands, and libraries such as `libcurl.pc`, that this machine lacks."""
     return [name for name in needs if not (_has_library(name) if name.endswith(_LIBRARY) else shutil.which(name))]
 
 
@@ -31,7 +31,10 @@ def _has_library(name: str) -> bool:
 
 
 def command(line: str, folder: Path, environment: Mapping[str, str] | None = None) -> str:
-    """What a command prints, with `environment` beside this process's. Raises Failed where its status is not 0."""
+    """Run a command and return its output.
+
+    `environment` extends this process's. Raises Failed unless its status is 0.
+    """
     words, variables = shlex.split(line), {**os.environ, **(environment or {})}
     done = subprocess.run(words, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -1,1 +1,1 @@
-"""What `make docs` and `make bench` run, as `python -m scripts.NAME` from the root of the project."""
+"""Scripts that `make docs`, `make bench` and others run, as `python -m scripts.NAME` from the project's root."""

@@ -1,4 +1,4 @@
-"""Write the table of docs/accuracy.md: the largest error found of each function of compiled kernels."""
+"""Write the table of docs/accuracy.md: the largest error found in each function of compiled kernels."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.engine.codegen.kernels.accuracy import CASES, DTYPES, NAMES, farthest
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
 START, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->"
 HEAD = ("function", "float32", "float64")
-#: points of each of four kinds
+#: number of points of each of four kinds
 POINTS: Final = {"float32": 3_000_000, "float64": 60_000}
 
 
 def figure(ulps: float) -> str:
-    """Rounded up to a hundredth."""
+    """Round up to a hundredth."""
     return f"{math.ceil(ulps * 100) / 100:.2f}"
 
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
-    """The page with this table in place of its own. Raises ValueError where the page has no place for it."""
+    """Return the page with its table replaced. Raises ValueError if the page has no place for it."""
     return rewritten(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:
-    """Look for the largest errors, and write the table."""
+    """Search for the largest errors, and write the table."""
     rows = []
     for name in NAMES:
         known = [dtype for dtype in DTYPES if (name, dtype) in CASES]

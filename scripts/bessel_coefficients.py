@@ -1,4 +1,4 @@
-"""Write engine/codegen/functions/generated/bessel_coefficients.py: modified Bessel functions as polynomials."""
+"""Write engine/codegen/functions/generated/bessel_coefficients.py: polynomials for modified Bessel functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPLIT = 8
 
 
 class Interpolated(NamedTuple):
-    """A function from `start` to `end`, in words and of mpmath's numbers; and the degree for each dtype."""
+    """A function on [`start`, `end`], in words and on mpmath's numbers, and the polynomial's degree for each dtype."""
 
     words: str
     function: Function
@@ -37,25 +37,25 @@ class Interpolated(NamedTuple):
 
 
 def in_powers(fit: Interpolated, degree: int) -> list[Real]:
-    """The polynomial that has the function's values at the zeros of a Chebyshev polynomial."""
+    """Return the polynomial that interpolates the function at the zeros of a Chebyshev polynomial."""
     middle, half, count = (fit.start + fit.end) / 2, (fit.end - fit.start) / 2, degree + 1
     points = [middle - half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
     rows = mp.matrix([[x**power for power in range(count)] for x in points])
     return list(mp.lu_solve(rows, mp.matrix([fit.function(x) for x in points])))
 
 
-def near(order: int) -> Function:
-    """Iₙ(x) / xⁿ, for z = x²."""
+def scaled_inner(order: int) -> Function:
+    """Return Iₙ(x) / xⁿ as a function of z = x²."""
     return lambda z: mp.besseli(order, mp.sqrt(z)) / mp.sqrt(z) ** order if z else mp.mpf(1) / 2**order
 
 
 def inverse(t: Real) -> Real:
-    """x, of t = 16 / x − 1."""
+    """Return x for t = 16 / x − 1."""
     return 2 * SPLIT / (t + 1)
 
 
-def far(order: int) -> Function:
-    """√x exp(−x) Iₙ(x), of t."""
+def scaled_outer(order: int) -> Function:
+    """Return √x exp(−x) Iₙ(x) as a function of t."""
 
     def scaled(t: Real) -> Real:
         x = inverse(t)
@@ -65,36 +65,36 @@ def far(order: int) -> Function:
 
 
 def difference(t: Real) -> Real:
-    """x √x exp(−x) (I₀(x) − I₁(x)), of t."""
+    """Compute x √x exp(−x) (I₀(x) − I₁(x)) for t."""
     with mp.workdps(100):
-        return inverse(t) * (far(0)(t) - far(1)(t))
+        return inverse(t) * (scaled_outer(0)(t) - scaled_outer(1)(t))
 
 
 def tables() -> Iterator[tuple[str, Interpolated]]:
-    """Every polynomial, by its name."""
+    """Yield every polynomial with its name."""
     inner, outer = {"float32": 11, "float64": 16}, {"float32": 9, "float64": 24}
     square, one = mp.mpf(SPLIT) ** 2, mp.mpf(1)
-    yield "I0_NEAR", Interpolated("I₀(x) of x², |x| < 8", near(0), mp.mpf(0), square, inner)
-    yield "I1_NEAR", Interpolated("I₁(x) / x of x², |x| < 8", near(1), mp.mpf(0), square, inner)
-    yield "I0_FAR", Interpolated("√x exp(−x) I₀(x) of t, x > 8", far(0), -one, one, outer)
-    yield "I1_FAR", Interpolated("√x exp(−x) I₁(x) of t, x > 8", far(1), -one, one, outer)
+    yield "I0_NEAR", Interpolated("I₀(x) of x², |x| < 8", scaled_inner(0), mp.mpf(0), square, inner)
+    yield "I1_NEAR", Interpolated("I₁(x) / x of x², |x| < 8", scaled_inner(1), mp.mpf(0), square, inner)
+    yield "I0_FAR", Interpolated("√x exp(−x) I₀(x) of t, x > 8", scaled_outer(0), -one, one, outer)
+    yield "I1_FAR", Interpolated("√x exp(−x) I₁(x) of t, x > 8", scaled_outer(1), -one, one, outer)
     words = "x √x exp(−x) (I₀(x) - I₁(x)) of t, x > 8"
     yield "DIFFERENCE_FAR", Interpolated(words, difference, -one, one, {"float64": 28})
 
 
 def module() -> str:
-    """Find everything anew, as the text of the module."""
+    """Compute all coefficients, and return the text of the generated module."""
     mp.mp.dps = 60
     text = HEAD.format(split=float(SPLIT))
     for name, fit in tables():
-        found = {}
+        coefficients = {}
         for dtype, degree in fit.degrees.items():
             exact = in_powers(fit, degree)
-            found[dtype] = [rounded(dtype, c) for c in exact]
+            coefficients[dtype] = [rounded(dtype, c) for c in exact]
             points = [fit.start + (fit.end - fit.start) * (i + mp.mpf(1) / 3) / 300 for i in range(300)]
             error = max(abs(mp.polyval(exact[::-1], x) / fit.function(x) - 1) for x in points)
             print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
-        text += written(name, fit.words, found)
+        text += written(name, fit.words, coefficients)
     return text
 
 

@@ -1,4 +1,4 @@
-"""Write the pages that come from the code: ops, calls, rooms, clients; with --check, say whether they are current."""
+"""Write the pages generated from the code: ops, calls, rooms, clients; with --check, report stale pages instead."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scripts import (
     rooms,
 )
 from scripts.calls_table import PAGE, page_of_calls
-from scripts.write_openapi import made_document
+from scripts.write_openapi import build_document
 from service.web.pages.openapi import SHIPPED
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +59,7 @@ Everywhere: a node used more than once gets the sum of its gradients; only the g
 pass there.
 """
 
-#: what a program of a system keeps, where only a part of it is to be computed by a server
+#: sentence per system on how to run only a part of a program on a server
 BRIDGED = {
     "pytorch": "A recorded function is a layer of PyTorch: [bridges](guide/bridges.md#pytorch).",
     "jax": "A recorded function is one that JAX transforms: [bridges](guide/bridges.md#jax).",
@@ -162,7 +162,7 @@ An attribute that an op does not have is refused with `bad_attribute`, and told 
 
 
 def ops_page(rows: Iterable[Row]) -> str:
-    """docs/ops.md: an index, then one section an op."""
+    """Return docs/ops.md: an index, then one section per op."""
     rows = list(rows)
     index = table(("op", "operands", "what it is"), (_index_row(row) for row in rows))
     return "\n".join([OPS_HEAD, index, *(section(row) for row in rows)])
@@ -173,12 +173,15 @@ def _index_row(row: Row) -> tuple[str, str, str]:
 
 
 def section(row: Row) -> str:
-    """One op of the page of all ops."""
+    """Return the section of an op on the page of all ops."""
     return f"## {row['name']}\n\n{facts(row)}{definition(row['name'], 'drawings')}"
 
 
 def definition(op: str, folder: str) -> str:
-    """The picture of an op that is defined by several nodes, in this folder of drawings as the page refers to it."""
+    """Return the picture of an op that is defined by several nodes, or nothing if it has none.
+
+    `folder` is the folder of drawings, relative to the page.
+    """
     picture = f"ops/{op}.svg"
     if not (DOCS / "drawings" / picture).is_file():
         return ""
@@ -186,7 +189,7 @@ def definition(op: str, folder: str) -> str:
 
 
 def facts(row: Row) -> str:
-    """What the registry knows of an op: its signature, its documentation and its table of attributes."""
+    """Return what the registry states of an op: signature, documentation and table of attributes."""
     several = ["Several results, each read through `get_output`.", ""] if row["several_outputs"] else []
     return "\n".join(
         [
@@ -206,7 +209,7 @@ def facts(row: Row) -> str:
 
 
 def signature(row: Row) -> str:
-    """The op as a call: operands, then attributes with their defaults."""
+    """Return the op as a call: operands, then attributes with their defaults."""
     attributes = ", ".join(_parameter(attribute) for attribute in row["attributes"])
     parts = [part for part in (", ".join(row["operands"]), attributes) if part]
     return f"{row['name']}({'; '.join(parts)})"
@@ -219,12 +222,12 @@ def _parameter(attribute: Row) -> str:
 
 
 def shown(default: Any) -> str:
-    """A default as a request writes it."""
+    """Return a default as a request writes it."""
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def attribute_table(row: Row) -> list[str]:
-    """What each attribute takes and means."""
+    """Return the table of an op's attributes."""
     if not row["attributes"]:
         return []
     lines = ((f"`{a['name']}`", a["type"], _default(a), _meaning(a, row["since"])) for a in row["attributes"])
@@ -242,26 +245,26 @@ def _meaning(attribute: Row, op_since: int) -> str:
 
 
 def alias_line(row: Row) -> list[str]:
-    """Other systems' spellings, if there are any."""
+    """Return the line of other systems' spellings, if there are any."""
     aliases = ", ".join(f"`{alias['name']}` ({alias['systems']})" for alias in row["aliases"])
     return [f"- also spelled: {aliases}"] if aliases else []
 
 
 def porting_page(rows: Iterable[Row], systems: Mapping[str, Any]) -> str:
-    """docs/porting.md: one section a system. Raises ValueError for a note on an op that does not exist."""
+    """Return docs/porting.md: one section per system. Raises ValueError for a note on an unknown op."""
     rows = list(rows)
     _check_notes({row["name"] for row in rows}, systems)
     return "\n".join([PORTING_HEAD, *(part for key in systems for part in system_section(key, systems[key], rows))])
 
 
-def _check_notes(known: set[str], systems: Mapping[str, Any]) -> None:
-    lost = sorted(f"{key}.{name}" for key in systems for name in systems[key]["notes"] if name not in known)
-    if lost:
-        raise ValueError(f"{NOTES.name} has notes on ops that do not exist: {', '.join(lost)}")
+def _check_notes(ops: set[str], systems: Mapping[str, Any]) -> None:
+    unknown = sorted(f"{key}.{name}" for key in systems for name in systems[key]["notes"] if name not in ops)
+    if unknown:
+        raise ValueError(f"{NOTES.name} has notes on ops that do not exist: {', '.join(unknown)}")
 
 
 def system_section(key: str, system: Row, rows: Iterable[Row]) -> Iterator[str]:
-    """One system: its spellings, its conventions, and what it does around the ops."""
+    """Yield the section of a system: its spellings, its conventions, and what it does around the ops."""
     yield f"## {system['title']}\n\n{system['language']}.\n"
     lines = (
         (
@@ -279,15 +282,15 @@ def system_section(key: str, system: Row, rows: Iterable[Row]) -> Iterator[str]:
 
 
 def spellings(system: str, rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
-    """Each op, and the names that the system has for it."""
+    """Yield each op with the system's names for it."""
     for row in rows:
         aliases = row["aliases"]
         yield row["name"], [a["name"] for a in aliases if system in a["systems"].replace(",", " ").split()]
 
 
 def coming_from_page(familiar: Iterable[Familiar], systems: Mapping[str, str]) -> str:
-    """docs/coming-from.md: one section a system, then the attributes."""
-    familiar = sorted(familiar, key=lambda one: one.op)
+    """Return docs/coming-from.md: one section per system, then the attributes."""
+    familiar = sorted(familiar, key=lambda entry: entry.op)
     attributes = table(
         ("elsewhere", "here"),
         ((f"`{theirs}`", ", ".join(f"`{name}`" for name in ours)) for theirs, ours in familiar_attributes().items()),
@@ -297,7 +300,7 @@ def coming_from_page(familiar: Iterable[Familiar], systems: Mapping[str, str]) -
 
 
 def familiar_section(key: str, title: str, familiar: Iterable[Familiar]) -> Iterator[str]:
-    """One system: its names by op, those with one note together."""
+    """Yield the section of a system: its names by op, those with the same note in one row."""
     yield f"## {title}\n"
     if key in BRIDGED:
         yield f"{BRIDGED[key]}\n"
@@ -312,7 +315,7 @@ def familiar_section(key: str, title: str, familiar: Iterable[Familiar]) -> Iter
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
-    """A Markdown table, with an empty line behind it."""
+    """Return a Markdown table, followed by an empty line."""
     head = list(head)
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(_cell(cell) for cell in row)} |" for row in rows) + "\n"
@@ -323,7 +326,7 @@ def _cell(text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every generated page, by path."""
+    """Return every generated page, by path."""
     rows = describe(registry())
     systems = tomllib.loads(NOTES.read_text(encoding="utf-8"))
     return {
@@ -331,7 +334,7 @@ def pages() -> dict[Path, str]:
         DOCS / "porting.md": porting_page(rows, systems),
         op_catalogue.PAGE: op_catalogue.page(registry()),
         PAGE: page_of_calls(),
-        OPENAPI: orjson.dumps(made_document()).decode() + "\n",
+        OPENAPI: orjson.dumps(build_document()).decode() + "\n",
         python_page.PAGE: python_page.page_of_python(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
         gallery_page.GALLERY_PAGE: gallery_page.gallery_page(),
@@ -343,25 +346,25 @@ def pages() -> dict[Path, str]:
     }
 
 
-def stale(written: Mapping[Path, str]) -> list[Path]:
-    """The pages whose file is missing or says something else."""
-    return [path for path, text in written.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+def stale(expected: Mapping[Path, str]) -> list[Path]:
+    """Return the pages whose file is missing or differs."""
+    return [path for path, text in expected.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
 def main() -> int:
-    """Write the pages, or with --check return 1 where one is not current."""
+    """Write stale pages, or with --check return 1 if there are any."""
     parser = argparse.ArgumentParser(description="Write the pages that come from the code: ops, calls, rooms, clients.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
-    written = pages()
-    behind = stale(written)
+    expected = pages()
+    outdated = stale(expected)
     if options.check:
-        names = ", ".join(path.name for path in behind)
-        print(f"not current: {names}; run `make docs`" if behind else "docs are current")
-        return bool(behind)
-    for path in behind:
+        names = ", ".join(path.name for path in outdated)
+        print(f"not current: {names}; run `make docs`" if outdated else "docs are current")
+        return bool(outdated)
+    for path in outdated:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(written[path], encoding="utf-8")
+        path.write_text(expected[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0
 

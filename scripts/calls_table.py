@@ -1,4 +1,4 @@
-"""The table of the calls in the guide, from their definitions; `scripts.build_docs` writes it into the page."""
+"""Table of the calls in the guide, from their definitions; `scripts.build_docs` writes it into the page."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _TABLE: Final = re.compile(r"(<!-- The calls[^\n]*-->\n).*?(\n<!-- end -->)", re
 
 
 def page_of_calls() -> str:
-    """The page as it is, with the table as it should be."""
+    """Return the page with its table regenerated."""
     rows = "\n".join(_row(call) for call in calls().values())
     head = "| call | answers | costs about | ask it for |\n| --- | --- | --- | --- |"
-    return _TABLE.sub(lambda found: f"{found[1]}\n{head}\n{rows}\n{found[2]}", PAGE.read_text(encoding="utf-8"))
+    return _TABLE.sub(lambda match: f"{match[1]}\n{head}\n{rows}\n{match[2]}", PAGE.read_text(encoding="utf-8"))
 
 
 def _row(call: type[CallDescription]) -> str:

@@ -1,4 +1,4 @@
-"""Write engine/codegen/functions/generated/coefficients.py: polynomials of least error, and constants in parts."""
+"""Write engine/codegen/functions/generated/coefficients.py: minimax polynomials, and constants split into parts."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from typing import Final
 #: c in TAIL
 TAIL_CENTRE: Final = {centre}
 '''
-#: bits of a number
-PLACES = {"float32": 24, "float64": 53}
-#: points that an error is looked for at
+#: significant bits of a number
+SIGNIFICANT_BITS = {"float32": 24, "float64": 53}
+#: number of points at which the error is evaluated
 POINTS = 400
 #: c in the scaled tail of erfc
 TAIL_CENTRE = 1.25
-#: where the polynomial of exp ends, a little past ln 2 / 2; those of sin and cos, a little past π / 4
+#: ends of the intervals of exp, slightly beyond ln 2 / 2, and of sin and cos, slightly beyond π / 4
 HALF_LN2, QUARTER_PI = mp.mpf("0.3470"), mp.mpf("0.7863")
-#: that of the arc tangent, a little past tan(π / 8)
+#: end of the interval of the arctangent, slightly beyond tan(π / 8)
 EIGHTH_TURN = mp.mpf("0.4143")
-#: from where on Stirling's series of log Γ and that of its second derivative are used
+#: smallest x at which Stirling's series of log Γ, and that of its second derivative, are used
 STIRLING_START, TRIGAMMA_START = 4, 2
-#: −log(1 − x²) from where on the inverse error function is one of its root; and for the largest x below 1
+#: −log(1 − x²) from which on the inverse error function is a polynomial in its square root, and at the largest x < 1
 ERFINV_TAIL, ERFINV_END = mp.mpf("4.25"), mp.mpf("16.7")
 
 Real = Any  # mpmath has no type information
@@ -43,7 +43,7 @@ Function = Callable[[Real], Real]
 
 
 class Fit(NamedTuple):
-    """What a polynomial stands for: `function` from `start` to `end`, its error counted `weight` times."""
+    """Function to approximate from `start` to `end`, and the weight of its error."""
 
     function: Function
     weight: Function
@@ -52,24 +52,24 @@ class Fit(NamedTuple):
 
 
 def least_error(fit: Fit, degree: int) -> list[Real]:
-    """The polynomial whose greatest weighted error is the least, by the exchange algorithm of E. Remez."""
+    """Return the minimax polynomial of the weighted error, by the exchange algorithm of E. Remez."""
     points = [
         (fit.start + fit.end) / 2 - (fit.end - fit.start) / 2 * mp.cos(mp.pi * i / (POINTS - 1)) for i in range(POINTS)
     ]
     values, weights = [fit.function(x) for x in points], [fit.weight(x) for x in points]
-    chosen = [round(i * (POINTS - 1) / (degree + 1)) for i in range(degree + 2)]
+    extrema = [round(i * (POINTS - 1) / (degree + 1)) for i in range(degree + 2)]
     while True:
-        rows = [[points[i] ** p for p in range(degree + 1)] + [(-1) ** n / weights[i]] for n, i in enumerate(chosen)]
+        rows = [[points[i] ** p for p in range(degree + 1)] + [(-1) ** n / weights[i]] for n, i in enumerate(extrema)]
         solution: list[Real]
-        *solution, level = mp.lu_solve(mp.matrix(rows), mp.matrix([values[i] for i in chosen]))
+        *solution, level = mp.lu_solve(mp.matrix(rows), mp.matrix([values[i] for i in extrema]))
         errors = [w * (v - mp.polyval(solution[::-1], x)) for x, v, w in zip(points, values, weights, strict=True)]
         if max(abs(e) for e in errors) < 1.01 * abs(level):
             return solution
-        chosen = exchanged(errors, degree + 2)
+        extrema = exchanged(errors, degree + 2)
 
 
 def exchanged(errors: Sequence[Real], count: int) -> list[int]:
-    """Where `count` errors in a row, of signs that alternate, are the greatest."""
+    """Return the positions of the `count` largest consecutive errors of alternating signs."""
     peaks: list[int] = []
     for i, error in enumerate(errors):
         if not peaks or mp.sign(error) != mp.sign(errors[peaks[-1]]):
@@ -81,8 +81,8 @@ def exchanged(errors: Sequence[Real], count: int) -> list[int]:
     return peaks
 
 
-def rest(function: Function, powers: Sequence[Real], order: int) -> Function:
-    """`function` less the first powers of its series, divided by x to the power `order`."""
+def remainder(function: Function, powers: Sequence[Real], order: int) -> Function:
+    """Return `function` less the first terms of its power series, divided by x to the power `order`."""
 
     def divided(x: Real) -> Real:
         with mp.workdps(200):
@@ -93,24 +93,24 @@ def rest(function: Function, powers: Sequence[Real], order: int) -> Function:
 
 
 def of_square(function: Function) -> Function:
-    """An even function of x as one of z = x²."""
+    """Return an even function of x as a function of z = x²."""
     return lambda z: function(mp.sqrt(z))
 
 
 def scaled_tail(t: Real) -> Real:
-    """(x + c) exp(x²) erfc(x) − 1, for t = (x − c) / (x + c), c the TAIL_CENTRE."""
+    """Compute (x + c) exp(x²) erfc(x) − 1 for t = (x − c) / (x + c), where c is TAIL_CENTRE."""
     x = TAIL_CENTRE * (1 + t) / (1 - t)
     return (x + TAIL_CENTRE) * mp.exp(x * x) * mp.erfc(x) - 1
 
 
 def root_of_erf(w: Real) -> Real:
-    """erf⁻¹(x) / x, for w = −log(1 − x²)."""
+    """Compute erf⁻¹(x) / x for w = −log(1 − x²)."""
     x = mp.sqrt(-mp.expm1(-w))
     return mp.erfinv(x) / x if x else mp.sqrt(mp.pi) / 2
 
 
 def stirling(w: Real) -> Real:
-    """x times the part of log Γ(x) that tends to 0, for w = 1 / x²."""
+    """Compute x times the part of log Γ(x) that tends to 0, for w = 1 / x²."""
     if not w:
         return mp.mpf(1) / 12
     x = 1 / mp.sqrt(w)
@@ -118,7 +118,7 @@ def stirling(w: Real) -> Real:
 
 
 def trigamma_series(w: Real) -> Real:
-    """(ψ′(x) − 1 / x − 1 / 2x²) x³, for w = 1 / x²."""
+    """Compute (ψ′(x) − 1 / x − 1 / 2x²) x³ for w = 1 / x²."""
     if not w:
         return mp.mpf(1) / 6
     x = 1 / mp.sqrt(w)
@@ -126,10 +126,10 @@ def trigamma_series(w: Real) -> Real:
 
 
 def single_fits() -> Iterator[tuple[str, str, Fit]]:
-    """What is written in float32 alone."""
+    """Yield the polynomials that only float32 uses."""
     half = mp.mpf(1) / 2
-    at_one = rest(lambda z: mp.loggamma(1 + z), (0,), 1)
-    at_two = rest(lambda z: mp.loggamma(2 + z), (0,), 1)
+    at_one = remainder(lambda z: mp.loggamma(1 + z), (0,), 1)
+    at_two = remainder(lambda z: mp.loggamma(2 + z), (0,), 1)
     yield "LGAMMA_AT_ONE", "log Γ(1 + z) / z, |z| < 1/2", Fit(at_one, lambda z: 1 / abs(at_one(z)), -half, half)
     yield (
         "LGAMMA_AT_TWO",
@@ -152,11 +152,11 @@ def single_fits() -> Iterator[tuple[str, str, Fit]]:
         "(ψ′(x) - 1 / x - 1 / 2x²) x³ of 1 / x², x > 2",
         Fit(trigamma_series, lambda w: 1, 0, mp.mpf(1) / TRIGAMMA_START**2),
     )
-    risen = rest(root_of_erf, (mp.sqrt(mp.pi) / 2,), 1)
+    above_zero = remainder(root_of_erf, (mp.sqrt(mp.pi) / 2,), 1)
     yield (
         "ERFINV",
         "(erf⁻¹(x) / x - √π/2) / w of w = -log(1 - x²) < 17/4",
-        Fit(risen, lambda w: w / root_of_erf(w) + mp.mpf(2) ** -20, 0, ERFINV_TAIL),
+        Fit(above_zero, lambda w: w / root_of_erf(w) + mp.mpf(2) ** -20, 0, ERFINV_TAIL),
     )
     yield (
         "ERFINV_TAIL",
@@ -170,7 +170,7 @@ def single_fits() -> Iterator[tuple[str, str, Fit]]:
     )
 
 
-#: end of log(erfc(1 + u)), and of the scaled tail
+#: ends of the intervals of log(erfc(1 + u)), and of the scaled tail
 ENDS = {"float32": (mp.mpf("2.95"), mp.mpf("10.2")), "float64": (mp.mpf(5), mp.mpf("27.3"))}
 DEGREES = {
     "float32": {
@@ -195,31 +195,35 @@ DEGREES = {
 
 
 def fits(dtype: str) -> Iterator[tuple[str, str, Fit]]:
-    """Every polynomial of a dtype: its name, what it stands for in words, and as functions."""
-    sin = rest(mp.sin, (0, 1), 3)
-    cos = rest(mp.cos, (1, 0, mp.mpf(-0.5)), 4)
-    erf = rest(mp.erf, (0, 1), 1)
+    """Yield every polynomial of a dtype: its name, its function in words, and the fit."""
+    sin = remainder(mp.sin, (0, 1), 3)
+    cos = remainder(mp.cos, (1, 0, mp.mpf(-0.5)), 4)
+    erf = remainder(mp.erf, (0, 1), 1)
     root = mp.sqrt(2)
     far, tail = ENDS[dtype]
     yield (
         "EXP",
         "(exp(r) - 1 - r) / r², |r| < ln 2 / 2",
-        Fit(rest(mp.exp, (1, 1), 2), lambda r: abs(r) + mp.mpf(2) ** -20, -HALF_LN2, HALF_LN2),
+        Fit(remainder(mp.exp, (1, 1), 2), lambda r: abs(r) + mp.mpf(2) ** -20, -HALF_LN2, HALF_LN2),
     )
     if dtype == "float32":
         words = "(log(1 + f) - f + f² / 2) / f³, 1 + f from √½ to √2"
-        yield "LOG", words, Fit(rest(mp.log1p, (0, 1, mp.mpf(-0.5)), 3), lambda f: f * f + 1e-9, 1 / root - 1, root - 1)
+        yield (
+            "LOG",
+            words,
+            Fit(remainder(mp.log1p, (0, 1, mp.mpf(-0.5)), 3), lambda f: f * f + 1e-9, 1 / root - 1, root - 1),
+        )
     else:
         words = "(2 artanh(h) - 2 h) / h³ of h², h = f / (2 + f), 1 + f from √½ to √2"
         end = ((root - 1) / (root + 1)) ** 2
-        yield "LOG", words, Fit(of_square(rest(lambda h: 2 * mp.atanh(h), (0, 2), 3)), lambda w: w + 1e-9, 0, end)
+        yield "LOG", words, Fit(of_square(remainder(lambda h: 2 * mp.atanh(h), (0, 2), 3)), lambda w: w + 1e-9, 0, end)
     yield "SIN", "(sin(r) - r) / r³ of r², |r| < π / 4", Fit(of_square(sin), lambda z: z + 1e-9, 0, QUARTER_PI**2)
     yield (
         "COS",
         "(cos(r) - 1 + r² / 2) / r⁴ of r², |r| < π / 4",
         Fit(of_square(cos), lambda z: z * z + 1e-9, 0, QUARTER_PI**2),
     )
-    arc = of_square(rest(mp.atan, (0, 1), 3))
+    arc = of_square(remainder(mp.atan, (0, 1), 3))
     yield "ATAN", "(atan(u) - u) / u³ of u², |u| < tan(π / 8)", Fit(arc, lambda z: z + 1e-9, 0, EIGHTH_TURN**2)
     yield "ERF", "erf(x) / x - 1 of x², |x| < 1", Fit(of_square(erf), lambda z: 1, 0, 1)
     yield (
@@ -235,32 +239,34 @@ def fits(dtype: str) -> Iterator[tuple[str, str, Fit]]:
 
 
 def rounded(dtype: str, number: Real) -> float:
-    """The nearest number of a dtype."""
+    """Return the nearest number of a dtype."""
     return c_float(float(number)).value if dtype == "float32" else float(number)
 
 
 def parts(dtype: str, number: Real, count: int) -> list[float]:
-    """Positive numbers of a dtype whose sum comes closer and closer to this positive one.
+    """Split a positive number into positive numbers of a dtype, whose partial sums approach it.
 
-    Were one negative, then a sum of products with 0 would lose the sign of a zero.
+    If a part were negative, a sum of products with 0 would lose the sign of a zero.
     """
-    found: list[float] = []
+    summands: list[float] = []
     for _ in range(count - 1):
-        left = number - mp.fsum(found)
-        nearest = rounded(dtype, left)
-        found.append(nearest if nearest < left else rounded(dtype, left * (1 - mp.mpf(2) ** -PLACES[dtype])))
-    return [*found, rounded(dtype, number - mp.fsum(found))]
+        residual = number - mp.fsum(summands)
+        nearest = rounded(dtype, residual)
+        summands.append(
+            nearest if nearest < residual else rounded(dtype, residual * (1 - mp.mpf(2) ** -SIGNIFICANT_BITS[dtype]))
+        )
+    return [*summands, rounded(dtype, number - mp.fsum(summands))]
 
 
 def text(dtype: str, number: float) -> str:
-    """A number in as few digits as say it."""
+    """Return a number in the fewest digits that identify it."""
     if dtype == "float64":
         return repr(number)
     return next(t for d in range(1, 18) if struct.pack("f", float(t := f"{number:.{d}g}")) == struct.pack("f", number))
 
 
 def module() -> str:
-    """Find everything anew, as the text of the module."""
+    """Compute all coefficients, and return the text of the generated module."""
     mp.mp.dps = 50
     tables: dict[str, tuple[str, dict[str, list[float]]]] = {
         "LN2": ("ln 2, in parts", {}),
@@ -272,20 +278,20 @@ def module() -> str:
         tables["HALF_PI"][1][dtype] = parts(dtype, mp.pi / 2, 3)
         tables["HALF_ROOT_PI"][1][dtype] = parts(dtype, mp.sqrt(mp.pi) / 2, 2)
         for name, words, fit in [*fits(dtype), *(single_fits() if dtype == "float32" else ())]:
-            found = [rounded(dtype, c) for c in least_error(fit, degrees[name])]
+            coefficients = [rounded(dtype, c) for c in least_error(fit, degrees[name])]
             _, table = tables.setdefault(name, (words, {}))
-            table[dtype] = found
+            table[dtype] = coefficients
             error = max(
-                abs(fit.weight(x) * (fit.function(x) - mp.polyval(found[::-1], x)))
+                abs(fit.weight(x) * (fit.function(x) - mp.polyval(coefficients[::-1], x)))
                 for x in mp.linspace(fit.start, fit.end, 300)
             )
             print(f"{dtype} {name}: off by {mp.nstr(error, 2)}", flush=True)
-    whole = "".join(written(name, *table) for name, table in tables.items())
-    return HEAD.format(centre=TAIL_CENTRE) + whole
+    tables_text = "".join(written(name, *table) for name, table in tables.items())
+    return HEAD.format(centre=TAIL_CENTRE) + tables_text
 
 
 def written(name: str, words: str, table: dict[str, list[float]]) -> str:
-    """One table as code."""
+    """Return a table as code."""
     lines = [f"#: {words}\n{name}: Final = {{\n"]
     for dtype, numbers in table.items():
         lines.append(f'    "{dtype}": (\n' + "".join(f"        {text(dtype, n)},\n" for n in numbers) + "    ),\n")

@@ -1,7 +1,7 @@
-"""Draw docs/guide/equal-eigenvalues.svg: what two losses are answered where eigenvalues are equal, and what is true.
+"""Draw docs/guide/equal-eigenvalues.svg: two losses' computed and true gradients at equal eigenvalues.
 
-The matrix is diag(2, 2, 1), turned by a rotation, so that rounding splits the two. The engine computes what is
-answered; what is true follows from divided differences, without it.
+The matrix is diag(2, 2, 1), rotated, so that rounding separates the equal eigenvalues. The engine computes the answers;
+the true gradients follow from divided differences, without it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, ope
 
 PICTURE = Path(__file__).parents[1] / "docs" / "guide" / "equal-eigenvalues.svg"
 Array = np.ndarray[Any, Any]
-#: the entries of a symmetric matrix
+#: positions of the entries of a symmetric matrix
 ENTRIES: Final = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
-#: numbers that differ by less are the same
+#: numbers that differ by less count as equal
 EXACT: Final = 1e-9
 WIDTH, HEIGHT, PANEL, LEFT, STEP = 760, 400, 340, 50, 46
-#: where 0 is drawn, what a unit takes, and the row of what is no number
+#: y of 0, height of a unit, and y of NaN
 ZERO, UNIT, MISSING = 170, 170, 318
-#: what is off depends on which vectors of the plane LAPACK gives, and that on the processor: by less than this
+#: pixels to which wrong answers are rounded: they depend on LAPACK's choice of eigenvectors, which varies by processor
 BLUR: Final = 6
 STYLE: Final = (
     "svg{color:#1a1a1a;background:#fff}text{font:13px sans-serif;fill:currentColor}.caption{font-weight:bold}"
@@ -37,31 +37,31 @@ STYLE: Final = (
 
 
 class Answers(NamedTuple):
-    """The gradient of a loss that is true, and those that the engine gives, by the word or the op that asks for it."""
+    """The true gradient of a loss, and those that the engine computes, by the option or op that requests them."""
 
     title: str
     true: Array
-    found: Mapping[str, Array]
+    computed: Mapping[str, Array]
 
     def miss(self, name: str) -> float:
-        """The largest difference from what is true; NaN for what is no number."""
-        return float(np.abs(self.found[name] - self.true).max())
+        """Return the largest difference from the true gradient, NaN if an entry is NaN."""
+        return float(np.abs(self.computed[name] - self.true).max())
 
 
 def matrix() -> Array:
-    """diag(2, 2, 1), turned."""
+    """Return diag(2, 2, 1), rotated."""
     q, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
     return np.asarray((q * [2.0, 2.0, 1.0]) @ q.T)
 
 
 def weights() -> Array:
-    """What the entries of a result are weighed by, symmetric."""
+    """Return the symmetric weights of a result's entries."""
     drawn = np.random.default_rng(1).standard_normal((3, 3))
     return drawn + drawn.T
 
 
 def answers() -> list[Answers]:
-    """Of the projector on the plane of the two, and of v √w vᵀ."""
+    """Return the answers for the projector on the plane of the two, and for v √w vᵀ."""
     words = ("nan", "whole")
     projectors = {word: _gradient(_projector(word)) for word in words}
     roots = {word: _gradient(_root_by_vectors(word)) for word in words}
@@ -72,7 +72,7 @@ def answers() -> list[Answers]:
 
 
 def _true(differences: Callable[[Array, Array], Array]) -> Array:
-    """By divided differences of a function of eigenvalues; W. L. Daleckii, M. G. Krein (1951)."""
+    """Compute the gradient by divided differences of a function of eigenvalues; W. L. Daleckii, M. G. Krein (1951)."""
     w, v = np.linalg.eigh(matrix())
     return np.asarray(v @ (differences(w[:, None], w) * (v.T @ weights() @ v)) @ v.T)
 
@@ -87,7 +87,7 @@ def _of_root(a: Array, b: Array) -> Array:
 
 
 def _gradient(nodes: Sequence[Statement]) -> Array:
-    """Of the sum of the last node's entries, each with its weight, by the first node."""
+    """Return the gradient of the weighted sum of the last node's entries with respect to the first node."""
     count, ops = len(nodes), registry()
     loss = [
         *nodes,
@@ -104,7 +104,7 @@ def _gradient(nodes: Sequence[Statement]) -> Array:
 
 
 def _vectors(degenerate: str) -> list[Statement]:
-    """Nodes 2 and 3 are eigenvalues and vectors."""
+    """Return nodes of which 2 and 3 are the eigenvalues and eigenvectors."""
     ops = registry()
     return [
         Statement(ops.get("parameter")),
@@ -141,12 +141,12 @@ def _root() -> list[Statement]:
 
 
 def drawn(panels: Sequence[Answers]) -> str:
-    """The picture as SVG, the same bytes for the same answers."""
+    """Return the picture as SVG, with the same bytes for the same answers."""
     title, box = "Gradients at equal eigenvalues: what is true, and what is answered", f"0 0 {WIDTH} {HEIGHT}"
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" aria-labelledby="name about">',
         f'<title id="name">{title}</title>',
-        f'<desc id="about">{escape(" ".join(_told(panels)))}</desc>',
+        f'<desc id="about">{escape(" ".join(_description(panels)))}</desc>',
         f"<style>{STYLE}</style>",
     ]
     for i, each in enumerate(panels):
@@ -154,11 +154,11 @@ def drawn(panels: Sequence[Answers]) -> str:
     return "\n".join([*lines, *_legend(), "</svg>", ""])
 
 
-def _told(panels: Sequence[Answers]) -> Iterator[str]:
-    """What is to be seen, in words."""
+def _description(panels: Sequence[Answers]) -> Iterator[str]:
+    """Yield the content of the picture in words."""
     yield "The gradient by the six entries of the matrix diag(2, 2, 1), turned by a rotation."
     for each in panels:
-        verdicts = [f"{name} is {_verdict(each, name)}" for name in each.found]
+        verdicts = [f"{name} is {_verdict(each, name)}" for name in each.computed]
         yield f"Of {each.title}: {', '.join(verdicts)}."
 
 
@@ -182,18 +182,18 @@ def _panel(each: Answers, left: int) -> Iterator[str]:
         yield from _entry(each, (row, column), x)
 
 
-def _entry(each: Answers, at: tuple[int, int], x: int) -> Iterator[str]:
-    """The true slope as a bar, what is answered as signs, and a line from one to the other where they differ."""
-    true, answered = _height(each.true[at]), each.found["whole"][at]
-    whole = true if abs(answered - each.true[at]) < EXACT else BLUR * round(_height(answered) / BLUR)
-    if np.isnan(each.found["nan"][at]):
+def _entry(each: Answers, entry: tuple[int, int], x: int) -> Iterator[str]:
+    """Yield the true value as a bar, the computed ones as symbols, and a line between them if they differ."""
+    true, answered = _height(each.true[entry]), each.computed["whole"][entry]
+    whole = true if abs(answered - each.true[entry]) < EXACT else BLUR * round(_height(answered) / BLUR)
+    if np.isnan(each.computed["nan"][entry]):
         yield f'<text class="middle" x="{x}" y="{MISSING}">NaN</text>'
     if whole != true:
         yield f'<path class="off" d="M{x} {true}V{whole}"/>'
     yield f'<path class="true" d="M{x - 15} {true}H{x + 15}"/>'
     yield f'<circle class="whole" cx="{x}" cy="{whole}" r="5"/>'
-    if "symmetric_function" in each.found:
-        y = _height(each.found["symmetric_function"][at])
+    if "symmetric_function" in each.computed:
+        y = _height(each.computed["symmetric_function"][entry])
         yield f'<path class="function" d="M{x} {y - 9}L{x + 9} {y}L{x} {y + 9}L{x - 9} {y}Z"/>'
 
 
@@ -211,12 +211,12 @@ def _legend() -> Iterator[str]:
 
 
 def picture() -> str:
-    """The picture of today's answers."""
+    """Return the picture of the current answers."""
     return drawn(answers())
 
 
 def main() -> None:
-    """Draw it."""
+    """Draw the picture."""
     PICTURE.write_text(picture(), encoding="utf-8")
     print(f"wrote {PICTURE.name}")
 

@@ -1,4 +1,4 @@
-"""The pages of the gallery and of the examples: what each graph is, its picture, and where it can be run."""
+"""Pages of the gallery and of the examples: each graph with its description, picture and link to run it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scripts.drawings.gallery import gallery
 
 GALLERY_PAGE: Final = DOCS / "gallery.md"
 EXAMPLES_PAGE: Final = DOCS / "examples.md"
-#: where a server listens unless it is told otherwise
+#: default address of a server
 SERVER: Final = "http://127.0.0.1:8000"
-#: the fields, in the order in which they are shown; a graph stands under the first of its own
+#: fields in display order; a graph is listed under the first of its fields
 FIELDS: Final = ("machine learning", "statistics", "optimisation", "physics", "finance", "graphics")
 _GALLERY_HEAD: Final = """<!-- Written by `make docs` from examples/gallery. Edit these files, not this page. -->
 
@@ -35,36 +35,36 @@ each is the graph that it sends first; of a large one, what is around its last n
 
 
 def gallery_page() -> str:
-    """docs/gallery.md."""
+    """Return docs/gallery.md."""
     shown = gallery()
     parts = [_GALLERY_HEAD]
     for field in FIELDS:
         parts.append(f"## {field.capitalize()}\n")
-        parts += [_graph(name, said) for name, said in shown.items() if _field(said) == field]
+        parts += [_graph(name, entry) for name, entry in shown.items() if _field(entry) == field]
     return "\n".join(parts)
 
 
-def _field(said: Mapping[str, Any]) -> str:
-    tags: list[str] = said["tags"]
+def _field(entry: Mapping[str, Any]) -> str:
+    tags: list[str] = entry["tags"]
     return next(tag for tag in tags if tag in FIELDS)
 
 
-def _graph(name: str, said: Mapping[str, Any]) -> str:
-    picture = said["drawing"].removeprefix("docs/")
-    source, compared = said["source"].rstrip("."), said["expected"]["source"]
+def _graph(name: str, entry: Mapping[str, Any]) -> str:
+    picture = entry["drawing"].removeprefix("docs/")
+    source, reference = entry["source"].rstrip("."), entry["expected"]["source"]
     return "\n\n".join(
         [
-            f"### {said['title']}",
-            f"![{said['title']}]({picture})",
-            said["paragraph"],
+            f"### {entry['title']}",
+            f"![{entry['title']}]({picture})",
+            entry["paragraph"],
             f"[Open it in the playground]({SERVER}/#gallery={name}) · [its file](../examples/gallery/{name}.json)",
-            f"*{', '.join(said['tags'])}.* Source: {source}. Compared with: {compared}.\n",
+            f"*{', '.join(entry['tags'])}.* Source: {source}. Compared with: {reference}.\n",
         ]
     )
 
 
 def examples_page() -> str:
-    """docs/examples.md."""
+    """Return docs/examples.md."""
     return "\n".join([_EXAMPLES_HEAD, *_programs()])
 
 

@@ -1,7 +1,7 @@
-"""Make every machine-made file of the repository; with --check, say whether they are current.
+"""Make every generated file of the repository; with --check, report stale files instead.
 
-A machine-made file stands in a folder named `generated`, or `.gitattributes` marks it by name as `linguist-generated`.
-Each row of `MAKERS` makes some of them from what is written by hand:
+A generated file is in a folder named `generated`, or `.gitattributes` marks it as `linguist-generated`. Each row of
+`MAKERS` generates some of them:
 
     row                         from                                   needs
     polynomials                 minimax fits
@@ -12,9 +12,10 @@ Each row of `MAKERS` makes some of them from what is written by hand:
     native runner               engine/codegen/native/runner.c         clang 19, if that has changed
     playground                  playground/src, TypeScript's client    Node, --packages
 
-The rows run in this order, since pages show drawings and the reference of Python's client reads its op methods. A row
-whose tool the machine lacks is skipped and named. Not here: tables of measurements (`make docs`, `make bench`),
-models that PyTorch, JAX and ONNX export (`make gallery`), and locks, which depend on what an index has (`make lock`).
+The rows run in this order, because pages show drawings, and the reference of the Python client reads its op methods. A
+row whose tool is missing is skipped and reported. Not included: tables of measurements (`make docs`, `make bench`),
+models that PyTorch, JAX and ONNX export (`make gallery`), and lock files, which depend on a package index (`make
+lock`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from scripts import bessel_coefficients, build_docs, coefficients, runner_ir
 from scripts.build_docs import ROOT
 from scripts.drawings.__main__ import drawings, pictures, superfluous
 
-#: the text of each file by its path; None for a file that nothing is made into any more
+#: text of each file by its path, None for an obsolete file
 Files = Mapping[Path, str | None]
 
 
@@ -49,14 +50,14 @@ def native_runner() -> Files:
     """Compile the runner's C source to LLVM IR."""
     compiler = runner_ir.compiler()
     if compiler:
-        return {runner_ir.KEPT: runner_ir.made(compiler)}
-    if runner_ir.digest() not in runner_ir.KEPT.read_text("ascii"):
+        return {runner_ir.IR_FILE: runner_ir.compiled(compiler)}
+    if runner_ir.digest() not in runner_ir.IR_FILE.read_text("ascii"):
         sys.exit(f"native runner: runner.c has changed, and clang {runner_ir.VERSION} is not installed")
     return {}
 
 
 def drawn_graphs(packages: Path | None) -> Files:
-    """Draw the graphs of the docs by the playground's module."""
+    """Draw the graphs of the docs with the playground's module."""
     if packages is None:
         raise MissingToolError("Node")
     drawn = list(drawings())
@@ -74,7 +75,7 @@ MAKERS: Final[Mapping[str, Callable[[Path | None], Files]]] = {
 
 
 def main() -> int:
-    """Write the files that are not current; with --check, name them and return 1 if there are any."""
+    """Write stale files; with --check, name them and return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="scripts.generate", description="Make every machine-made file.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not current")
     parser.add_argument("--packages", type=Path, help="the folder with node_modules, for drawings and the playground")
@@ -91,16 +92,18 @@ def main() -> int:
 
 
 def bring_up_to_date(name: str, packages: Path | None, *, check: bool) -> bool:
-    """Write the files of a row that are not current, or with `check` only name them; return whether all were."""
+    """Write the stale files of a row, or with `check` only name them. Return whether all were current."""
     try:
-        made = MAKERS[name](packages)
+        expected = MAKERS[name](packages)
     except MissingToolError as missing:
         print(f"{name}: skipped, this needs {missing}", flush=True)
         return True
-    behind = [path for path, text in made.items() if text != (path.read_text("utf-8") if path.is_file() else None)]
-    for path in behind:
+    outdated = [
+        path for path, text in expected.items() if text != (path.read_text("utf-8") if path.is_file() else None)
+    ]
+    for path in outdated:
         print(f"{name}: {path.relative_to(ROOT)} {'is not current' if check else 'is written'}", flush=True)
-        text = made[path]
+        text = expected[path]
         if check:
             continue
         if text is None:
@@ -108,7 +111,7 @@ def bring_up_to_date(name: str, packages: Path | None, *, check: bool) -> bool:
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    return not behind
+    return not outdated
 
 
 if __name__ == "__main__":

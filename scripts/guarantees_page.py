@@ -1,4 +1,4 @@
-"""Write the measured part of docs/guarantees.md from what `make guarantees` left in build/guarantees.json."""
+"""Write the measurements of docs/guarantees.md from build/guarantees.json, the output of `make guarantees`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts.written_part import rewritten
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "guarantees.md"
-KEPT: Final = ROOT / "build" / "guarantees.json"
+RESULTS: Final = ROOT / "build" / "guarantees.json"
 START, END = "<!-- measured: written by `make guarantees` -->\n", "<!-- end of measured -->"
 
 PROMISES: Final[Mapping[str, str]] = {
@@ -45,31 +45,31 @@ PROMISES: Final[Mapping[str, str]] = {
     "20": "What an answer tells of a tensor is what was there when the call took effect, whoever else writes it.",
 }
 Row = Mapping[str, Any]
-Kept = Mapping[str, Mapping[str, Row]]
+Results = Mapping[str, Mapping[str, Row]]
 
 
-def sections(kept: Kept) -> Iterator[str]:
-    """A line on where and when, and for each guarantee its promise and its figures."""
-    yield conditions([row for rows in kept.values() for row in rows.values()])
+def sections(results: Results) -> Iterator[str]:
+    """Yield a line with the conditions, and for each guarantee its promise and its figures."""
+    yield conditions([row for rows in results.values() for row in rows.values()])
     for number, promise in PROMISES.items():
         yield f"## {number}. {promise.rstrip('.').replace('`', '')}\n"
-        yield figures(number, kept.get(number, {}))
+        yield figures(number, results.get(number, {}))
 
 
 def conditions(rows: list[Row]) -> str:
-    """Machine, days and commits, all that occur."""
+    """Return the machines, days and commits of the measurements."""
     if not rows:
         return "Nothing has been measured yet.\n"
     days = sorted({row["when"] for row in rows})
     machines = sorted({f"{row['where']['processor']}, {row['where']['cores']} cores" for row in rows})
     commits = sorted({row["where"]["commit"] for row in rows})
-    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     held = sum(row["holds"] for row in rows)
-    return f"{when}, on {'; '.join(machines)}; commit {', '.join(commits)}. {held} of {len(rows)} figures hold.\n"
+    return f"{period}, on {'; '.join(machines)}; commit {', '.join(commits)}. {held} of {len(rows)} figures hold.\n"
 
 
 def figures(number: str, rows: Mapping[str, Row]) -> str:
-    """The table of one guarantee; of health, which each attack has one of, the worst comes first."""
+    """Return the table of a guarantee. That of health has a row per attack, the worst first."""
     if not rows:
         return "Not measured.\n"
     ordered = sorted(rows.items(), key=lambda item: -item[1]["value"]) if number == "4" else [*rows.items()]
@@ -78,36 +78,36 @@ def figures(number: str, rows: Mapping[str, Row]) -> str:
 
 
 def test(row: Row) -> str:
-    """A link to the file of the test, by its name."""
+    """Return a link to the file of the test, with the test's name."""
     path, _, name = row["test"].partition("::")
     return f"[{name.partition('[')[0].removeprefix('test_')}](../{path})"
 
 
 def amount(value: float, unit: str) -> str:
-    """A figure as it is read."""
+    """Format a figure."""
     text = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
     return f"{text} {unit}".strip()
 
 
 def bound(row: Row) -> str:
-    """≤ or ≥ the bound."""
+    """Return the bound with ≤ or ≥."""
     return f"{'≥' if row['least'] else '≤'} {amount(row['bound'], row['unit'])}"
 
 
 def verdict(row: Row) -> str:
-    """Held, or what the figure's note says."""
+    """Return a mark if the figure missed its bound."""
     return "" if row["holds"] else "**missed**"
 
 
 def written(text: str, parts: Iterator[str]) -> str:
-    """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
+    """Return the page with its sections replaced. Raises ValueError if the page has no place for them."""
     return rewritten(text, START, END, "\n".join(parts), "figures")
 
 
 def main() -> None:
     """Write the page."""
-    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
-    PAGE.write_text(written(PAGE.read_text("utf-8"), sections(kept)), "utf-8")
+    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    PAGE.write_text(written(PAGE.read_text("utf-8"), sections(results)), "utf-8")
     print(f"wrote {PAGE.name}")
 
 

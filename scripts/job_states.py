@@ -1,4 +1,4 @@
-"""The states of a job, as architecture.md draws and tells them: from the table that the pool goes by."""
+"""The states of a job in architecture.md, drawn and listed from the table that the pool uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ END: Final = "<!-- end of the states -->"
 
 
 def with_states(page: str) -> str:
-    """The page with the drawing and the table of today."""
+    """Return the page with the current drawing and table."""
     return rewritten(page, START, END, "\n".join(_lines()), "the states of a job")
 
 
@@ -22,8 +22,8 @@ def _lines() -> Iterator[str]:
     yield "stateDiagram-v2"
     yield f"  [*] --> {_name(TaskState.WAITING)}: admitted"
     for before, follows in TRANSITIONS.items():
-        for after, upon in follows.items():
-            yield f"  {_name(before)} --> {_name(after)}: {upon}"
+        for after, event in follows.items():
+            yield f"  {_name(before)} --> {_name(after)}: {event}"
     yield f"  {_name(TaskState.ANSWERED)} --> [*]"
     yield "```"
     yield ""

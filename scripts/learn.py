@@ -3,8 +3,11 @@
     once     private functions of at most six lines whose name stands in their file once beside the definition
     single   modules that exactly one other module imports; packages and engine/ops are exempt
     clause   docstrings whose first word opens a clause: What, Where, Of, By
+    comments lines that have a comment, by room
     front    modules of the engine that `import service.app` loads, its processor seconds and resident memory
     way      files with a function that is entered between the readable socket and the answer, front and worker together
+
+The Python client has the columns that need no server.
 
 The server of the way runs with a module that Python loads at its start, in the front and in the workers. It notes the
 file of each function that is entered while a byte of a shared file is 1.
@@ -13,6 +16,7 @@ file of each function that is entered while a byte of a shared file is 1.
 from __future__ import annotations
 
 import ast
+import io
 import json
 import mmap
 import os
@@ -21,8 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +35,7 @@ import httpx
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGES: Final = ("engine", "service", "schemas")
+CLIENT: Final = ROOT / "clients" / "python"
 SHORT: Final = 6
 CLAUSE: Final = re.compile(
     r"(?:What|Who|Whoever|Whose|Whatever|Whichever|Where|That|Those|Such|Which|How(?! long| many)|When|As|Of|By|From"
@@ -74,9 +80,9 @@ print(engine, time.process_time(), pages * 4096 / 1e6)
 """
 
 
-def modules() -> dict[Path, ast.Module]:
-    """Return the syntax trees of the packages, but for generated files."""
-    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+def modules(*folders: Path) -> dict[Path, ast.Module]:
+    """Return the syntax trees of the packages in these folders, without generated files."""
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths if "generated" not in path.parts}
 
 
@@ -98,9 +104,9 @@ def used_once(tree: ast.Module) -> Iterator[str]:
                 yield node.name
 
 
-def importers(trees: dict[Path, ast.Module]) -> Counter[Path]:
+def importers(trees: dict[Path, ast.Module], root: Path) -> Counter[Path]:
     """Count the modules that import each module."""
-    known = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in trees}
+    known = {".".join(path.relative_to(root).with_suffix("").parts): path for path in trees}
     counts: Counter[Path] = Counter()
     for path, tree in trees.items():
         imported = set[Path]()
@@ -119,6 +125,18 @@ def docstrings(trees: dict[Path, ast.Module]) -> list[str]:
     kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     texts = [ast.get_docstring(node) for tree in trees.values() for node in ast.walk(tree) if isinstance(node, kinds)]
     return [text for text in texts if text]
+
+
+def comments(paths: Iterable[Path]) -> float:
+    """Return the share of lines that have a comment; directives to a tool are none."""
+    lines = count = 0
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        lines += text.count("\n")
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        texts = [token.string for token in tokens if token.type == tokenize.COMMENT]
+        count += sum(not text.startswith(("# fmt:", "# noqa", "# type:")) for text in texts)
+    return count / lines if lines else 0.0
 
 
 def front() -> tuple[int, float, float]:
@@ -160,13 +178,13 @@ def readme_request() -> Any:
     return json.loads(found[1])
 
 
-def main() -> None:
-    """Print the figures."""
-    trees = modules()
+def columns(root: Path, *packages: str) -> None:
+    """Print the figures of packages that need no server."""
+    trees = modules(*(root / package for package in packages))
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in trees)
     print(f"files {len(trees)}, lines {lines}")
     print(f"once {sum(len([*used_once(tree)]) for tree in trees.values())}")
-    counts = importers(trees)
+    counts = importers(trees, root)
     operations = ROOT / "engine" / "ops"
     single = [
         path for path in trees if counts[path] == 1 and path.stem != "__init__" and operations not in path.parents
@@ -175,10 +193,23 @@ def main() -> None:
     texts = docstrings(trees)
     clauses = sum(bool(CLAUSE.match(text)) for text in texts)
     print(f"clause {clauses} of {len(texts)}, {clauses / len(texts):.1%}")
+    rooms: dict[str, list[Path]] = {}
+    for path in trees:
+        rooms.setdefault("/".join(path.relative_to(root).parts[:2]) if len(packages) > 1 else packages[0], []).append(
+            path
+        )
+    print("comments", ", ".join(f"{room} {comments(paths):.1%}" for room, paths in rooms.items() if len(paths) > 1))
+
+
+def main() -> None:
+    """Print the figures."""
+    columns(ROOT, *PACKAGES)
     count, seconds, megabytes = front()
     print(f"front {count} modules of the engine, {seconds:.2f} s, {megabytes:.0f} MB")
     print(f"way of the README's request {way(readme_request(), '--compile', 'on')} files")
     print(f"way of the gradients of a scan {way(_SCAN, '--determinism', 'bitwise')} files")
+    print("the Python client:")
+    columns(CLIENT, "gradserve_client")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw docs/guide/memory.svg: the arithmetic of two gradients over the bytes that they take, as they are planned."""
+"""Draw docs/guide/memory.svg: the FLOPs of two gradients over the bytes of their plans."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from engine.ir.opset import LATEST
 from engine.ir.program import Function
 
 PICTURE = Path(__file__).parents[1] / "docs" / "guide" / "memory.svg"
-#: budgets, each so much smaller than the one before
+#: ratio of successive memory budgets
 STEP: Final = 0.8
 LAYERS, ROWS, WIDTH, STEPS, EXTENT = 60, 5632, 128, 100_000, 100
 
 
-class Asked(NamedTuple):
-    """A program, all of whose gradients are asked for, and the types of its leaves."""
+class Problem(NamedTuple):
+    """A program of which all gradients are computed, and the types of its leaves."""
 
     program: Program
     types: Mapping[int, TensorType]
 
 
 class Planned(NamedTuple):
-    """What one plan takes: bytes, and its FLOPs by those of the fastest."""
+    """Peak bytes of a plan, and its FLOPs relative to those of the fastest plan."""
 
     peak_bytes: int
     flops: float
 
 
-def network() -> Asked:
-    """The mean of squares behind residual layers, h + gelu(h w + b), in float32."""
+def network() -> Problem:
+    """Return the mean of squares after residual layers, h + gelu(h w + b), in float32."""
     nodes, types = list[Statement](), dict[int, TensorType]()
 
     def leaf(*shape: int) -> int:
@@ -49,11 +49,11 @@ def network() -> Asked:
         inner = add("add", add("matmul", h, leaf(WIDTH, WIDTH)), leaf(WIDTH))
         h = add("add", h, add("gelu", inner))
     add("mean", add("square", h))
-    return Asked(Program(registry(), nodes), types)
+    return Problem(Program(registry(), nodes), types)
 
 
-def simulation() -> Asked:
-    """The sum behind so many steps y − 0.001 k sin(y)."""
+def simulation() -> Problem:
+    """Return the sum after STEPS steps of y − 0.001 k sin(y)."""
     ops = registry()
     body = [
         Statement(ops.get("input")),
@@ -72,26 +72,26 @@ def simulation() -> Asked:
     ]
     program = Program(ops, nodes, opset=LATEST, functions=[Function(ops, body, [5])])
     float64 = np.dtype(np.float64)
-    return Asked(program, {0: TensorType((), float64), 1: TensorType((EXTENT,), float64)})
+    return Problem(program, {0: TensorType((), float64), 1: TensorType((EXTENT,), float64)})
 
 
-def curve(asked: Asked) -> Iterator[Planned]:
-    """The plans of less and less memory, the fastest first, down to the smallest that there is."""
-    compiler, call = Compiler(Limits()), Gradients.of_program(asked.program)
-    fastest = compiler.compile(asked.program, asked.types, call).plan
+def curve(problem: Problem) -> Iterator[Planned]:
+    """Yield plans of decreasing memory, from the fastest to the smallest."""
+    compiler, call = Compiler(Limits()), Gradients.of_program(problem.program)
+    fastest = compiler.compile(problem.program, problem.types, call).plan
     plan = fastest
     while True:
         yield Planned(plan.peak_bytes, plan.flops / fastest.flops)
         try:
-            less = int(plan.peak_bytes * STEP)
-            plan = compiler.compile(asked.program, asked.types, call, memory=less).plan
+            budget = int(plan.peak_bytes * STEP)
+            plan = compiler.compile(problem.program, problem.types, call, memory=budget).plan
         except OverBudget:
             return
 
 
 def draw(curves: Mapping[str, list[Planned]], path: Path) -> None:
-    """Write it as SVG, the same bytes for the same plans."""
-    from matplotlib import rc_context  # noqa: PLC0415 - of the extra `demo`
+    """Write the picture as SVG, with the same bytes for the same plans."""
+    from matplotlib import rc_context  # noqa: PLC0415 - a dependency of the extra `demo`
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(7, 4), layout="constrained")
@@ -106,9 +106,9 @@ def draw(curves: Mapping[str, list[Planned]], path: Path) -> None:
 
 
 def main() -> None:
-    """Plan both, and draw."""
-    asked = {f"a network of {LAYERS} layers": network(), f"a loop of {STEPS:,} steps": simulation()}
-    curves = {label: list(curve(each)) for label, each in asked.items()}
+    """Plan both problems, and draw."""
+    problems = {f"a network of {LAYERS} layers": network(), f"a loop of {STEPS:,} steps": simulation()}
+    curves = {label: list(curve(problem)) for label, problem in problems.items()}
     for label, points in curves.items():
         print(label, *(f"{p.peak_bytes / 2**20:.3f} MiB × {p.flops:.2f}" for p in points), sep="\n  ")
     draw(curves, PICTURE)

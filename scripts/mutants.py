@@ -1,13 +1,13 @@
-"""Mutation testing: does some test fail for every small mistake in the code?
+"""Mutation testing: does some test fail for every small fault in the code?
 
-The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
-mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
-that noticed other mistakes in its file, for half of the time, then those in the file of tests about it, those that name
-it or its op, those about its room, and the quick ones. Nothing is written: a mutant exists in the memory of its process
-only.
+pytest collects the tests once, in this process. Each test runs once, to record the functions that it calls. Then each
+mutant gets a fork of this process, which runs the tests that call the changed function until one fails. Tests that
+killed other mutants of the file come first, for half of the time, then those in the test file of the same name, those
+that name the file or its op, those of its room, and quick ones. No file is written: a mutant exists only in the memory
+of its process.
 
-Prints every mutant that no test noticed, and how many were killed. A survivor is no fault by itself: many are another
-way to the same numbers.
+Prints every mutant that survived, and how many were killed. A survivor is not necessarily a fault: many mutants compute
+the same numbers in another way.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TESTS = (
     "tests/service/store",
 )
 OPTIONS = ("-oaddopts=--import-mode=importlib", "--assert=plain", "-s", "-pno:cacheprovider", "-pno:terminal")
-#: these hold the declarations of ops, and may call no function of theirs
+#: tests of the declarations of ops, which may call none of their functions
 DECLARATIONS = ("tests/spec/", "tests/golden/", "tests/contract/test_documentation.py")
 MEMORY = 8 << 30
 TOO_LONG = "(a process that ended or took too long)"
@@ -62,7 +62,7 @@ FORK = multiprocessing.get_context("fork")
 
 @dataclass
 class Measured:
-    """What one test calls, and the processor time it takes in seconds."""
+    """Functions that a test calls, and its processor time in seconds."""
 
     called: set[FunctionKey]
     seconds: float
@@ -70,14 +70,14 @@ class Measured:
 
 @dataclass
 class Tally:
-    """How the mutants fared."""
+    """Counts of mutants, and the survivors."""
 
     tried: Counter[str] = field(default_factory=Counter)
     killed: Counter[str] = field(default_factory=Counter)
     survivors: list[Mutant] = field(default_factory=list)
 
     def add(self, mutant: Mutant, killer: str | None) -> None:
-        """Count one mutant; `killer` is the test that noticed it."""
+        """Count a mutant; `killer` is the test that failed for it, or None."""
         self.tried[mutant.kind] += 1
         if killer is None:
             self.survivors.append(mutant)
@@ -86,14 +86,14 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Killed of all, 0 to 1."""
+        """Fraction of mutants that were killed."""
         return self.killed.total() / max(self.tried.total(), 1)
 
 
 def forked(works: Iterable[Callable[[], Any]], at_once: int) -> Iterator[tuple[int, Any]]:
-    """What each of `works` returns or raises in a process of its own, with its number, as they end.
+    """Run each of `works` in its own process, and yield its number with its result or exception, as they end.
 
-    EOFError where the process died. Takes the next of `works` when there is room for it.
+    The result is EOFError if the process died. The next work starts when there is room for it.
     """
     running: dict[Connection, tuple[int, BaseProcess]] = {}
     waiting = enumerate(works)
@@ -138,18 +138,18 @@ def _quietly(work: Callable[[], Any], sending: Connection) -> None:
 
 
 class Failures:
-    """A plugin of pytest that counts what failed."""
+    """pytest plugin that counts failures."""
 
     count = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Setting up, running and tearing down report alike."""
+        """Count a failure of setup, call or teardown."""
         self.count += report.failed
 
 
 def passes(item: pytest.Item) -> bool:
-    """Run one test; whether it did not fail."""
-    forget()  # what was made before the mistake was there
+    """Run one test, and return whether it passed."""
+    forget()  # drop caches from before the mutation
     failures, plugins = Failures(), item.config.pluginmanager
     plugins.register(failures)
     try:
@@ -159,10 +159,10 @@ def passes(item: pytest.Item) -> bool:
     return not failures.count
 
 
-def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
-    """What lets go of what rules have made for tests before, so that a test calls them, and is known to.
+def cache_clearers(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
+    """Return functions that clear the caches of rules, so that each test calls the rules itself and is recorded.
 
-    A rule's memory is the process's; a function of `modules` may have one of its own.
+    The rule caches belong to the process; a function of `modules` may have a cache of its own.
     """
     names = {module.__name__ for module in modules}
     objects = gc.get_objects()
@@ -171,64 +171,64 @@ def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
 
 
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:
-    """Run each test once. Raises AssertionError that names those which fail without any mutant."""
+    """Run each test once. Raises AssertionError with the tests that fail without a mutant."""
     files = {module.__file__ for module in modules}
-    key = cache(key_of)  # one object for all tests: a function is called by thousands
-    found, failing = [], []
-    gc.unfreeze()  # what is frozen is not told
-    lets_go = remembering(modules)
+    key = cache(key_of)  # share key objects: thousands of tests call the same function
+    measurements, failing = [], []
+    gc.unfreeze()  # get_objects leaves out frozen objects
+    clearers = cache_clearers(modules)
     gc.freeze()
     for item in items:
-        for let_go in lets_go:
-            let_go()
+        for clear in clearers:
+            clear()
         start = time.process_time()
-        # written in C: a function of Python's that is told of each call takes longer than most of the calls
+        # cProfile is written in C: a profile function in Python would take longer than most calls
         with Profile(subcalls=False, builtins=False) as profile:
             passed = passes(item)
         if not passed:
             failing.append(item.nodeid)
         called = [entry.code for entry in profile.getstats() if isinstance(entry.code, CodeType)]
         keys = {key(code) for code in called if code.co_filename in files}
-        found.append(Measured(keys, time.process_time() - start))
+        measurements.append(Measured(keys, time.process_time() - start))
     if failing:
         raise AssertionError(f"{', '.join(failing)}: failing as it is")
-    return found
+    return measurements
 
 
 def measure_all(items: Sequence[pytest.Item], modules: Sequence[ModuleType], at_once: int) -> list[Measured]:
-    """The same in several processes. Raises what one of them raises."""
-    found: list[Any] = [None] * len(items)
+    """Measure in several processes. Raises any exception of theirs."""
+    measurements: list[Any] = [None] * len(items)
     for number, part in forked([partial(measure, items[i::at_once], modules) for i in range(at_once)], at_once):
         if isinstance(part, Exception):
             raise part
-        found[number::at_once] = part
-    return found
+        measurements[number::at_once] = part
+    return measurements
 
 
 @dataclass
 class Session:
-    """The tests, what they call, and the modules that are mutated. A plugin of pytest: it runs them its own way."""
+    """The tests, the functions that they call, and the mutated modules. A pytest plugin that replaces the test loop."""
 
     chosen: argparse.Namespace
     stream: TextIO
     tally: Tally = field(default_factory=Tally)
     items: list[pytest.Item] = field(default_factory=list)
-    #: the processor time of each test, in seconds
+    #: processor time of each test, in seconds
     seconds: list[float] = field(default_factory=list)
     live: Live = field(default_factory=dict)
-    #: the numbers of the tests that call a function
+    #: numbers of the tests that call each function
     callers: dict[FunctionKey, list[int]] = field(default_factory=dict)
-    #: how many mutants of a file a test noticed
+    #: number of mutants that a test killed, by file and test
     noticed: Counter[tuple[Path, str]] = field(default_factory=Counter)
 
     def pytest_collection(self) -> None:
-        """Random tests draw the same examples each time, and need not look for the smallest that fails."""
+        """Make random tests draw the same examples each time, and skip shrinking."""
         phases = [Phase.explicit, Phase.generate]
         settings.register_profile("mutants", database=None, derandomize=True, deadline=None, phases=phases)
         settings.load_profile("mutants")
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """In place of running each test once."""
+        """Measure the tests and run the mutants, in place of running each test once."""
         registry()  # loads all ops, whatever the tests have loaded
         packages = tuple(f"{room.strip('/').replace('/', '.')}." for room in self.chosen.rooms)
         modules = [module for name, module in sorted(sys.modules.items()) if name.startswith(packages)]
@@ -239,12 +239,12 @@ class Session:
         self.say(f"{len(self.items)} tests, {sum(self.seconds):.0f} s")
         pairs = [(m, module) for module, path in zip(modules, paths, strict=True) for m in self.mutants(path)]
         works = (partial(self.killer, mutant, module) for mutant, module in pairs)
-        for number, found in forked(works, self.chosen.jobs):
-            self.note(pairs[number][0], found)
+        for number, result in forked(works, self.chosen.jobs):
+            self.note(pairs[number][0], result)
         return True
 
     def measure(self, measured: Sequence[Measured]) -> None:
-        """Take over what each test calls, by what is called: every mutant asks."""
+        """Index the measurements by function, since every mutant looks its callers up."""
         callers = defaultdict(list)
         for number, each in enumerate(measured):
             for key in each.called:
@@ -252,28 +252,31 @@ class Session:
         self.callers, self.seconds = dict(callers), [each.seconds for each in measured]
 
     def mutants(self, path: Path) -> list[Mutant]:
-        """Those of a file that were asked for."""
+        """Return the selected mutants of a file."""
         return [m for m in find_mutants(path) if any(text in f"{m.kind} {m}" for text in self.chosen.only)]
 
-    def note(self, mutant: Mutant, found: str | Exception | None) -> None:
-        """Count one mutant, and say how it went. `found` is the test that failed, or how its process ended."""
-        if isinstance(found, Exception) and not isinstance(found, EOFError):
-            raise found
-        killer = TOO_LONG if isinstance(found, EOFError) else found
+    def note(self, mutant: Mutant, result: str | Exception | None) -> None:
+        """Count a mutant, and print its result.
+
+        `result` is the failed test, or the exception that ended its process.
+        """
+        if isinstance(result, Exception) and not isinstance(result, EOFError):
+            raise result
+        killer = TOO_LONG if isinstance(result, EOFError) else result
         self.tally.add(mutant, killer)
         self.noticed[mutant.path, killer or ""] += 1
         if self.chosen.verbose or killer is None:
             self.say(f"{'SURVIVED' if killer is None else 'killed'} {mutant.kind} {mutant} {killer or ''}")
 
     def killer(self, mutant: Mutant, module: ModuleType) -> str | None:
-        """The test that fails for it, or None. Run this in a process of its own."""
+        """Return the test that fails for the mutant, or None. Must run in a process of its own."""
         tests = self.concerned(mutant)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
         try:
             apply(mutant, module, self.live)
         except NotApplied:
             raise
-        except Exception as error:  # noqa: BLE001 - what a constant of the module makes of the mistake
+        except Exception as error:  # noqa: BLE001 - a module constant may fail in any way with the mutation
             return f"(the module does not load: {error})"
         for seconds, item in tests:
             limit = ceil(time.process_time() + 10 + 10 * seconds)
@@ -283,45 +286,50 @@ class Session:
         return None
 
     def concerned(self, mutant: Mutant) -> list[tuple[float, pytest.Item]]:
-        """The tests that call the function it changes, with their time; of a declaration, those of its module.
+        """Return the tests that call the mutated function, with their time; for a declaration, the tests of its module.
 
-        A function that no test calls is part of one: its module makes a constant with it, as it loads. What others
-        read there calls nothing of it: tests that name it count as well.
+        If no test calls the function, it only runs when the module is loaded, to compute a constant. Tests that read
+        the constant do not call the function, so tests that name the module count as well.
         """
         keys, path, names = list(changed(mutant)), mutant.path, [*_names(mutant)]
         called = self.callers.get(keys[-1]) if keys else None
         numbers = self.declaring(path, names) if called is None else called
         pairs = [(self.seconds[number], self.items[number]) for number in numbers]
         pairs.sort(key=lambda pair: (_distance(pair[1].nodeid, path, names), pair[0]))
-        noticed = {name: times for (of, name), times in self.noticed.items() if of == path}
-        sharp = sorted((pair for pair in pairs if pair[1].nodeid in noticed), key=lambda pair: -noticed[pair[1].nodeid])
-        first = _within(sharp, self.chosen.seconds / 2)  # what is about it has its turn, whatever noticed others
-        taken = {id(item) for _, item in first}
-        return _within([*first, *(pair for pair in pairs if id(pair[1]) not in taken)], self.chosen.seconds)
+        noticed = {name: times for (file, name), times in self.noticed.items() if file == path}
+        killers = sorted(
+            (pair for pair in pairs if pair[1].nodeid in noticed), key=lambda pair: -noticed[pair[1].nodeid]
+        )
+        first = _within(killers, self.chosen.seconds / 2)  # leave half of the time to the tests about the file
+        chosen_ids = {id(item) for _, item in first}
+        return _within([*first, *(pair for pair in pairs if id(pair[1]) not in chosen_ids)], self.chosen.seconds)
 
     def declaring(self, path: Path, names: Sequence[str]) -> set[int]:
-        """The tests that call anything of a file, that hold declarations, and that name it or one of its ops."""
-        calling = {number for key, found in self.callers.items() if key.file == str(path) for number in found}
+        """Return the tests that call anything in a file, test declarations, or name the file or one of its ops."""
+        calling = {number for key, numbers in self.callers.items() if key.file == str(path) for number in numbers}
         ids = enumerate(item.nodeid for item in self.items)
         return calling | {i for i, name in ids if name.startswith(DECLARATIONS) or _distance(name, path, names) < 2}
 
     def say(self, line: str) -> None:
-        """Print at once: a run takes long."""
+        """Print a line at once, since a run takes long."""
         print(line, file=self.stream, flush=True)
 
 
-def _within(pairs: Iterable[tuple[float, pytest.Item]], most: float) -> list[tuple[float, pytest.Item]]:
-    """Tests, as they come, that fit into this time of one mutant."""
-    total, kept = 0.0, []
+def _within(pairs: Iterable[tuple[float, pytest.Item]], limit: float) -> list[tuple[float, pytest.Item]]:
+    """Return tests, in order, that fit into the time of one mutant."""
+    total, selected = 0.0, []
     for pair in pairs:
-        if total + pair[0] <= most:
+        if total + pair[0] <= limit:
             total += pair[0]
-            kept.append(pair)
-    return kept
+            selected.append(pair)
+    return selected
 
 
 def _names(mutant: Mutant) -> Iterator[str]:
-    """What a test about it has in its name: its file, or the op that the mutated class is; outside of one, any op."""
+    """Yield the names that tests about a mutant contain: its file, and the op of its class.
+
+    Outside of a class, every op of the file counts.
+    """
     yield mutant.path.stem
     classes = [statement for statement in mutant.tree.body if isinstance(statement, ast.ClassDef)]
     inside = [statement for statement in classes if statement.name in mutant.slot.scope[:1]]
@@ -331,7 +339,7 @@ def _names(mutant: Mutant) -> Iterator[str]:
 
 
 def _distance(test: str, path: Path, names: Sequence[str]) -> int:
-    """0 of a test in the file that is about a mutant's, 1 where its name is about it, 2 about its room, 3 of others."""
+    """Return 0 for a test in the mutant's test file, 1 if its name matches, 2 if it is of its room, else 3."""
     if f"/test_{path.stem}.py::" in test:
         return 0
     if any(name in test for name in names):
@@ -348,7 +356,7 @@ def report(tally: Tally) -> list[str]:
 
 
 def options() -> argparse.ArgumentParser:
-    """What the command line takes."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     only = "mutants whose line has one of these: “ops/sum”, “sign ”"
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help=only)

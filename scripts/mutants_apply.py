@@ -1,7 +1,7 @@
-"""Put a mutant into the modules that are loaded: nothing is written, and nothing is imported again.
+"""Application of a mutant to loaded modules, without writing files or importing anything again.
 
-A function keeps its identity and gets other code, so that all who imported it, and all tables that hold it, see the
-mistake. What a class or a module assigns is assigned again. There is no way back: do this in a process of its own.
+A function keeps its identity and gets new code, so that every importer and every table that holds it sees the mutation.
+The assignments of classes and modules are repeated. A mutation cannot be undone, so apply it in a process of its own.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from scripts.mutants_find import Mutant, assigned
 
 
 class NotApplied(Exception):
-    """A mistake of the runner's own: what a module raises when it is loaded with a mutant may be anything else."""
+    """A fault of the runner itself. A module that is loaded with a mutant may raise anything else."""
 
 
 class FunctionKey(NamedTuple):
-    """Key of a function: what tells those of a program apart, two on one line as well."""
+    """Key of a function, which distinguishes all functions of a program, even two on one line."""
 
     file: str
     name: str
-    places: int
+    positions: int
 
 
 def key_of(code: CodeType) -> FunctionKey:
-    """The key of the function that has this code."""
+    """Return the key of the function with this code."""
     return FunctionKey(code.co_filename, code.co_qualname, hash(tuple(code.co_positions())))
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
-    """The code of all functions in a module and its classes, in the order of its text; not what is inside them."""
+    """Yield the code of all functions in a module and its classes, in textual order, without nested functions."""
     if code.co_flags & CO_OPTIMIZED:
         yield code
         return
@@ -48,10 +48,10 @@ def functions(code: CodeType) -> Iterator[CodeType]:
 
 
 def changed(mutant: Mutant) -> dict[FunctionKey, CodeType]:
-    """The function that the mutant changes, and the code that it gets.
+    """Return the function that the mutant changes, with its new code.
 
-    None for what is outside functions, and where two functions that were alike and shared one code are now two:
-    which is which cannot be told.
+    Return nothing for code outside functions, and if two identical functions shared one code object that the mutant
+    splits: they cannot be told apart.
     """
     before = list(functions(compile(mutant.tree, str(mutant.path), "exec")))
     after = list(functions(mutant.code()))
@@ -64,17 +64,17 @@ Live = dict[FunctionKey, list[FunctionType]]
 
 
 def alive(paths: Iterable[Path]) -> Live:
-    """All functions there are that were loaded from these files."""
-    names, found = {str(path) for path in paths}, defaultdict(list)
-    gc.unfreeze()  # what was left out of collections is left out of this list as well
+    """Return all existing functions that were loaded from these files."""
+    names, functions_by_key = {str(path) for path in paths}, defaultdict(list)
+    gc.unfreeze()  # get_objects leaves out frozen objects
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename in names:
-            found[key_of(thing.__code__)].append(thing)
-    return dict(found)
+            functions_by_key[key_of(thing.__code__)].append(thing)
+    return dict(functions_by_key)
 
 
 def apply(mutant: Mutant, module: ModuleType, live: Live) -> None:
-    """Make `module`, which was loaded from the mutant's file, the mutant. Raises NotApplied where that fails."""
+    """Turn `module`, which was loaded from the mutant's file, into the mutant. Raises NotApplied if that fails."""
     swaps = [(f, code) for key, code in changed(mutant).items() for f in live.get(key, ())]
     for function, code in swaps:
         function.__code__ = code
@@ -83,34 +83,34 @@ def apply(mutant: Mutant, module: ModuleType, live: Live) -> None:
 
 
 def _assign(mutant: Mutant, module: ModuleType) -> int:
-    """Assign anew what the mutated statement assigns, and the defaults of functions; how many names there were."""
+    """Repeat the assignment of the mutated statement, or the defaults of a function, and return the number of names."""
     scratch = ModuleType(module.__name__)
-    sys.modules[module.__name__], kept = scratch, module  # for decorators that look their module up
+    sys.modules[module.__name__], original = scratch, module  # for decorators that look their module up
     try:
         exec(mutant.code(), vars(scratch))  # noqa: S102 - our own source
     finally:
-        sys.modules[module.__name__] = kept
+        sys.modules[module.__name__] = original
     old, new = _inner(module, mutant.slot.scope), _inner(scratch, mutant.slot.scope)
     if isinstance(mutant.slot.parent, ast.arguments) and isinstance(old, FunctionType):
         old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
         return 1
     names = mutant.slot.targets or ()
-    for name in (*names, *(() if mutant.slot.scope else _made_of(mutant.tree, names, vars(new)))):
+    for name in (*names, *(() if mutant.slot.scope else _derived_names(mutant.tree, names, vars(new)))):
         _rebind(old, name, vars(new)[name])
     return len(names)
 
 
-def _made_of(tree: ast.Module, names: Iterable[str], values: Mapping[str, Any]) -> list[str]:
-    """Further numbers of a module, and tuples of such, that are made of those of these names, or of one another."""
-    known, found = set(names), list[str]()
+def _derived_names(tree: ast.Module, names: Iterable[str], values: Mapping[str, Any]) -> list[str]:
+    """Return further numbers of a module, and tuples of numbers, that are computed from those of these names."""
+    known, derived = set(names), list[str]()
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            made = [name for name in assigned(statement) if name not in known]
+            new = [name for name in assigned(statement) if name not in known]
             read = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
-            if read & known and all(isinstance(values[name], int | float | tuple) for name in made):
-                known.update(made)
-                found += made
-    return found
+            if read & known and all(isinstance(values[name], int | float | tuple) for name in new):
+                known.update(new)
+                derived += new
+    return derived
 
 
 def _inner(owner: Any, scope: tuple[str, ...]) -> Any:
@@ -120,17 +120,17 @@ def _inner(owner: Any, scope: tuple[str, ...]) -> Any:
 
 
 def _rebind(owner: Any, name: str, value: object) -> None:
-    """Where a module assigns it: in all modules that imported it by this name."""
+    """Set a name. If a module owns it, set it in all modules that imported it under this name."""
     old = vars(owner)[name]
     if _become(old, value):
         return
     importers = list(sys.modules.values()) if isinstance(owner, ModuleType) else []
-    for place in (owner, *(m for m in importers if vars(m).get(name) is old)):
-        setattr(place, name, value)
+    for target in (owner, *(m for m in importers if vars(m).get(name) is old)):
+        setattr(target, name, value)
 
 
 def _become(old: object, new: object) -> bool:
-    """Change the declaration of an attribute, or several, in place: other ops may share it."""
+    """Change the declaration of an attribute, or of several, in place, since other ops may share it."""
     if isinstance(old, Attr):
         vars(old).update(vars(new))
         return True

@@ -1,4 +1,4 @@
-"""Which functions only say what an op costs: their mistakes are for the laws of cost to find, and not for mutants."""
+"""Functions that only compute an op's cost. Their faults are left to the laws of cost, and get no mutants."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ COSTS = frozenset({"flops", "workspace"})
 
 @cache
 def cost_only() -> frozenset[str]:
-    """The names of the functions of the engine that `flops` and `workspace` alone call, directly or not."""
+    """Return the names of the engine's functions that only `flops` and `workspace` call, directly or indirectly."""
     return only_for_costs(path.read_text(encoding="utf-8") for path in sorted(ENGINE.rglob("*.py")))
 
 
 def only_for_costs(texts: Iterable[str]) -> frozenset[str]:
-    """The same for modules of these texts. By name: one that anything else uses, wherever it is, stays out."""
+    """Return the names of functions that only cost functions call, in modules of these texts.
+
+    A name that anything else uses, anywhere, is excluded.
+    """
     users: dict[str, set[str]] = defaultdict(set)
     defined = set()
     for name, inside in (use for text in texts for use in _uses(ast.parse(text), "")):
         users[name].add(inside)
         defined.add(inside)
-    found = COSTS
-    while more := {n for n in defined - found if users[n] - {n} and users[n] - {n} <= found}:
-        found |= more
-    return found
+    cost_names = COSTS
+    while further := {n for n in defined - cost_names if users[n] - {n} and users[n] - {n} <= cost_names}:
+        cost_names |= further
+    return cost_names
 
 
 def _uses(node: ast.AST, inside: str, bound: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
-    """(name that is read, innermost function around it), for attributes and for names that are not its own."""
+    """Yield (name read, innermost function around it) for attributes, and for names that the function does not bind."""
     if isinstance(node, ast.FunctionDef):
         inside, bound = node.name, frozenset(_bound(node))
         yield "", inside
@@ -45,7 +48,7 @@ def _uses(node: ast.AST, inside: str, bound: frozenset[str] = frozenset()) -> It
 
 
 def _bound(function: ast.FunctionDef) -> Iterator[str]:
-    """Arguments and variables of a function."""
+    """Yield the arguments and variables of a function."""
     for node in ast.walk(function):
         if isinstance(node, ast.arg):
             yield node.arg

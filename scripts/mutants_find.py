@@ -1,4 +1,4 @@
-"""Mutants of a module: small mistakes that somebody could make in its meaning, found in its syntax tree."""
+"""Mutants of a module: small plausible faults, found in its syntax tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from scripts.mutants_cost import cost_only
 
 KINDS = ("sign", "axis", "constant", "comparison", "operator")
 
-# What the documents and the type checker hold, what no run can tell apart, and what tests are made of beforehand.
+# Left out are code that documentation tests or the type checker cover, code whose mutation no run can detect, and
+# inputs of tests.
 LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "truths", "gradient", "since", "doc"}
 LEFT_OUT_CALLS = {"Sample", "Truth", "Real", "Ints", "Bools", "Words"}
 LEFT_OUT_ARGUMENTS = {"strict", "doc"}
@@ -51,7 +52,7 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 @dataclass(frozen=True)
 class Slot:
-    """A place of the tree that holds an expression: a field of its parent, or an entry of a field that is a list."""
+    """Position of an expression in the tree: a field of its parent, or an entry of a list field."""
 
     parent: ast.AST
     field: str
@@ -63,12 +64,12 @@ class Slot:
 
     @property
     def node(self) -> Any:
-        """What is in it."""
-        found = getattr(self.parent, self.field)
-        return found if self.index is None else found[self.index]
+        """Node at this position."""
+        value = getattr(self.parent, self.field)
+        return value if self.index is None else value[self.index]
 
     def put(self, node: ast.AST) -> None:
-        """Replace what is in it."""
+        """Replace the node at this position."""
         if self.index is None:
             setattr(self.parent, self.field, node)
         else:
@@ -77,7 +78,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake in one place of a module."""
+    """One fault at one position in a module."""
 
     kind: str
     path: Path
@@ -85,16 +86,16 @@ class Mutant:
     before: ast.expr = field(repr=False)
     after: ast.expr = field(repr=False)
     tree: ast.Module = field(repr=False)
-    #: the smallest expression around the place that says what it is about
+    #: the smallest informative expression around the position, before and after
     shown: tuple[str, str] = ("", "")
 
     def __str__(self) -> str:
-        """Without a line number, so that it stays the same while other lines of the file change."""
+        """Describe the mutant without a line number, so that the text survives changes to other lines."""
         scope = ".".join(self.slot.scope) or "module"
         return f"{self.path.parent.name}/{self.path.name} {scope}: `{self.shown[0]}` → `{self.shown[1]}`"
 
     def code(self) -> CodeType:
-        """The module with the mistake, compiled. The tree is left as it was."""
+        """Compile the module with the fault, and restore the tree."""
         self.slot.put(self.after)
         try:
             return compile(ast.fix_missing_locations(self.tree), str(self.path), "exec")
@@ -103,38 +104,44 @@ class Mutant:
 
 
 def find_mutants(path: Path) -> list[Mutant]:
-    """All mutants of a module, in the order of its lines."""
+    """Return all mutants of a module, in the order of its lines."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     results, left_out = set(_results(tree)), only_left_out(tree)
-    found = []
-    for around, slot in _slots(tree, tree, (), ()):
+    mutants = []
+    for context, slot in _slots(tree, tree, (), ()):
         if not left_out.isdisjoint((*slot.scope[:1], *(slot.targets or ()))):
             continue
         for kind, after in [*_mistakes(slot), *(_negated(slot.node) if slot.node in results else ())]:
             before = slot.node
-            located = ast.copy_location(copy.copy(after), before)  # a part of `before` keeps its own place
-            found.append(Mutant(kind, path, slot, before, located, tree, _shown(slot, around, located)))
-    return found
+            located = ast.copy_location(
+                copy.copy(after), before
+            )  # copy, because a part of `before` keeps its own location
+            mutants.append(Mutant(kind, path, slot, before, located, tree, _shown(slot, context, located)))
+    return mutants
 
 
 def only_left_out(tree: ast.Module) -> set[str]:
-    """Private names of a module that nothing reads but what is left out of it, directly or not."""
+    """Return private names of a module that only left-out code reads, directly or indirectly."""
     defined = [(set(_defined(statement)), set(_read(statement))) for statement in tree.body]
-    found = {name for names, _ in defined for name in names if name.startswith("_")}
-    while read := {name for names, reads in defined if not names or not names <= found for name in reads & found}:
-        found -= read
-    return found
+    names_left_out = {name for names, _ in defined for name in names if name.startswith("_")}
+    while needed := {
+        name for names, reads in defined if not names or not names <= names_left_out for name in reads & names_left_out
+    }:
+        names_left_out -= needed
+    return names_left_out
 
 
 def _defined(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         yield from assigned(statement)
-    elif isinstance(statement, ast.FunctionDef) and not statement.decorator_list:  # which may put it into a table
+    elif (
+        isinstance(statement, ast.FunctionDef) and not statement.decorator_list
+    ):  # a decorator may register it in a table
         yield statement.name
 
 
 def _read(node: ast.AST) -> Iterator[str]:
-    """Names that are read, but for what is left out."""
+    """Yield names that are read outside left-out code."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield node.id
     for child in ast.iter_child_nodes(node):
@@ -142,12 +149,12 @@ def _read(node: ast.AST) -> Iterator[str]:
             yield from _read(child)
 
 
-def _shown(slot: Slot, around: ast.AST, after: ast.AST) -> tuple[str, str]:
-    """The expression around a place before and after, on one line."""
-    before, text = slot.node, _text(around)
+def _shown(slot: Slot, context: ast.AST, after: ast.AST) -> tuple[str, str]:
+    """Return the expression around a position before and after, on one line."""
+    before, text = slot.node, _text(context)
     slot.put(after)
     try:
-        return text, _text(after if around is before else around)
+        return text, _text(after if context is before else context)
     finally:
         slot.put(before)
 
@@ -156,8 +163,8 @@ def _text(node: ast.AST) -> str:
     return " ".join(ast.unparse(node).split())
 
 
-def _slots(node: ast.AST, around: ast.AST, scope: tuple[str, ...], targets: tuple[str, ...] | None) -> Iterator[Any]:
-    """(expression to show, slot) of every expression that counts, from top to bottom."""
+def _slots(node: ast.AST, context: ast.AST, scope: tuple[str, ...], targets: tuple[str, ...] | None) -> Iterator[Any]:
+    """Yield (expression to show, slot) for every expression that counts, from top to bottom."""
     if _is_left_out(node):
         return
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
@@ -171,23 +178,23 @@ def _slots(node: ast.AST, around: ast.AST, scope: tuple[str, ...], targets: tupl
         for index, child in entries:
             if isinstance(child, ast.expr):
                 slot = Slot(node, name, index, scope, targets)
-                yield (around if isinstance(around, ast.expr) else child), slot
+                yield (context if isinstance(context, ast.expr) else child), slot
                 if _number(child) is not None:
                     continue
-                yield from _slots(child, _context(child, around), scope, targets)
+                yield from _slots(child, _context(child, context), scope, targets)
             elif isinstance(child, ast.AST):
                 yield from _slots(child, child, scope, targets)
 
 
-def _context(child: ast.expr, around: ast.AST) -> ast.AST:
-    """What is shown for what is inside `child`: small expressions as they are, large ones only by their parts."""
-    if isinstance(around, ast.expr) and len(_text(around)) <= 60:
-        return around
+def _context(child: ast.expr, context: ast.AST) -> ast.AST:
+    """Return the expression to show for the inside of `child`: small ones whole, large ones only by their parts."""
+    if isinstance(context, ast.expr) and len(_text(context)) <= 60:
+        return context
     return child
 
 
 def assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
-    """The names that it assigns."""
+    """Yield the names that a statement assigns."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     for target in targets:
         yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
@@ -208,7 +215,7 @@ def _is_left_out(node: ast.AST) -> bool:
 
 
 def _mistakes(slot: Slot) -> Iterator[tuple[str, ast.expr]]:
-    """(kind, what would stand there instead)."""
+    """Yield (kind, replacement) for a position."""
     node = slot.node
     if (value := _number(node)) is not None:
         yield from _constants(slot, value)
@@ -227,7 +234,7 @@ def _mistakes(slot: Slot) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _results(tree: ast.Module) -> Iterator[ast.expr]:
-    """Cotangents that a rule returns, and partial derivatives: what may have the wrong sign as a whole."""
+    """Yield cotangents that a rule returns, and partial derivatives, whose sign may be wrong as a whole."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda):
             yield node.body
@@ -245,14 +252,14 @@ def _negated(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 def _constants(slot: Slot, value: object) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
-    elif isinstance(value, int | float) and value + 1 != value:  # of 1e30, one more is no mistake
+    elif isinstance(value, int | float) and value + 1 != value:  # adding 1 to 1e30 changes nothing
         yield "constant", ast.Constant(value + 1)
         if _names_an_axis(slot):
             yield "axis", ast.Constant(value - 1)
 
 
 def _number(node: ast.AST) -> int | float | None:
-    """The value of a number with its sign."""
+    """Return the value of a number literal with its sign, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
         value = node.operand.value
         return -value if isinstance(value, int | float) else None
@@ -260,7 +267,7 @@ def _number(node: ast.AST) -> int | float | None:
 
 
 def _names_an_axis(slot: Slot) -> bool:
-    """An index into a shape, or an argument called axis or axes."""
+    """Return whether a number is an index into a shape, or an argument called axis or axes."""
     parent = slot.parent
     if isinstance(parent, ast.Subscript):
         return isinstance(parent.value, ast.Attribute | ast.Name) and "shape" in ast.unparse(parent.value)
@@ -274,9 +281,9 @@ def _comparisons(node: ast.Compare) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _axes(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    """The call without the axes that it states, for the default ones."""
-    kept = [k for k in call.keywords if k.arg not in ("axis", "axes", "keepdims")]
-    if len(kept) < len(call.keywords):
+    """Yield the call without its axis arguments, so that the defaults apply."""
+    remaining = [k for k in call.keywords if k.arg not in ("axis", "axes", "keepdims")]
+    if len(remaining) < len(call.keywords):
         shorter = copy.copy(call)
-        shorter.keywords = kept
+        shorter.keywords = remaining
         yield "axis", shorter

@@ -1,4 +1,4 @@
-"""The op catalogue, made from the registry."""
+"""The op catalogue, generated from the registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE: Final = Path(catalogue.__file__).parent / "generated" / catalogue.SHIPPED
 
 
 def catalogue_of(registry: Registry) -> Catalogue:
-    """Describe all ops; defaults become JSON text, so that they have one type."""
+    """Describe all ops. Defaults become JSON text, so that they have one type."""
     return Catalogue(opset=LATEST, ops=[_row(row) for row in describe(registry)])
 
 
@@ -28,5 +28,5 @@ def _row(row: dict[str, Any]) -> OpInfo:
 
 
 def page(registry: Registry) -> str:
-    """Write the catalogue as `service/web/pages/generated/catalogue.json`."""
+    """Return the content of `service/web/pages/generated/catalogue.json`."""
     return orjson.dumps(catalogue_of(registry)).decode() + "\n"

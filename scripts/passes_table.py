@@ -1,4 +1,4 @@
-"""Write the table of docs/passes.md: how many nodes passes save on every graph that the tests have."""
+"""Write the table of docs/passes.md: how many nodes passes remove from every graph of the tests."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ START, END = "<!-- table: written by `make docs` -->\n", "<!-- end of table -->"
 HEAD = ("graphs", "number", "nodes without passes", "nodes with passes", "left", "largest difference")
 
 
-def cells(family: str, found: Sequence[Compared]) -> list[str]:
-    """The row of one family."""
-    before, after = sum(c.before for c in found), sum(c.after for c in found)
-    apart = max(c.differences[ALL_ON] for c in found)
-    return [family, f"{len(found):,}", f"{before:,}", f"{after:,}", f"{after / before:.0%}", f"{apart:.1g}"]
+def cells(family: str, comparisons: Sequence[Compared]) -> list[str]:
+    """Return the row of a family."""
+    before, after = sum(c.before for c in comparisons), sum(c.after for c in comparisons)
+    difference = max(c.differences[ALL_ON] for c in comparisons)
+    return [family, f"{len(comparisons):,}", f"{before:,}", f"{after:,}", f"{after / before:.0%}", f"{difference:.1g}"]
 
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
-    """The page with this table in place of its own. Raises ValueError where the page has no place for it."""
+    """Return the page with its table replaced. Raises ValueError if the page has no place for it."""
     return rewritten(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:
-    """Run every graph with passes and without, and write the table."""
+    """Run every graph with and without passes, and write the table."""
     rows = []
     for family, questions in FAMILIES.items():
         rows.append(cells(family, [compare(question, {ALL_ON: PASSES}) for question in questions()]))

@@ -1,6 +1,6 @@
-"""docs/reference/python.md: what `gradserve_client` gives to programs, by its files, signatures and docstrings.
+"""docs/reference/python.md: the public names of `gradserve_client`, by file, with signatures and docstrings.
 
-The files are read and not imported: it is always the client of this checkout.
+The files are parsed, not imported, so that the page always describes the client of this checkout.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "clients" / "python" / "gradserve_client"
 PAGE: Final = ROOT / "docs" / "reference" / "python.md"
-#: the files that something public is in, in the order of the page; `fields` are what signatures refer to
+#: files with public names, in the order of the page; `fields` has the types of signatures
 TITLES: Final = {
     "client": "The client",
     "async_client": "With asyncio",
@@ -30,9 +30,9 @@ TITLES: Final = {
     "resident": "Resident tensors",
     "errors": "Errors",
 }
-#: the file with the ops that nodes and graphs have as methods
+#: file with the op methods of nodes and graphs
 OPS: Final = "generated/ops"
-#: where the annotations of one file say in which other a class is
+#: module prefixes of classes in annotations
 _MODULE: Final = re.compile(r"\b(?:answers|fields|requests)\.(?=[A-Z])")
 HEAD: Final = """<!-- Written by `make docs` from the docstrings of gradserve_client. Edit those, not this page. -->
 
@@ -44,40 +44,40 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def page_of_python() -> str:
-    """The page: a section for each file, then the ops. Raises KeyError for a file that has no title here."""
+    """Return the page: a section for each file, then the ops. Raises KeyError for a file without a title."""
     public = public_names()
-    told: set[tuple[str, str]] = set()
+    documented: set[tuple[str, str]] = set()
     parts = [HEAD]
     for module in sorted(public | {"fields": []}, key=[*TITLES].index):
         tree = _tree(module)
-        found = {each.name: each for each in tree.body if isinstance(each, Function | ast.ClassDef)}
+        definitions = {each.name: each for each in tree.body if isinstance(each, Function | ast.ClassDef)}
         parts += [f"## {TITLES[module]}", _prose(tree)]
-        for name in public.get(module, found):
-            parts += _section(found[name], told)
+        for name in public.get(module, definitions):
+            parts += _section(definitions[name], documented)
     return "\n\n".join([*parts, *_ops()]) + "\n"
 
 
 def public_names() -> dict[str, list[str]]:
-    """The files of the package with what is public in them, as its `__init__` imports that."""
-    found: dict[str, list[str]] = {}
+    """Return the files of the package with their public names, as imported by its `__init__`."""
+    names: dict[str, list[str]] = {}
     for module, name in _imported("__init__"):
-        found.setdefault(_home(module, name), []).append(name)
-    return found
+        names.setdefault(_home(module, name), []).append(name)
+    return names
 
 
 def _imported(file: str) -> Iterator[tuple[str, str]]:
-    """What a file imports of the package: modules and names."""
+    """Yield the modules and names that a file imports from the package."""
     for statement in _tree(file).body:
         if isinstance(statement, ast.ImportFrom) and (statement.module or "").startswith(PACKAGE.name):
             yield from ((statement.module or "", alias.name) for alias in statement.names)
 
 
 def _home(module: str, name: str) -> str:
-    """The file that a name is defined in, below the package; folders pass on what their files have."""
-    place = module.partition(".")[2].replace(".", "/")
-    if not (PACKAGE / place).is_dir():
-        return place
-    return next(_home(inner, name) for inner, passed_on in _imported(f"{place}/__init__") if passed_on == name)
+    """Return the file that defines a name, relative to the package. Folders re-export names of their files."""
+    path = module.partition(".")[2].replace(".", "/")
+    if not (PACKAGE / path).is_dir():
+        return path
+    return next(_home(inner, name) for inner, exported in _imported(f"{path}/__init__") if exported == name)
 
 
 def _tree(file: str) -> ast.Module:
@@ -85,31 +85,31 @@ def _tree(file: str) -> ast.Module:
 
 
 def _prose(node: ast.Module | ast.ClassDef | Function) -> str:
-    """A docstring as Markdown; what is drawn in it stays as it is drawn."""
+    """Return a docstring as Markdown. Diagrams become text blocks."""
     paragraphs = (ast.get_docstring(node) or "").split("\n\n")
     return "\n\n".join(f"```text\n{part}\n```" if "├" in part else part for part in paragraphs)
 
 
-def _section(node: ast.ClassDef | Function, told: set[tuple[str, str]]) -> Iterator[str]:
-    """A class or a function. Of a class, what is `told` already, by the same name in the same words, is named again."""
+def _section(node: ast.ClassDef | Function, documented: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield a class or function. Methods with the same name and docstring as a `documented` one are only named."""
     yield f"### {node.name}"
-    yield _code(_signature(node)) if isinstance(node, Function) else _code(*_made(node))
+    yield _code(_signature(node)) if isinstance(node, Function) else _code(*_class_lines(node))
     yield _prose(node)
-    again = []
+    repeated = []
     for member in node.body if isinstance(node, ast.ClassDef) else ():
         name = _member(member)
-        if isinstance(member, Function) and name and (name, _prose(member)) not in told:
-            told.add((name, _prose(member)))
+        if isinstance(member, Function) and name and (name, _prose(member)) not in documented:
+            documented.add((name, _prose(member)))
             yield _code(_signature(member))
             yield _prose(member)
         elif name:
-            again.append(f"`{name}`")
-    if again:
-        yield f"As above: {', '.join(again)}."
+            repeated.append(f"`{name}`")
+    if repeated:
+        yield f"As above: {', '.join(repeated)}."
 
 
 def _member(member: ast.stmt) -> str:
-    """The name of a public method, or of what is called like one; else nothing."""
+    """Return the name of a public method or callable attribute, else an empty string."""
     if isinstance(member, ast.Assign) and isinstance(member.value, ast.Call):
         name = ast.unparse(member.targets[0])
     else:
@@ -117,8 +117,8 @@ def _member(member: ast.stmt) -> str:
     return "" if name.startswith("_") else name
 
 
-def _made(node: ast.ClassDef) -> Iterator[str]:
-    """The class, what it is made with, and its fields."""
+def _class_lines(node: ast.ClassDef) -> Iterator[str]:
+    """Yield the class, its constructor, and its fields."""
     bases = ", ".join(_plain(base) for base in node.bases)
     yield f"class {node.name}({bases})" if bases else f"class {node.name}"
     for member in node.body:
@@ -129,21 +129,21 @@ def _made(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _signature(function: Function) -> str:
-    """One line as Python has it, without `self`; of a property its type."""
-    gives = f" -> {_plain(function.returns)}" if function.returns else ""
+    """Return the signature on one line, without `self`; for a property, its type."""
+    returns = f" -> {_plain(function.returns)}" if function.returns else ""
     if {ast.unparse(decorator) for decorator in function.decorator_list} & {"property", "cached_property"}:
-        return f"{function.name}{gives.replace(' ->', ':')}"
-    taken = [part for part in _parameters(function.args) if part not in ("self", "cls")]
+        return f"{function.name}{returns.replace(' ->', ':')}"
+    parameters = [part for part in _parameters(function.args) if part not in ("self", "cls")]
     kind = "async def" if isinstance(function, ast.AsyncFunctionDef) else "def"
-    return f"{kind} {function.name}({', '.join(taken)}){gives}"
+    return f"{kind} {function.name}({', '.join(parameters)}){returns}"
 
 
 def _parameters(stated: ast.arguments) -> Iterator[str]:
     positional = [*stated.posonlyargs, *stated.args]
     defaults = [None] * (len(positional) - len(stated.defaults)) + stated.defaults
-    for place, (argument, default) in enumerate(zip(positional, defaults, strict=True), 1):
+    for position, (argument, default) in enumerate(zip(positional, defaults, strict=True), 1):
         yield _parameter(argument, default)
-        if place == len(stated.posonlyargs):
+        if position == len(stated.posonlyargs):
             yield "/"
     if stated.vararg:
         yield f"*{_parameter(stated.vararg, None)}"
@@ -169,7 +169,7 @@ def _code(*lines: str) -> str:
 
 
 def _ops() -> Iterator[str]:
-    """The ops that are methods: a line each, which leads to what it computes."""
+    """Yield the op methods, one per line, with links to the ops."""
     yield "## Ops"
     yield "Methods of nodes and graphs, each with what is said of the op that it appends. What is None is not stated."
     for kind in _tree(OPS).body:
@@ -179,7 +179,7 @@ def _ops() -> Iterator[str]:
 
 
 def _op(method: ast.stmt) -> str:
-    """A method with the op that it appends: the first string in its last statement."""
+    """Return the line of a method. Its op is the first string in its last statement."""
     assert isinstance(method, Function)
     strings = (each.value for each in ast.walk(method.body[-1]) if isinstance(each, ast.Constant))
     op = next(each for each in strings if isinstance(each, str))

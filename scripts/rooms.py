@@ -1,6 +1,6 @@
-"""The map of the packages in architecture.md, made from first lines of docstrings, and from imports.
+"""Map of the packages in architecture.md, generated from their docstrings and imports.
 
-A room is a folder with an `__init__.py`, or a module that stands alone in a package.
+A room is a folder with an `__init__.py`, or a module directly in a package.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ END: Final = "<!-- end of the rooms -->"
 
 
 def page() -> str:
-    """Return architecture.md with its map written anew."""
+    """Return architecture.md with its map regenerated."""
     return rewritten(PAGE.read_text(encoding="utf-8"), START, END, _listed(), "the rooms")
 
 
 def _summary(path: Path) -> str:
-    """The first paragraph of a file's docstring, as one line."""
-    said = _read(path).docstring
-    if not said:
+    """Return the first paragraph of a file's docstring, as one line."""
+    docstring = _read(path).docstring
+    if not docstring:
         raise ValueError(f"{path.relative_to(ROOT)} says nothing of itself")
-    return " ".join(said.partition("\n\n")[0].split()).removesuffix(".")
+    return " ".join(docstring.partition("\n\n")[0].split()).removesuffix(".")
 
 
 class _Read(NamedTuple):
-    """What is wanted of a file. Its tree is let go: where those of all files stay, most of the time goes to garbage."""
+    """Docstring and imports of a file.
+
+    The syntax tree is dropped: keeping those of all files makes garbage collection the dominant cost.
+    """
 
     docstring: str | None
     imports: tuple[ast.Import | ast.ImportFrom, ...]
@@ -47,10 +50,10 @@ def _read(path: Path) -> _Read:
     return _Read(ast.get_docstring(tree), tuple(_imports(tree)))
 
 
-def _imports(within: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Those of all statements: there are none in an expression, which most of a tree is."""
+def _imports(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Yield the imports of all statements. Expressions, most of a tree, are skipped, since they contain none."""
     for part in ("body", "handlers", "cases", "orelse", "finalbody"):
-        for statement in getattr(within, part, ()):
+        for statement in getattr(node, part, ()):
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 yield statement
             yield from _imports(statement)
@@ -60,7 +63,7 @@ def _imports(within: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def _listed() -> str:
-    """For each package a drawing of its rooms and a table of what is in them, the highest first."""
+    """Return a drawing of the rooms of each package, and a table of their contents, the highest room first."""
     return "\n".join(_package(package) for package in PACKAGES)
 
 
@@ -77,22 +80,22 @@ def _package(package: str) -> str:
 def _row(package: str, room: str) -> str:
     path = ROOT / package / room / "__init__.py"
     path = path if path.exists() else ROOT / package / f"{room}.py"
-    where = path.relative_to(ROOT).as_posix()
-    return f"| [{package}/{room}](../{where}) | {_summary(path).replace('|', chr(92) + '|')} |"
+    link = path.relative_to(ROOT).as_posix()
+    return f"| [{package}/{room}](../{link}) | {_summary(path).replace('|', chr(92) + '|')} |"
 
 
 def _drawing(order: list[str], below: dict[str, set[str]]) -> list[str]:
-    """Mermaid: an arrow from each room to those that it imports, but for what these import themselves."""
+    """Return a Mermaid graph with an arrow from each room to the rooms that it imports, transitive ones omitted."""
     arrows = [(room, used) for room in order for used in sorted(_direct(room, below))]
     return ["```mermaid", "graph TD", *(f"  {room} --> {used}" for room, used in arrows), "```"]
 
 
 def _direct(room: str, below: dict[str, set[str]]) -> set[str]:
-    return below[room] - {far for near in below[room] for far in _reached(near, below)}
+    return below[room] - {indirect for direct in below[room] for indirect in _reached(direct, below)}
 
 
 def _reached(room: str, below: dict[str, set[str]]) -> set[str]:
-    return below[room] | {far for near in below[room] for far in _reached(near, below)}
+    return below[room] | {indirect for direct in below[room] for indirect in _reached(direct, below)}
 
 
 def _height(room: str, below: dict[str, set[str]]) -> int:
@@ -100,15 +103,15 @@ def _height(room: str, below: dict[str, set[str]]) -> int:
 
 
 def _below(package: str) -> dict[str, set[str]]:
-    """For each room of a package, those that it imports."""
+    """Return the rooms that each room of a package imports."""
     rooms = {path.stem for path in (ROOT / package).glob("*.py")} - {"__init__"}
     rooms |= {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
-    found: dict[str, set[str]] = {room: set() for room in rooms}
+    imports_of: dict[str, set[str]] = {room: set() for room in rooms}
     for path in (ROOT / package).rglob("*.py"):
         room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
-        if room in found:
-            found[room] |= {used for used in _imported(path, package) if used in rooms} - {room}
-    return found
+        if room in imports_of:
+            imports_of[room] |= {used for used in _imported(path, package) if used in rooms} - {room}
+    return imports_of
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
@@ -116,7 +119,7 @@ def _imported(path: Path, package: str) -> Iterator[str]:
     for node in _read(path).imports:
         if isinstance(node, ast.ImportFrom) and node.module == package:
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and (found := pattern.match(node.module)):
-            yield found[1]
+        elif isinstance(node, ast.ImportFrom) and node.module and (match := pattern.match(node.module)):
+            yield match[1]
         elif isinstance(node, ast.Import):
-            yield from (found[1] for alias in node.names if (found := pattern.match(alias.name)))
+            yield from (match[1] for alias in node.names if (match := pattern.match(alias.name)))

@@ -1,4 +1,4 @@
-"""Make the runner's LLVM IR of its C source, by clang."""
+"""Compile the C source of the runner to LLVM IR with clang."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from engine.codegen.native.native_call import (
 )
 
 SOURCE: Final = Path(runner_layout.__file__).with_name("runner.c")
-KEPT: Final = SOURCE.parent / "generated" / "runner.ll"
-#: of LLVM, what the IR is made by: every later one reads it
+IR_FILE: Final = SOURCE.parent / "generated" / "runner.ll"
+#: version of LLVM that makes the IR, which every later version reads
 VERSION: Final = 19
 _STRUCTURES: Final = (StepEntry, WatchEntry, PoolEntry, InitEntry, MoveEntry, CarryEntry, StackEntry, LoopEntry)
-#: code for every processor of the family, no call of a library, loops as they are written
+#: options for code that runs on every x86-64 processor, calls no library, and keeps its loops as written
 _OPTIONS: Final = (
     *("--target=x86_64-linux-gnu", "-std=c11", "-O2", "-ffreestanding", "-fno-builtin", "-fwrapv"),
     *("-Wall", "-Wextra", "-Wconversion", "-Werror", "-fno-strict-aliasing", "-fno-finite-loops"),
@@ -39,7 +39,7 @@ _OPTIONS: Final = (
 
 
 def source() -> str:
-    """The C source, with the numbers of the layout before it, and the places of all that it declares after it."""
+    """Return the C source between the layout's numbers, as macros, and assertions of its structures' layouts."""
     numbers = {
         "MOST_HELPERS": runner_layout.MOST_HELPERS,
         "MOST_AXES": runner_layout.MOST_AXES,
@@ -53,50 +53,53 @@ def source() -> str:
 
 
 def digest() -> str:
-    """What the IR says it was made of."""
+    """Return the hash of the source and options, which the IR contains."""
     return hashlib.sha256(f"{source()}{_OPTIONS}".encode()).hexdigest()
 
 
-def made(by: str) -> str:
-    """The module by a compiler, with nothing in it of the machine or of that. Raises CalledProcessError."""
-    found = subprocess.run([by, *_OPTIONS], input=source(), capture_output=True, text=True, check=True).stdout
-    kept = [line for line in found.splitlines() if not re.match(r"; |source_filename|target |![\w.]+ = ", line)]
-    text = re.sub(r"attributes (#\d+) = \{.*\}", _attributes, "\n".join(kept).strip())
+def compiled(command: str) -> str:
+    """Return the module made by a compiler, without anything of the machine or compiler. Raises CalledProcessError."""
+    output = subprocess.run([command, *_OPTIONS], input=source(), capture_output=True, text=True, check=True).stdout
+    lines = [line for line in output.splitlines() if not re.match(r"; |source_filename|target |![\w.]+ = ", line)]
+    text = re.sub(r"attributes (#\d+) = \{.*\}", _attributes, "\n".join(lines).strip())
     text = re.sub(r", !\S+ !\d+| +; preds = .*|\b(dso_local|local_unnamed_addr|nocapture|noundef) ", "", text)
     return f"; made of runner.c by scripts/runner_ir.py: {digest()}\n{text}\n"
 
 
 def compiler() -> str | None:
-    """The compiler of VERSION that is installed here, if there is one."""
+    """Return the installed compiler of VERSION, or None."""
     for name in (f"clang-{VERSION}", "clang"):
         if shutil.which(name):
-            found = subprocess.run([name, "-dumpversion"], capture_output=True, text=True, check=True).stdout
-            if found.split(".")[0] == str(VERSION):
+            version = subprocess.run([name, "-dumpversion"], capture_output=True, text=True, check=True).stdout
+            if version.split(".")[0] == str(VERSION):
                 return name
     return None
 
 
 def _places(structure: type[IntEnum]) -> list[str]:
-    """Assertions that the fields lie where the words of a structure say."""
+    """Return assertions that fields lie where the layout says."""
     name = structure.__name__.removesuffix("Entry").lower()
-    places = [(f"__builtin_offsetof(struct {name}, {entry.name.lower()})", entry) for entry in structure]
-    places[-1] = (f"sizeof(struct {name})", structure["SIZE"])
-    return [f'_Static_assert({place} == {8 * entry}, "{entry.name}");' for place, entry in places]
+    offsets = [(f"__builtin_offsetof(struct {name}, {entry.name.lower()})", entry) for entry in structure]
+    offsets[-1] = (f"sizeof(struct {name})", structure["SIZE"])
+    return [f'_Static_assert({offset} == {8 * entry}, "{entry.name}");' for offset, entry in offsets]
 
 
-def _attributes(found: re.Match[str]) -> str:
-    """That C throws nothing, and what is not to be inlined: the rest is the compiler's own, or the machine's."""
-    return f"attributes {found[1]} = {{ nounwind{' noinline' if ' noinline ' in found[0] else ''} }}"
+def _attributes(match: re.Match[str]) -> str:
+    """Keep only the attributes that C throws no exceptions and that a function is not inlined.
+
+    The other attributes depend on the compiler or the machine.
+    """
+    return f"attributes {match[1]} = {{ nounwind{' noinline' if ' noinline ' in match[0] else ''} }}"
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Write `engine/codegen/native/generated/runner.ll`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.parse_args(arguments)
-    found = compiler()
-    if found is None:
+    command = compiler()
+    if command is None:
         parser.error(f"clang {VERSION} is not installed")
-    KEPT.write_text(made(found))
+    IR_FILE.write_text(compiled(command))
 
 
 if __name__ == "__main__":

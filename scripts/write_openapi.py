@@ -1,4 +1,4 @@
-"""Make the OpenAPI documents, and write them into a folder as a server serves them."""
+"""Generate the OpenAPI documents, and write them into a folder as a server serves them."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from service.web.routing import scope_of
 from service.web.tensor_routes import tensor_router
 from service.workers.worker import Worker
 
-#: a server as it is by default, but for what that takes from its machine: the document is the same wherever it is made
+#: default settings, except those that depend on the machine, so that the document is the same everywhere
 SHOWN: Final = Settings(device="cpu", compile="off", workers=2, max_bytes=4 << 30, max_flops=2 * 10**12)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Write them into the folder that is named, each under the name that a server has it by."""
+    """Write the documents into a folder, each under the name that a server gives it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="made where it is missing")
     folder: Path = parser.parse_args(arguments).folder
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in documents(made_document()).items():
+    for name, content in documents(build_document()).items():
         (folder / name).write_bytes(content)
 
 
-def made_document() -> Json:
-    """The document made anew, in OpenAPI 3.1. Its examples are answers of a worker with the limits of `SHOWN`."""
+def build_document() -> Json:
+    """Build the document in OpenAPI 3.1. Its examples are answers of a worker with the limits of `SHOWN`."""
     worker = Worker(SHOWN)
     routes = [
         route for each in (router, health_router, graph_router, tensor_router, model_router) for route in each.routes
@@ -59,7 +59,7 @@ def made_document() -> Json:
 
 
 def _vocabulary(known: Registry) -> Vocabulary:
-    """The registry's words, as plain data."""
+    """Return the registry's vocabulary as plain data."""
     docs: dict[str, list[str]] = {name: [] for name in known.attributes}
     for op in known.ops.values():
         for name, attr in op.attrs.items():
@@ -75,11 +75,11 @@ def _vocabulary(known: Registry) -> Vocabulary:
 
 
 def _messages() -> list[type]:
-    """What the calls take and answer, and what is said of what is kept."""
-    of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
-    kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
+    """Return the requests and answers of calls, and the descriptions of stored resources."""
+    call_messages = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
+    resources = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
     models = (PutModelRequest, NamedModel, ModelList)
-    return [*chain.from_iterable(of_calls), *kept, *models]
+    return [*chain.from_iterable(call_messages), *resources, *models]
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""A part of a page that is written by a program, between two marks."""
+"""Generated part of a page, between two markers."""
 
 from __future__ import annotations
 
 
-def rewritten(page: str, start: str, end: str, part: str, what: str) -> str:
-    """The page with this part in place of its own; `what` it is, for who reads the error.
+def rewritten(page: str, start: str, end: str, part: str, label: str) -> str:
+    """Return the page with its generated part replaced. `label` names the part in errors.
 
-    Raises ValueError where the page has no place for it.
+    Raises ValueError if the page lacks the markers.
     """
-    before, begins, rest = page.partition(start)
-    _, ends, after = rest.partition(end)
-    if not begins or not ends:
-        raise ValueError(f"the page has no place for {what}, between {start.strip()} and {end}")
+    before, start_marker, rest = page.partition(start)
+    _, end_marker, after = rest.partition(end)
+    if not start_marker or not end_marker:
+        raise ValueError(f"the page has no place for {label}, between {start.strip()} and {end}")
     return f"{before}{start}\n{part}\n{end}{after}"

@@ -47,37 +47,49 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
 
 
-#: the line of a file all tests of which are slow
+#: the line of a file whose tests are all slow
 _ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
-#: of the cases of a test, `--fast` runs the first, and one of so many others: a sample tells most of what all tell
+#: `--fast` runs the first case of a test, and one in so many of the others
 _ONE_OF = 32
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--fast`: what is quick, for the loop of a developer. `--guarantees`: what is measured, and nothing else.
-
-    `--bounds`: the whole corpus of kernels, too. `--exhaustive`: every case of what is run in samples, too.
-    """
-    parser.addoption("--fast", action="store_true", help="leave out what is slow, and most of what is made from ops")
-    parser.addoption("--bounds", action="store_true", help="watch the whole corpus of kernels, and not a sample of it")
-    parser.addoption("--exhaustive", action="store_true", help="run all cases of what is else run in samples")
+    """Add the options that choose tests; without one, the fixed set of `make test` runs."""
+    parser.addoption("--fast", action="store_true", help="run the set without smokes, and a sample of its cases")
+    parser.addoption("--rooms", default="", help="run all tests of these folders too, such as 'store cluster'")
+    parser.addoption("--slow", action="store_true", help="run slow tests too")
+    parser.addoption("--all", action="store_true", help="run slow tests, all cases and the whole corpus of kernels")
     parser.addoption("--guarantees", action="store_true", help="run the timed tests of the guarantees, and no others")
 
 
+def left_out(config: pytest.Config, path: Path) -> set[str]:
+    """Return the marks of tests in this file that the options leave out."""
+    rooms = {*config.getoption("--rooms").split()}
+    if config.getoption("--all") or rooms & {*path.parts[len(ROOT.parts) :]}:
+        return set()
+    return {"bounds", "exhaustive"} | (set() if config.getoption("--slow") else {"slow"})
+
+
+def is_chosen(marks: set[str], out: set[str], fast: bool) -> bool:
+    """Return whether a test with these marks runs. A smoke test is slow, and in the fixed set nevertheless."""
+    return marks.isdisjoint(out - {"slow"} if "smoke" in marks and not fast else out)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file of slow tests is not even imported by `--fast`, a quarter of whose time went into collecting."""
-    if not config.getoption("--fast") or collection_path.suffix != ".py":
+    """Import no file whose tests are all left out: collecting is a fifth of a run."""
+    if collection_path.suffix != ".py" or "slow" not in left_out(config, collection_path):
         return None
-    return True if _ALL_SLOW in collection_path.read_text("utf-8") else None
+    text = collection_path.read_text("utf-8")
+    return True if _ALL_SLOW in text and ("mark.smoke" not in text or config.getoption("--fast")) else None
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
-    """Nor are there items of the cases that `--fast` leaves out, which are nine of ten."""
+    """Make no items of the cases that `--fast` leaves out, which are nine of ten."""
     result = yield
     if metafunc.config.getoption("--fast"):
-        left_out = {"slow", *on_demand(metafunc.config)}
-        quick = [case for case in metafunc._calls if left_out.isdisjoint(mark.name for mark in case.marks)]
+        out = left_out(metafunc.config, Path(str(metafunc.module.__file__)))
+        quick = [case for case in metafunc._calls if is_chosen({mark.name for mark in case.marks}, out, fast=True)]
         sample = quick[:1] + [case for case in quick[1:] if in_sample(f"{case.id}]")]
         metafunc._calls[:] = sample or metafunc._calls[:1]
     return result
@@ -85,7 +97,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected is there to stay: a third of the time went into looking for garbage among it."""
+    """Pause the collector: all that is collected stays, and looking for garbage in it took a third of the time."""
     gc.disable()
     try:
         return (yield)
@@ -94,23 +106,21 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the options leave out."""
-    measured, fast, unasked = config.getoption("--guarantees"), config.getoption("--fast"), on_demand(config)
+    """Deselect the tests that the options leave out."""
+    measured, fast = config.getoption("--guarantees"), config.getoption("--fast")
     seen: set[str] = set()
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
+    chosen: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        wanted = ("guarantee" in marks) == measured and not marks & unasked
-        (kept if wanted and not (fast and not is_quick(item, seen)) else left_out).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+        runs = ("guarantee" in marks) == measured and (measured or is_chosen(marks, left_out(config, item.path), fast))
+        (chosen if runs and not (fast and not is_quick(item, seen)) else others).append(item)
+    config.hook.pytest_deselected(items=others)
+    items[:] = chosen
 
 
 def is_quick(item: pytest.Item, seen: set[str]) -> bool:
-    """Whether `--fast` runs it, where of `seen` tests a case was run. The sample is the same every time."""
-    if item.get_closest_marker("slow") is not None:
-        return False
+    """Return whether `--fast` runs it, given the tests that have run a case. The sample is the same every time."""
     test, _, case = item.nodeid.partition("[")
     if test in seen:
         return in_sample(case)
@@ -119,13 +129,8 @@ def is_quick(item: pytest.Item, seen: set[str]) -> bool:
 
 
 def in_sample(case: str) -> bool:
-    """Whether `--fast` runs a case that is not the first of its test, by what stands behind the bracket of its name."""
+    """Return whether `--fast` runs a case that is not the first of its test, given its id behind the bracket."""
     return crc32(case.encode()) % _ONE_OF == 0
-
-
-def on_demand(config: pytest.Config) -> set[str]:
-    """The marks of what is run by options that were not given."""
-    return {mark for mark in ("bounds", "exhaustive") if not config.getoption(f"--{mark}")}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -202,7 +202,7 @@ def _unless_late(measured: Callable[[], Row]) -> Row:
 
 
 def _pytest() -> list[str]:
-    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:benchmark", "--slow"]
 
 
 def _require(*modules: str) -> None:

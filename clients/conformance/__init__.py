@@ -1,1 +1,1 @@
-"""Cases for the clients of all languages, and what asks and compares."""
+"""Conformance cases for the clients of all languages, and the runner that compares their results."""

@@ -1,6 +1,6 @@
-"""Tensors as the bits that they are, read from JSON and from safetensors without the help of any client.
+"""Tensors as bits, read from JSON and safetensors without any client library.
 
-A tensor's bits are `{"dtype", "shape", "hex"}`: little-endian, row-major, in lower-case hex.
+The bits of a tensor are `{"dtype", "shape", "hex"}`: little-endian, row-major, in lower-case hex.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 Bits = dict[str, Any]
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: the dtypes of the wire, and what safetensors call them, if they have them
+#: dtypes of the wire, with their names in safetensors, empty if it has none
 SAFETENSORS: Final = {
     "bool": "BOOL",
     "int8": "I8",
@@ -31,44 +31,44 @@ SAFETENSORS: Final = {
     "complex64": "C64",
     "complex128": "",
 }
-#: the dtype of a complex number's real and imaginary parts, as which it is in JSON and files
+#: dtype of the real and imaginary parts, by which complex numbers are written in JSON and files
 PARTS: Final = {"complex64": "float32", "complex128": "float64"}
 _OF_PARTS: Final = {parts: name for name, parts in PARTS.items()}
-#: what is in files that are written as the wire says
+#: dtypes of files, by their names in safetensors; complex tensors are written as their parts
 _WRITTEN: Final = {spelling: name for name, spelling in SAFETENSORS.items() if name not in PARTS}
 METADATA: Final = "__metadata__"
 _COMPLEX: Final = "complex"
 _MEMBERS: Final = frozenset({"dtype", "shape", "data", "data_b64"})
-#: of what a safetensors file has at its start
+#: bytes of the length at the start of a safetensors file
 LENGTH: Final = 8
 
 
 class MalformedError(ValueError):
-    """Something is no tensor of the wire, or no file of them."""
+    """Not a valid tensor of the wire, or not a valid safetensors file."""
 
 
 def bits_of(array: Array) -> Bits:
-    """The bits of an array."""
+    """Return the bits of an array."""
     return {"dtype": array.dtype.name, "shape": list(array.shape), "hex": little_endian(array).hex()}
 
 
 def array_of(bits: Bits) -> Array:
-    """The array of these bits, which fit."""
+    """Return the array of valid bits."""
     flat = np.frombuffer(bytes.fromhex(bits["hex"]), np.dtype(bits["dtype"]).newbyteorder("<"))
     return flat.reshape(bits["shape"])
 
 
 def little_endian(array: Array) -> bytes:
-    """Elements as bytes, row by row."""
+    """Return the elements as bytes, in row-major order."""
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def from_json(tensor: Any, *, closed: bool = False) -> Bits:
-    """The bits of a tensor as JSON has it. Raises MalformedError; where it is `closed`, for other members, too."""
+    """Return the bits of a tensor in JSON. Raises MalformedError, if `closed` also for unknown members."""
     if not isinstance(tensor, dict) or tensor.get("dtype") not in SAFETENSORS:
         raise MalformedError(f"no tensor of a known dtype: {str(tensor)[:80]}")
-    if closed and (more := set(tensor) - _MEMBERS):
-        raise MalformedError(f"a tensor with {', '.join(sorted(more))}")
+    if closed and (unknown := set(tensor) - _MEMBERS):
+        raise MalformedError(f"a tensor with {', '.join(sorted(unknown))}")
     dtype, shape = np.dtype(tensor["dtype"]), tensor.get("shape")
     if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
         raise MalformedError(f"no shape: {shape}")
@@ -77,7 +77,7 @@ def from_json(tensor: Any, *, closed: bool = False) -> Bits:
 
 
 def to_json(bits: Bits) -> Json:
-    """A tensor as JSON has it, in base64."""
+    """Return a tensor in JSON, as base64."""
     packed = base64.b64encode(bytes.fromhex(bits["hex"])).decode()
     return {"dtype": bits["dtype"], "shape": bits["shape"], "data_b64": packed}
 
@@ -90,7 +90,10 @@ def _packed(text: object) -> bytes:
 
 
 def _numbers(data: object, dtype: np.dtype[Any]) -> bytes:
-    """Numbers of JSON as the server reads them: `-0` is a whole number, and has no sign; two are a complex one."""
+    """Convert numbers of JSON as the server does.
+
+    `-0` is an integer without a sign, and a complex number is two numbers.
+    """
     if not isinstance(data, list) or not all(type(number) in (int, float) for number in data):
         raise MalformedError("data is no list of numbers")
     dtype = np.dtype(PARTS.get(dtype.name, dtype))
@@ -107,7 +110,7 @@ def _whole(data: list[float], dtype: np.dtype[Any]) -> Array:
 
 
 def _sized(bits: Bits) -> Bits:
-    """The bits, once there are as many as dtype and shape say."""
+    """Return the bits. Raises MalformedError unless their length matches dtype and shape."""
     count = 1
     for extent in bits["shape"]:
         count *= extent
@@ -117,9 +120,9 @@ def _sized(bits: Bits) -> Bits:
 
 
 def from_file(content: bytes) -> tuple[Mapping[str, Any], dict[str, Bits]]:
-    """`__metadata__` of a safetensors file, and its tensors by name. Raises MalformedError, also for data askew.
+    """Return `__metadata__` and the tensors, by name, of a safetensors file.
 
-    Complex tensors are named in the metadata, and `C64` is not written.
+    Raises MalformedError, also for unaligned data. Complex tensors are named in the metadata; `C64` is not accepted.
     """
     data = LENGTH + int.from_bytes(content[:LENGTH], "little")
     if data > len(content) or data % LENGTH:
@@ -127,13 +130,13 @@ def from_file(content: bytes) -> tuple[Mapping[str, Any], dict[str, Bits]]:
     try:
         header = json.loads(content[LENGTH:data])
         metadata = header.pop(METADATA, {})
-        pairs = json.loads(metadata.get(_COMPLEX, "[]"))
-        if absent := set(pairs) - set(header):
-            raise MalformedError(f"no tensors that are said to be complex: {absent}")
+        complex_names = json.loads(metadata.get(_COMPLEX, "[]"))
+        if missing := set(complex_names) - set(header):
+            raise MalformedError(f"no tensors that are said to be complex: {missing}")
         spans = {name: entry["data_offsets"] for name, entry in header.items()}
         _check_spans(sorted(spans.values()), len(content) - data)
         return metadata, {
-            name: _sized(_typed(entry, name in pairs) | {"hex": content[data + start : data + end].hex()})
+            name: _sized(_typed(entry, name in complex_names) | {"hex": content[data + start : data + end].hex()})
             for (name, entry), (start, end) in ((item, spans[item[0]]) for item in header.items())
         }
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
@@ -141,7 +144,7 @@ def from_file(content: bytes) -> tuple[Mapping[str, Any], dict[str, Bits]]:
 
 
 def _typed(entry: Json, has_parts: bool) -> Json:
-    """dtype and shape of what a file has."""
+    """Return dtype and shape of an entry of a file."""
     dtype, shape = _WRITTEN[entry["dtype"]], entry["shape"]
     if not has_parts:
         return {"dtype": dtype, "shape": shape}
@@ -161,9 +164,9 @@ def _check_spans(spans: list[list[int]], length: int) -> None:
 
 
 def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = None, header_bytes: int = 0) -> bytes:
-    """A safetensors file, its header filled up with spaces to so many bytes at least."""
-    pairs = [name for name, bits in tensors.items() if bits["dtype"] in PARTS]
-    stated = dict(metadata or {}) | ({_COMPLEX: json.dumps(pairs)} if pairs else {})
+    """Return a safetensors file. Its header is padded with spaces to at least `header_bytes`."""
+    complex_names = [name for name, bits in tensors.items() if bits["dtype"] in PARTS]
+    stated = dict(metadata or {}) | ({_COMPLEX: json.dumps(complex_names)} if complex_names else {})
     header: Json = {METADATA: stated} if stated else {}
     end = 0
     for name, bits in tensors.items():
@@ -176,7 +179,7 @@ def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = No
 
 
 def file_of(header: Json | str, data: bytes, align: int = LENGTH) -> bytes:
-    """A safetensors file of this header, which may be wrong."""
+    """Return a safetensors file with this header, which may be invalid."""
     text = (header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))).encode()
     text += b" " * (-len(text) % align)
     return len(text).to_bytes(LENGTH, "little") + text + data

@@ -1,4 +1,4 @@
-"""Mistakes made in a client on purpose: each has to be caught by some case."""
+"""Mutation tests of the cases: a fault seeded into a client must fail at least one case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clients.conformance.programs import build
 
 
 class Fault(NamedTuple):
-    """A mistake: in `file` of the client's folder, `old` becomes `new`."""
+    """Seeded fault: `old` is replaced with `new` in `file`, relative to the client's folder."""
 
     name: str
     file: str
@@ -27,29 +27,29 @@ class Fault(NamedTuple):
 
 
 def faults_of(language: Language) -> list[Fault]:
-    """The mistakes that are stated beside a client."""
+    """Return the faults listed in a client's folder."""
     stated = json.loads((language.folder / "faults.json").read_text(encoding="utf-8"))
     return [Fault(**fault) for fault in stated]
 
 
-def caught(language: Language, fault: Fault, chosen: Sequence[Case], around: Servers) -> Verdict | None:
-    """The first case that fails with the mistake, and not without it; None where none does."""
+def caught(language: Language, fault: Fault, chosen: Sequence[Case], running: Servers) -> Verdict | None:
+    """Return the first case that fails with the fault and passes without it, or None."""
     with _copy(language, fault) as faulty:
         build(faulty)
-        failing = (verdict for verdict in verdicts(faulty, chosen, around) if verdict.fault is not None)
-        return next((verdict for verdict in failing if _passes(language, verdict.case, around)), None)
+        failing = (verdict for verdict in verdicts(faulty, chosen, running) if verdict.fault is not None)
+        return next((verdict for verdict in failing if _passes(language, verdict.case, running)), None)
 
 
-def _passes(language: Language, case: Case, around: Servers) -> bool:
-    return all(verdict.fault is None for verdict in verdicts(language, [case], around))
+def _passes(language: Language, case: Case, running: Servers) -> bool:
+    return all(verdict.fault is None for verdict in verdicts(language, [case], running))
 
 
 @contextmanager
 def _copy(language: Language, fault: Fault) -> Iterator[Language]:
-    """The client in a folder of its own, with the mistake. Raises ValueError where `old` is not there once."""
+    """Copy the client to a temporary folder and seed the fault. Raises ValueError unless `old` occurs exactly once."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / language.folder.name
-        # What CMake has made knows where it lies.
+        # CMake's cache contains absolute paths of the original folder.
         shutil.copytree(language.folder, copy, symlinks=True, ignore=shutil.ignore_patterns("CMakeCache.txt"))
         file = copy / fault.file
         text = file.read_text(encoding="utf-8")

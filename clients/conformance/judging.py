@@ -1,4 +1,4 @@
-"""Cases asked of a program, and what is wrong with each answer."""
+"""Execution of cases by a program, and the verdict on each result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from clients.conformance.cases import Case, told
+from clients.conformance.cases import Case, program_input
 from clients.conformance.compare import fault
 from clients.conformance.languages import Language
 from clients.conformance.plain_client import PlainClient
@@ -19,12 +19,12 @@ from clients.conformance.rewriting import expected
 from clients.conformance.scripted import ScriptedServer, scripted_server
 from examples.server import running_server
 
-#: how the real server runs: what it answers depends on what it is asked alone
+#: options of the real server that make its responses depend only on the requests
 _OPTIONS: Final = ("--device", "cpu", "--workers", "1", "--determinism", "bitwise")
 
 
 class Verdict(NamedTuple):
-    """A case, and what is wrong with the answer to it; None: nothing."""
+    """A case, and the fault of its result, None if it has none."""
 
     case: Case
     fault: str | None
@@ -32,7 +32,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Servers:
-    """What cases are asked of. `live` is the address of a real server, which `plain` asks without a client."""
+    """Running servers. `live` is the address of a real one, which `plain` calls without a client library."""
 
     scripted: ScriptedServer
     live: str | None
@@ -42,7 +42,7 @@ class Servers:
 
 @contextmanager
 def servers(*, live: bool, future: bool = False) -> Iterator[Servers]:
-    """Start them; the real one where there are cases for it. With `future`, they answer as tomorrow's will."""
+    """Start the servers, with a real one if `live`. With `future`, they extend responses as a future server might."""
     with ExitStack() as stack:
         scripted = stack.enter_context(scripted_server(future=future))
         if not live:
@@ -53,48 +53,48 @@ def servers(*, live: bool, future: bool = False) -> Iterator[Servers]:
         yield Servers(scripted, stack.enter_context(growing_proxy(url)) if future else url, plain, future)
 
 
-def verdicts(language: Language, chosen: Iterable[Case], around: Servers) -> Iterator[Verdict]:
-    """Ask the program of a language all of these cases, one after the other."""
+def verdicts(language: Language, chosen: Iterable[Case], running: Servers) -> Iterator[Verdict]:
+    """Run cases one after the other in the program of a language."""
     with Program(language) as program:
         for case in chosen:
-            wanted = _wanted(case, around)
+            expected_case = _with_expected(case, running)
             try:
-                yield Verdict(case, _judged(wanted, program, around))
+                yield Verdict(case, _fault_of(expected_case, program, running))
             except ProgramError as error:
                 yield Verdict(case, str(error))
-            if case["kind"] == "live" and around.plain is not None:
-                around.plain.clear()
+            if case["kind"] == "live" and running.plain is not None:
+                running.plain.clear()
 
 
-def _wanted(case: Case, around: Servers) -> Case:
-    """The case with what is wanted of it: of a real server, what that answers."""
+def _with_expected(case: Case, running: Servers) -> Case:
+    """Return the case with its expected result, which for live cases is the response of the real server."""
     if case["kind"] == "live":
-        assert around.plain is not None, "live cases need a real server"
-        case = case | {"want": around.plain.wanted(case)}
-        around.plain.clear()
-    return case | {"want": expected(case["want"])} if around.future else case
+        assert running.plain is not None, "live cases need a real server"
+        case = case | {"want": running.plain.expected_results(case)}
+        running.plain.clear()
+    return case | {"want": expected(case["want"])} if running.future else case
 
 
-def _judged(case: Case, program: Program, around: Servers) -> str | None:
+def _fault_of(case: Case, program: Program, running: Servers) -> str | None:
     if case["kind"] == "exchange":
-        result, written = program.ask(told(case, around.scripted.begin(case)))
-        came = around.scripted.end(case)
-        return _leaked(case, written) or fault(case, result) or unexpected(case, came)
+        result, written = program.ask(program_input(case, running.scripted.begin(case)))
+        received = running.scripted.end(case)
+        return _leaked(case, written) or fault(case, result) or unexpected(case, received)
     if case["kind"] == "live" and (broken := _broken(case)):
         return broken
-    result, written = program.ask(told(case, around.live if case["kind"] == "live" else None))
+    result, written = program.ask(program_input(case, running.live if case["kind"] == "live" else None))
     return _leaked(case, written) or fault(case, result)
 
 
 def _broken(case: Case) -> str | None:
-    """Whether the real server failed when it was asked what is wanted: then all clients would be right."""
+    """Return an error if the real server failed to give the expected result: otherwise every client would pass."""
     results = case["want"]["results"]
     failed = [error for result in results if (error := result.get("raised", {})).get("type") == "server"]
     return f"the server itself failed: {failed[0]}" if failed else None
 
 
 def _leaked(case: Case, written: str) -> str | None:
-    """Whether a key is in what the program wrote."""
+    """Return an error if the program wrote an API key."""
     keys = (ENVIRONMENT_KEY, case.get("client", {}).get("api_key"))
-    found = [key for key in keys if key and (key in written or json.dumps(key)[1:-1] in written)]
-    return f"the key {found[0]} is in what the program wrote" if found else None
+    leaked = [key for key in keys if key and (key in written or json.dumps(key)[1:-1] in written)]
+    return f"the key {leaked[0]} is in what the program wrote" if leaked else None

@@ -1,4 +1,4 @@
-"""Where the clients are, and how the program of each is built, tested and started, in the client's folder."""
+"""Clients by language: their folders, and the commands that build, test and start their programs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ CLIENTS: Final = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Language:
-    """A client: its folder, and the commands there that start its program, build it, and run the client's own tests.
+    """A client: its folder, and the commands, run there, that start its program, run its own tests, and build it.
 
-    `needs` are commands, and libraries as `libcurl.pc`, of which the machine has to have all. What `build` fetches from
-    elsewhere lies in `fetched`.
+    `needs` are required commands, and libraries such as `libcurl.pc`. `fetched` is the folder of dependencies that
+    `build` downloads.
     """
 
     folder: Path

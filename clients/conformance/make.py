@@ -1,5 +1,6 @@
-"""Writes the files of cases: `python -m clients.conformance.make`. They are made of the registry, of the table of error
-codes, and of what stands under `making`.
+"""Generation of the case files, by `python -m clients.conformance.make`.
+
+The cases come from the registry, the table of error codes, and the modules of `making`.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ def _graphs() -> Iterator[Case]:
 
 
 def _exchanges() -> Iterator[Case]:
-    of_state = chain(state_cases(), model_cases.exchange_cases())
-    return chain(refusal_cases(), retry_cases(), answer_cases(), of_state, _of_parts())
+    about_state = chain(state_cases(), model_cases.exchange_cases())
+    return chain(refusal_cases(), retry_cases(), answer_cases(), about_state, _function_and_complex_exchanges())
 
 
-def _of_parts() -> Iterator[Case]:
+def _function_and_complex_exchanges() -> Iterator[Case]:
     return chain(function_cases.exchange_cases(), complex_cases.exchange_cases())
 
 
@@ -38,7 +39,7 @@ def _live() -> Iterator[Case]:
     return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases(), complex_cases.live_cases())
 
 
-MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
+SOURCES: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
     "tensors": tensor_cases,
     "graphs": _graphs,
     "exchanges": _exchanges,
@@ -47,18 +48,18 @@ MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
 
 
 def content(kind: str) -> str:
-    """The file of a kind: a case a line."""
-    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in MADE[kind]())
+    """Return the text of the file of a kind, with one case per line."""
+    lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in SOURCES[kind]())
     return f'{{"kind": "{kind}", "cases": [\n{lines}\n]}}\n'
 
 
 def files() -> dict[Path, str]:
-    """The text of each file, by path."""
-    return {GENERATED / f"{kind}.json": content(kind) for kind in MADE}
+    """Return the text of each file, by path."""
+    return {GENERATED / f"{kind}.json": content(kind) for kind in SOURCES}
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all case files."""
     for path, text in files().items():
         path.write_text(text, encoding="utf-8")
 

@@ -1,6 +1,6 @@
-"""Calls of a live case, asked without any client: what a server answers is what all clients have to return.
+"""Execution of live cases over plain HTTP, without a client library: the server's responses are the expected results.
 
-Tensors travel as base64, graphs in every call, also where they are registered before; and nothing is tried again.
+Tensors are sent as base64 and graphs with every call, even registered ones. Nothing is retried.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from clients.conformance.cases import Case
 from clients.conformance.compare import TENSOR_MEMBERS
 from clients.conformance.steps import graph_of
 
-#: what of a call is not a field of its request
+#: members of a call that are not fields of its request
 _OURS: Final = frozenset({"do", "graph", "form"})
-#: of an answer, what a client need not return
+#: members of a response that a client need not return, by call
 _LEFT_OUT: Final = {"register": {"graph"}}
-#: what a model is, beside its graph
+#: members of a model besides its graph
 _OF_A_MODEL: Final = ("inputs", "outputs", "bound", "description")
-#: members of answers that are another each time, or another in each form
+#: members of responses that vary between calls or between forms
 _NOT_COMPARED: Final = frozenset({"etag", "request_id", "response_bytes"})
-#: of stats, what does not depend on the moment
+#: members of `stats` that are the same in every call
 _LASTING: Final = ("device", "graph_id", "opset", "dtype")
-#: of a problem, what does not depend on the moment
+#: members of a problem that are the same in every call
 _PLACES: Final = ("status", "code", "node", "function", "function_node", "operand", "pointer")
 _TYPES: Final = {401: "authentication", 403: "authentication", 404: "not_found", 408: "deadline", 504: "deadline"} | {
     409: "condition",
@@ -37,7 +37,7 @@ _TYPES: Final = {401: "authentication", 403: "authentication", 404: "not_found",
 
 
 class PlainClient:
-    """A connection to a real server."""
+    """Connection to a real server."""
 
     def __init__(self, url: str) -> None:
         self._http = httpx.Client(base_url=url, timeout=60)
@@ -48,13 +48,13 @@ class PlainClient:
     def __exit__(self, *exception: object) -> None:
         self._http.close()
 
-    def wanted(self, case: Case) -> Json:
-        """The `want` of a live case."""
+    def expected_results(self, case: Case) -> Json:
+        """Return the `want` of a live case."""
         keep = case.get("keep", ())
         return {"results": [self._result(call, keep) for call in case["calls"]]}
 
     def clear(self) -> None:
-        """Forget all that is kept, so that the next client begins like the one before."""
+        """Delete all stored models, tensors and graphs, so that the next client starts from the same state."""
         for kind, name in (("models", "name"), ("tensors", "tensor_id"), ("graphs", "graph_id")):
             for entry in self._http.get(f"/v1/{kind}", params={"limit": 1000}).json()[kind]:
                 self._http.delete(f"/v1/{kind}/{entry[name]}").raise_for_status()
@@ -91,7 +91,7 @@ class PlainClient:
                 return self._http.post(f"/v1/{name}", json=_request(call))
 
     def _of_models(self, call: Json) -> httpx.Response:
-        """What is asked of a model, or of the graph of one, which is registered first."""
+        """Send a call on a model or on a graph, after registering the graph if the call has one."""
         graph_id = call.get("graph_id")
         if "graph" in call:
             registration = self._register(call["graph"], {})
@@ -105,8 +105,8 @@ class PlainClient:
         body = {"graph_id": graph_id} | stated if method == "PUT" else None
         return self._http.request(method, path, json=body, headers=_conditions(call))
 
-    def _register(self, stated: Json, described: Json) -> httpx.Response:
-        return self._http.post("/v1/graphs", json={"graph": graph_of(stated)} | described)
+    def _register(self, stated: Json, extra: Json) -> httpx.Response:
+        return self._http.post("/v1/graphs", json={"graph": graph_of(stated)} | extra)
 
 
 def _path(call: Json) -> str:
@@ -114,7 +114,7 @@ def _path(call: Json) -> str:
 
 
 def _request(call: Json) -> Json:
-    """What a computing call sends."""
+    """Return the body of a computing call."""
     fields = {name: _on_the_wire(value, name) for name, value in call.items() if name not in _OURS}
     return {"graph": graph_of(call["graph"]), "encoding": "base64"} | fields
 
@@ -135,7 +135,7 @@ def _conditions(call: Json) -> dict[str, str]:
 
 
 def _returned(value: Any, name: str = "") -> Any:
-    """An answer as clients return it, without what is another one each time."""
+    """Return a response as clients return it, without the members that vary between calls."""
     if isinstance(value, list):
         return [_returned(entry, "entry") for entry in value]
     if not isinstance(value, Mapping):
@@ -153,7 +153,10 @@ def _error(problem: Json, status: int) -> Json:
 
 
 def _report(problem: Json) -> Json:
-    """What of a problem does not depend on the moment; a sentence may name an etag."""
+    """Return the members of a problem that are the same in every call.
+
+    A sentence may name an etag, so it is left out.
+    """
     named: Json = {name: problem[name] for name in _PLACES if name in problem}
     if "errors" in problem:
         named["errors"] = [_report(error) for error in problem["errors"]]

@@ -1,4 +1,4 @@
-"""A conformance program: started, asked one case after the other, and ended."""
+"""Conformance programs: started as subprocesses, sent one case after the other, and stopped."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from typing import Any, Final, Self
 from clients.conformance.cases import Case
 from clients.conformance.languages import Language
 
-#: the key that a client finds in its environment
+#: API key that a client finds in its environment
 ENVIRONMENT_KEY: Final = "gs_of_the_environment"
-#: a program that says nothing for so long never will
-_PATIENCE: Final = 120.0
-#: of what it wrote to standard error, where it ends early
+#: timeout of one case, in seconds
+_TIMEOUT_S: Final = 120.0
+#: maximum number of characters of standard error that an error message quotes
 _SHOWN: Final = 300
-#: how often a program is started again, with no result in between
-_TRIES: Final = 3
+#: consecutive failures after which a program is not started again
+_MAX_FAILURES: Final = 3
 
 
 class ProgramError(Exception):
-    """A program gave no result."""
+    """A program failed to build or gave no result."""
 
 
 def build(language: Language) -> None:
-    """Run the commands that make the program. Raises ProgramError."""
+    """Run the commands that build the program. Raises ProgramError."""
     for command in language.build:
-        done = subprocess.run(command, cwd=language.folder, capture_output=True, text=True, check=False)  # noqa: S603 - of our table
+        done = subprocess.run(command, cwd=language.folder, capture_output=True, text=True, check=False)  # noqa: S603 - our own table
         if done.returncode:
             raise ProgramError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
 
 
 class Program:
-    """The program of a client, which is started when it is first asked, and again where it has ended."""
+    """Program of a client, started by the first case, and again if it has ended."""
 
     def __init__(self, language: Language) -> None:
         self._language = language
@@ -53,18 +53,18 @@ class Program:
         self._end()
 
     def ask(self, case: Case) -> tuple[dict[str, Any], str]:
-        """The result of a case, and all that the program wrote since it was asked. Raises ProgramError."""
-        if self._failures == _TRIES:
+        """Return the result of a case, and everything that the program wrote during it. Raises ProgramError."""
+        if self._failures == _MAX_FAILURES:
             raise ProgramError("the program is not asked any more")
         try:
             self._running = self._running or _Running(self._language.start, self._language.folder)
-            answered = self._running.ask(case)
+            answer = self._running.ask(case)
         except (ProgramError, OSError) as error:
             self._failures += 1
             self._end()
             raise ProgramError(str(error)) from None
         self._failures = 0
-        return answered
+        return answer
 
     def _end(self) -> None:
         if self._running is not None:
@@ -73,12 +73,12 @@ class Program:
 
 
 class _Running:
-    """A process, its lines in a queue; None behind the last."""
+    """A process, with its output lines in a queue that ends with None."""
 
     def __init__(self, command: Sequence[str], folder: Path) -> None:
         self._log = tempfile.NamedTemporaryFile()  # noqa: SIM115 - closed by `end`
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - of our table
+            self._process = subprocess.Popen(  # noqa: S603 - our own table
                 command,
                 cwd=folder,
                 env=os.environ | {"GRADSERVE_API_KEY": ENVIRONMENT_KEY},
@@ -105,13 +105,13 @@ class _Running:
         logged = self._logged()
         try:
             self._send(case)
-            line = self._lines.get(timeout=_PATIENCE)
+            line = self._lines.get(timeout=_TIMEOUT_S)
         except queue.Empty:
-            raise ProgramError(f"no result came for {_PATIENCE:.0f} s") from None
+            raise ProgramError(f"no result came for {_TIMEOUT_S:.0f} s") from None
         except BrokenPipeError:
             line = None
         if line is None:
-            raise ProgramError(f"the program ended: {self._last_words()}")
+            raise ProgramError(f"the program ended: {self._last_stderr()}")
         return _result(line, case), line + self._logged()[len(logged) :]
 
     def _send(self, case: Case) -> None:
@@ -122,12 +122,12 @@ class _Running:
     def _logged(self) -> str:
         return Path(self._log.name).read_text(encoding="utf-8", errors="replace")
 
-    def _last_words(self) -> str:
-        """The end of what it wrote to standard error, in one line."""
+    def _last_stderr(self) -> str:
+        """Return the end of its standard error, in one line."""
         return " ".join(self._logged().split())[-_SHOWN:] or "it said nothing"
 
     def end(self) -> None:
-        """Close its input, and insist after ten seconds."""
+        """Close its input, and kill it if it still runs after ten seconds."""
         assert self._process.stdin is not None, "it is a pipe"
         with suppress(BrokenPipeError):
             self._process.stdin.close()

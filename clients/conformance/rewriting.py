@@ -1,6 +1,6 @@
-"""Answers of tomorrow: those of today with more fields, one more op and dtype, and codes that nobody knows.
+"""Responses of a future server: today's with more fields, another op and dtype, and unknown error codes.
 
-This is what may be added within /v1, and what clients have to put up with.
+These are the additions that the API may make within /v1, so clients must tolerate them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from clients.conformance.bits import LENGTH, MalformedError, file_of
 
-#: the field that every object gains
+#: field added to every object
 FIELD: Final = "a_field_of_tomorrow"
 DTYPE: Final = "bfloat16"
 OP: Final = {
@@ -26,15 +26,15 @@ OP: Final = {
     "several_outputs": False,
     "since": 2,
 }
-#: what is in front of codes that are not known; tries depend on no code of this status
+#: prefix that makes an error code unknown, for a status whose codes do not affect retries
 CODE: Final = "tomorrows_"
 STATUS: Final = 422
-#: objects with members of a client's own making, and those of a file
+#: members that hold objects of the caller, which gain no field
 _AS_THEY_ARE: Final = frozenset({"attrs"})
 
 
 def grown(value: Any, name: str = "") -> Any:
-    """An answer, or a part of one that is called `name`."""
+    """Return a response as a future server would send it, or the part of one that is called `name`."""
     if isinstance(value, list):
         entries = [grown(entry) for entry in value]
         if name == "ops":
@@ -47,14 +47,14 @@ def grown(value: Any, name: str = "") -> Any:
 
 
 def recoded(problem: dict[str, Any]) -> dict[str, Any]:
-    """A problem, or an error of a result, with a code that is not known where its status is 422."""
+    """Give a problem, or an error in a result, an unknown code if its status is 422."""
     if problem.get("status") == STATUS and isinstance(problem.get("code"), str):
         return problem | {"code": CODE + problem["code"]}
     return problem
 
 
 def expected(want: Any, name: str = "") -> Any:
-    """What is wanted of a client whose server answers like this."""
+    """Return the result expected of a client whose server extends its responses."""
     if isinstance(want, list):
         entries = [expected(entry) for entry in want]
         return [*entries, {"name": OP["name"]}] if name == "ops" else entries
@@ -64,7 +64,7 @@ def expected(want: Any, name: str = "") -> Any:
 
 
 def _field_of(members: Mapping[str, Any]) -> Any:
-    """What is added: in a table of numbers or of strings another of these, and else something unlike the rest."""
+    """Return the value of the added field: in a map of numbers or strings another one, else an unrelated value."""
     for plain in (int, str):
         if members and all(type(member) is plain for member in members.values()):
             return plain()
@@ -72,14 +72,14 @@ def _field_of(members: Mapping[str, Any]) -> Any:
 
 
 def grown_body(media_type: str, body: bytes) -> bytes:
-    """A body of tomorrow: of JSON and of safetensors, where that is what it is."""
+    """Return a JSON or safetensors body as a future server would send it. Other bodies are unchanged."""
     kind = media_type.partition(";")[0].strip().lower()
     try:
         if kind in ("application/json", "application/problem+json"):
             return json.dumps(grown(json.loads(body))).encode()
         return _grown_file(body) if kind == "application/vnd.safetensors" else body
     except (json.JSONDecodeError, UnicodeDecodeError, MalformedError):
-        return body  # broken on purpose
+        return body  # the case breaks the body on purpose
 
 
 def _grown_file(body: bytes) -> bytes:

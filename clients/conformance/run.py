@@ -1,6 +1,6 @@
-"""All clients, held to the same cases: `python -m clients.conformance.run`.
+"""Run the conformance cases against all clients: `python -m clients.conformance.run`.
 
-A line for each case that fails, and one for each language. 1 where some fail.
+Print a line for each failed case and one for each language. The exit status is 1 if a case fails.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from clients.conformance.programs import ProgramError, build
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says."""
-    stated = _arguments(arguments)
-    chosen = list(cases(stated.kind or KINDS, stated.case))
-    with servers(live=any(case["kind"] == "live" for case in chosen), future=stated.future) as around:
-        if stated.faults:
-            return 0 if _all_caught(stated.faults, chosen, around) else 1
-        passed = [_passes(name, chosen, around) for name in stated.only or LANGUAGES]
+    """Run the command line."""
+    options = _arguments(arguments)
+    chosen = list(cases(options.kind or KINDS, options.case))
+    with servers(live=any(case["kind"] == "live" for case in chosen), future=options.future) as running:
+        if options.faults:
+            return 0 if _all_caught(options.faults, chosen, running) else 1
+        passed = [_passes(name, chosen, running) for name in options.only or LANGUAGES]
     return 0 if chosen and all(passed) else 1
 
 
@@ -37,15 +37,15 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _passes(name: str, chosen: Sequence[Case], around: Servers) -> bool:
-    """Whether a client answers all cases right; says which it does not."""
+def _passes(name: str, chosen: Sequence[Case], running: Servers) -> bool:
+    """Return whether a client passes all cases, and print those that it fails."""
     try:
         build(LANGUAGES[name])
     except (ProgramError, OSError) as error:
         print(f"{name}: cannot be built: {error}")
         return False
     failed = 0
-    for verdict in verdicts(LANGUAGES[name], chosen, around):
+    for verdict in verdicts(LANGUAGES[name], chosen, running):
         if verdict.fault is not None:
             failed += 1
             print(f"{name}: {verdict.case['id']}: {verdict.fault}", flush=True)
@@ -53,14 +53,14 @@ def _passes(name: str, chosen: Sequence[Case], around: Servers) -> bool:
     return not failed
 
 
-def _all_caught(name: str, chosen: Sequence[Case], around: Servers) -> bool:
-    """Whether every mistake of a language is caught; says by what."""
+def _all_caught(name: str, chosen: Sequence[Case], running: Servers) -> bool:
+    """Return whether every seeded fault of a language is caught, and print the case that catches it."""
     build(LANGUAGES[name])
     missed = 0
     for fault in faults_of(LANGUAGES[name]):
-        found = caught(LANGUAGES[name], fault, chosen, around)
-        missed += found is None
-        shown = "NOT CAUGHT" if found is None else f"caught by {found.case['id']}: {found.fault}"
+        verdict = caught(LANGUAGES[name], fault, chosen, running)
+        missed += verdict is None
+        shown = "NOT CAUGHT" if verdict is None else f"caught by {verdict.case['id']}: {verdict.fault}"
         print(f"{name}: {fault.name}: {shown}", flush=True)
     return not missed
 

@@ -1,6 +1,6 @@
-"""A server that answers what a case says, and remembers what came.
+"""HTTP server that sends the answers of a case and records the requests.
 
-What came for one case lies under its id, so that a client that is late disturbs no other.
+The requests of a case have its id in their paths, so that a slow client does not disturb the next case.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from clients.conformance.rewriting import grown_body
 JSON: Final = "application/json"
 PROBLEM: Final = "application/problem+json"
 SAFETENSORS: Final = "application/vnd.safetensors"
-#: where a client asks more often than a case says
+#: answer to requests beyond those that the case has answers for
 _NO_MORE: Final = {"status": 500, "text": "the case has no more answers"}
 _CHUNK: Final = 1 << 16
 
 
-class Came(NamedTuple):
-    """A request: its path behind that of the case, the query as it stood, headers by their names in lower case."""
+class ReceivedRequest(NamedTuple):
+    """A request: its path after the case's id, the raw query, and headers by lower-case name."""
 
     method: str
     path: str
@@ -39,11 +39,11 @@ class Came(NamedTuple):
 @dataclass
 class _Script:
     answers: list[Mapping[str, Any]]
-    came: list[Came] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
 
 
 class ScriptedServer:
-    """The scripts of cases by their ids."""
+    """Scripted answers of cases, by case id."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -51,35 +51,35 @@ class ScriptedServer:
         self._lock = threading.Lock()
 
     def begin(self, case: Case) -> str:
-        """Have this case answered; where it is to ask."""
+        """Start answering for a case, and return the URL to call."""
         with self._lock:
             self._scripts[case["id"]] = _Script(list(case["answers"]))
         return f"{self._url}/{case['id']}"
 
-    def end(self, case: Case) -> list[Came]:
-        """What came for it, in order."""
+    def end(self, case: Case) -> list[ReceivedRequest]:
+        """Stop answering for a case, and return its requests in order."""
         with self._lock:
-            return self._scripts.pop(case["id"]).came
+            return self._scripts.pop(case["id"]).requests
 
-    def answer(self, name: str, came: Came) -> Mapping[str, Any]:
-        """The next answer of a case."""
+    def answer(self, name: str, request: ReceivedRequest) -> Mapping[str, Any]:
+        """Record a request, and return the next answer of the case."""
         with self._lock:
             script = self._scripts.get(name)
             if script is None:
                 return _NO_MORE
-            script.came.append(came)
+            script.requests.append(request)
             return script.answers.pop(0) if script.answers else _NO_MORE
 
 
 @contextmanager
 def scripted_server(*, future: bool = False) -> Iterator[ScriptedServer]:
-    """Serve on a free port for as long as the block lasts; with `future`, what tomorrow's server would answer."""
-    grow = grown_body if future else _as_it_is
+    """Serve on a free port for the duration of the block. With `future`, extend answers as a future server might."""
+    grow = grown_body if future else _unchanged
     handler = type("_Handler", (_Handler,), {"grow": staticmethod(grow)})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
         http.daemon_threads = True
         scripted = ScriptedServer(f"http://127.0.0.1:{http.server_address[1]}")
-        handler.scripted = scripted  # type: ignore[attr-defined] # of the class that is made above
+        handler.scripted = scripted  # type: ignore[attr-defined] # an attribute of the class created above
         serving = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
         serving.start()
         try:
@@ -89,7 +89,7 @@ def scripted_server(*, future: bool = False) -> Iterator[ScriptedServer]:
             serving.join()
 
 
-def _as_it_is(_media_type: str, body: bytes) -> bytes:
+def _unchanged(_media_type: str, body: bytes) -> bytes:
     return body
 
 
@@ -99,17 +99,17 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        """Note what came, and answer it. A connection serves one request, so that no library tries again by itself."""
+        """Record a request, and answer it. Close the connection, so that no HTTP library retries on its own."""
         split = urlsplit(self.path)
         _, name, *rest = split.path.split("/", 2)
         headers = {key.lower(): value for key, value in self.headers.items()}
-        came = Came(self.command, "/" + "".join(rest), split.query, headers, self._body())
+        request = ReceivedRequest(self.command, "/" + "".join(rest), split.query, headers, self._body())
         self.close_connection = True
-        answer = self.scripted.answer(name, came)
+        answer = self.scripted.answer(name, request)
         if answer.get("close") != "before":
             self._send(answer)
 
-    do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_GET  # noqa: N815 - as the library asks for them
+    do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = do_GET  # noqa: N815 - names that http.server requires
 
     def _body(self) -> bytes:
         if "chunked" not in self.headers.get("Transfer-Encoding", "").lower():
@@ -132,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         half = answer.get("close") == "middle"
-        with suppress(BrokenPipeError, ConnectionResetError):  # where the client has read enough
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client may stop reading early
             self._send_body(body[: len(body) // 2] if half else body, chunked, whole=not half)
 
     def _send_body(self, body: bytes, chunked: bool, *, whole: bool) -> None:
@@ -146,13 +146,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_: object) -> None:
-        """Nothing: what came is compared."""
+        """Log nothing: requests are compared instead."""
 
 
 def rendered(
-    answer: Mapping[str, Any], grow: Callable[[str, bytes], bytes] = _as_it_is
+    answer: Mapping[str, Any], grow: Callable[[str, bytes], bytes] = _unchanged
 ) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of an answer of a case."""
+    """Return status, headers and body of an answer of a case."""
     status = answer.get("status", 200)
     media_type, body = _content(answer, status)
     headers = {"Content-Type": media_type} | answer.get("headers", {}) if media_type else answer.get("headers", {})

@@ -1,4 +1,4 @@
-"""Steps of a builder, as cases have them, and the nodes that a client sends for them."""
+"""Steps of a graph builder as cases state them, and the nodes that a client sends for them."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from clients.conformance.bits import Json, to_json
 from engine import registry
 from engine.ir.tensor_type import ELEMENT_TYPES
 
-#: the opset that graphs have functions since
+#: first opset with functions
 _FUNCTIONS: Final = 2
-#: the opset that graphs have a dtype since
+#: first opset with each dtype
 _SINCE: Final = {element.name: element.since for element in ELEMENT_TYPES}
 
 
 def leaf(op: str, name: str | None = None, **attrs: Any) -> Json:
-    """A step without operands."""
+    """Return a step without operands."""
     return {"op": op} | ({} if name is None else {"name": name}) | ({"attrs": attrs} if attrs else {})
 
 
 def on(op: str, *operands: Any, **attrs: Any) -> Json:
-    """A step on others, by their places."""
+    """Return a step on earlier steps, given by position."""
     return {"op": op, "operands": list(operands)} | ({"attrs": attrs} if attrs else {})
 
 
 def graph_of(stated: Json) -> Json:
-    """The graph of `steps` and `functions`, as it is sent.
+    """Return the graph of `steps` and `functions` as it is sent.
 
-    It is of the `opset` that is stated, or else of the first that has all of it.
+    Its opset is the stated one, or else the first that has all its ops, attributes and dtypes.
     """
     functions = functions_of(stated.get("functions", ()))
     opset = stated.get("opset") or _opset_of(stated)
-    of_functions = {"functions": functions} if functions else {}
-    return ({} if opset == 1 else {"opset": opset}) | of_functions | {"nodes": nodes_of(stated["steps"])}
+    functions_member = {"functions": functions} if functions else {}
+    return ({} if opset == 1 else {"opset": opset}) | functions_member | {"nodes": nodes_of(stated["steps"])}
 
 
 def functions_of(stated: Sequence[Json]) -> list[Json]:
-    """Functions, as they are sent."""
+    """Return functions as they are sent."""
     return [
         {name: function[name] for name in ("name",) if name in function}
         | {"nodes": nodes_of(function["steps"]), "outputs": function["outputs"]}
@@ -54,22 +54,22 @@ def _opset_of(stated: Json) -> int:
 def _needed_by(step: Json) -> int:
     op, attrs = registry().ops.get(step["op"]), step.get("attrs", {})
     constants = [value["dtype"] for value in attrs.values() if isinstance(value, Mapping) and "dtype" in value]
-    dtypes = [*constants, *(stated for name, stated in attrs.items() if name == "dtype")]
+    dtypes = [*constants, *(value for name, value in attrs.items() if name == "dtype")]
     return max([1 if op is None else op.since, *(_SINCE.get(dtype, 1) for dtype in dtypes)])
 
 
 def nodes_of(steps: Sequence[Json]) -> list[Json]:
-    """The nodes of steps: the same, with attributes as they are sent."""
-    return [step | {"attrs": _sent(step["attrs"])} if "attrs" in step else step for step in steps]
+    """Return the nodes of steps, with attributes as they are sent."""
+    return [step | {"attrs": _wire_attrs(step["attrs"])} if "attrs" in step else step for step in steps]
 
 
-def _sent(attrs: Json) -> Json:
-    return {name: _as_sent(value) for name, value in attrs.items()}
+def _wire_attrs(attrs: Json) -> Json:
+    return {name: _wire_value(value) for name, value in attrs.items()}
 
 
-def _as_sent(value: Any) -> Any:
+def _wire_value(value: Any) -> Any:
     if isinstance(value, list):
-        return [_as_sent(each) for each in value]
+        return [_wire_value(each) for each in value]
     if isinstance(value, Mapping):
         return to_json(dict(value)) if "dtype" in value else int(value.get("int", value.get("function")))
     return value

@@ -1,1 +1,1 @@
-"""Clients that generators make of the OpenAPI documents: a recipe each, run against a server."""
+"""Clients that third-party generators make from the OpenAPI documents, each run against a server."""

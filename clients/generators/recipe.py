@@ -1,4 +1,4 @@
-"""A recipe: how one generator makes a client, how that is compiled, and the program that calls a server by it."""
+"""Recipes: how a generator makes a client, how it is compiled, and the program that calls a server with it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Recipe:
-    """What stands in a folder's recipe.toml. Commands run in a copy of the folder which has the document, too.
+    """Content of a recipe.toml. Commands run in a copy of the folder that also contains the OpenAPI document.
 
-    One that takes long is run where it is asked for, `by_name_only`. `{bin}` stands for the folder of the generators
-    that are written in Python, `{url}` for the server's address.
+    A slow recipe is `by_name_only`: it runs only if it is named. `{bin}` is the folder of the generators written in
+    Python, `{url}` the server's address.
     """
 
     title: str
@@ -30,6 +30,6 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All of them by their folders' names."""
+    """Return all recipes by the names of their folders."""
     paths = sorted(HERE.glob("*/recipe.toml"))
     return {path.parent.name: Recipe(**tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths}

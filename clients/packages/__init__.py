@@ -1,1 +1,1 @@
-"""Packages of our clients, each taken by a project of its own."""
+"""Tests of the clients' packages, each installed in a project of its own."""

@@ -1,4 +1,4 @@
-"""Writes a Go module as what `GOPROXY=file://…` takes: `python -m clients.packages.go_module SOURCES OUT VERSION`.
+"""Write a Go module for `GOPROXY=file://…`: `python -m clients.packages.go_module SOURCES OUT VERSION`.
 
 The layout is that of https://go.dev/ref/mod#goproxy-protocol, the archive's that of https://go.dev/ref/mod#zip-files.
 """

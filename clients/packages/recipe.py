@@ -1,4 +1,4 @@
-"""A recipe: how a client's package is made, how a project of its users takes it, and how its program is run."""
+"""Recipes: how a client's package is built, installed in a project, and used by its program."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Recipe:
-    """What stands in a folder's recipe.toml.
+    """Content of a recipe.toml.
 
-    `pack` runs in a copy of the client's sources and leaves the package in `{out}`; `install` and `run` run in a copy
-    of the recipe's folder, `{project}`, which has the program of the client's page, too, with `environment`.
-    `{version}` stands for the clients', `{python}` for this interpreter.
+    `pack` runs in a copy of the client's sources and writes the package to `{out}`. `install` and `run` run with
+    `environment` in a copy of the recipe's folder, `{project}`, which also has the program of the client's page.
+    `{version}` is the version of the clients, `{python}` this interpreter.
     """
 
     package: str
@@ -29,6 +29,6 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All of them by their languages."""
+    """Return all recipes by language."""
     paths = sorted(HERE.glob("*/recipe.toml"))
     return {path.parent.name: Recipe(**tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths}

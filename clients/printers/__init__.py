@@ -1,1 +1,1 @@
-"""The typed op methods, as each language writes them."""
+"""Code generators for the typed op methods, one per language."""

@@ -1,7 +1,6 @@
-"""Op methods in C++: operands and what is required by position, all else in a struct for designated initializers.
+"""Op methods in C++: operands and required attributes are positional, the rest is a struct for designated initializers.
 
-Declarations are in a header, definitions in one file. The program that answers conformance cases has a table of all of
-them.
+Declarations are in a header, definitions in one file. The conformance program has a table of all methods.
 """
 
 from __future__ import annotations
@@ -95,29 +94,29 @@ _TYPES: Final = {
     "tensor": "Tensor",
     "function": "GraphFunction",
 }
-#: types that are passed as they are
+#: types that are passed by value
 _SMALL: Final = frozenset({"bool", "std::int64_t", "double"})
-#: words of the language, and names that methods have for something else
+#: keywords, and names that methods use otherwise
 _TAKEN: Final = frozenset(
     {"and", "auto", "default", "name", "not", "operator", "options", "or", "switch", "union", "while", "xor"}
 )
 
 
 def header(ops: Sequence[OpDescription]) -> str:
-    """The declarations of all methods, and their options."""
+    """Return the declarations of all methods, and their options."""
     options = "".join(f"\n{_options(op)}" for op in ops if _has_options(op))
     methods = "\n".join(f"{_doc(op)}    {_declaration(op)};\n" for op in ops)
     return _HEADER + options + _CLASS + methods + _END_OF_HEADER
 
 
 def source(ops: Sequence[OpDescription]) -> str:
-    """The definitions of all methods."""
+    """Return the definitions of all methods."""
     since = "".join(f'        {{"{name}", {opset}}},\n' for name, opset in later(ops).items())
     return _SOURCE % since + "".join(map(_definition, ops)) + "\n}  // namespace gradserve\n"
 
 
 def program(ops: Sequence[OpDescription]) -> str:
-    """The table of the program."""
+    """Return the table of the conformance program."""
     return _PROGRAM + "".join(map(_row, ops)) + _ANY
 
 
@@ -148,7 +147,7 @@ def _fixed(op: OpDescription) -> list[str]:
 
 
 def _operands(op: OpDescription) -> str:
-    """Those that are there, and of those that may be absent what the options say."""
+    """Return the operands: required ones, and optional ones from the options."""
     if _variadic(op) is not None:
         return "every" if _fixed(op) else _identifier(_variadic_of(op).name)
     optional = [f"options.{_identifier(operand.name)}" for operand in op.operands if operand.optional]
@@ -156,17 +155,17 @@ def _operands(op: OpDescription) -> str:
 
 
 def _parameters(op: OpDescription, *, defaults: bool) -> list[str]:
-    """Operands and what is required, then the options; where operands are a list, what is required comes first."""
+    """Return operands, required attributes and options. If operands are a list, required attributes come first."""
     required = [f"{_passed(_type(a))} {_identifier(a.name)}" for a in op.attributes if a.required]
     operands = [f"const Node& {name}" for name in _fixed(op)]
-    made = required + operands if _variadic(op) is not None else operands + required
+    parameters = required + operands if _variadic(op) is not None else operands + required
     if op.fed:
-        made.insert(0, f"const std::string& name{' = {}' if defaults else ''}")
+        parameters.insert(0, f"const std::string& name{' = {}' if defaults else ''}")
     if _variadic(op) is not None:
-        made.append(f"const std::vector<Node>& {_identifier(_variadic_of(op).name)}")
+        parameters.append(f"const std::vector<Node>& {_identifier(_variadic_of(op).name)}")
     if _has_options(op):
-        made.append(f"const {_camel(op.name)}Options& options{' = {}' if defaults else ''}")
-    return made
+        parameters.append(f"const {_camel(op.name)}Options& options{' = {}' if defaults else ''}")
+    return parameters
 
 
 def _passed(kind: str) -> str:
@@ -188,11 +187,11 @@ def _has_options(op: OpDescription) -> bool:
 
 
 def _options(op: OpDescription) -> str:
-    """The struct of what is optional."""
+    """Return the options struct."""
     fields = [f"    std::optional<Node> {_identifier(o.name)}{{}};\n" for o in op.operands if o.optional]
     for attribute in op.attributes:
         if not attribute.required:
-            comment = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_told(attribute)}.", indent=4)
+            comment = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_value_notes(attribute)}.", indent=4)
             fields.append(f"{comment}    {_optional(attribute)} {_identifier(attribute.name)}{{}};\n")
     name = _camel(op.name)
     return f"/// What {op.name} takes beside what is required.\nstruct {name}Options {{\n{''.join(fields)}}};\n"
@@ -202,7 +201,7 @@ def _optional(attribute: Attribute) -> str:
     return "Ints" if attribute.kind == "ints" else f"std::optional<{_type(attribute)}>"
 
 
-def _told(attribute: Attribute) -> str:
+def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
     default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
     return choices + default
@@ -215,7 +214,7 @@ def _literal(value: object) -> str:
 def _doc(op: OpDescription) -> str:
     several = ["It has several results, each read through get_output."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
-    required = [f"{_identifier(a.name)}: {a.doc}{_told(a)}." for a in op.attributes if a.required]
+    required = [f"{_identifier(a.name)}: {a.doc}{_value_notes(a)}." for a in op.attributes if a.required]
     paragraphs = [*op.doc.split("\n\n"), *several, *gradient, *required]
     return "    ///\n".join(_comment(paragraph, indent=4) for paragraph in paragraphs)
 
@@ -227,23 +226,23 @@ def _comment(text: str, indent: int) -> str:
 
 
 def _wrapped(head: str, parts: Sequence[str] | Iterator[str], end: str, indent: int) -> str:
-    """A list on one line, or where that is too long on lines of its own."""
-    listed = list(parts)
-    line = head + ", ".join(listed) + end
+    """Return a list on one line, or with one line per part if that is too long."""
+    items = list(parts)
+    line = head + ", ".join(items) + end
     if len(line) + indent + 2 <= _WIDTH:
         return line
     inner = " " * (indent + 4)
-    return f"{head}\n" + ",\n".join(inner + part for part in listed) + end
+    return f"{head}\n" + ",\n".join(inner + part for part in items) + end
 
 
 def _row(op: OpDescription) -> str:
-    """A row of the program: options are set one by one."""
+    """Return a row of the program, which sets options one by one."""
     lines = [f'{{"{op.name}", [](gs::Graph& graph, const Step& step) {{']
     if _has_options(op):
         lines.append(f"    gs::{_camel(op.name)}Options options;")
         lines += [
-            f"    options.{_identifier(o.name)} = step.operand_if_any({place});"
-            for place, o in enumerate(op.operands)
+            f"    options.{_identifier(o.name)} = step.operand_if_any({i});"
+            for i, o in enumerate(op.operands)
             if o.optional
         ]
         lines += [f'    step.read("{a.name}", options.{_identifier(a.name)});' for a in op.attributes if not a.required]
@@ -254,7 +253,7 @@ def _row(op: OpDescription) -> str:
 
 def _arguments(op: OpDescription) -> Iterator[str]:
     required = [f'step.attr<{_qualified(_type(a))}>("{a.name}")' for a in op.attributes if a.required]
-    fixed = [f"step.operand({place})" for place, _ in enumerate(_fixed(op))]
+    fixed = [f"step.operand({i})" for i, _ in enumerate(_fixed(op))]
     if op.fed:
         yield "step.name()"
     yield from required + fixed if _variadic(op) is not None else fixed + required
@@ -279,5 +278,5 @@ def _camel(name: str) -> str:
 
 
 def _identifier(name: str) -> str:
-    """The wire's name, where it is free."""
+    """Return the wire's name, unless it is taken."""
     return f"{name}_" if name in _TAKEN else name

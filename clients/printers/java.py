@@ -1,6 +1,6 @@
-"""Op methods in Java: a class with those of nodes, one with those of graphs, and what is optional by a lambda.
+"""Op methods in Java: one class for methods of nodes and one for graphs, with options set in a lambda.
 
-The program that answers conformance cases has a switch over all of them.
+The conformance program has a switch over all methods.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
-#: attributes whose whole numbers keep all of their digits, in ops of an integer dtype; a test compares them
+#: attributes whose integers must not lose digits, in ops of an integer dtype; a test compares them
 EXACT: Final = frozenset({"fill", "max", "min", "start", "step", "stop"})
-#: attributes that a reader looks for behind the operands, though the wire lets them be absent: then they are empty
+#: attribute that is positional although the wire allows it to be absent: an absent shape is an empty one
 _SHAPE: Final = "shape"
 _WRITTEN: Final = "// Written by `python -m clients.ops` from the registry of ops: edit that.\n"
 _CLASS: Final = """{written}package example.gradserve;
@@ -91,9 +91,9 @@ _TYPES: Final = {
     "tensor": "Tensor",
     "function": "GraphFunction",
 }
-#: what ops have for a name and is taken: a word of the language, and what Kotlin calls for %, which is the op mod
+#: op names that are taken: a keyword, and the method that Kotlin calls for %, which must be the op mod
 _TAKEN: Final = frozenset({"while", "rem"})
-#: what reads them in a step
+#: methods of a step that read attributes, by type
 _READERS: Final = {
     "boolean": "truth",
     "long": "whole",
@@ -109,13 +109,13 @@ _READERS: Final = {
 
 
 def of_nodes(ops: Sequence[OpDescription]) -> str:
-    """The class with the methods of nodes."""
+    """Return the class with the methods of nodes."""
     doc = "The ops that have a first operand, as methods of it."
     return _class("NodeOps", "Node", doc, _SELF, [op for op in ops if op.is_of_a_node])
 
 
 def of_graphs(ops: Sequence[OpDescription]) -> str:
-    """The class with the methods of graphs."""
+    """Return the class with the methods of graphs."""
     doc = "The ops that have no operand, or a list of them, as methods of a graph."
     return _class("GraphOps", "Graph", doc, _since(ops) + _LISTED, [op for op in ops if not op.is_of_a_node])
 
@@ -126,7 +126,7 @@ def _since(ops: Sequence[OpDescription]) -> str:
 
 
 def program(ops: Sequence[OpDescription]) -> str:
-    """The switch of the program."""
+    """Return the switch of the conformance program."""
     return _PROGRAM + "".join(map(_case, ops)) + _ANY
 
 
@@ -142,17 +142,17 @@ def _class(name: str, permitted: str, doc: str, helper: str, ops: Sequence[OpDes
 
 
 def _methods(op: OpDescription) -> str:
-    """The method with all that is required; if there is more, with operands that may be left out; with options."""
-    left_out = [operand for operand in op.operands if operand.optional]
-    plain = [*_required(op, last=True)]
-    made = [_method(op, plain, _body(op, optional="null"))]
-    if left_out:
-        operands = [f"Node {_identifier(operand.name)}" for operand in left_out]
-        made.append(_method(op, [*plain, *operands], _body(op, optional="named")))
+    """Return the overloads of an op: with what is required, with optional operands, and with options."""
+    optional = [operand for operand in op.operands if operand.optional]
+    required = [*_required(op, last=True)]
+    overloads = [_method(op, required, _body(op, optional="null"))]
+    if optional:
+        operands = [f"Node {_identifier(operand.name)}" for operand in optional]
+        overloads.append(_method(op, [*required, *operands], _body(op, optional="named")))
     if _has_options(op):
-        stating = f"Consumer<{_options_name(op)}> options"
-        made.append(_method(op, [*_required(op, last=False), stating], _body(op, optional="stated")))
-    return "\n".join(made)
+        consumer = f"Consumer<{_options_name(op)}> options"
+        overloads.append(_method(op, [*_required(op, last=False), consumer], _body(op, optional="stated")))
+    return "\n".join(overloads)
 
 
 def _method(op: OpDescription, parameters: Sequence[str], body: str) -> str:
@@ -160,7 +160,10 @@ def _method(op: OpDescription, parameters: Sequence[str], body: str) -> str:
 
 
 def _body(op: OpDescription, *, optional: str) -> str:
-    """What appends the node, with what is optional left out, named by parameters, or stated by options."""
+    """Return the body that appends the node.
+
+    `optional` tells whether optional operands are null, parameters or options.
+    """
     lines, attrs = [], "new Attrs()"
     if optional == "stated":
         lines.append(f"{_options_name(op)} given = given(new {_options_name(op)}(), options);")
@@ -172,17 +175,19 @@ def _body(op: OpDescription, *, optional: str) -> str:
 
 
 def _operands(op: OpDescription, optional: str) -> str:
-    """The list of operands; `this` is the first of a node's."""
-    ways = {"null": (), "named": ("{}",), "stated": ("given.{}",)}[optional]
-    needed = [_identifier(o.name) for o in op.operands if not (o.optional or o.variadic)]
-    left_out = [way.format(_identifier(o.name)) for o in op.operands if o.optional for way in ways]
+    """Return the list of operands; `this` is the first operand of a node's method."""
+    templates = {"null": (), "named": ("{}",), "stated": ("given.{}",)}[optional]
+    required = [_identifier(o.name) for o in op.operands if not (o.optional or o.variadic)]
+    optional_operands = [
+        template.format(_identifier(o.name)) for o in op.operands if o.optional for template in templates
+    ]
     if op.is_of_a_node:
-        return f"operands({', '.join([*needed[1:], *left_out])})"
+        return f"operands({', '.join([*required[1:], *optional_operands])})"
     variadic = _variadic(op)
     if variadic is None:
         return "List.of()"
     name = _identifier(variadic.name)
-    return f"operands({', '.join([name if _has_options(op) else f'List.of({name})', *needed])})"
+    return f"operands({', '.join([name if _has_options(op) else f'List.of({name})', *required])})"
 
 
 def _variadic(op: OpDescription) -> Operand | None:
@@ -190,7 +195,7 @@ def _variadic(op: OpDescription) -> Operand | None:
 
 
 def _positional(op: OpDescription) -> list[Attribute]:
-    """Attributes that are parameters: what is required, a shape, and a list that is all that may be stated."""
+    """Return the attributes that are parameters: required ones, a shape, and a list that is the only attribute."""
     return [a for a in op.attributes if a.required or _is_positional(op, a)]
 
 
@@ -202,28 +207,28 @@ def _is_alone(op: OpDescription) -> bool:
     return len(op.attributes) == 1 and not any(o.optional or o.variadic for o in op.operands)
 
 
-def _stated(op: OpDescription) -> list[Attribute]:
-    """Attributes that options have."""
+def _option_attributes(op: OpDescription) -> list[Attribute]:
+    """Return the attributes that options have."""
     return [a for a in op.attributes if a not in _positional(op)]
 
 
 def _has_options(op: OpDescription) -> bool:
-    return bool(_stated(op))
+    return bool(_option_attributes(op))
 
 
 def _trailing(op: OpDescription) -> bool:
-    """Whether the last parameter is a list of numbers, which a caller may write one by one."""
+    """Return whether the last parameter is a list of numbers, which may be varargs."""
     positional = _positional(op)
     return bool(positional) and positional[-1].kind == "ints" and not any(o.optional for o in op.operands)
 
 
 def _required(op: OpDescription, *, last: bool) -> Iterator[str]:
-    """Parameters that have to be there; a list is written one by one where it is the last."""
+    """Yield the required parameters. A trailing list is varargs if it is `last`."""
     attributes = [f"{_type(a)} {_identifier(a.name)}" for a in _positional(op)]
     if last and _trailing(op):
         attributes[-1] = attributes[-1].replace("[]", "...")
-    needed = [o for o in op.operands if not (o.optional or o.variadic)][1 if op.is_of_a_node else 0 :]
-    operands = [f"Node {_identifier(o.name)}" for o in needed]
+    required = [o for o in op.operands if not (o.optional or o.variadic)][1 if op.is_of_a_node else 0 :]
+    operands = [f"Node {_identifier(o.name)}" for o in required]
     if op.fed:
         yield "String name"
     variadic = _variadic(op)
@@ -233,20 +238,20 @@ def _required(op: OpDescription, *, last: bool) -> Iterator[str]:
 
 
 def _options_name(op: OpDescription) -> str:
-    """The class of what is optional; calls of a client have another of the plain name."""
+    """Return the options class. The op `call` has its own, since a client's calls use the plain name."""
     name = "callOp" if op.name == "call" else _camel(op.name)
     return f"{name[:1].upper()}{name[1:]}Options"
 
 
 def _options(op: OpDescription) -> str:
-    """The class of what is optional, if anything is but operands."""
+    """Return the options class, or nothing if only operands are optional."""
     if not _has_options(op):
         return ""
     name = _options_name(op)
-    left_out = [_identifier(o.name) for o in op.operands if o.optional]
-    fields = "".join(f"        private Node {operand};\n" for operand in left_out)
-    setters = [_operand_setter(name, operand) for operand in left_out]
-    setters += [_setter(name, attribute) for attribute in _stated(op)]
+    optional = [_identifier(o.name) for o in op.operands if o.optional]
+    fields = "".join(f"        private Node {operand};\n" for operand in optional)
+    setters = [_operand_setter(name, operand) for operand in optional]
+    setters += [_setter(name, attribute) for attribute in _option_attributes(op)]
     return (
         f"    /** What {_camel(op.name)} takes beside what is required. */\n"
         f"    public static final class {name} {{\n"
@@ -265,8 +270,8 @@ def _operand_setter(options: str, operand: str) -> str:
 
 def _setter(options: str, attribute: Attribute) -> str:
     name = _identifier(attribute.name)
-    told = f"{_sentence(attribute.doc)}{_told(attribute)}"
-    doc = _javadoc([told], [(f"@param {name}", "the value")], "these options", " " * 8)
+    text = f"{_sentence(attribute.doc)}{_value_notes(attribute)}"
+    doc = _javadoc([text], [(f"@param {name}", "the value")], "these options", " " * 8)
     return (
         f"{doc}        public {options} {name}({_type(attribute).replace('[]', '...')} {name}) {{\n"
         f'            attrs.with("{attribute.name}", {name});\n            return this;\n        }}\n'
@@ -277,7 +282,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _told(attribute: Attribute) -> str:
+def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
     default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
     return f"{choices}{default}."
@@ -292,31 +297,31 @@ def _doc(op: OpDescription, parameters: Sequence[str]) -> str:
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     paragraphs = [*op.doc.split("\n\n"), *several, *gradient]
     paragraphs[0] = f"The op {op.name}: {paragraphs[0]}"
-    told = {_identifier(o.name): _operand_told(o) for o in op.operands}
-    told |= {_identifier(a.name): f"{a.doc}{_told(a)[:-1]}" for a in _positional(op)}
-    told |= {"options": "states what is optional", "name": "a label for messages and look-ups; empty for none"}
+    notes = {_identifier(o.name): _operand_note(o) for o in op.operands}
+    notes |= {_identifier(a.name): f"{a.doc}{_value_notes(a)[:-1]}" for a in _positional(op)}
+    notes |= {"options": "states what is optional", "name": "a label for messages and look-ups; empty for none"}
     names = [parameter.split()[-1] for parameter in parameters]
     first = [f"Of its operands, {op.operands[0].name} is this node."] if op.is_of_a_node and names else []
-    tags = [(f"@param {name}", told[name]) for name in names]
+    tags = [(f"@param {name}", notes[name]) for name in names]
     return _javadoc([*paragraphs, *first], tags, "the node", " " * 4)
 
 
-def _operand_told(operand: Operand) -> str:
+def _operand_note(operand: Operand) -> str:
     if operand.variadic:
         return "operands, in their order"
     return "an operand; null where it is absent" if operand.optional else "an operand"
 
 
-def _javadoc(paragraphs: Iterable[str], tags: Iterable[tuple[str, str]], returned: str, indent: str) -> str:
-    """A comment. What is HTML or a tag in running text is written as it stands."""
+def _javadoc(paragraphs: Iterable[str], tags: Iterable[tuple[str, str]], result: str, indent: str) -> str:
+    """Return a comment, in which HTML and tags of the text are escaped."""
     lines = []
-    for place, paragraph in enumerate(paragraphs):
-        lines += [""] if place else []
-        lines += _filled(f"{'<p>' if place else ''}{_escaped(paragraph)}", indent)
+    for i, paragraph in enumerate(paragraphs):
+        lines += [""] if i else []
+        lines += _filled(f"{'<p>' if i else ''}{_escaped(paragraph)}", indent)
     lines.append("")
     for tag, text in tags:
         lines += _filled(f"{tag} {_escaped(text)}", indent)
-    lines.append(f"@return {returned}")
+    lines.append(f"@return {result}")
     return f"{indent}/**\n" + "".join(f"{indent} * {line}".rstrip() + "\n" for line in lines) + f"{indent} */\n"
 
 
@@ -332,18 +337,18 @@ def _escaped(text: str) -> str:
 
 
 def _case(op: OpDescription) -> str:
-    """A case of the program: options are stated one by one."""
+    """Return a case of the program, which states options one by one."""
     target = "s.operand(0)" if op.is_of_a_node else "graph"
-    arguments = ", ".join([*_arguments(op), *([_stating(op)] if _has_options(op) else [])])
+    arguments = ", ".join([*_arguments(op), *([_options_lambda(op)] if _has_options(op) else [])])
     return f'            case "{op.name}" -> {target}.{_identifier(op.name)}({arguments});\n'
 
 
-def _stating(op: OpDescription) -> str:
-    stated = [f"s.operand({i}, o::{_identifier(o.name)})" for i, o in enumerate(op.operands) if o.optional]
-    stated += [f's.{_READERS[_type(a)]}("{a.name}", o::{_identifier(a.name)})' for a in _stated(op)]
-    if len(stated) == 1:
-        return f"o -> {stated[0]}"
-    return "o -> {\n" + "".join(f"                {each};\n" for each in stated) + "            }"
+def _options_lambda(op: OpDescription) -> str:
+    setters = [f"s.operand({i}, o::{_identifier(o.name)})" for i, o in enumerate(op.operands) if o.optional]
+    setters += [f's.{_READERS[_type(a)]}("{a.name}", o::{_identifier(a.name)})' for a in _option_attributes(op)]
+    if len(setters) == 1:
+        return f"o -> {setters[0]}"
+    return "o -> {\n" + "".join(f"                {each};\n" for each in setters) + "            }"
 
 
 def _arguments(op: OpDescription) -> Iterator[str]:
@@ -371,6 +376,6 @@ def _camel(name: str) -> str:
 
 
 def _identifier(name: str) -> str:
-    """A name of the wire as Java writes it, where it is no word of the language."""
-    made = _camel(name)
-    return f"{made}_" if made in _TAKEN else made
+    """Return the wire's name in camel case, unless it is taken."""
+    identifier = _camel(name)
+    return f"{identifier}_" if identifier in _TAKEN else identifier

@@ -1,4 +1,4 @@
-"""Op methods in Python: operands by position, attributes by name, and those that are required by position too."""
+"""Op methods in Python: operands and required attributes are positional, other attributes are keyword-only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
-#: for text in a docstring, whose first line has quotation marks on both sides
+#: width of text in a docstring, whose first line may have quotation marks on both sides
 _ROOM: Final = _WIDTH - 8 - 6
 _HEAD: Final = '''"""The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that."""
 
@@ -62,7 +62,7 @@ _TYPES: Final = {
 
 
 def printed(ops: Sequence[OpDescription]) -> str:
-    """The module with all methods."""
+    """Return the module with all methods."""
     tensors = sorted({f'"{a.name}"' for op in ops for a in op.attributes if a.kind == "tensor"})
     of_nodes = "\n".join(_method(op) for op in ops if op.is_of_a_node)
     of_graphs = "\n".join(_method(op) for op in ops if not op.is_of_a_node)
@@ -79,8 +79,12 @@ def _method(op: OpDescription) -> str:
 
 
 def _parameters(op: OpDescription) -> Iterator[str]:
-    """`self`, operands, what is required, and by name alone what is not; behind a list or an absence all by name."""
-    operands = _stated_operands(op)
+    """Yield the parameters of a method.
+
+    After `self` come operands and required attributes, then keyword-only attributes. If an operand is optional or
+    variadic, all attributes are keyword-only.
+    """
+    operands = _operand_parameters(op)
     required = [f"{_identifier(a.name)}: {_type(a)}" for a in op.attributes if a.required]
     named = [f"{_identifier(a.name)}: {_type(a)} | None = None" for a in op.attributes if not a.required]
     label = ["name: str | None = None"]
@@ -91,7 +95,7 @@ def _parameters(op: OpDescription) -> Iterator[str]:
     yield from ("self", *by_position, *(star + by_name if by_name else ()))
 
 
-def _stated_operands(op: OpDescription) -> Sequence[Operand]:
+def _operand_parameters(op: OpDescription) -> Sequence[Operand]:
     return op.operands[1:] if op.is_of_a_node else op.operands
 
 
@@ -114,7 +118,7 @@ def _type(attribute: Attribute) -> str:
 
 def _arguments(op: OpDescription) -> Iterator[str]:
     yield json.dumps(op.name)
-    yield from map(_argument, _stated_operands(op))
+    yield from map(_argument, _operand_parameters(op))
     yield "name=name"
     yield from (f"{_identifier(a.name)}={_identifier(a.name)}" for a in op.attributes)
 
@@ -122,32 +126,37 @@ def _arguments(op: OpDescription) -> Iterator[str]:
 def _docstring(op: OpDescription) -> str:
     several = ["Several results, each read through get_output."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
-    told = [*map(_filled, op.doc.split("\n\n")), *several, *map(_filled, gradient), *_told(op.attributes)]
-    text = "\n\n".join(told)
+    paragraphs = [
+        *map(_filled, op.doc.split("\n\n")),
+        *several,
+        *map(_filled, gradient),
+        *_attribute_section(op.attributes),
+    ]
+    text = "\n\n".join(paragraphs)
     lines = [f'"""{text}', '"""'] if "\n" in text else [f'"""{text}"""']
     return textwrap.indent("\n".join(lines), "        ", lambda line: bool(line.strip()))
 
 
 def _filled(paragraph: str) -> str:
-    """A paragraph as it is, or broken anew where its lines are too long for where it stands here."""
+    """Return a paragraph unchanged, or rewrapped if its lines are too long for this indentation."""
     long = any(len(line) > _ROOM for line in paragraph.splitlines())
-    return _broken(paragraph) if long else paragraph
+    return _rewrapped(paragraph) if long else paragraph
 
 
-def _broken(text: str, indent: str = "") -> str:
+def _rewrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(text, _ROOM, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
+def _attribute_section(attributes: Iterable[Attribute]) -> Iterator[str]:
     lines = [
-        _broken(f"    {_identifier(a.name)}: {a.doc}{_choices(a)}{_default(a)}", indent=" " * 8) for a in attributes
+        _rewrapped(f"    {_identifier(a.name)}: {a.doc}{_choices(a)}{_default(a)}", indent=" " * 8) for a in attributes
     ]
     if lines:
         yield "\n".join(["Attributes:", *lines])
 
 
 def _choices(attribute: Attribute) -> str:
-    """What its type does not say: a dtype may be NumPy's as well as a word."""
+    """Return the choices that the type does not state: a dtype may be NumPy's as well as a string."""
     return f"; one of {', '.join(attribute.choices)}" if attribute.choices and attribute.kind != "string" else ""
 
 
@@ -160,7 +169,7 @@ def _identifier(name: str) -> str:
 
 
 def _wrapped(before: str, parts: Sequence[str], after: str) -> str:
-    """A list in parentheses: on one line, on one of its own, or with a line for each part, as the formatter has it."""
+    """Return a parenthesised list as the formatter does: on one line, on an inner line, or with one line per part."""
     line = before + ", ".join(parts) + after
     if len(line) <= _WIDTH:
         return line

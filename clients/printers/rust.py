@@ -1,6 +1,6 @@
-"""Op methods in Rust: operands and what is required by position, all else by a second method that takes options.
+"""Op methods in Rust: operands and required attributes are positional; a second method takes options.
 
-The program that answers conformance cases has a match over all of them.
+The conformance program has a match over all methods.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final
 
 from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
-#: the width of lines, which is that of the formatter
+#: maximum line width, as in the formatter's settings
 _WIDTH: Final = 120
-#: attributes whose whole numbers keep all of their digits, in ops of an integer dtype; a test compares them
+#: attributes whose integers must not lose digits, in ops of an integer dtype; a test compares them
 EXACT: Final = frozenset({"fill", "max", "min", "start", "step", "stop"})
 _WRITTEN: Final = "Written by `python -m clients.ops` from the registry of ops: edit that."
 _OPS: Final = f"""//! The ops, each as a method. {_WRITTEN}
@@ -55,21 +55,21 @@ _TYPES: Final = {
     "tensor": "Tensor",
     "function": "&GraphFunction",
 }
-#: what parameters only have to become, types of the crate and a list; and the types of the crate
-_MADE: Final = frozenset({"Attribute", "DType", "Number", "Tensor", "Vec<i64>"})
-_OF_THE_CRATE: Final = _MADE - {"Vec<i64>"} | {"GraphFunction"}
-#: types that are passed by reference, and what a program has of them
+#: types whose parameters are `impl Into<…>`, and all types of the crate
+_INTO: Final = frozenset({"Attribute", "DType", "Number", "Tensor", "Vec<i64>"})
+_OF_THE_CRATE: Final = _INTO - {"Vec<i64>"} | {"GraphFunction"}
+#: types that are passed by reference, with the owned types that a program holds
 _OWNED: Final = {"&str": "String", "&GraphFunction": "GraphFunction"}
-#: words of the language, and names that methods have for something else
-_WORDS: Final = """
+#: keywords, and names that methods use otherwise
+_KEYWORDS: Final = """
 as box const else enum false fn for if impl in let loop match mod move mut pub ref return self static struct super trait
 true type unsafe use where while yield name options
 """
-_TAKEN: Final = frozenset(_WORDS.split())
+_TAKEN: Final = frozenset(_KEYWORDS.split())
 
 
 def methods(ops: Sequence[OpDescription]) -> str:
-    """The file with all methods."""
+    """Return the file with all methods."""
     of_nodes = "\n".join(_methods(op) for op in ops if op.is_of_a_node)
     of_graphs = "\n".join(_methods(op) for op in ops if not op.is_of_a_node)
     options = "".join(f"\n{_options(op)}" for op in ops if _has_options(op))
@@ -82,27 +82,27 @@ def _since(ops: Sequence[OpDescription]) -> str:
 
 
 def program(ops: Sequence[OpDescription]) -> str:
-    """The match of the program."""
+    """Return the match of the conformance program."""
     return _PROGRAM % _imported(ops, "Graph", "Node", "Result") + "".join(map(_arm, ops)) + _ANY
 
 
 def _imported(ops: Sequence[OpDescription], *others: str) -> str:
-    """Types of the crate, of which attributes have some."""
+    """Return the names to import: the given ones, and the types of attributes that the crate defines."""
     kinds = {_owned(_type(attribute)) for op in ops for attribute in op.attributes}
     return ", ".join(sorted({*others, *(kinds & _OF_THE_CRATE)}))
 
 
 def _methods(op: OpDescription) -> str:
-    """The method of what is required, and where there are options that which takes them."""
+    """Return the method with what is required, and the one with options if there are any."""
     name = _identifier(op.name)
     if not _has_options(op):
         return f"{_doc(op)}{_method(name, op, [], _call(op, 'Options::default()'))}"
     plain = f"        self.{_identifier(op.name, '_with')}({', '.join([*_names(op), f'{_options_name(op)}::new()'])})"
-    told = f"    /// [`{name}`](Self::{name}) with options.\n"
+    comment = f"    /// [`{name}`](Self::{name}) with options.\n"
     with_options = [f"options: {_options_name(op)}"]
     return (
         f"{_doc(op)}{_method(name, op, [], plain)}\n"
-        f"{told}{_method(_identifier(op.name, '_with'), op, with_options, _call(op, 'options.0'))}"
+        f"{comment}{_method(_identifier(op.name, '_with'), op, with_options, _call(op, 'options.0'))}"
     )
 
 
@@ -113,7 +113,7 @@ def _method(name: str, op: OpDescription, others: Sequence[str], body: str) -> s
 
 
 def _call(op: OpDescription, options: str) -> str:
-    """What appends the node."""
+    """Return the call that appends the node."""
     required = "".join(_stated(a) for a in op.attributes if a.required)
     graph = "self.graph()" if op.is_of_a_node else "self"
     parts = [f'"{op.name}"', _operands(op), options + required]
@@ -140,19 +140,19 @@ def _variadic(op: OpDescription) -> Operand | None:
 
 
 def _parameters(op: OpDescription) -> Iterator[str]:
-    """Operands and what is required."""
+    """Yield operands and required attributes."""
     if op.fed:
         yield "name: &str"
-    one = "&Node" if _variadic(op) is None else "&'n Node"
+    node_type = "&Node" if _variadic(op) is None else "&'n Node"
     for operand in op.operands[op.is_of_a_node :]:
         if not operand.optional:
-            kind = f"impl IntoIterator<Item = {one}>" if operand.variadic else one
+            kind = f"impl IntoIterator<Item = {node_type}>" if operand.variadic else node_type
             yield f"{_identifier(operand.name)}: {kind}"
     yield from (_parameter(a) for a in op.attributes if a.required)
 
 
 def _names(op: OpDescription) -> Iterator[str]:
-    """The parameters as they are passed on."""
+    """Yield the names of the parameters, to pass them on."""
     if op.fed:
         yield "name"
     yield from (_identifier(o.name) for o in op.operands[op.is_of_a_node :] if not o.optional)
@@ -168,7 +168,7 @@ def _options_name(op: OpDescription) -> str:
 
 
 def _options(op: OpDescription) -> str:
-    """The type of what is optional, with a method for each."""
+    """Return the options type, with a method for each option."""
     name = _options_name(op)
     owner = "Node" if op.is_of_a_node else "Graph"
     operands = [_operand_setter(i, o) for i, o in enumerate(op.operands) if o.optional]
@@ -181,24 +181,24 @@ def _options(op: OpDescription) -> str:
     )
 
 
-def _operand_setter(place: int, operand: Operand) -> str:
+def _operand_setter(position: int, operand: Operand) -> str:
     name = _identifier(operand.name)
     return (
-        f"\n    /// The operand {place}, which may be left out.\n"
-        f"    pub fn {name}(self, {name}: &Node) -> Self {{\n        Self(self.0.operand({place}, {name}))\n    }}\n"
+        f"\n    /// The operand {position}, which may be left out.\n"
+        f"    pub fn {name}(self, {name}: &Node) -> Self {{\n        Self(self.0.operand({position}, {name}))\n    }}\n"
     )
 
 
 def _attribute_setter(attribute: Attribute) -> str:
     name = _identifier(attribute.name)
-    told = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_told(attribute)}.")
+    comment = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_value_notes(attribute)}.")
     return (
-        f"\n{told}    pub fn {name}(self, {_parameter(attribute)}) -> Self {{\n"
+        f"\n{comment}    pub fn {name}(self, {_parameter(attribute)}) -> Self {{\n"
         f"        Self(self.0{_stated(attribute)})\n    }}\n"
     )
 
 
-def _told(attribute: Attribute) -> str:
+def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
     default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
     return choices + default
@@ -216,20 +216,20 @@ def _type(attribute: Attribute) -> str:
 
 def _parameter(attribute: Attribute) -> str:
     kind = _type(attribute)
-    return f"{_identifier(attribute.name)}: {f'impl Into<{kind}>' if kind in _MADE else kind}"
+    return f"{_identifier(attribute.name)}: {f'impl Into<{kind}>' if kind in _INTO else kind}"
 
 
 def _stated(attribute: Attribute) -> str:
-    """What states an attribute."""
+    """Return the method call that sets an attribute."""
     kind = _type(attribute)
-    how = f"made::<{kind}>" if kind in _MADE else "with"
-    return f'.{how}("{attribute.name}", {_identifier(attribute.name)})'
+    method = f"made::<{kind}>" if kind in _INTO else "with"
+    return f'.{method}("{attribute.name}", {_identifier(attribute.name)})'
 
 
 def _doc(op: OpDescription) -> str:
     several = ["It has several results, each read through `get_output`."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
-    required = [f"`{_identifier(a.name)}`: {a.doc}{_told(a)}." for a in op.attributes if a.required]
+    required = [f"`{_identifier(a.name)}`: {a.doc}{_value_notes(a)}." for a in op.attributes if a.required]
     return "    ///\n".join(map(_comment, [*op.doc.split("\n\n"), *several, *gradient, *required]))
 
 
@@ -239,20 +239,20 @@ def _comment(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text whose brackets are no links or tags; what is quoted stays."""
+    """Escape brackets in text, so that they are not links or tags. Quoted code is unchanged."""
     parts = text.split("`")
     parts[::2] = [re.sub(r"([\[\]<>*])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)
 
 
 def _arm(op: OpDescription) -> str:
-    """An arm of the program: options are set one by one."""
+    """Return an arm of the program, which sets options one by one."""
     if not _has_options(op):
-        appending = _appending(op, _identifier(op.name), [])
-        line = f'        "{op.name}" => {appending},\n'
-        if "\n" in appending:
+        call = _appending(op, _identifier(op.name), [])
+        line = f'        "{op.name}" => {call},\n'
+        if "\n" in call:
             return textwrap.indent(textwrap.dedent(f"    {line}"), "        ")
-        return line if len(line) <= _WIDTH + 1 else _block(op, [appending])
+        return line if len(line) <= _WIDTH + 1 else _block(op, [call])
     lines = [f"let o = {_options_name(op)}::new();"]
     for i, operand in enumerate(op.operands):
         if operand.optional:
@@ -268,17 +268,17 @@ def _block(op: OpDescription, lines: Sequence[str]) -> str:
 
 def _setting(attribute: Attribute) -> str:
     kind, name = _type(attribute), _identifier(attribute.name)
-    passed = "&v" if kind in _OWNED else "v"
-    return f'let o = step.set(o, "{attribute.name}", |o, v: {_owned(kind)}| o.{name}({passed}))?;'
+    argument = "&v" if kind in _OWNED else "v"
+    return f'let o = step.set(o, "{attribute.name}", |o, v: {_owned(kind)}| o.{name}({argument}))?;'
 
 
 def _appending(op: OpDescription, name: str, others: Sequence[str]) -> str:
     fixed = [f"step.operand({i})" for i in range(len(_fixed(op)))]
     rest = [f"&step.nodes[{len(fixed)}..]"] if _variadic(op) else []
-    on = fixed.pop(0) if op.is_of_a_node else "graph"
+    receiver = fixed.pop(0) if op.is_of_a_node else "graph"
     required = [_required(a) for a in op.attributes if a.required]
     fed = ["&step.name"] if op.fed else []
-    return _wrapped(f"            {on}.{name}(", [*fed, *fixed, *rest, *required, *others], ")").lstrip()
+    return _wrapped(f"            {receiver}.{name}(", [*fed, *fixed, *rest, *required, *others], ")").lstrip()
 
 
 def _required(attribute: Attribute) -> str:
@@ -288,18 +288,18 @@ def _required(attribute: Attribute) -> str:
 
 
 def _owned(kind: str) -> str:
-    """What a program has of a type."""
+    """Return the owned type that a program holds."""
     return _OWNED.get(kind, kind)
 
 
 def _identifier(name: str, ending: str = "") -> str:
-    """The name of the wire, where that is free."""
-    made = name + ending
-    return f"{made}_" if made in _TAKEN else made
+    """Return the wire's name, unless it is taken."""
+    identifier = name + ending
+    return f"{identifier}_" if identifier in _TAKEN else identifier
 
 
 def _wrapped(before: str, parts: Sequence[str], after: str) -> str:
-    """A list in parentheses: on one line, or with a line for each part, as the formatter has it."""
+    """Return a parenthesised list as the formatter does: on one line, or with one line per part."""
     line = before + ", ".join(parts) + after
     if len(line) <= _WIDTH:
         return line

@@ -1,4 +1,4 @@
-"""Op methods in TypeScript: operands by position, then what is required, then what need not be stated, by name."""
+"""Op methods in TypeScript: operands, then required attributes, then an object of options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
-#: words that no parameter may be, of those that a name of ours could be (ECMA-262, 12.7.2)
+#: reserved words (ECMA-262, 12.7.2)
 _RESERVED: Final = frozenset((
     "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
     "else", "enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import",
@@ -18,7 +18,7 @@ _RESERVED: Final = frozenset((
     "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while",
     "with", "yield",
 ))  # fmt: skip
-#: for text in a comment, behind its indentation and star
+#: width of text in a comment, after indentation and star
 _ROOM: Final = _WIDTH - 5
 _OPS: Final = """/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
 
@@ -81,7 +81,7 @@ _WHOLE: Final = frozenset({"int", "ints"})
 
 
 def printed(ops: Sequence[OpDescription]) -> str:
-    """The module with all methods."""
+    """Return the module with all methods."""
     tensors = ", ".join(_names_of(ops, {"tensor"}))
     whole = _filled_list(_names_of(ops, _WHOLE), "  ")
     methods = "\n".join(_method(op) for op in ops)
@@ -90,7 +90,7 @@ def printed(ops: Sequence[OpDescription]) -> str:
 
 
 def signatures(ops: Sequence[OpDescription]) -> str:
-    """The module that says in which order methods take what, for programs that call them by the names of ops."""
+    """Return the module that states the order of parameters, for programs that call methods by the names of ops."""
     return _SIGNATURES % "\n".join(f"  {op.name}: [{', '.join(map(json.dumps, _order(op)))}]," for op in ops)
 
 
@@ -103,14 +103,14 @@ def _filled_list(entries: Sequence[str], indent: str) -> str:
 
 
 def _order(op: OpDescription) -> Iterator[str]:
-    needed, left_out = _operands(op)
-    yield from (f"...{operand.name}" if operand.variadic else operand.name for operand in needed)
+    required, optional = _operands(op)
+    yield from (f"...{operand.name}" if operand.variadic else operand.name for operand in required)
     yield from (f"={attribute.name}" for attribute in op.attributes if attribute.required)
-    yield from (f"{operand.name}?" for operand in left_out)
+    yield from (f"{operand.name}?" for operand in optional)
 
 
 def _operands(op: OpDescription) -> tuple[list[Operand], list[Operand]]:
-    """Those that have to be there, and those that may be left out."""
+    """Return the required operands, and the optional ones."""
     return [o for o in op.operands if not o.optional], [o for o in op.operands if o.optional]
 
 
@@ -121,17 +121,17 @@ def _method(op: OpDescription) -> str:
 
 
 def _parameters(op: OpDescription) -> Iterator[str]:
-    """The name of what is fed, operands, what is required, and operands that may be left out."""
-    needed, left_out = _operands(op)
+    """Yield the name of a fed leaf, required operands, required attributes, and optional operands."""
+    required, optional = _operands(op)
     if op.fed:
         yield "name?: string"
-    yield from (f"{_parameter(o.name)}: {'readonly Node[]' if o.variadic else 'Node'}" for o in needed)
+    yield from (f"{_parameter(o.name)}: {'readonly Node[]' if o.variadic else 'Node'}" for o in required)
     yield from (f"{_parameter(a.name)}: {_type(a)}" for a in op.attributes if a.required)
-    yield from (f"{_parameter(o.name)}?: Node" for o in left_out)
+    yield from (f"{_parameter(o.name)}?: Node" for o in optional)
 
 
 def _last_parameter(op: OpDescription) -> str:
-    """What need not be stated, by name."""
+    """Return the options parameter."""
     members = [f"{_camel(a.name)}: {_type(a)}" for a in op.attributes if not a.required]
     label = [] if op.fed else ["name: string"]
     return f"options: Optional<{{ {'; '.join([*members, *label])} }}> = {{}}"
@@ -159,21 +159,26 @@ def _value(attribute: Attribute) -> str:
 def _comment(op: OpDescription) -> str:
     several = ["Several results, each read through getOutput."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
-    told = [*map(_broken, op.doc.split("\n\n")), *several, *map(_broken, gradient), *_told(op.attributes)]
-    lines = "\n\n".join(told).replace("*/", "* /").splitlines()
+    paragraphs = [
+        *map(_rewrapped, op.doc.split("\n\n")),
+        *several,
+        *map(_rewrapped, gradient),
+        *_attribute_section(op.attributes),
+    ]
+    lines = "\n\n".join(paragraphs).replace("*/", "* /").splitlines()
     if len(lines) == 1:
         return f"  /** {lines[0]} */"
     return "\n".join(["  /**", *(f"   * {line}".rstrip() for line in lines), "   */"])
 
 
-def _broken(text: str, indent: str = "") -> str:
+def _rewrapped(text: str, indent: str = "") -> str:
     if all(len(line) <= _ROOM for line in text.splitlines()):
         return text
     return textwrap.fill(text, _ROOM, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
-    lines = [_broken(f"@param {_place(a)} {a.doc}{_default(a)}", indent="  ") for a in attributes]
+def _attribute_section(attributes: Iterable[Attribute]) -> Iterator[str]:
+    lines = [_rewrapped(f"@param {_place(a)} {a.doc}{_default(a)}", indent="  ") for a in attributes]
     if lines:
         yield "\n".join(lines)
 
@@ -187,14 +192,14 @@ def _default(attribute: Attribute) -> str:
 
 
 def _key(name: str) -> str:
-    """A name as a key of an object: quoted where it has to be."""
+    """Return a key of an object literal, quoted if necessary."""
     return name if name.isidentifier() else json.dumps(name)
 
 
 def _parameter(name: str) -> str:
-    """What a parameter of this name is called."""
-    found = _camel(name)
-    return f"{found}_" if found in _RESERVED else found
+    """Return a parameter's name: camel case, unless it is reserved."""
+    identifier = _camel(name)
+    return f"{identifier}_" if identifier in _RESERVED else identifier
 
 
 def _camel(name: str) -> str:
@@ -203,7 +208,7 @@ def _camel(name: str) -> str:
 
 
 def _wrapped(before: str, parts: Sequence[str], after: str, last: Sequence[str] = ()) -> str:
-    """A list in parentheses: on one line, or with a line for each part."""
+    """Return a parenthesised list, on one line or with one line per part."""
     line = before + ", ".join([*parts, *last]) + after
     if len(line) <= _WIDTH:
         return line
@@ -212,7 +217,7 @@ def _wrapped(before: str, parts: Sequence[str], after: str, last: Sequence[str] 
 
 
 def _member(part: str, indent: str) -> str:
-    """A part on a line of its own; on several, where it has many members."""
+    """Return a part on its own line, or on several if it has too many members."""
     line = f"{indent}{part},"
     if len(line) <= _WIDTH:
         return line

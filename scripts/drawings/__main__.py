@@ -1,4 +1,4 @@
-"""Draw all of them by Node: `python -m scripts.drawings FOLDER`, where FOLDER has the playground's packages."""
+"""Draw all graphs with Node: `python -m scripts.drawings FOLDER`, where FOLDER has the playground's packages."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from scripts.drawings.examples import examples
 from scripts.drawings.gallery import gallery_drawings
 from scripts.drawings.passes import passes
 
-#: where pictures lie, and nothing else does
+#: folders that contain only pictures
 FOLDERS = ("drawings/ops", "drawings/examples", "drawings/passes", "gallery")
 
 
 def drawings() -> Iterator[Drawn]:
-    """All that are drawn."""
+    """Yield all graphs to draw."""
     for each in (definitions(), examples(), passes(), gallery_drawings()):
         yield from each.values()
 
 
 def main() -> None:
-    """Write the pictures, and remove those that nothing is drawn for any more."""
+    """Write the pictures, and delete obsolete ones."""
     parser = argparse.ArgumentParser(prog="scripts.drawings", description=__doc__)
     parser.add_argument("packages", type=Path, help="the folder with node_modules")
     drawn = list(drawings())
@@ -38,16 +38,16 @@ def main() -> None:
 
 
 def superfluous(drawn: list[Drawn]) -> list[Path]:
-    """Files in the folders of pictures that are none of these."""
-    wanted = {each.path for each in drawn}
-    return sorted(path for folder in FOLDERS for path in (DOCS / folder).rglob("*.*") if path not in wanted)
+    """Return the files in the folders of pictures that no graph is drawn to."""
+    expected = {each.path for each in drawn}
+    return sorted(path for folder in FOLDERS for path in (DOCS / folder).rglob("*.*") if path not in expected)
 
 
 def pictures(drawn: list[Drawn], packages: Path) -> dict[Path, str]:
-    """Draw graphs by Node, with the packages of this folder; return the SVG text of each file."""
-    told = json.dumps([each.message for each in drawn])
+    """Draw graphs with Node and these packages, and return the SVG text of each file."""
+    messages = json.dumps([each.message for each in drawn])
     command = ("node", str(ROOT / "playground" / "draw.mjs"), str(packages))
-    done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, input=messages, stdout=subprocess.PIPE, text=True, check=True)
     return {each.path: picture for each, picture in zip(drawn, json.loads(done.stdout), strict=True)}
 
 

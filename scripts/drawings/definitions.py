@@ -1,4 +1,4 @@
-"""Ops that are defined by several nodes, each as these."""
+"""Ops that are composed of several nodes, drawn as these nodes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FOLDER: Final = "drawings/ops"
 
 @cache
 def definitions() -> Mapping[str, Drawn]:
-    """By name, those that come to more than one node for a sample of theirs, the first that does."""
-    found = ((op.name, _definition(op)) for op in registry().ops.values() if op.is_composite)
-    return {name: drawn for name, drawn in found if drawn is not None}
+    """Return the drawings of composite ops by name, each for its first sample with more than one node."""
+    drawings = ((op.name, _definition(op)) for op in registry().ops.values() if op.is_composite)
+    return {name: drawn for name, drawn in drawings if drawn is not None}
 
 
 def _definition(op: Definition) -> Drawn | None:
@@ -31,7 +31,7 @@ def _definition(op: Definition) -> Drawn | None:
 
 
 def _written(op: Definition) -> Iterator[tuple[Graph, Mapping[int, str]]]:
-    """The op on each of its samples, and the names of its operands."""
+    """Yield the graph of the op on each of its samples, and the names of its operands."""
     for sample in op.samples:
         count = len(sample.operands)
         leaves = [Statement(registry().ops["input"], (), {})] * count

@@ -1,4 +1,4 @@
-"""A graph that is drawn: its nodes as a request has them, and its id."""
+"""A graph to draw: its nodes as in a request, and its id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ID: Final = re.compile(r' data-graph-id="([0-9a-f]{64})"')
 
 @dataclass(frozen=True)
 class Drawn:
-    """A graph, the words for it, and where its picture lies: under docs/, without the `.svg`."""
+    """A graph, its caption, and the path of its picture under docs/, without `.svg`."""
 
     place: str
     title: str
@@ -30,29 +30,29 @@ class Drawn:
 
     @property
     def path(self) -> Path:
-        """The file of its picture."""
+        """File of its picture."""
         return DOCS / f"{self.place}.svg"
 
     @property
     def graph_id(self) -> str:
-        """SHA-256 of its canonical text, as `graph_id` has it, but with names, and with the words for it."""
-        said = json.dumps([self.title, shortened(self.graph)], sort_keys=True, separators=(",", ":"))
-        return sha256(said.encode()).hexdigest()
+        """SHA-256 of the graph's canonical text, as in `graph_id`, but with names and the caption."""
+        text = json.dumps([self.title, shortened(self.graph)], sort_keys=True, separators=(",", ":"))
+        return sha256(text.encode()).hexdigest()
 
     @property
     def message(self) -> Json:
-        """What the program that draws is told."""
+        """Input of the drawing program."""
         return {"title": self.title, "graph": shortened(self.graph), "id": self.graph_id}
 
 
 def id_in(picture: str) -> str:
-    """The id of the graph that a picture is of; "" where it has none."""
-    found = _ID.search(picture)
-    return found[1] if found else ""
+    """Return the id of the graph that a picture shows, or "" if it has none."""
+    match = _ID.search(picture)
+    return match[1] if match else ""
 
 
 def shortened(value: Any) -> Any:
-    """The same without the elements of tensors, which are not drawn."""
+    """Return the value without the elements of tensors, which are not drawn."""
     if isinstance(value, Mapping):
         is_tensor = "dtype" in value and "shape" in value and ("data" in value or "data_b64" in value)
         return {k: shortened(v) for k, v in value.items() if not (is_tensor and k in ("data", "data_b64"))}
@@ -60,7 +60,7 @@ def shortened(value: Any) -> Any:
 
 
 def of_nodes(graph: Graph, names: Mapping[Any, str]) -> Json:
-    """A graph of the engine as a request might have it; `names` are those of leaves, by what feeds them."""
+    """Return a graph of the engine as in a request. `names` maps the feeds of leaves to their names."""
     return {"nodes": [_node(node, names) for node in graph.nodes]}
 
 
@@ -68,8 +68,8 @@ def _node(node: Node, names: Mapping[Any, str]) -> Json:
     if node.is_leaf:
         return {"op": node.op.name, "name": names.get(node.attrs["feed"], str(node.attrs["feed"]))}
     attrs = dict(_attributes(node))
-    said = {"op": node.op.name, "operands": list(node.operands), "attrs": attrs}
-    return {name: part for name, part in said.items() if part}
+    members = {"op": node.op.name, "operands": list(node.operands), "attrs": attrs}
+    return {name: part for name, part in members.items() if part}
 
 
 def _attributes(node: Node) -> Iterable[tuple[str, Any]]:

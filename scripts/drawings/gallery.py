@@ -1,4 +1,4 @@
-"""The graphs of the gallery, as their files have them."""
+"""Graphs of the gallery, from its files."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ FOLDER: Final = ROOT / "examples" / "gallery"
 
 @cache
 def gallery() -> dict[str, dict[str, Any]]:
-    """What each file says, by its name without the `.json`."""
+    """Return the content of each file, by name without `.json`."""
     return {path.stem: _read(path) for path in sorted(FOLDER.glob("*.json"))}
 
 
 def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    entry: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return entry
 
 
 def gallery_drawings() -> dict[str, Drawn]:
-    """Their drawings, where the files say that these lie."""
+    """Return the drawings of the gallery, at the paths that its files state."""
     return {
-        name: Drawn(said["drawing"].removeprefix("docs/").removesuffix(".svg"), said["title"], said["request"]["graph"])
-        for name, said in gallery().items()
+        name: Drawn(
+            entry["drawing"].removeprefix("docs/").removesuffix(".svg"), entry["title"], entry["request"]["graph"]
+        )
+        for name, entry in gallery().items()
     }

@@ -1,4 +1,4 @@
-"""A gradient as it is written down, and what each pass makes of it."""
+"""A gradient before and after each pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPE: Final = TensorType((3,), np.dtype("float64"))
 
 @cache
 def passes() -> Mapping[str, Drawn]:
-    """By name: `written`, and then each pass; of a pass that runs twice, the last time."""
+    """Return the drawings by name: `written`, then each pass. A pass that runs twice is drawn after its last run."""
     return {name: Drawn(f"{FOLDER}/{name}", title, of_nodes(graph, NAMES)) for name, title, graph in _graphs()}
 
 
@@ -29,14 +29,17 @@ def _graphs() -> Iterator[tuple[str, str, Graph]]:
     yield "written", "the gradient as its rules write it", graph
     for turn, apply in enumerate(PASSES):
         graph = apply(graph)
-        again = "_again" if apply in PASSES[:turn] else ""
-        yield f"{apply.__name__}{again}", f"the same after {apply.__name__}{again.replace('_', ' ')}", graph
+        suffix = "_again" if apply in PASSES[:turn] else ""
+        yield f"{apply.__name__}{suffix}", f"the same after {apply.__name__}{suffix.replace('_', ' ')}", graph
 
 
 def _gradient() -> Graph:
-    """The mean of tanh(x · w)² · tanh(w · x), in which much is said twice, and its gradient by w."""
+    """Return the mean of tanh(x · w)² · tanh(w · x) and its gradient with respect to w.
+
+    The loss has common subexpressions for the passes to merge.
+    """
     builder = Builder(registry())
     x, w = (builder.leaf(_TYPE, i) for i in NAMES)
     loss = ((x * w).tanh().square() * (w * x).tanh()).mean()
-    (by_w,) = vjp_or_zeros(builder, [(loss, loss.full_like(1.0))], [w])
-    return builder.graph([loss, by_w])
+    (gradient,) = vjp_or_zeros(builder, [(loss, loss.full_like(1.0))], [w])
+    return builder.graph([loss, gradient])

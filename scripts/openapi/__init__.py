@@ -1,1 +1,1 @@
-"""The OpenAPI document as `make docs` makes it: servers have it from a file, and nothing of this is in the wheel."""
+"""Generation of the OpenAPI document by `make docs`. Servers read the file; this package is not in the wheel."""

@@ -1,7 +1,7 @@
-"""Making of the OpenAPI document: paths from the routes, messages from the schemas, what every call can refuse.
+"""Generation of the OpenAPI document: paths from the routes, messages from the schemas, and errors of every call.
 
-`make docs` makes it, and servers have it from a file. One document, no input and output variants, no nulls: it is
-written for the generators of clients.
+`make docs` writes it to a file, which servers read. Client generators need a single document, without input and output
+variants and without nulls.
 """
 
 from __future__ import annotations
@@ -55,28 +55,28 @@ ABOUT: Final[Json] = {
     ],
 }
 TIMEOUT: Final = 60.0
-# In examples: measured, or made, the document would differ at every start.
+# Fixed values in examples: real ones would make the document differ in every build.
 EXECUTE_MS: Final = 0.2
 ETAG: Final = "9f86d081884c7d65"
 
 
 class _Shown:
-    """Examples as a worker answers them, on the graph that all of them share once it is registered."""
+    """Answers of a worker to the examples, on the shared graph once it is registered."""
 
     def __init__(self, work: Callable[[Task], Reply]) -> None:
         self._work = work
         register = Task(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
         self._graph = Registered.parse(work(register).body)
 
-    def reply(self, known: Operation, body: bytes) -> Any:
-        """What comes back for the body of an example."""
-        job = Task(known.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=known.subject)
-        if known.registered:
+    def reply(self, operation: Operation, body: bytes) -> Any:
+        """Return the response to the body of an example."""
+        job = Task(operation.call, body, REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT, subject=operation.subject)
+        if operation.registered:
             job.graph, job.graph_bytes = self._graph.key, self._graph.record
         return orjson.loads(self._work(job).body)
 
 
-#: what says who calls; a server without keys takes requests without, so each operation may do without one, too
+#: authentication by key; it is optional for each operation, since a server without keys takes requests without one
 _SECURITY: Final[Json] = {
     "key": {
         "type": "http",
@@ -85,7 +85,7 @@ _SECURITY: Final[Json] = {
     }
 }
 
-#: a body in safetensors, as far as a schema can say it
+#: a body in safetensors, as far as a schema can describe it
 _BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 
 
@@ -95,9 +95,9 @@ def document(
     work: Callable[[Task], Reply],
     scope_of: Callable[[str, str], KeyScope | None],
 ) -> Json:
-    """The document for these routes and messages; `work` answers the failing examples that it shows.
+    """Return the document of these routes and messages. `work` answers the failing examples that it shows.
 
-    `scope_of` a method and a path is what a key has to be good for, where the server asks for keys.
+    `scope_of` returns the scope that a key needs for a method and a path.
     """
     described: Json = get_openapi(
         title="gradserve",
@@ -112,8 +112,8 @@ def document(
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             needed = scope_of(method.upper(), path)
-            known = operations()[operation["operationId"]]
-            _complete(operation, replace(known, failures=(*known.failures, *denials(needed))), shown)
+            details = operations()[operation["operationId"]]
+            _complete(operation, replace(details, failures=(*details.failures, *denials(needed))), shown)
             if needed is None:
                 operation["security"] = []
     described["components"] = {
@@ -125,44 +125,44 @@ def document(
     return described
 
 
-def _complete(operation: Json, known: Operation, shown: _Shown) -> None:
+def _complete(operation: Json, details: Operation, shown: _Shown) -> None:
     operation["summary"], _, rest = operation.pop("description").partition("\n")
     operation["description"] = " ".join(rest.split()) or operation["summary"]
-    if known.parameters:
-        operation["parameters"] = list(known.parameters)
-    if known.request:
-        operation["requestBody"] = _body(known)
-    answers = _answers(known, shown)
+    if details.parameters:
+        operation["parameters"] = list(details.parameters)
+    if details.request:
+        operation["requestBody"] = _body(details)
+    answers = _answers(details, shown)
     operation["responses"] = {
-        **{status: _response(meaning, known, answers) for status, meaning in known.statuses.items()},
-        **{status: _response(meaning, known) for status, meaning in known.bodiless.items()},
-        **_problems(known, shown),
+        **{status: _response(meaning, details, answers) for status, meaning in details.statuses.items()},
+        **{status: _response(meaning, details) for status, meaning in details.bodiless.items()},
+        **_problems(details, shown),
     }
 
 
-def _response(meaning: str, known: Operation, answers: Json | None = None) -> Json:
-    return {"description": meaning, "headers": of_answers(known)} | ({"content": answers} if answers else {})
+def _response(meaning: str, details: Operation, answers: Json | None = None) -> Json:
+    return {"description": meaning, "headers": of_answers(details)} | ({"content": answers} if answers else {})
 
 
-def _body(known: Operation) -> Json:
-    shown = {name: {"value": body} for name, body in known.requests.items()}
-    spoken = {JSON: {"schema": _reference(known.request), "examples": shown}}
-    return {"required": True, "content": spoken | ({SAFETENSORS: _BINARY} if known.takes_binary else {})}
+def _body(details: Operation) -> Json:
+    shown = {name: {"value": body} for name, body in details.requests.items()}
+    content = {JSON: {"schema": _reference(details.request), "examples": shown}}
+    return {"required": True, "content": content | ({SAFETENSORS: _BINARY} if details.takes_binary else {})}
 
 
-def _answers(known: Operation, shown: _Shown) -> Json:
-    """The answer in each media type that is spoken."""
-    return {JSON: _answer(known, shown)} | ({SAFETENSORS: _BINARY} if known.is_binary else {})
+def _answers(details: Operation, shown: _Shown) -> Json:
+    """Return the answer in each of its media types."""
+    return {JSON: _answer(details, shown)} | ({SAFETENSORS: _BINARY} if details.is_binary else {})
 
 
-def _answer(known: Operation, shown: _Shown) -> Json:
-    """What the call answers, with the answer to each example of a request."""
-    answers = {name: {"value": _answered(known, body, shown)} for name, body in known.requests.items()}
-    return {"schema": _reference(known.answer)} | ({"examples": answers} if answers else {})
+def _answer(details: Operation, shown: _Shown) -> Json:
+    """Return the answer of a call, with that to each example request."""
+    answers = {name: {"value": _answered(details, body, shown)} for name, body in details.requests.items()}
+    return {"schema": _reference(details.answer)} | ({"examples": answers} if answers else {})
 
 
-def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
-    answer: Json = shown.reply(known, orjson.dumps(body))
+def _answered(details: Operation, body: Json, shown: _Shown) -> Json:
+    answer: Json = shown.reply(details, orjson.dumps(body))
     if "stats" in answer:
         answer["stats"]["execute_ms"] = EXECUTE_MS
     if "etag" in answer:
@@ -170,16 +170,16 @@ def _answered(known: Operation, body: Json, shown: _Shown) -> Json:
     return answer
 
 
-def _problems(known: Operation, shown: _Shown) -> Json:
-    """A response for each status, with an example for each code."""
+def _problems(details: Operation, shown: _Shown) -> Json:
+    """Return a response for each status, with an example for each code."""
     by_status: defaultdict[int, list[Failure]] = defaultdict(list)
-    for failure in known.failures:
+    for failure in details.failures:
         by_status[KINDS[failure.code].status].append(failure)
-    return {str(status): _refused(known, by_status[status], shown) for status in sorted(by_status)}
+    return {str(status): _refused(details, by_status[status], shown) for status in sorted(by_status)}
 
 
-def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Json:
-    examples = {failure.code: _example(known, failure, shown) for failure in failures}
+def _refused(details: Operation, failures: Sequence[Failure], shown: _Shown) -> Json:
+    examples = {failure.code: _example(details, failure, shown) for failure in failures}
     return {
         "description": ", ".join(examples),
         "headers": of_refusals(failures),
@@ -187,12 +187,12 @@ def _refused(known: Operation, failures: Sequence[Failure], shown: _Shown) -> Js
     }
 
 
-def _example(known: Operation, failure: Failure, shown: _Shown) -> Json:
-    """An example object; `x-request` is what to send to get it."""
+def _example(details: Operation, failure: Failure, shown: _Shown) -> Json:
+    """Return an example object. Its `x-request` is a request that provokes it."""
     if failure.refusal is not None:
         problem = dict(failure.refusal.problem(REQUEST_ID))
     else:
-        problem = shown.reply(known, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
+        problem = shown.reply(details, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
     return {"value": problem} | ({"x-request": failure.request} if failure.request else {})
 
 

@@ -1,6 +1,6 @@
-"""For every refusal a request that provokes it, as the document shows them.
+"""For every refusal in the document, a request that provokes it.
 
-The reports shown beside them are not written down: they are what the server answers to these requests.
+The reports shown with them are not written by hand: they are the server's responses to these requests.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from service.workers.process_pool import worker_died
 
 
 def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:
-    """This refusal, where a `head` brings it about, or nothing that a request says."""
+    """Return a failure with this refusal, which this `head` provokes, or no request at all."""
     return Failure(refusal.code, head=head or {}, refusal=refusal)
 
 
-def raised(refuse: Callable[[], object]) -> Refusal:
-    """The refusal that this raises."""
+def refusal_of(refuse: Callable[[], object]) -> Refusal:
+    """Return the refusal that a call raises."""
     try:
         refuse()
     except Refusal as refusal:
@@ -44,8 +44,8 @@ def raised(refuse: Callable[[], object]) -> Refusal:
 
 
 def of_headers(method: str, headers: Mapping[str, str]) -> Failure:
-    """What is refused of a call for its media types, with these headers."""
-    return by_head(raised(lambda: media_of(method, "/v1/ops", Headers(headers))), {"headers": headers})
+    """Return the failure of a call whose headers state unsupported media types."""
+    return by_head(refusal_of(lambda: media_of(method, "/v1/ops", Headers(headers))), {"headers": headers})
 
 
 _CSV: Final = {"Accept": "text/csv"}
@@ -55,11 +55,11 @@ READY: Final = (STOPPING, by_head(no_answer()))
 _ONLY_JSON: Final = of_headers("GET", _CSV)
 READING: Final = (*ANY, _ONLY_JSON)
 GET_OP: Final = (by_head(no_such_op("additon", registry().hint("additon")), {"path": "/v1/ops/additon"}),)
-#: of whatever is answered of the state
+#: failure of every request that reads the state
 UNSEEN: Final = by_head(unseen())
-#: of whatever keeps something
+#: failure of every request that stores something
 UNCONFIRMED: Final = by_head(unconfirmed())
-#: of whatever a worker does
+#: failures of every request that a worker runs
 WAITING: Final = (
     STOPPING,
     UNSEEN,
@@ -75,7 +75,7 @@ STATED: Final = (
     by_head(Refusal("request_timeout", "no byte of the body came for 10 s")),
     by_head(too_long(64 << 20, f"{(64 << 20) + 1} bytes")),
     of_headers("POST", {"Content-Type": "text/csv"}),
-    by_head(raised(lambda: admit_nodes(100_001, 100_000))),
+    by_head(refusal_of(lambda: admit_nodes(100_001, 100_000))),
     Failure("invalid_json", raw='{"graph": [NaN]}'),
     Failure("duplicate_key", raw='{"graph": {"nodes": []}, "graph": {"nodes": []}}'),
     Failure("too_deep", raw="[" * 101 + "]" * 101),
@@ -83,21 +83,21 @@ STATED: Final = (
 
 
 def _spend() -> None:
-    """One request more than a key may make."""
+    """Make one request more than a key may."""
     holder = Keyholder(ANONYMOUS, "10/s")
     for _ in range(11):
         holder.enter()
 
 
 _ELSEWHERE: Final = {"Host": "elsewhere.example"}
-#: of any path that takes a key, or has to be called by a name that the server knows
+#: failures of every path that needs a key, or whose `Host` header is checked
 _CALLERS: Final = (
     by_head(
-        raised(lambda: OriginPolicy(Settings()).check(Headers(_ELSEWHERE), "http", None, visits=False)),
+        refusal_of(lambda: OriginPolicy(Settings()).check(Headers(_ELSEWHERE), "http", None, visits=False)),
         {"headers": _ELSEWHERE},
     ),
     by_head(Refusal("unauthenticated", credential_of(()).complaint)),
-    by_head(raised(_spend)),
+    by_head(refusal_of(_spend)),
 )
 _NO_GRAPH: Final = "0" * 64
 _UNKNOWN_GRAPH: Final = by_head(no_graph(_NO_GRAPH))
@@ -113,7 +113,7 @@ _REGISTERING: Final = (
     ),
 )
 
-#: mistakes in a node of the graph that all examples share: code → position and what the node becomes
+#: mistakes in a node of the shared graph: code → position of the node and its replacement
 _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
     "unknown_op": (1, {"op": "squared", "operands": [0]}),
     "bad_reference": (1, {"op": "square", "operands": [7]}),
@@ -126,17 +126,17 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
 
 
 def failures(call: type[CallDescription]) -> tuple[Failure, ...]:
-    """Every refusal of a call, by a request that provokes it, where one alone does."""
+    """Return every refusal of a call that a single request can provoke."""
     request = next(iter(call.examples.values()))
     mistaken = [Failure(code, _mistaken(request, *mistake)) for code, mistake in _MISTAKES.items()]
-    wrong = _wrong_types(request) if "types" in request else _wrong_feeds(request)
+    wrong_values = _wrong_types(request) if "types" in request else _wrong_feeds(request)
     scalar = [Failure("non_scalar_output", request | {"of": 1})] if call.scalar else []
-    differentiable = [f for f in wrong if f.code != "not_differentiable" or call.differentiates]
+    differentiable = [f for f in wrong_values if f.code != "not_differentiable" or call.differentiates]
     return (*STATED, *mistaken, *differentiable, *scalar, Failure("invalid_field", request | {"feed": []}))
 
 
 def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
-    """What is refused of whoever asks: by a server with keys, where one has to be good for this, and by one without."""
+    """Return the refusals of unauthorised callers, by a server with keys, which need this scope, and by one without."""
     if needed is None:
         return ()
     other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
@@ -144,48 +144,48 @@ def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
 
 
 def unknown_graph(path: str) -> Failure:
-    """The refusal of a path, which has `{graph_id}` in it, for a graph that is not there."""
+    """Return the refusal of a path with `{graph_id}` for a graph that does not exist."""
     return replace(_UNKNOWN_GRAPH, head={"path": path.replace("{graph_id}", _NO_GRAPH)})
 
 
 def failures_on_registered(call: type[CallDescription]) -> tuple[Failure, ...]:
-    """Every refusal of a call on the graph that all examples share, once that is registered."""
+    """Return every refusal of a call on the shared graph once it is registered."""
     possible = (f for f in failures(call) if f.code != "too_many_nodes")
     return tuple(on_registered(f) for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
 
 
 def on_registered(failure: Failure) -> Failure:
-    """The same of a graph that is registered."""
+    """Return the same failure on a registered graph."""
     return replace(failure, body=None if failure.body is None else without_its_graph(failure.body))
 
 
 def without_its_graph(body: Json) -> Json:
-    """What is asked of a registered graph in place of this."""
+    """Return the body of the same request on a registered graph."""
     return {name: value for name, value in body.items() if name != "graph"}
 
 
 def registration_failures() -> tuple[Failure, ...]:
-    """Every refusal of a graph that is to be kept."""
+    """Return every refusal of a graph to register."""
     graph = {"graph": MEAN["graph"]}
-    of_types = {"shape_mismatch", "dtype_mismatch", "over_budget", "operand_count"}
-    mistaken = [Failure(code, _mistaken(graph, *m)) for code, m in _MISTAKES.items() if code not in of_types]
-    bad = {"dtype": "float64", "shape": [2], "data": [1]}
-    constant = {"nodes": [{"op": "constant", "attrs": {"value": bad}}]}
+    type_errors = {"shape_mismatch", "dtype_mismatch", "over_budget", "operand_count"}
+    mistaken = [Failure(code, _mistaken(graph, *m)) for code, m in _MISTAKES.items() if code not in type_errors]
+    bad_tensor = {"dtype": "float64", "shape": [2], "data": [1]}
+    constant = {"nodes": [{"op": "constant", "attrs": {"value": bad_tensor}}]}
     named = {"nodes": [W | {"name": "n" * 129}]}
     stated = [failure for failure in STATED if failure.code != "not_acceptable"]
-    wrong = [Failure("bad_tensor", {"graph": constant}), Failure("invalid_field", {"graph": named})]
-    return (*stated, *_REGISTERING, *mistaken, *wrong)
+    wrong_values = [Failure("bad_tensor", {"graph": constant}), Failure("invalid_field", {"graph": named})]
+    return (*stated, *_REGISTERING, *mistaken, *wrong_values)
 
 
 def uploading_failures(tensor: Json) -> tuple[Failure, ...]:
-    """Every refusal of a body that is a tensor alone."""
-    bad = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
+    """Return every refusal of a body that is a single tensor."""
+    bad_tensor = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
     large = Failure("over_budget", {"dtype": "float64", "shape": [1] * 40, "data": [1]})
-    return (*answered_in_json(), bad, large)
+    return (*answered_in_json(), bad_tensor, large)
 
 
 def answered_in_json() -> tuple[Failure, ...]:
-    """What is refused of any body without a graph that is answered in JSON alone."""
+    """Return the refusals of any body without a graph whose response can only be JSON."""
     stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
     return (*stated, _ONLY_JSON)
 
@@ -195,7 +195,7 @@ def _mistaken(request: Json, position: int, node: Json) -> Json:
 
 
 def _indexed(request: Json) -> Json:
-    """The request with elements of w picked in place of squares: as node 2, behind the constant that picks them."""
+    """Return the request with elements of w picked, by a constant, in place of squares: node 2 picks them."""
     outside = {"op": "constant", "attrs": {"value": {"dtype": "int64", "shape": [2], "data": [0, 7]}}}
     picked = {"op": "gather", "operands": [0, 1]}
     moved = {"outputs": [2]} if "outputs" in request else {}
@@ -205,7 +205,7 @@ def _indexed(request: Json) -> Json:
 
 
 def _wrong_feeds(request: Json) -> list[Failure]:
-    """A value that is missing, one too many, one that is malformed, one that is not float; and an index outside."""
+    """Return a missing value, a superfluous one, a malformed one, an integer one, and an index out of range."""
     (stated,) = request["feeds"]
     shape, data = stated["tensor"]["shape"], stated["tensor"]["data"]
     return [
@@ -218,7 +218,7 @@ def _wrong_feeds(request: Json) -> list[Failure]:
 
 
 def _wrong_types(request: Json) -> list[Failure]:
-    """The same of types, where these stand for the values."""
+    """Return the same mistakes in types, for calls that take types instead of values."""
     (type,) = request["types"]
     return [
         Failure("missing_feed", request | {"types": []}),

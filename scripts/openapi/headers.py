@@ -1,4 +1,4 @@
-"""Headers of answers in the OpenAPI document: those that tell a client something, and where each occurs."""
+"""Response headers in the OpenAPI document, and the responses that have them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _header(description: str, schema: Json | None = None, *, always: bool = True
     return {"description": description, "required": always, "schema": schema or {"type": "string"}}
 
 
-#: each by its name; `required` where an answer that may have it always does
+#: headers by name; `required` if every response that lists the header has it
 HEADERS: Final[Mapping[str, Json]] = {
     ETAG: _header("the version, in quotation marks"),
     REPLAYED: _header(
@@ -35,14 +35,14 @@ HEADERS: Final[Mapping[str, Json]] = {
 }
 
 
-def of_answers(known: Operation) -> Json:
-    """Of an operation's answers that are no refusals."""
-    replayed = [REPLAYED] if IDEMPOTENCY_KEY in known.parameters else []
-    return _references([*known.headers, *replayed, REQUEST_ID])
+def of_answers(operation: Operation) -> Json:
+    """Return the headers of an operation's successful responses."""
+    replayed = [REPLAYED] if IDEMPOTENCY_KEY in operation.parameters else []
+    return _references([*operation.headers, *replayed, REQUEST_ID])
 
 
 def of_refusals(failures: Iterable[Failure]) -> Json:
-    """Of a response with these refusals."""
+    """Return the headers of a response with these refusals."""
     stated = [name for failure in failures if failure.refusal for name in failure.refusal.headers]
     return _references([*stated, REQUEST_ID])
 

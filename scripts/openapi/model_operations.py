@@ -1,4 +1,4 @@
-"""Descriptions of models in the OpenAPI document."""
+"""Operations on models in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas.resources import ModelList, NamedModel, PutModelRequest
 from scripts.openapi import examples
-from scripts.openapi.examples import by_head, raised
+from scripts.openapi.examples import by_head, refusal_of
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import (
     AFTER,
@@ -27,16 +27,16 @@ from service.store.tables import ModelTable, Quota, StoredModel, no_graph, no_mo
 from service.web.pages.error_pages import Failure
 from service.workers.task import PUT_MODEL
 
-#: the name that examples have
+#: name of the model in examples
 _SUBJECT: Final = "mean_of_squares"
 _ABSENT: Final = "nothing"
 _PATH: Final = "/v1/models/"
 _NAME: Final = name_of("a model", _SUBJECT)
 _CONDITIONS: Final = conditions("model")
 _UNKNOWN: Final = by_head(no_model(_ABSENT), {"path": _PATH + _ABSENT})
-_NO_NAME: Final = by_head(raised(lambda: require_name("-w", "the name of a model")), {"path": _PATH + "-w"})
+_NO_NAME: Final = by_head(refusal_of(lambda: require_name("-w", "the name of a model")), {"path": _PATH + "-w"})
 _PRECONDITION: Final = by_head(
-    raised(lambda: Condition(match=[STALE]).require(_ABSENT, None, "model")),
+    refusal_of(lambda: Condition(match=[STALE]).require(_ABSENT, None, "model")),
     {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
 )
 _FULL: Final = by_head(table_full("the server keeps 1000 models", "at most 1000 models"))
@@ -44,24 +44,24 @@ _KEEPING: Final = (_FULL, *KEEPING[1:])
 
 
 def in_use_failure() -> Failure:
-    """The refusal to forget a graph that there is a model of."""
+    """Return the refusal to delete a graph that a model uses."""
     table, graph_id = ModelTable(Quota(1, 1)), "0" * 64
     table.load(("", _SUBJECT), StoredModel(graph_id, STALE, b""))
-    return by_head(raised(lambda: table.require_unused(("", graph_id))))
+    return by_head(refusal_of(lambda: table.require_unused(("", graph_id))))
 
 
 def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
-    """All of them, by their id; `graph_id` is that of the graph that all examples share."""
+    """Yield all operations on models, by id. `graph_id` is that of the shared graph."""
     model = NamedModel.__name__
     leaf = {"name": "w", "node": 0, "dtype": "float64", "shape": [-1]}
-    asked: Json = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "mean", "node": 2}]}
+    body: Json = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "mean", "node": 2}]}
     yield (
         PUT_MODEL,
         Operation(
             model,
-            (*_putting_failures(asked), replace(_NO_NAME, body=asked), replace(_PRECONDITION, body=asked), *_KEEPING),
+            (*_putting_failures(body), replace(_NO_NAME, body=body), replace(_PRECONDITION, body=body), *_KEEPING),
             PutModelRequest.__name__,
-            {"a mean of squares, of any number of elements": asked},
+            {"a mean of squares, of any number of elements": body},
             (_NAME, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
             PUT_MODEL,
             registered=True,
@@ -89,18 +89,18 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
     yield "listModels", Operation(ModelList.__name__, listing_failures("/v1/models"), parameters=(LIMIT, AFTER))
 
 
-def _putting_failures(asked: Json) -> Iterator[Failure]:
-    """Every refusal of what a model says."""
-    (leaf,), (output,) = asked["inputs"], asked["outputs"]
+def _putting_failures(body: Json) -> Iterator[Failure]:
+    """Yield every refusal of a model's body."""
+    (leaf,), (output,) = body["inputs"], body["outputs"]
 
     def of_leaf(**changed: object) -> Json:
-        return asked | {"inputs": [leaf | changed]}
+        return body | {"inputs": [leaf | changed]}
 
     yield from examples.answered_in_json()
-    nowhere = "0" * 64
-    yield Failure("not_found", asked | {"graph_id": nowhere}, refusal=no_graph(nowhere, "/graph_id"))
-    yield Failure("bad_reference", asked | {"outputs": [output | {"node": 7}]})
-    yield Failure("unexpected_feed", asked | {"inputs": [leaf, leaf | {"name": "x", "node": 1}]})
-    yield Failure("missing_feed", asked | {"inputs": []})
+    unknown_id = "0" * 64
+    yield Failure("not_found", body | {"graph_id": unknown_id}, refusal=no_graph(unknown_id, "/graph_id"))
+    yield Failure("bad_reference", body | {"outputs": [output | {"node": 7}]})
+    yield Failure("unexpected_feed", body | {"inputs": [leaf, leaf | {"name": "x", "node": 1}]})
+    yield Failure("missing_feed", body | {"inputs": []})
     yield Failure("bad_tensor", of_leaf(dtype="float31"))
     yield Failure("over_budget", of_leaf(shape=[1] * 40))

@@ -1,4 +1,4 @@
-"""Description of one operation in the OpenAPI document, beyond its path and its docstring."""
+"""Description of an operation in the OpenAPI document, beyond its path and its docstring."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from service.web.pages.error_pages import Failure
 
 @dataclass(frozen=True)
 class Operation:
-    """All there is to say of one.
+    """Everything that the document states about one operation.
 
-    `call` names the job that answers the examples, on the shared graph where that is `registered`, about the tensor
-    or model that is its `subject`. `statuses` are those of its answers, each with what it means, and `bodiless` those
-    without a body; `is_binary`, whether they come as safetensors, too, and `takes_binary`, whether requests do; and
-    `headers` are what they have.
+    `call` names the task that answers the examples, on the shared graph if `registered`, about the tensor or model
+    `subject`. `statuses` are those of successful responses, with their meanings, and `bodiless` those without a body.
+    `is_binary` tells whether responses may be safetensors, `takes_binary` whether requests may. `headers` are those of
+    the responses.
     """
 
     answer: str

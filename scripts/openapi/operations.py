@@ -1,4 +1,4 @@
-"""Descriptions of all operations in the OpenAPI document."""
+"""All operations in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from service.web.graph_routes import OF_GRAPH
 from service.web.pages.error_pages import Failure
 from service.workers.task import REGISTER
 
-#: the graph that all examples share, as it is registered
+#: the graph that all examples share, as a registration request
 SHARED: Final[Json] = {"graph": MEAN["graph"], "description": "a mean of squares"}
 
 _NAME: Final = {
@@ -43,7 +43,7 @@ _NAME: Final = {
 
 @cache
 def operations() -> Mapping[str, Operation]:
-    """All operations, by their id."""
+    """Return all operations, by id."""
     return {
         **{name: _computing(call) for name, call in calls().items()},
         **dict(_of_graphs()),
@@ -64,7 +64,7 @@ def _computing(call: type[CallDescription]) -> Operation:
 
 
 def _stores(call: type[CallDescription]) -> bool:
-    """Whether values that it computes can be kept."""
+    """Return whether a call can store values that it computes."""
     return "store" in get_type_hints(call.request)
 
 
@@ -90,19 +90,19 @@ def _on_registered(call: type[CallDescription]) -> Operation:
 
 
 def _of_graphs() -> Iterator[tuple[str, Operation]]:
-    """What is done with registered graphs, beside calls."""
-    kept = {"201": "The graph is kept", "200": "The graph was kept already"}
+    """Yield the operations on registered graphs, except calls."""
+    statuses = {"201": "The graph is kept", "200": "The graph was kept already"}
     failing, message = (*examples.registration_failures(), *KEEPING[1:]), RegisterGraphRequest.__name__
-    whole, summary = RegisteredGraph.__name__, GraphSummary.__name__
+    full_record, summary = RegisteredGraph.__name__, GraphSummary.__name__
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
     shown = {"a graph": SHARED}
     yield (
         REGISTER,
-        Operation(whole, failing, message, shown, named, REGISTER, statuses=kept, headers=("Location",)),
+        Operation(full_record, failing, message, shown, named, REGISTER, statuses=statuses, headers=("Location",)),
     )
     yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
-    yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))
+    yield "getGraph", Operation(full_record, unknown, parameters=(_graph_id(),))
     forgetting = (*unknown, in_use_failure(), *KEEPING)
     yield "deleteGraph", Operation(summary, forgetting, parameters=(_graph_id(), IDEMPOTENCY_KEY))
 

@@ -1,4 +1,4 @@
-"""Refusals in the OpenAPI document: each response, and each example in it, stands once and is referred to."""
+"""Deduplication of refusals in the OpenAPI document: each response and each example is a component."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from service.api.media import PROBLEM
 
 
 def shared_refusals(paths: Json) -> dict[str, Json]:
-    """The components `responses` and `examples`, to which these paths refer from now on in place of having them."""
+    """Move responses and examples of refusals to components, and replace them in the paths with references.
+
+    Return the components `responses` and `examples`.
+    """
     examples, responses = _Shared("examples"), _Shared("responses")
-    refused = list(_refused(paths))
-    for one in refused:
-        for code, example in one.examples.items():
-            examples.add(code, f".{one.operation}", example)
-    for one in refused:
-        one.examples.update({code: examples.reference(example) for code, example in one.examples.items()})
-        responses.add(f"Refused{one.status}", one.operation[:1].upper() + one.operation[1:], one.response)
-    for one in refused:
-        one.answers[one.status] = responses.reference(one.response)
+    refusals = list(_refused(paths))
+    for response in refusals:
+        for code, example in response.examples.items():
+            examples.add(code, f".{response.operation}", example)
+    for response in refusals:
+        response.examples.update({code: examples.reference(example) for code, example in response.examples.items()})
+        responses.add(
+            f"Refused{response.status}", response.operation[:1].upper() + response.operation[1:], response.response
+        )
+    for response in refusals:
+        response.answers[response.status] = responses.reference(response.response)
     return {"responses": responses.named(), "examples": examples.named()}
 
 
 class _Refused(NamedTuple):
-    """A response with refusals: of which operation, and among which answers of it."""
+    """A response with refusals, its operation, and the responses of the operation that it belongs to."""
 
     operation: str
     answers: Json
@@ -37,7 +42,7 @@ class _Refused(NamedTuple):
 
     @property
     def examples(self) -> Json:
-        """The examples by their codes."""
+        """Examples by their codes."""
         shown: Json = self.response["content"][PROBLEM]["examples"]
         return shown
 
@@ -51,31 +56,33 @@ def _refused(paths: Mapping[str, Json]) -> Iterator[_Refused]:
 
 
 class _Shared:
-    """Components of one kind, each once.
+    """Deduplicated components of one kind.
 
-    One that is alone with its word has that for a name, and others have the first operation that they are of as well.
+    A component is named by its word if no other has the same word, else by the word and its first operation.
     """
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._found: dict[bytes, tuple[str, str, Json]] = {}
+        self._components: dict[bytes, tuple[str, str, Json]] = {}
 
     def add(self, word: str, operation: str, component: Json) -> None:
-        """A component, which may be there already."""
-        self._found.setdefault(_content(component), (word, operation, component))
+        """Add a component, unless it is known."""
+        self._components.setdefault(_content(component), (word, operation, component))
 
     def reference(self, component: Json) -> Json:
-        """What stands in its place, once all have been added."""
-        word, operation, _ = self._found[_content(component)]
+        """Return the reference to a component. Call this after all have been added."""
+        word, operation, _ = self._components[_content(component)]
         return {"$ref": f"#/components/{self._kind}/{self._name(word, operation)}"}
 
     def named(self) -> Json:
-        """All of them by their names, in the order of these."""
-        return dict(sorted((self._name(word, operation), one) for word, operation, one in self._found.values()))
+        """Return all components, sorted by name."""
+        return dict(
+            sorted((self._name(word, operation), component) for word, operation, component in self._components.values())
+        )
 
     def _name(self, word: str, operation: str) -> str:
-        alone = Counter(known for known, *_ in self._found.values())[word] == 1
-        return word if alone else f"{word}{operation}"
+        is_unique = Counter(word_of_component for word_of_component, *_ in self._components.values())[word] == 1
+        return word if is_unique else f"{word}{operation}"
 
 
 def _content(component: Json) -> bytes:

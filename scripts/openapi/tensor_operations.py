@@ -1,4 +1,4 @@
-"""Descriptions of resident tensors in the OpenAPI document, and of the headers that have to do with them."""
+"""Operations on resident tensors in the OpenAPI document, and the headers that they use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 from schemas.graph import Tensor
 from schemas.resources import ResidentTensor, TensorList, TensorSummary
 from scripts.openapi import examples
-from scripts.openapi.examples import by_head, raised
+from scripts.openapi.examples import by_head, refusal_of
 from scripts.openapi.operation import Operation
 from service.api.calls.description import MEAN, Json
 from service.store.changes import Condition
@@ -19,9 +19,9 @@ from service.web.head import page_of
 from service.web.pages.error_pages import Failure
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 
-#: the name that examples have
+#: name of the tensor in examples
 SUBJECT: Final = "w"
-#: an etag that no version has
+#: etag of no version
 STALE: Final = "0000000000000000"
 _ABSENT: Final = "nothing"
 
@@ -53,15 +53,15 @@ LIMIT: Final = _parameter(
 AFTER: Final = _parameter("after", "query", "`next` of the page before", _TEXT)
 
 
-def name_of(what: str, example: str) -> Json:
-    """The name in a path."""
-    return _parameter("name", "path", f"name of {what}", _TEXT, required=True, example=example)
+def name_of(noun: str, example: str) -> Json:
+    """Return the parameter for a name in a path."""
+    return _parameter("name", "path", f"name of {noun}", _TEXT, required=True, example=example)
 
 
-def conditions(what: str) -> tuple[Json, Json]:
-    """The headers that state conditions."""
-    of_any = f"etags, in quotation marks, of which the {what} must have one; * where any will do"
-    of_none = f"etags that the {what} must not have; * where it must not be there"
+def conditions(noun: str) -> tuple[Json, Json]:
+    """Return the headers that state conditions."""
+    of_any = f"etags, in quotation marks, of which the {noun} must have one; * where any will do"
+    of_none = f"etags that the {noun} must not have; * where it must not be there"
     return (
         _parameter("If-Match", "header", of_any, _TEXT),
         _parameter("If-None-Match", "header", of_none, _TEXT),
@@ -79,31 +79,31 @@ _ENCODING: Final = _parameter(
 
 _PATH: Final = "/v1/tensors/"
 _UNKNOWN: Final = by_head(unknown_tensor(_ABSENT), {"path": _PATH + _ABSENT})
-_NO_NAME: Final = by_head(raised(lambda: require_name("-w", "the name of a tensor")), {"path": _PATH + "-w"})
+_NO_NAME: Final = by_head(refusal_of(lambda: require_name("-w", "the name of a tensor")), {"path": _PATH + "-w"})
 _PRECONDITION: Final = by_head(
-    raised(lambda: Condition(match=[STALE]).require(_ABSENT, None)),
+    refusal_of(lambda: Condition(match=[STALE]).require(_ABSENT, None)),
     {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
 )
 _FULL: Final = by_head(table_full("the server keeps 10000 tensors", "at most 10000 tensors"))
 _UNDER_WAY: Final = by_head(under_way())
-_NO_PAGE: Final = by_head(raised(lambda: page_of(b"limit=0")))
-#: of whatever keeps something
+_NO_PAGE: Final = by_head(refusal_of(lambda: page_of(b"limit=0")))
+#: failures of every request that stores something
 KEEPING: Final = (_FULL, _UNDER_WAY, examples.UNCONFIRMED)
 
 
 def listing_failures(path: str) -> tuple[Failure, ...]:
-    """What is refused of a listing."""
+    """Return the refusals of a listing."""
     return (*examples.READING, examples.UNSEEN, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
 
 
 def storing_failures(request: Json) -> tuple[Failure, ...]:
-    """What is refused of a call with `store`, beside what is of one without."""
+    """Return the further refusals of a call with `store`."""
     stored = {"node": 0, "tensor_id": _ABSENT, "if_match": STALE}
     return (*KEEPING, replace(_PRECONDITION, head={}, body=request | {"store": [stored]}))
 
 
 def tensor_operations() -> Iterator[tuple[str, Operation]]:
-    """All of them, by their id."""
+    """Yield all operations on tensors, by id."""
     summary = TensorSummary.__name__
     vector = MEAN["feeds"][0]["tensor"]
     yield (

@@ -1,4 +1,4 @@
-"""Build the site in build/site, or in the folder that is given, and look at its links."""
+"""Build the site in build/site, or in the given folder, and check its links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scripts.website.check import faults
 
 
 def main() -> int:
-    """Returns 1 where Sphinx has a warning, or a link leads nowhere."""
+    """Build the site. Return 1 if Sphinx warns, or a link is broken."""
     parser = argparse.ArgumentParser(prog="scripts.website", description=__doc__)
     parser.add_argument("target", nargs="?", type=Path, default=ROOT / "build" / "site")
     target = parser.parse_args().target
@@ -24,9 +24,9 @@ def main() -> int:
          "--conf-dir", Path(__file__).parent, "--doctree-dir", sources / ".doctrees", sources, target],
         check=False,
     )  # fmt: skip
-    found = faults(target)
-    print("\n".join(found) or f"the site is in {target}: open {target / 'index.html'}")
-    return int(bool(built.returncode or found))
+    broken = faults(target)
+    print("\n".join(broken) or f"the site is in {target}: open {target / 'index.html'}")
+    return int(bool(built.returncode or broken))
 
 
 if __name__ == "__main__":

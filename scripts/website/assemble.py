@@ -1,6 +1,6 @@
-"""The sources of the site: the repository's Markdown with its links turned to the site's pages, and what is generated.
+"""Sources of the site: the repository's Markdown, with links rewritten for the site, and generated pages.
 
-A link to a file that is no page of the site, such as one of the code, becomes a link to a page that shows the file.
+A link to a file that is not a page of the site, such as a source file, becomes a link to a page that shows the file.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scripts.build_docs import DOCS, ROOT
 from scripts.website.errors import code_pages
 from scripts.website.ops import op_pages, place_of
 
-#: pages from outside docs/, and where they stand in the site
+#: pages from outside docs/, with their paths in the site
 OUTSIDE: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-#: captions and patterns of pages; a page stands where it is first matched, and those of one pattern by name
+#: captions and patterns of pages; the first pattern that matches places a page, and pages of one pattern are sorted
 NAVIGATION: Final = (
     (
         "Guide",
@@ -50,26 +50,26 @@ NAVIGATION: Final = (
 )
 _OPS: Final = PurePosixPath(
     "docs/ops.md"
-)  # all ops on one page, for readers of the repository; here they have their own
+)  # all ops on one page, for readers of the repository; in the site each op has its own
 _LINK: Final = re.compile(r"(\[[^\]]*\])\(([^)\s]+)\)")
 _FENCED: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LANGUAGES: Final = {".py": "python", ".toml": "toml", ".md": "markdown", ".json": "json"}
 
 
 def assemble(target: Path) -> None:
-    """Write the sources into the folder, which is emptied before. Raises ValueError for a link to nothing."""
+    """Write the sources into the folder, after emptying it. Raises ValueError for a broken link."""
     shutil.rmtree(target, ignore_errors=True)
     for path, text in {**written_pages(), **op_pages(), **code_pages()}.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
     for picture in DOCS.rglob("*.svg"):
-        place = target / picture.relative_to(DOCS)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(picture, place)
+        path_in_site = target / picture.relative_to(DOCS)
+        path_in_site.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, path_in_site)
 
 
 def written_pages() -> dict[str, str]:
-    """The pages that are kept as Markdown, and those of the files that they refer to: path → Markdown."""
+    """Return Markdown by path: the repository's pages, and pages that show the files they link to."""
     places = _places()
     shown: set[PurePosixPath] = set()
     pages = {
@@ -82,7 +82,7 @@ def written_pages() -> dict[str, str]:
 
 
 def _places() -> dict[PurePosixPath, str]:
-    """Each page's path in the repository → its path in the site."""
+    """Return each page's path in the site, by its path in the repository."""
     inside = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
     places = {PurePosixPath("docs") / path: path for path in inside}
     del places[_OPS]
@@ -90,23 +90,26 @@ def _places() -> dict[PurePosixPath, str]:
 
 
 def navigation(pages: Iterable[str]) -> str:
-    """The tables of contents for the start page. The decisions are listed on their own page."""
-    left = {page for page in pages if not fnmatch(page, "adr/0*") and page != "index"} | {"ops/index", "errors/index"}
+    """Return the tables of contents for the start page. The decisions are listed on their own page."""
+    unplaced = {page for page in pages if not fnmatch(page, "adr/0*") and page != "index"} | {
+        "ops/index",
+        "errors/index",
+    }
     parts = []
     for caption, patterns in NAVIGATION:
-        entries = list(_matched(patterns, left))
+        entries = list(_matched(patterns, unplaced))
         parts.append(_toctree(caption, entries))
-    if left:
-        raise ValueError(f"no place in the navigation for {', '.join(sorted(left))}")
+    if unplaced:
+        raise ValueError(f"no place in the navigation for {', '.join(sorted(unplaced))}")
     return "".join(parts)
 
 
-def _matched(patterns: Iterable[str], left: set[str]) -> Iterator[str]:
+def _matched(patterns: Iterable[str], unplaced: set[str]) -> Iterator[str]:
     for pattern in patterns:
-        # One folder at a time: fnmatch's star takes slashes too.
-        found = sorted(page for page in left if fnmatch(page, pattern) and page.count("/") == pattern.count("/"))
-        left.difference_update(found)
-        yield from found
+        # Compare depths, because fnmatch's star matches slashes too.
+        matches = sorted(page for page in unplaced if fnmatch(page, pattern) and page.count("/") == pattern.count("/"))
+        unplaced.difference_update(matches)
+        yield from matches
 
 
 def _toctree(caption: str, entries: Iterable[str]) -> str:
@@ -115,18 +118,18 @@ def _toctree(caption: str, entries: Iterable[str]) -> str:
 
 
 def _turned(text: str, source: PurePosixPath, places: dict[PurePosixPath, str], shown: set[PurePosixPath]) -> str:
-    """The page with its links turned; the files that it refers to, and that are no pages, are added to `shown`."""
+    """Return the page with its links rewritten. Linked files that are not pages are added to `shown`."""
 
-    def turned(match: re.Match[str]) -> str:
+    def rewritten_link(match: re.Match[str]) -> str:
         words, link = match.groups()
-        return f"{words}({link if _leads_elsewhere(link) else _target(link, source, places, shown)})"
+        return f"{words}({link if _is_external(link) else _target(link, source, places, shown)})"
 
-    # Every second part is a fenced block.
+    # split() puts fenced blocks at the odd positions.
     parts = _FENCED.split(text)
-    return "".join(part if i % 2 else _LINK.sub(turned, part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else _LINK.sub(rewritten_link, part) for i, part in enumerate(parts))
 
 
-def _leads_elsewhere(link: str) -> bool:
+def _is_external(link: str) -> bool:
     return "://" in link or link.startswith("#")
 
 
@@ -145,8 +148,8 @@ def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
     return _relative(_source_page(target), places[source])
 
 
-def _relative(page: str, place: str) -> str:
-    return os.path.relpath(page, PurePosixPath(place).parent)
+def _relative(page: str, source: str) -> str:
+    return os.path.relpath(page, PurePosixPath(source).parent)
 
 
 def _source_page(path: PurePosixPath) -> str:
@@ -154,7 +157,7 @@ def _source_page(path: PurePosixPath) -> str:
 
 
 def _source(path: PurePosixPath) -> str:
-    """A page that shows a file of the repository, or names those of a folder."""
+    """Return a page that shows a file of the repository, or lists the files of a folder."""
     head = f"---\norphan: true\nnosearch: true\n---\n\n# {path}\n\n"
     if (ROOT / path).is_dir():
         names = sorted(

@@ -1,4 +1,4 @@
-"""What was built works where there is no network: its parts are its own files, and its links lead to something."""
+"""Check that the built site works offline: its resources are its own files, and its links resolve."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-#: tags whose address is fetched when the page is shown, and the attribute that holds it
+#: tags whose address is fetched when the page is displayed, with the attribute that holds it
 _FETCHED = {
     "script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "audio": "src",
     "object": "data", "embed": "src",
 }  # fmt: skip
 
 
-#: a server of the reader's own, as it listens unless it is told otherwise
+#: default address of the reader's own server
 _OWN = ("http://127.0.0.1:8000", "http://127.0.0.1:8000/")
 
 
 @dataclass
 class _Page(HTMLParser):
-    """A page's links, the addresses of its parts, and the ids that a link may name."""
+    """Links of a page, addresses of its resources, and ids that links may name."""
 
     links: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class _Page(HTMLParser):
         super().__init__()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Called by the parser."""
+        """Record links, resources and ids. The parser calls this."""
         stated = {name: value for name, value in attrs if value is not None}
         self.ids |= {stated[name] for name in ("id", "name") if name in stated}
         if tag == "a" and "href" in stated:
@@ -49,7 +49,7 @@ def _read(path: Path) -> _Page:
 
 
 def faults(site: Path) -> list[str]:
-    """Everything that is wrong with the site in this folder, a line each."""
+    """Return every fault of the site in this folder, one per line."""
     return [f"{path.relative_to(site)}: {fault}" for path in sorted(site.rglob("*")) for fault in _faults(path, site)]
 
 
@@ -60,7 +60,11 @@ def _faults(path: Path, site: Path) -> Iterator[str]:
         yield from (f"{link} leads nowhere" for link in [*page.links, *page.parts] if _broken(link, path, site))
     if path.suffix == ".css":
         text = path.read_text(encoding="utf-8")
-        yield from (f"{found} comes from another host" for found in ("url(http", "url(//", "@import") if found in text)
+        yield from (
+            f"{reference} comes from another host"
+            for reference in ("url(http", "url(//", "@import")
+            if reference in text
+        )
 
 
 def _elsewhere(address: str) -> bool:
@@ -68,7 +72,7 @@ def _elsewhere(address: str) -> bool:
 
 
 def _broken(link: str, page: Path, site: Path) -> bool:
-    """A link to a file or section of the site that is not there; one to elsewhere that is not a whole https address."""
+    """Return whether a link leads to a missing file or section, or out of the site but not to a full https address."""
     address = urlsplit(link)
     if address.scheme in {"data", "mailto"}:
         return False
@@ -82,9 +86,9 @@ def _broken(link: str, page: Path, site: Path) -> bool:
 
 @cache
 def _file(folder: Path, path: str, site: Path) -> Path | None:
-    """What a link in a page of this folder leads to; None where it is no file of the site.
+    """Return the file of the site that a link in a page of this folder leads to, or None.
 
-    Every page has the links of the navigation: a thousand times as many as there are files.
+    The result is cached, since every page has the links of the navigation: a thousand times as many as there are files.
     """
     target = (folder / unquote(path)).resolve()
     return target if target.is_file() and site.resolve() in target.parents else None

@@ -1,6 +1,6 @@
-"""How Sphinx builds the site. It reads this file by itself; the sources are those that `assemble` writes.
+"""Sphinx configuration of the site. The sources are those that `assemble` writes.
 
-Nothing comes from another host: the theme uses the reader's own fonts, and its scripts are files of the site.
+Nothing is loaded from another host: the theme uses the reader's own fonts, and its scripts are files of the site.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ copyright = author
 version = release = installed("gradserve")
 
 extensions = ["myst_parser"]
-myst_heading_anchors = 3  # as on other hosts of Markdown: links to sections work in both places
+myst_heading_anchors = 3  # as on GitHub and similar hosts, so that links to sections work in both places
 nitpicky = True
-# What a page shows as refused, such as a body with NaN, is no JSON.
+# Pages show bodies that the server refuses, such as one with NaN, which are not valid JSON.
 suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
@@ -36,46 +36,47 @@ html_js_files = ["code.js"]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
-html_show_search_summary = False  # a summary is fetched from its page, which a browser refuses for files
+html_show_search_summary = False  # summaries are fetched from their pages, which browsers refuse for local files
 html_theme_options = {"navigation_with_keys": True}
 
 
 class Request(Lexer):
-    """An HTTP request as the pages write it: the first line, headers, an empty line and a JSON body."""
+    """HTTP request in the form used by the pages: the first line, headers, an empty line and a JSON body."""
 
     name = "HTTP request"
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
-        """Called by Pygments."""
+        """Yield the tokens. Pygments calls this."""
         head, gap, body = text.partition("\n\n")
         yield 0, Name.Function, head + gap
-        for at, kind, part in JsonLexer().get_tokens_unprocessed(body):  # type: ignore[no-untyped-call]
-            yield len(head + gap) + at, kind, part
+        for offset, kind, part in JsonLexer().get_tokens_unprocessed(body):  # type: ignore[no-untyped-call]
+            yield len(head + gap) + offset, kind, part
 
 
-#: the navigation of pages that it does not list, by their folder and by what the theme asks for
+#: navigation of pages that it does not list, by their folder and the theme's options
 _navigation: dict[tuple[str, str], str] = {}
 
 
 def navigate(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
-    """Have the navigation made once for all pages of a folder that it does not list, such as those of sources.
+    """Cache the navigation of pages that it does not list, such as sources, by folder.
 
-    It marks the page on which it stands, and is the same on those that are not in it; to make it is most of their work.
+    The navigation marks the current page, so it is the same on all pages that are not in it. Building it is most of the
+    work of such a page.
     """
     if "orphan" not in app.env.metadata.get(page, {}):
         return
-    make, folder = context["toctree"], page.rpartition("/")[0]
+    build, folder = context["toctree"], page.rpartition("/")[0]
 
-    def once(**options: Any) -> str:
+    def cached(**options: Any) -> str:
         key = folder, repr(sorted(options.items()))
         if key not in _navigation:
-            _navigation[key] = make(**options)
+            _navigation[key] = build(**options)
         return _navigation[key]
 
-    context["toctree"] = once
+    context["toctree"] = cached
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Register the lexer and the navigation. Sphinx calls this."""
     app.add_lexer("http", Request)
-    app.connect("html-page-context", navigate, priority=100)  # before the theme asks for it
+    app.connect("html-page-context", navigate, priority=100)  # before the theme builds it

@@ -1,4 +1,4 @@
-"""The pages of the error codes, from what the server itself shows under /docs/errors."""
+"""Pages of the error codes, from the pages that the server itself shows under /docs/errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from scripts.build_docs import table
-from scripts.website.ops import APART
-from scripts.write_openapi import made_document
+from scripts.website.ops import ORPHAN
+from scripts.write_openapi import build_document
 from service.web.pages.documentation import OPENING
 from service.web.pages.error_pages import ErrorPage, Example, error_pages, format_json
 
@@ -20,14 +20,14 @@ _INDEX = f"""
 
 
 def code_pages() -> dict[str, str]:
-    """Path → Markdown."""
-    explained = error_pages(made_document())
+    """Return Markdown by path."""
+    explained = error_pages(build_document())
     shown = {f"errors/{code}.md": page(explanation) for code, explanation in explained.items()}
     return {"errors/index.md": index(explained.values()), **shown}
 
 
 def index(explained: Iterable[ErrorPage]) -> str:
-    """All codes, by status."""
+    """Return the list of all codes, by status."""
     lines = (
         (
             str(page.kind.status),
@@ -40,9 +40,9 @@ def index(explained: Iterable[ErrorPage]) -> str:
 
 
 def page(page: ErrorPage) -> str:
-    """One code."""
+    """Return the page of a code."""
     parts = [
-        f"{APART}# {page.code}",
+        f"{ORPHAN}# {page.code}",
         f"**{page.kind.status}: {page.kind.title}.**",
         *([page.where] if page.reserved else []),
         page.explanation.meaning,
@@ -63,5 +63,5 @@ def _example(example: Example) -> list[str]:
 
 
 def prose(text: str) -> str:
-    """Links to pages of the server as words, since the site is not where the server is."""
+    """Replace links to pages of the server with text, since the site is not on the server."""
     return re.sub(r"\[([^]]+)\]\((/[^)]+)\)", r"\1 (`\2` on the server)", text)

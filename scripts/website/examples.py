@@ -1,4 +1,4 @@
-"""A request for each op, drawn from its samples, and what the server answers."""
+"""An example request for each op, drawn from its samples, and the server's answer."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _FED: Final = np.array([1.5, -2.0])
 
 
 def _node(op: str, *operands: int, **attrs: Any) -> Json:
-    said = {"op": op, "operands": list(operands), "attrs": attrs}
-    return {name: part for name, part in said.items() if part}
+    node = {"op": op, "operands": list(operands), "attrs": attrs}
+    return {name: part for name, part in node.items() if part}
 
 
 def _result(node: int, index: int = 0) -> Json:
@@ -40,12 +40,12 @@ def _result(node: int, index: int = 0) -> Json:
 
 
 def _running(functions: Sequence[Json], *nodes: Json) -> Json:
-    """A graph of these functions, and of these nodes behind a parameter x."""
+    """Return a graph with these functions, and with these nodes after a parameter x."""
     return {"opset": 2, "functions": list(functions), "nodes": [{"op": "parameter", "name": "x"}, *nodes]}
 
 
 def _function(name: str, parameters: int, *nodes: Json, outputs: int = 1) -> Json:
-    """A function that gives its last node, so many times."""
+    """Return a function that returns its last node, `outputs` times."""
     last = parameters + len(nodes) - 1
     return {"name": name, "nodes": [*[{"op": "input"}] * parameters, *nodes], "outputs": [last] * outputs}
 
@@ -55,7 +55,7 @@ _STEP: Final = _function("step", 1, _node("mul_scalar", 0, scalar=0.5), outputs=
 _SQUARE: Final = _function("square", 1, _node("square", 0))
 _IS_LONG: Final = _function("is_long", 1, _node("norm", 0), _node("full", fill=1.0), _node("greater", 1, 2))
 _NEXT: Final = _function("next", 2, _node("add", 0, 1), _node("cos", 2), _node("mul_scalar", 3, scalar=0.5))
-#: graphs of ops that have no samples, or one that has nothing to show; they are fed at node 0
+#: graphs of ops without samples, or with an uninformative one; they are fed at node 0
 _STATED: Final[dict[str, Json]] = {
     "input": {"nodes": [{"op": "input", "name": "x"}]},
     "parameter": {"nodes": [{"op": "parameter", "name": "w"}]},
@@ -82,7 +82,7 @@ _STATED: Final[dict[str, Json]] = {
 
 @dataclass(frozen=True)
 class Exchange:
-    """A call, the body that is sent, and the answer without its `stats`."""
+    """A call, its request body, and the answer without its `stats`."""
 
     call: str
     body: Json
@@ -90,13 +90,13 @@ class Exchange:
 
     @property
     def command(self) -> str:
-        """The request as a command."""
+        """The request as a shell command."""
         head = f"curl -s {ADDRESS}/v1/{self.call} -H 'Content-Type: application/json' -d '"
         return f"{head}\n{format_json(self.body)}'"
 
     @property
     def program(self) -> str:
-        """The request as a program of Python's standard library."""
+        """The request as a program that uses Python's standard library."""
         body = format_json(self.body).replace("'", "\\u0027")
         return (
             f"import json\nimport urllib.request\n\nbody = r'''{body}'''\n"
@@ -106,19 +106,19 @@ class Exchange:
         )
 
 
-def example(op: Definition, known: Iterable[Definition], worker: Worker) -> Exchange:
-    """One use of the op: its gradients, weighted by a cotangent, or only its values where it carries none.
+def example(op: Definition, ops: Iterable[Definition], worker: Worker) -> Exchange:
+    """Return one use of the op: its gradients, weighted by a cotangent, or only its values if it has no gradient.
 
-    Raises RuntimeError where the server refuses the request, and so where a sample does not fit its op.
+    Raises RuntimeError if the server refuses the request, as it does if a sample does not fit its op.
     """
     if op.name in _STATED:
         return _ask(op, {"graph": _STATED[op.name], "feeds": [_feed(0, _FED)]}, worker)
-    used = op if op.samples else next(other for other in known if other.several and other.samples)
+    used = op if op.samples else next(other for other in ops if other.several and other.samples)
     return _ask(op, _request(used, _chosen(used.samples)), worker)
 
 
 def _chosen(samples: Sequence[Sample]) -> Sample:
-    """The first that is small and not empty, or the smallest."""
+    """Return the first sample that is small and not empty, or the smallest."""
     sizes = [sum(int(np.prod(operand.shape)) for operand in sample.operands) for sample in samples]
     small = [i for i, size in enumerate(sizes) if 0 < size <= _SMALL or not samples[i].operands]
     return samples[small[0] if small else sizes.index(min(sizes))]
@@ -130,15 +130,15 @@ def _request(op: Definition, sample: Sample) -> Json:
     leaves = [_leaf(op, i, operand) for i, operand in enumerate(sample.operands)]
     node = {"op": op.name, "operands": list(range(count)), "attrs": _attributes(sample)}
     arrays = [_drawn(operand, rng) for operand in sample.operands]
-    read = [_result(count, _told(op, sample, arrays))] if op.several else []
+    read = [_result(count, _output_index(op, sample, arrays))] if op.several else []
     nodes = [*leaves, {name: value for name, value in node.items() if value}, *read]
     feeds = [_feed(i, array) for i, array in enumerate(arrays)]
     opset = {"opset": op.since} if op.since > OPSET else {}
     return {"graph": {**opset, "nodes": nodes}} | ({"feeds": feeds} if feeds else {})
 
 
-def _told(op: Definition, sample: Sample, arrays: Sequence[Array]) -> int:
-    """Which of several results is read: the first that has a gradient, or else the first."""
+def _output_index(op: Definition, sample: Sample, arrays: Sequence[Array]) -> int:
+    """Return which of several results to read: the first that has a gradient, or else the first."""
     types = inferred(op, tuple(map(TensorType.of, arrays)), sample.attrs).types
     return next((i for i, type in enumerate(types) if type.is_differentiable), 0)
 
@@ -148,13 +148,13 @@ def _leaf(op: Definition, i: int, operand: Operand) -> Json:
 
 
 def _attributes(sample: Sample) -> Json:
-    """The attributes as JSON has them."""
+    """Return the attributes as JSON values."""
     attributes: Json = json.loads(json.dumps(sample.attrs, default=_tensor))
     return attributes
 
 
 def _drawn(operand: Operand, rng: np.random.Generator) -> Array:
-    """The operand, with two decimals; within its bounds, beyond which the diagonal alone may be."""
+    """Draw an operand, rounded to two decimals. All elements but a diagonal are clipped to its bounds."""
     drawn = operand.draw(rng)
     if operand.kind != "real":
         return drawn
@@ -172,9 +172,9 @@ def _tensor(array: Array) -> Json:
 def _ask(op: Definition, body: Json, worker: Worker) -> Exchange:
     answer = _answer("forward", body, worker)
     value = answer["values"][0]["tensor"]
-    parameters = any(node["op"] == "parameter" for node in body["graph"]["nodes"])
+    has_parameters = any(node["op"] == "parameter" for node in body["graph"]["nodes"])
     dtype = np.dtype(value["dtype"])
-    if not (parameters and is_differentiable(dtype) and _has_gradient(op)):
+    if not (has_parameters and is_differentiable(dtype) and _has_gradient(op)):
         return Exchange("forward", body, answer)
     if value["shape"] or is_complex(dtype):
         weights = np.arange(1, 1 + np.prod(value["shape"]), dtype=dtype).reshape(value["shape"])

@@ -1,4 +1,4 @@
-"""The pages of the ops: one each, and an index by the sections that the ops state."""
+"""Pages of the ops, one each, and an index by the sections that the ops state."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from service.workers.worker import Worker
 
 Row = Mapping[str, Any]
 
-#: goes before a page that its index lists, and the navigation beside every page does not: there are too many of them
-APART = "---\norphan: true\n---\n\n"
+#: front matter of pages that only their index lists, because they are too many for the navigation of every page
+ORPHAN = "---\norphan: true\n---\n\n"
 INDEX = """
 # The ops
 
@@ -35,7 +35,7 @@ Each page ends with a request and what it is answered; both are made when the si
 
 
 def op_pages() -> dict[str, str]:
-    """Path → Markdown."""
+    """Return Markdown by path."""
     worker = Worker(Settings(device="cpu"))
     ops = list(registry().ops.values())
     rows = {row["name"]: row for row in describe(registry())}
@@ -44,15 +44,15 @@ def op_pages() -> dict[str, str]:
 
 
 def place_of(op: str) -> str:
-    """The path of an op's page; ops/index.md is that of all of them."""
+    """Return the path of an op's page. ops/index.md is the index, so the op `index` has another name."""
     return f"ops/{'index_op' if op == 'index' else op}.md"
 
 
 def page(row: Row, shown: Exchange) -> str:
-    """One op, with an example."""
+    """Return the page of an op, with an example."""
     return "\n".join(
         [
-            f"{APART}# {row['name']}",
+            f"{ORPHAN}# {row['name']}",
             "",
             facts(row) + definition(row["name"], "../drawings"),
             "## Example",
@@ -74,7 +74,7 @@ _GRADIENTS = "The answer, without its `stats`; a `cotangent` in the request is t
 
 
 def index(ops: list[Definition], rows: Mapping[str, Row]) -> str:
-    """The sections in the order of their keys, with their ops."""
+    """Return the index: the sections in the order of their keys, with their ops."""
     return "\n".join([INDEX, *_sections(ops, rows)])
 
 
@@ -89,21 +89,21 @@ def _sections(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
 
 
 def section(op: Definition) -> tuple[str, str]:
-    """Key and text of the section that lists an op: the stated one, else its module's name and docstring."""
+    """Return key and text of the section that lists an op: the stated one, else its module's name and docstring."""
     module = type(op).__module__
     key = op.section or module.rpartition(".")[2]
     return key, SECTIONS[key] if op.section else sys.modules[module].__doc__ or ""
 
 
 def heading(text: str) -> tuple[str, str]:
-    """Split the first paragraph of a section's text: its heading, and the rest."""
+    """Split the first paragraph of a section's text into its heading and the rest."""
     first = " ".join(text.partition("\n\n")[0].split())
     title = re.split(r"[.:,;]", first, maxsplit=1)[0]
     return title, first.removeprefix(f"{title}.").lstrip()
 
 
 def read_back(markdown: str) -> tuple[str, Any, Any]:
-    """The example of a page, for tests: its call, its body and its answer."""
+    """Return the example of a page, for tests: its call, its body and its answer."""
     match = re.search(r"/v1/(\w+) .*? -d '\n(.*?)'\n```.*?```json\n(.*?)\n```", markdown, re.DOTALL)
     assert match, "a page without an example"
     return match[1], json.loads(match[2]), json.loads(match[3])

@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 def test_the_small_loop_is_one_kernel_of_one_addition() -> None:
     (loop,) = loops_of("small")
-    assert [instruction.op for instruction in loop.loop.instructions] == ["load", "load", "add"]
+    assert [instruction.op for instruction in loop.fused.instructions] == ["load", "load", "add"]
     assert loop.kernels == ["rows"]
 
 

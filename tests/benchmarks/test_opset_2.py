@@ -34,6 +34,7 @@ def answered(work: Workload, side: str = "gradserve") -> list[Array]:
     return prepared.read(prepared.call())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_values_are_those_of_numpy_and_scipy(name: str) -> None:
     work = ROWS[f"{name}-values"]()

@@ -82,6 +82,7 @@ def chain(count: int, size: int = 1) -> dict[str, Any]:
     }
 
 
+@pytest.mark.smoke
 def test_an_example_is_there_and_nothing_else_is_asked(playground: Playground, server: RunningServer) -> None:
     playground.open()
     assert " ms on cpu" in playground.status

@@ -13,6 +13,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, Keys
 
 from engine import registry
+from scripts.website.assemble import assemble
 from scripts.website.ops import place_of
 from service.core.errors import KINDS
 from tests.browser.chromium import browser, traffic
@@ -51,6 +52,19 @@ def test_the_site_is_built_and_whole(built: tuple[Path, subprocess.CompletedProc
     expected = ["index", *decisions, *ops, *(f"errors/{code}" for code in KINDS)]
     assert not [page for page in expected if not (folder / f"{page}.html").is_file()]
     assert (folder / "_images/architecture.svg").is_file()
+
+
+@pytest.mark.smoke
+def test_a_few_pages_are_built(tmp_path: Path) -> None:
+    sources, target = tmp_path / "sources", tmp_path / "site"
+    assemble(sources)
+    few = {"index", "guide/first-gradient", "ops/relu", "errors/bad_reference"}
+    for path in [*sources.rglob("*.md"), *sources.rglob("*.rst")]:
+        if path.relative_to(sources).with_suffix("").as_posix() not in few:
+            path.unlink()
+    options = ["--quiet", "--conf-dir", ROOT / "scripts" / "website"]
+    subprocess.run([sys.executable, "-m", "sphinx", *options, sources, target], check=True, capture_output=True)
+    assert few <= {path.relative_to(target).with_suffix("").as_posix() for path in target.rglob("*.html")}
 
 
 def test_the_site_in_a_folder(page: Chrome, site: str) -> None:

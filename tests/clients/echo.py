@@ -37,7 +37,7 @@ def answered(case: Json) -> Json:
     if case["kind"] == "build":
         return {"nodes": json.dumps(nodes_of(case["steps"]))}
     with PlainClient(case["url"]) as client:
-        results = client.wanted(case)["results"]
+        results = client.expected_results(case)["results"]
     for result in results:
         if "raised" in result:
             result["raised"]["message"] = "refused"

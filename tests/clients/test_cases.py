@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 
 from clients.conformance.bits import SAFETENSORS
-from clients.conformance.cases import FOLDER, GENERATED, KINDS, Case, cases, read, told
+from clients.conformance.cases import FOLDER, GENERATED, KINDS, Case, cases, program_input, read
 from clients.conformance.make import content
 from clients.conformance.making.function_cases import DECAY
 from clients.conformance.steps import graph_of
@@ -123,4 +123,4 @@ def test_every_call_is_made(kind: str) -> None:
 
 def test_no_program_is_told_what_is_wanted() -> None:
     for case in cases():
-        assert not {"want", "saw", "answers"} & set(told(case, "http://127.0.0.1:1"))
+        assert not {"want", "saw", "answers"} & set(program_input(case, "http://127.0.0.1:1"))

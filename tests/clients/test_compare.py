@@ -15,7 +15,7 @@ from clients.conformance.cases import Case, cases
 from clients.conformance.compare import TENSOR_MEMBERS, difference, fault
 from clients.conformance.programs import ENVIRONMENT_KEY
 from clients.conformance.requests import unexpected
-from clients.conformance.scripted import JSON, SAFETENSORS, Came
+from clients.conformance.scripted import JSON, SAFETENSORS, ReceivedRequest
 from clients.conformance.steps import nodes_of
 from tests.sampling import together
 
@@ -118,7 +118,7 @@ def other(value: Any, name: Any) -> Any:
     return value + "-"
 
 
-def came(seen: Json, key: str, *, binary: bool = False) -> Came:
+def came(seen: Json, key: str, *, binary: bool = False) -> ReceivedRequest:
     """A request as it is to come."""
     body, kind = seen.get("body"), JSON
     headers = {"authorization": f"Bearer {seen.get('api_key', key)}"} | {
@@ -131,7 +131,7 @@ def came(seen: Json, key: str, *, binary: bool = False) -> Came:
         content, kind = in_a_file(body, seen), SAFETENSORS
     elif body is not None:
         content = json.dumps(to_json(body) if is_tensor(seen) else sent(body)).encode()
-    return Came(
+    return ReceivedRequest(
         seen["method"], seen["path"], urlencode(seen.get("query", {})), headers | {"content-type": kind}, content
     )
 
@@ -164,7 +164,7 @@ def sent(value: Any, name: str = "") -> Any:
     return {key: sent(member, key) for key, member in value.items()}
 
 
-def requests_of(case: Case, *, binary: bool = False) -> list[Came]:
+def requests_of(case: Case, *, binary: bool = False) -> list[ReceivedRequest]:
     key = case.get("client", {}).get("api_key", ENVIRONMENT_KEY)
     return [came(seen, key, binary=binary and seen.get("form") != "json") for seen in case["saw"]]
 
@@ -186,7 +186,7 @@ def test_requests_that_differ_are_found(case: Case) -> None:
             assert unexpected(case, [*right[:i], changed, *right[i + 1 :]]), changed
 
 
-def wrong(request: Came, seen: Json) -> Iterator[Came]:
+def wrong(request: ReceivedRequest, seen: Json) -> Iterator[ReceivedRequest]:
     yield request._replace(method="PATCH")
     yield request._replace(path=request.path + "/")
     yield request._replace(query="timeout_ms=7")

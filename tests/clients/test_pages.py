@@ -16,9 +16,13 @@ from tests.clients.building import built
 from tests.clients.pages import PAGES, PROJECTS, Page
 from tests.docs.marked import ROOT
 
+SMOKES = {"docs/guide/ten-minutes-curl.md", "docs/guide/ten-minutes-python.md"}
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=str)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.smoke] * (page.path in SMOKES)) for page in PAGES], ids=str
+)
 def test_the_program_of_a_page(page: Page, tmp_path: Path) -> None:
     """Each on a server of its own: what it keeps, it finds nothing of."""
     project = PROJECTS[page.language]

@@ -15,7 +15,7 @@ import pytest
 
 from clients.conformance.languages import LANGUAGES
 from clients.conformance.programs import Program
-from clients.conformance.proxy import Answer, Passing, served_by
+from clients.conformance.proxy import ForwardingHandler, Response, served_by
 from tests.clients.building import built
 from tests.conftest import RunningServer
 
@@ -31,17 +31,17 @@ STEP = {
 CALLS = [{"do": "put", "name": "w", "tensor": ZERO}, STEP, {"do": "get", "name": "w"}]
 
 
-class Losing(Passing):
+class Losing(ForwardingHandler):
     """Kills the server when it has answered the first `POST`, whose answer is lost, and starts it again."""
 
     server: ClassVar[RunningServer]
     start: ClassVar[Callable[[], RunningServer]]
     replayed: ClassVar[list[bool]]
 
-    def send(self, answer: Answer) -> None:
+    def send(self, response: Response) -> None:
         kind = type(self)
         if self.command == "POST":
-            kind.replayed.append("Idempotency-Replayed" in answer.headers)
+            kind.replayed.append("Idempotency-Replayed" in response.headers)
             if len(kind.replayed) == 1:
                 kind.server.process.kill()
                 kind.server.process.wait()
@@ -49,7 +49,7 @@ class Losing(Passing):
                 kind.origin = urlsplit(kind.server.url).netloc
                 self.close_connection = True
                 return
-        super().send(answer)
+        super().send(response)
 
 
 @contextmanager

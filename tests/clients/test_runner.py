@@ -73,6 +73,7 @@ def test_a_program_that_ends_is_started_again_a_few_times(around: Servers) -> No
     assert found[2] != found[3]
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_all_cases_are_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, language in (("right", echo()), ("wrong", echo("a bit"))):
@@ -127,7 +128,7 @@ def small_client(folder: Path) -> Language:
 class Failing:
     """A real server that fails, asked without a client."""
 
-    def wanted(self, case: Case) -> dict[str, Any]:
+    def expected_results(self, case: Case) -> dict[str, Any]:
         return {"results": [{"raised": {"type": "server", "status": 500}}]}
 
     def clear(self) -> None:

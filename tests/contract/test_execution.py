@@ -276,7 +276,7 @@ def test_memory_that_is_not_declared_is_asked_for(
     monkeypatch.setattr(sys.modules[__name__], "LARGE", LARGE + LARGE // 50)  # a size of which nothing is remembered
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
-    monkeypatch.setattr(work, "known", {})  # what it took before
+    monkeypatch.setattr(work, "entries", {})  # what it took before
     place = rf"`{member}` of class {type(case.op).__name__} \(engine/ops/.*\.py\)"
     wanted = rf"bytes are allocated .* and 0 declared; state them in {place}"
     with pytest.raises(AssertionError, match=wanted):

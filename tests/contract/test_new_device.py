@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Hashable
-from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -42,18 +41,19 @@ class CardExecutor(NumPyExecutor):
     device: ClassVar[str] = "cuda"
 
 
-def of_a_device(kernels: tuple[NumPyExecutor, str, Definition]) -> list[Hashable]:
-    """An op on each device, and in half on one."""
-    executor, dtype, op = kernels
-    return [(op.name, dtype, executor.device if dtype == "float64" else "")]
+def op_and_device(way: tuple[NumPyExecutor, str, Definition]) -> list[Hashable]:
+    executor, _, op = way
+    return [(op.name, executor.device)]
 
 
-KERNELS = [*product([CardExecutor(), NewExecutor()], ["float64", "float16"], registry().ops.values())]
+DEVICES = CardExecutor(), NewExecutor()
+WAYS = [*zip(DEVICES, ["float64", "float16"], strict=True), *zip(DEVICES, ["float16", "float64"], strict=True)]
+KERNELS = [(*way, op) for way in WAYS for op in registry().ops.values()]
 
 
 @together
 @pytest.mark.parametrize(
-    ("executor", "dtype", "op"), sampled(KERNELS, of_a_device), ids=lambda each: str(getattr(each, "device", each))
+    ("executor", "dtype", "op"), sampled(KERNELS, op_and_device), ids=lambda each: str(getattr(each, "device", each))
 )
 def test_ops_and_gradients_run_by_the_kernels_of_other_devices(
     executor: NumPyExecutor, dtype: str, op: Definition, monkeypatch: pytest.MonkeyPatch

@@ -35,6 +35,7 @@ def url() -> Iterator[str]:
         yield address
 
 
+@pytest.mark.smoke
 def test_it_learns_the_digits() -> None:
     run = demo()
     assert run.returncode == 0, run.stderr

@@ -43,6 +43,7 @@ def server(status: int) -> Iterator[int]:
             thread.join()
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (404, 1)])
 def test_health_is_what_the_server_says(status: int, code: int) -> None:

@@ -31,8 +31,8 @@ def test_it_is_made_with_the_pages() -> None:
 
 def test_it_shows_what_the_page_says(panels: list[Answers]) -> None:
     projector, root = panels
-    assert np.isnan(projector.found["nan"]).all()
-    assert np.isnan(root.found["nan"]).all()
+    assert np.isnan(projector.computed["nan"]).all()
+    assert np.isnan(root.computed["nan"]).all()
     assert projector.miss("whole") < 1e-12
     assert root.miss("symmetric_function") < 1e-12
     page = (PICTURE.parent / "decompositions.md").read_text(encoding="utf-8")
@@ -76,5 +76,5 @@ def test_a_reader_that_does_not_see_is_told() -> None:
 
 def test_other_answers_are_another_picture(panels: list[Answers]) -> None:
     projector, root = panels
-    other = root._replace(found=root.found | {"whole": root.true})
+    other = root._replace(computed=root.computed | {"whole": root.true})
     assert drawn([projector, other]) != drawn(panels)

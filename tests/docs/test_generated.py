@@ -21,6 +21,7 @@ NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8
 PAGES = ["ops.md", "porting.md", "coming-from.md", "python.md"]
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_the_pages_are_current() -> None:
     run = subprocess.run(

@@ -138,6 +138,7 @@ def test_the_call_of_the_first_page(url: str) -> None:
     assert same(json.loads(shown), without_stats(answer))
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "language", "name", "command"),

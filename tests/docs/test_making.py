@@ -34,6 +34,7 @@ def made(tmp_path: Path) -> Callable[[str], list[str]]:
     return changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scripts"),
     [

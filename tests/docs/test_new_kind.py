@@ -95,7 +95,7 @@ from engine.ir.program import canonical
 from engine.ir.text import parse_graph, print_graph
 from engine.ir.verify import MalformedGraph, verify
 from scripts.op_catalogue import catalogue_of
-from scripts.write_openapi import made_document
+from scripts.write_openapi import build_document
 from tests.service.application import create_app
 
 def asked(by):
@@ -122,7 +122,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
     ops = registry().ops
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["turn"], (0,), {"by": [0.5, -0.0]})])
     print(json.dumps({
-        "schemas": made_document()["components"]["schemas"],
+        "schemas": build_document()["components"]["schemas"],
         "catalogue": next(row for row in catalogue_of(registry())["ops"] if row["name"] == "turn"),
         "answers": answers,
         "refusals": [refusal([1.0, 2.0, 3.0]), refusal(1.0), refusal({"re": 1}), refusal(None)],

@@ -19,6 +19,7 @@ def url() -> Iterator[str]:
         yield address
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_the_call_in_the_readme(url: str) -> None:
     for command, expected in zip(blocks("README.md", "request"), blocks("README.md", "answer"), strict=True):

@@ -24,9 +24,9 @@ PLAYGROUND = ROOT / "service" / "web" / "pages" / "generated" / "playground"
 def made() -> set[Path]:
     """The files that `make generate` writes whole."""
     return {
-        *(coefficients.FILE, bessel_coefficients.FILE, runner_ir.KEPT),
+        *(coefficients.FILE, bessel_coefficients.FILE, runner_ir.IR_FILE),
         *ops.PRINTERS,
-        *(conformance.GENERATED / f"{kind}.json" for kind in conformance.MADE),
+        *(conformance.GENERATED / f"{kind}.json" for kind in conformance.SOURCES),
         *(build_docs.pages().keys() - PARTLY),
         *(each.path for each in drawings()),
         *PLAYGROUND.iterdir(),

@@ -260,6 +260,7 @@ class Named:
     nodeid: str
 
 
+@pytest.mark.slow
 def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scripts.mutants.passes", lambda item: item.nodeid == "well")
     items = [cast("pytest.Item", Named(name)) for name in ("one", "well", "two")]
@@ -268,13 +269,14 @@ def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPa
         measure_all(items, [], 1)
 
 
+@pytest.mark.slow
 def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     module, mutants = load("from functools import cache\n@cache\ndef f(x):\n    return x + 1\n")
     shapes = RuleCache(lambda op, types, attrs: module.f(len(types)))
     monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
     items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
     assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2
-    monkeypatch.setattr("scripts.mutants.remembering", lambda modules: [])
+    monkeypatch.setattr("scripts.mutants.cache_clearers", lambda modules: [])
     assert measure_all(items, [module], 1)[1].called == set()
 
 

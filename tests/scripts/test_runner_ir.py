@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from engine.codegen.native.native_call import runner_text
-from scripts.runner_ir import KEPT, SOURCE, VERSION, compiler, digest, made
+from scripts.runner_ir import IR_FILE, SOURCE, VERSION, compiled, compiler, digest
 from tests.architecture.source import ROOT
 
 
@@ -21,7 +21,7 @@ def test_made_anew_it_is_the_same() -> None:
     found = compiler()
     if found is None:
         pytest.skip(f"clang {VERSION} is not installed")
-    assert made(found) == runner_text()
+    assert compiled(found) == runner_text()
 
 
 def test_it_names_no_processor() -> None:
@@ -33,5 +33,5 @@ def test_both_go_into_the_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [
         SOURCE.name,
-        f"generated/{KEPT.name}",
+        f"generated/{IR_FILE.name}",
     ]

@@ -99,6 +99,7 @@ def _fields(response: bytes) -> set[str]:
 
 
 class TestAnswers:
+    @pytest.mark.smoke
     def test_are_those_of_our_own_connections(self, address_pair: list[tuple[str, int]]) -> None:
         for name in REQUESTS.keys() - OF_UVICORN.keys():
             by_uvicorn, by_us = (told(exchange(address, REQUESTS[name])) for address in address_pair)
@@ -224,6 +225,7 @@ def test_what_else_the_application_does(keyed: Started) -> None:
         assert anybody.get(f"{PREFIX}/health/ready").status_code == 200
 
 
+@pytest.mark.smoke
 def test_a_worker_that_is_killed_is_replaced(keyed: Started) -> None:
     """Whoever asks meanwhile is answered, by the next one."""
     with keyed.client(Authorization=f"Bearer {ADMIN}") as client:
@@ -251,6 +253,7 @@ class TestState:
         assert f"ERROR:    gradserve: the state folder {state} is in use by another server" in second.said
         assert "Traceback" not in second.said
 
+    @pytest.mark.smoke
     def test_is_there_after_a_restart(self, keyed: Started, start: Starter, kept: dict[str, str]) -> None:
         weights, nodes = np.arange(4.0), [node("parameter"), node("neg", 0)]
         key, fed = {"Authorization": f"Bearer {ADMIN}"}, [{"node": 0, "tensor_id": "w"}]

@@ -137,6 +137,7 @@ def test_mutated_requests_of_each_call(small: Client, problem_schema: jsonschema
     run()
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(len(SEEDS)))
 def test_mutated_requests(small: Client, problem_schema: jsonschema_rs.Validator, seed: int) -> None:

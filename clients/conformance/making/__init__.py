@@ -1,1 +1,1 @@
-"""What the files of cases are made of."""
+"""Sources of the case files."""

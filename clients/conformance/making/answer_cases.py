@@ -1,4 +1,4 @@
-"""Answers in every form, and what is none: broken ones, other media types, too long ones, and those of tomorrow."""
+"""Cases of responses: all forms, invalid ones, other media types, too long ones, and those of a future server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from clients.conformance.making.exchange_parts import (
     SEEN,
     STATS,
     STEPS,
-    at,
     exchange,
     floats,
+    node_tensor,
     number,
     problem,
     raised,
@@ -32,14 +32,14 @@ from clients.conformance.rewriting import DTYPE, OP
 
 _TRANSPORT: Final = raised("transport")
 _VALUES: Final = {"values.1": RETURNED["values"][0]["tensor"], "gradients.0": RETURNED["gradients"][0]["tensor"]}
-#: the answer as a file: entries without their tensors, which are beside
+#: the answer as a file: its entries have no tensors, which the file holds separately
 _RESPONSE: Final[Json] = {"values": [{"node": 1}], "gradients": [{"node": 0}], "disconnected": [], "stats": STATS}
 _FILE: Final[Json] = {"file": {"response": _RESPONSE, "tensors": _VALUES}}
 _TYPES: Final = [{"node": 0, "dtype": "float64", "shape": [2]}]
 _PRECISIONS: Final = ("float32", "tf32x3", "tf32", "bfloat16")
-#: the least that there is, and one that 32 bits do not hold
+#: the smallest budget, and one that exceeds 32 bits
 _BUDGETS: Final[Mapping[str, int]] = {"least": 1, "large": 2**40 + 1}
-#: what calls are answered that give no values back
+#: answers of calls that return no values
 _FORECAST: Final[Json] = {
     "nodes": [{"node": 1, "op": OP["name"], "dtype": DTYPE, "shape": [2], "flops": 2, "bytes": 4}],
     "forward_flops": 2,
@@ -61,14 +61,14 @@ _CERTIFICATE: Final[Json] = {
 
 
 def answer_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _forms()
     yield from _every_call()
     yield from _budgets()
     yield from _precisions()
     yield from _not_promised()
     yield from _lengths()
-    yield from _tomorrow()
+    yield from _future()
     yield from _api_keys()
 
 
@@ -77,22 +77,22 @@ def _answered(name: str, answer: Json, result: Json, **more: Any) -> Case:
 
 
 def _forms() -> Iterator[Case]:
-    """What is asked in one form may be answered in another."""
+    """Yield answers in another form than the request."""
     for form in ("json", "binary"):
         seen, calls = SEEN | {"form": form}, [CALL | {"form": form}]
         for name, answer in (("json", OK), ("file", _FILE)):
             yield exchange(f"form-{form}-answered-as-{name}", [answer], [seen], [DONE], calls=calls)
-    large = at(0, bits_of(np.arange(512.0)))
+    large = node_tensor(0, bits_of(np.arange(512.0)))
     body = SEEN["body"] | {"feeds": [large]}
     calls = [CALL | {"feeds": [large]}]
     yield exchange("form-large-by-default", [_FILE], [SEEN | {"form": "binary", "body": body}], [DONE], calls=calls)
     yield exchange("form-small-by-default", [OK], [SEEN | {"form": "json"}], [DONE])
-    tables: dict[str, str] = {
+    media_types: dict[str, str] = {
         "charset": "application/json; charset=utf-8",
         "capitals": "Application/JSON",
         "spaces": "application/json ;  charset=UTF-8",
     }
-    for name, kind in tables.items():
+    for name, kind in media_types.items():
         yield _answered(f"media-type-with-{name}", OK | {"headers": {"Content-Type": kind}}, DONE)
     chunked = {"chunked": True}
     yield _answered("answer-in-chunks", OK | chunked, DONE)
@@ -100,133 +100,143 @@ def _forms() -> Iterator[Case]:
     special = bits_of(np.array([np.nan, -0.0, -np.inf]).view("u8") + np.array([42, 0, 0], "u8")) | {"dtype": "float64"}
     packed = ANSWER | {"values": [{"node": 1, "tensor": to_json(special)}]}
     yield _answered(
-        "answer-of-nan-and-infinity", {"json": packed}, {"returned": RETURNED | {"values": [at(1, special)]}}
+        "answer-of-nan-and-infinity", {"json": packed}, {"returned": RETURNED | {"values": [node_tensor(1, special)]}}
     )
-    fine = {"returned": RETURNED | {"disconnected": [0]}}
-    yield _answered("answer-with-disconnected", {"json": ANSWER | {"disconnected": [0]}}, fine)
+    result = {"returned": RETURNED | {"disconnected": [0]}}
+    yield _answered("answer-with-disconnected", {"json": ANSWER | {"disconnected": [0]}}, result)
     stats = STATS | {
         "first_nonfinite": {"node": 1, "op": "square", "backward": False, "computed": "square", "operands": []}
     }
-    looked = {
+    result_with_stats = {
         "returned": RETURNED | {"stats": {name: stats[name] for name in ("device", "graph_id", "first_nonfinite")}}
     }
-    yield _answered("answer-with-stats", {"json": ANSWER | {"stats": stats}}, looked, keep=["stats"])
+    yield _answered("answer-with-stats", {"json": ANSWER | {"stats": stats}}, result_with_stats, keep=["stats"])
 
 
 def _every_call() -> Iterator[Case]:
-    """The answer of each call, as JSON and as a file."""
+    """Yield the answer of each call, as JSON and as a file."""
     for name, (call, entries) in _parts().items():
         sent = {"do": name, "graph": {"steps": STEPS}} | call
         seen = {"method": "POST", "path": f"/v1/{name}", "body": {"graph": {"nodes": STEPS}} | call}
-        returned = {part: [place | {"tensor": bits} for place, bits in listed] for part, listed in entries.items()}
-        written = {part: [place | {"tensor": wire(bits)} for place, bits in listed] for part, listed in entries.items()}
-        response = {part: [place for place, _ in listed] for part, listed in entries.items()} | {"stats": STATS}
-        beside = {_name(part, place): bits for part, listed in entries.items() for place, bits in listed}
+        returned = {
+            part: [location | {"tensor": bits} for location, bits in listed] for part, listed in entries.items()
+        }
+        written = {
+            part: [location | {"tensor": wire(bits)} for location, bits in listed] for part, listed in entries.items()
+        }
+        response = {part: [location for location, _ in listed] for part, listed in entries.items()} | {"stats": STATS}
+        tensors = {_name(part, location): bits for part, listed in entries.items() for location, bits in listed}
         for form, answer in (
             ("json", {"json": written | {"stats": STATS}}),
-            ("file", {"file": {"response": response, "tensors": beside}}),
+            ("file", {"file": {"response": response, "tensors": tensors}}),
         ):
             yield exchange(f"{name}-answered-as-{form}", [answer], [seen], [{"returned": returned}], calls=[sent])
     yield from _differentiate()
 
 
 def _budgets() -> Iterator[Case]:
-    """How much memory there is goes along with each call that runs, and with what is planned."""
+    """Yield calls with a memory budget, which each call that runs and `plan` accept."""
     for name, budget in _BUDGETS.items():
-        asked = {"memory_budget": budget}
-        seen = SEEN | {"body": SEEN["body"] | asked}
-        yield exchange(f"memory-budget-{name}", [OK], [seen], [DONE], calls=[CALL | asked])
+        fields = {"memory_budget": budget}
+        seen = SEEN | {"body": SEEN["body"] | fields}
+        yield exchange(f"memory-budget-{name}", [OK], [seen], [DONE], calls=[CALL | fields])
     yield from _with_every_call("memory-budget", {"memory_budget": 2**40 + 1}, {"recomputed_flops": 2})
 
 
 def _precisions() -> Iterator[Case]:
-    """How float32 may be read goes along with each call that computes, and with what is planned."""
+    """Yield calls with a float32 precision, which each call that computes and `plan` accept."""
     for precision in _PRECISIONS:
-        asked, stats = {"precision": precision}, {"precision": precision}
-        seen, answer = SEEN | {"body": SEEN["body"] | asked}, {"json": ANSWER | {"stats": STATS | stats}}
-        told = {"returned": RETURNED | {"stats": stats}}
-        yield exchange(f"precision-{precision}", [answer], [seen], [told], calls=[CALL | asked], keep=["stats"])
+        fields, stats = {"precision": precision}, {"precision": precision}
+        seen, answer = SEEN | {"body": SEEN["body"] | fields}, {"json": ANSWER | {"stats": STATS | stats}}
+        result = {"returned": RETURNED | {"stats": stats}}
+        yield exchange(f"precision-{precision}", [answer], [seen], [result], calls=[CALL | fields], keep=["stats"])
     yield from _with_every_call("precision", {"precision": "tf32"}, {"precision": "tf32"})
 
 
-def _with_every_call(field: str, asked: Json, stats: Json) -> Iterator[Case]:
-    """A field that each call takes that computes, and `plan`, whose answer has no stats."""
+def _with_every_call(field: str, fields_added: Json, stats: Json) -> Iterator[Case]:
+    """Yield a field in each call that computes, and in `plan`, whose answer has no stats."""
     answers: dict[str, tuple[Json, Json]] = {
-        name: (call, {part: [place | {"tensor": wire(bits)} for place, bits in row] for part, row in entries.items()})
+        name: (
+            call,
+            {part: [location | {"tensor": wire(bits)} for location, bits in row] for part, row in entries.items()},
+        )
         for name, (call, entries) in _parts().items()
     }
-    answers |= {"check": ({"feeds": [at(0, floats(1.0, 2.0))]}, _CERTIFICATE), "plan": ({"types": _TYPES}, _FORECAST)}
+    answers |= {
+        "check": ({"feeds": [node_tensor(0, floats(1.0, 2.0))]}, _CERTIFICATE),
+        "plan": ({"types": _TYPES}, _FORECAST),
+    }
     for name, (call, answer) in answers.items():
-        body = {"graph": {"nodes": STEPS}} | call | asked
+        body = {"graph": {"nodes": STEPS}} | call | fields_added
         seen = {"method": "POST", "path": f"/v1/{name}", "body": body}
-        calls = [{"do": name, "graph": {"steps": STEPS}} | call | asked]
+        calls = [{"do": name, "graph": {"steps": STEPS}} | call | fields_added]
         receipt: Json = {} if name == "plan" else {"stats": STATS | stats}
         yield exchange(f"{field}-of-{name}", [{"json": answer | receipt}], [seen], [{"returned": {}}], calls=calls)
 
 
-def _name(part: str, place: Mapping[str, int]) -> str:
-    return ".".join([part, *map(str, place.values())])
+def _name(part: str, location: Mapping[str, int]) -> str:
+    return ".".join([part, *map(str, location.values())])
 
 
 def _parts() -> dict[str, tuple[Json, dict[str, list[tuple[Json, Bits]]]]]:
-    """The fields of each call, and tensors of its answer."""
-    feeds = [at(0, floats(1.0, 2.0))]
-    value, slope = ({"node": 1}, floats(1.0, 4.0)), ({"node": 0}, floats(2.0, 4.0))
+    """Return the fields of each call, and the tensors of its answer."""
+    feeds = [node_tensor(0, floats(1.0, 2.0))]
+    value, gradient = ({"node": 1}, floats(1.0, 4.0)), ({"node": 0}, floats(2.0, 4.0))
     both = [({"row": row, "column": column}, floats(row, column)) for row in (0, 1) for column in (1, 0)]
     block = [({"of": 1, "wrt": 0}, bits_of(np.diag([2.0, 4.0])))]
     matrix = bits_of(np.array([[1.0], [2.0]]))
     return {
         "forward": ({"feeds": feeds, "outputs": [1, 0]}, {"values": [value, ({"node": 0}, floats(1.0, 2.0))]}),
         "vjp": (
-            {"feeds": feeds, "cotangents": [at(1, floats(1.0, 1.0))], "wrt": [0]},
-            {"values": [value], "gradients": [slope]},
+            {"feeds": feeds, "cotangents": [node_tensor(1, floats(1.0, 1.0))], "wrt": [0]},
+            {"values": [value], "gradients": [gradient]},
         ),
         "jvp": (
-            {"feeds": feeds, "tangents": [at(0, floats(1.0, 1.0))]},
+            {"feeds": feeds, "tangents": [node_tensor(0, floats(1.0, 1.0))]},
             {"values": [value], "tangents": [({"node": 1}, floats(2.0, 4.0))]},
         ),
         "jacobian": ({"feeds": feeds, "wrt": [0]}, {"values": [value], "jacobian": block}),
         "hvp": (
-            {"feeds": feeds, "of": 1, "vectors": [at(0, floats(1.0, 0.0))]},
-            {"values": [value], "gradients": [slope], "hvp": [({"node": 0}, floats(2.0, 0.0))]},
+            {"feeds": feeds, "of": 1, "vectors": [node_tensor(0, floats(1.0, 0.0))]},
+            {"values": [value], "gradients": [gradient], "hvp": [({"node": 0}, floats(2.0, 0.0))]},
         ),
         "hessian": (
             {"feeds": feeds, "of": 1, "wrt": [0, 1]},
-            {"values": [value], "gradients": [slope], "hessian": both},
+            {"values": [value], "gradients": [gradient], "hessian": both},
         ),
         "batch": (
-            {"feeds": [at(0, matrix)], "mapped": [0], "of": 1},
+            {"feeds": [node_tensor(0, matrix)], "mapped": [0], "of": 1},
             {"values": [({"node": 1}, matrix)], "gradients": [({"node": 0}, matrix)]},
         ),
     }
 
 
 def _differentiate() -> Iterator[Case]:
-    """A graph comes back, with a constant that may be beside."""
+    """Yield answers that contain a graph, with its constant inline or separate."""
     constant = floats(2.0, 2.0)
-    asked = {"types": _TYPES}
+    fields = {"types": _TYPES}
     nodes = [*STEPS, {"op": "constant", "attrs": {"value": to_json(constant)}}, {"op": "mul", "operands": [2, 0]}]
-    beside = [*STEPS, {"op": "constant"}, {"op": "mul", "operands": [2, 0]}]
+    bare_nodes = [*STEPS, {"op": "constant"}, {"op": "mul", "operands": [2, 0]}]
     rest: Json = {"gradients": [{"node": 0, "gradient_node": 3}], "disconnected": []}
     returned = rest | {"graph": json.dumps({"nodes": nodes})}
     tensors = {"constants.2": constant, "imagined.new": constant}
-    file = {"response": rest | {"graph": {"opset": 1, "nodes": beside}}, "tensors": tensors}
-    sent = {"do": "differentiate", "graph": {"steps": STEPS}} | asked
-    seen = {"method": "POST", "path": "/v1/differentiate", "body": {"graph": {"nodes": STEPS}} | asked}
+    file = {"response": rest | {"graph": {"opset": 1, "nodes": bare_nodes}}, "tensors": tensors}
+    sent = {"do": "differentiate", "graph": {"steps": STEPS}} | fields
+    seen = {"method": "POST", "path": "/v1/differentiate", "body": {"graph": {"nodes": STEPS}} | fields}
     for form, answer in (("json", {"json": rest | {"graph": {"opset": 1, "nodes": nodes}}}), ("file", {"file": file})):
         yield exchange(f"differentiate-answered-as-{form}", [answer], [seen], [{"returned": returned}], calls=[sent])
 
 
 def _not_promised() -> Iterator[Case]:
-    """What came whole and is not an answer: nothing is tried again."""
+    """Yield complete responses that are not valid answers, which are not retried."""
     html = {"headers": {"Content-Type": "text/html"}, "text": "<h1>Welcome</h1>"}
     json_type, file_type = (
         {"headers": {"Content-Type": kind}} for kind in ("application/json", "application/vnd.safetensors")
     )
     short = ANSWER["values"][0]["tensor"] | {"shape": [2]}
-    unlike = ANSWER["values"][0]["tensor"] | {"dtype": DTYPE}
+    other = ANSWER["values"][0]["tensor"] | {"dtype": DTYPE}
     huge = {"dtype": "float64", "shape": [2**62, 0], "data": []}
-    wrong: dict[str, Json] = {
+    invalid: dict[str, Json] = {
         "a-page": html,
         "a-page-that-is-json": {"headers": {"Content-Type": "text/plain"}, "text": json.dumps(ANSWER)},
         "an-image": {"headers": {"Content-Type": "image/png"}, "text": "PNG"},
@@ -239,7 +249,7 @@ def _not_promised() -> Iterator[Case]:
         "half-of-a-file": {"hex": "ff00000000000000" + "7b7d"},
         "a-file-without-a-response": {"hex": "0800000000000000" + "7b7d202020202020"},
         "a-tensor-too-short": {"json": ANSWER | {"values": [{"node": 1, "tensor": short}]}},
-        "a-tensor-of-an-unknown-dtype": {"json": ANSWER | {"values": [{"node": 1, "tensor": unlike}]}},
+        "a-tensor-of-an-unknown-dtype": {"json": ANSWER | {"values": [{"node": 1, "tensor": other}]}},
         "a-tensor-huge-and-empty": {"json": ANSWER | {"values": [{"node": 1, "tensor": huge}]}},
         "values-a-number": {"json": ANSWER | {"values": 1}},
         "an-entry-a-number": {"json": ANSWER | {"values": [1]}},
@@ -247,15 +257,15 @@ def _not_promised() -> Iterator[Case]:
         "a-tensor-null": {"json": ANSWER | {"values": [{"node": 1, "tensor": None}]}},
         "a-tensor-that-is-not-beside": {"file": {"response": _RESPONSE, "tensors": {"values.1": number(9.0)}}},
     }
-    for name, answer in wrong.items():
+    for name, answer in invalid.items():
         yield _answered(f"not-promised-{name}", answer, _TRANSPORT)
     for status in (301, 302, 307, 308):
         moved = OK | {"status": status, "headers": {"Location": "/elsewhere"}}
         yield _answered(f"not-promised-redirect-{status}", moved, _TRANSPORT, client={"api_key": "gs_of_the_case"})
     yield _answered("refused-by-a-page", html | {"status": 403}, raised("authentication", 403))
     yield _answered("refused-by-half-of-a-problem", _half_a_problem(), raised("graph", 422))
-    unlike = problem("bad_tensor") | {"node": "first", "errors": None, "detail": 7}
-    yield _answered("refused-by-members-of-other-types", _refusal(unlike), raised("graph", 422))
+    other = problem("bad_tensor") | {"node": "first", "errors": None, "detail": 7}
+    yield _answered("refused-by-members-of-other-types", _refusal(other), raised("graph", 422))
     yield _answered(
         "refused-by-a-code-of-another-type", _refusal(problem("bad_tensor") | {"code": 5}), raised("graph", 422)
     )
@@ -275,7 +285,7 @@ def _half_a_problem() -> Json:
 
 
 def _lengths() -> Iterator[Case]:
-    """Answers of as many bytes as are read, and of one more."""
+    """Yield answers of the maximum length, and of one byte more."""
     limit: Json = {"client": {"max_response_bytes": 20_000}}
     long = raised("too_large")
     for form, answer in (("json", OK), ("in-chunks", OK | {"chunked": True})):
@@ -293,24 +303,24 @@ def _lengths() -> Iterator[Case]:
     yield _answered("length-of-a-refusal", refusal, long, **limit)
 
 
-def _tomorrow() -> Iterator[Case]:
-    """Fields, ops, dtypes and codes that are not there yet."""
+def _future() -> Iterator[Case]:
+    """Yield unknown fields, ops, dtypes and codes."""
     new: Json = {"a_new_field": {"deep": [1, None, "x"]}}
     entries = [{**entry, **new, "tensor": entry["tensor"] | new} for entry in ANSWER["values"]]
     grown = ANSWER | new | {"values": entries, "stats": STATS | new | {"tier": "imagined"}}
     yield _answered("tomorrow-fields-everywhere", {"json": grown}, DONE)
     file = {"response": _RESPONSE | new, "tensors": _VALUES}
     yield _answered("tomorrow-fields-in-a-file", {"file": file}, DONE)
-    beside = {"response": _RESPONSE, "tensors": _VALUES | {"imagined.1.2": number(1.0)}}
-    yield _answered("tomorrow-tensors-in-a-file", {"file": beside}, DONE)
+    file_with_more = {"response": _RESPONSE, "tensors": _VALUES | {"imagined.1.2": number(1.0)}}
+    yield _answered("tomorrow-tensors-in-a-file", {"file": file_with_more}, DONE)
     extra = {"retry_of": "a", "quota": {"left": 9007199254740991, "unit": None}, "ratio": 0.5}
     report = {"status": 422, "json": problem("bad_tensor") | {"code": "brand_new"} | extra}
     yield _answered("tomorrow-members-of-a-problem", report, raised("graph", 422, "brand_new", extra=json.dumps(extra)))
-    yield from _words_of_tomorrow(new)
+    yield from _future_words(new)
 
 
-def _words_of_tomorrow(new: Json) -> Iterator[Case]:
-    """Words that are passed on: of ops, dtypes and reasons."""
+def _future_words(new: Json) -> Iterator[Case]:
+    """Yield unknown ops, dtypes and reasons, which a client returns unchanged."""
     grown = _FORECAST | {"limits": {"nodes": 100_000, "limit_of_tomorrow": 7}}
     plan: Json = {"do": "plan", "graph": {"steps": STEPS}, "types": _TYPES}
     body = {"graph": {"nodes": STEPS}, "types": _TYPES}
@@ -331,7 +341,7 @@ def _asked(name: str, call: Json, seen: Json, answer: Json, returned: Json) -> C
 
 
 def _api_keys() -> Iterator[Case]:
-    """The key goes along with every request, and is told to nobody else."""
+    """Yield calls with API keys, which accompany every request and are never disclosed."""
     key: Json = {"client": {"api_key": "gs_of-the.case~+/"}}
     yield _answered("api-key-as-an-argument", OK, DONE, **key)
     yield _answered("api-key-of-the-environment", OK, DONE)

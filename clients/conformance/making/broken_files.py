@@ -1,4 +1,4 @@
-"""Safetensors files that are unusual, and are read; and such as are broken, and are refused."""
+"""Safetensors files that are unusual but valid, and invalid ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clients.conformance.bits import LENGTH, Bits, Json, bits_of, file_of, little_endian
 
-#: the longest header that a client reads
+#: maximum header length that a client reads
 LONGEST_HEADER: Final = 100_000_000
 _T: Final = np.array([1.5, -2.5])
 _DATA: Final = little_endian(_T)
@@ -21,13 +21,13 @@ def _entry(dtype: Any = "F64", shape: Any = (2,), span: Any = (0, 16)) -> Json:
 
 
 def _unpadded(header: Json, data: bytes) -> bytes:
-    """A file whose data begins at a byte that is no multiple of 8."""
+    """Return a file whose data begins at a byte that is not a multiple of 8."""
     text = json.dumps(header)
     return file_of(text + " " * ((1 - len(text)) % LENGTH), data, align=1)
 
 
 def _complex(names: Any, **entries: Json) -> Json:
-    """A header that says which tensors are complex."""
+    """Return a header that lists complex tensors."""
     return {"__metadata__": {"complex": names if isinstance(names, str) else json.dumps(names)}, **entries}
 
 
@@ -66,7 +66,7 @@ ODD_FILES: Final[dict[str, tuple[bytes, Bits]]] = {
     "file-with-an-unknown-member": (file_of({"t": _entry() | {"codec": "none"}}, _DATA), _BITS),
 }
 
-#: shapes that no array has, although one without elements is as long as no data
+#: shapes that no array can have, although those with an extent of 0 match empty data
 HUGE_SHAPES: Final[dict[str, list[int]]] = {
     "huge-and-empty": [2**62, 0],
     "empty-and-huge": [0, 2**62],

@@ -1,4 +1,4 @@
-"""What exchanges are made of: a small graph, a call on it, what the server sees of it, and its answer."""
+"""Parts of exchanges: a small graph, a call on it, the request that the server receives, and its answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clients.conformance.cases import Case
 from service.core.errors import KINDS, Refusal
 
 REQUEST_ID: Final = "of-the-case"
-#: what a client waits before its first tries by itself
+#: default waits of a client between tries, in milliseconds
 WAITS: Final = (375, 750, 1500, 3000, 6000, 6000)
 ETAG: Final = "0123456789abcdef"
 GRAPH_ID: Final = "ab" * 32
@@ -22,22 +22,22 @@ STEPS: Final[list[Json]] = [{"op": "parameter", "name": "w"}, {"op": "square", "
 
 
 def floats(*values: float) -> Bits:
-    """A vector of float64."""
+    """Return a vector of float64."""
     return bits_of(np.array(values, "float64"))
 
 
 def number(value: float) -> Bits:
-    """A 0-d float64."""
+    """Return a 0-d float64."""
     return bits_of(np.array(value))
 
 
-def at(node: int, tensor: Bits) -> Json:
-    """A tensor for a node."""
+def node_tensor(node: int, tensor: Bits) -> Json:
+    """Return a tensor for a node."""
     return {"node": node, "tensor": tensor}
 
 
-FEEDS: Final = [at(0, number(3.0))]
-#: the square of 3, and its gradient
+FEEDS: Final = [node_tensor(0, number(3.0))]
+#: a call that computes the square of 3, and its gradient
 CALL: Final[Json] = {"do": "gradients", "graph": {"steps": STEPS}, "feeds": FEEDS}
 STORING: Final[Json] = CALL | {"store": [{"node": 1, "tensor_id": "kept"}]}
 ON_REGISTERED: Final[Json] = CALL | {"graph": {"steps": STEPS, "registered": True}}
@@ -72,17 +72,21 @@ STATS: Final[Json] = {
 
 
 def wire(tensor: Bits) -> Json:
-    """A tensor of float64 as numbers of JSON."""
+    """Return a float64 tensor with its elements as JSON numbers."""
     values = np.frombuffer(bytes.fromhex(tensor["hex"]), "<f8").tolist()
     return {"dtype": "float64", "shape": tensor["shape"], "data": values}
 
 
 def wire_at(node: int, tensor: Bits) -> Json:
-    """The same, for a node."""
+    """Return a tensor for a node, with its elements as JSON numbers."""
     return {"node": node, "tensor": wire(tensor)}
 
 
-RETURNED: Final[Json] = {"values": [at(1, number(9.0))], "gradients": [at(0, number(6.0))], "disconnected": []}
+RETURNED: Final[Json] = {
+    "values": [node_tensor(1, number(9.0))],
+    "gradients": [node_tensor(0, number(6.0))],
+    "disconnected": [],
+}
 ANSWER: Final[Json] = {
     "values": [wire_at(1, number(9.0))],
     "gradients": [wire_at(0, number(6.0))],
@@ -100,21 +104,21 @@ DONE_STORED: Final[Json] = {"returned": RETURNED | {"stored": STORED}}
 
 
 def problem(code: str, **members: Any) -> Json:
-    """A problem of this code, as the server writes it."""
-    found: Json = json.loads(Refusal(code, f"a sentence about {code}").body(REQUEST_ID))
-    return found | members
+    """Return a problem of this code as the server writes it."""
+    body: Json = json.loads(Refusal(code, f"a sentence about {code}").body(REQUEST_ID))
+    return body | members
 
 
 def refused(code: str, retry_after: str | None = None, **members: Any) -> Json:
-    """The answer that is this problem."""
+    """Return the answer that carries a problem of this code."""
     answer: Json = {"status": KINDS[code].status, "json": problem(code, **members)}
     return answer if retry_after is None else answer | {"headers": {"Retry-After": retry_after}}
 
 
 def raised(type: str, status: int | None = None, code: str | None = None, **members: Any) -> Json:
-    """The result of a call that raises this."""
-    stated = {"status": status, "code": code} | members
-    return {"raised": {"type": type} | {name: value for name, value in stated.items() if value is not None}}
+    """Return the result of a call that raises this error."""
+    error = {"status": status, "code": code} | members
+    return {"raised": {"type": type} | {name: value for name, value in error.items() if value is not None}}
 
 
 def exchange(
@@ -127,7 +131,7 @@ def exchange(
     waits: Sequence[int] = (),
     **more: Any,
 ) -> Case:
-    """A case; `more` are its other members, such as `client`."""
+    """Return a case. `more` are further members, such as `client`."""
     want = {"results": list(results), "waits": list(waits)}
     stated = {"calls": list(calls), "answers": list(answers), "saw": list(saw), "want": want}
     return {"id": f"exchange-{name}", "kind": "exchange"} | more | stated

@@ -1,4 +1,4 @@
-"""Graphs with functions: how they are built, how they travel, and what a real server answers of them."""
+"""Cases of graphs with functions: how clients build and send them, and what a real server returns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FIRST, _SECOND, _THIRD = ({"function": i} for i in range(3))
 
 
 def function(outputs: Sequence[Any], *steps: Json, **more: Any) -> Json:
-    """A function as a case states it."""
+    """Return a function as a case states it."""
     return more | {"steps": list(steps), "outputs": list(outputs)}
 
 
@@ -44,7 +44,7 @@ def _constant(*values: float) -> Json:
 _DOUBLE: Final = function([1], _IN, on("mul_scalar", 0, scalar=2.0))
 _NARROW: Final = function([1], _IN, on("add_scalar", 0, scalar=-1.0))
 _POSITIVE: Final = function([2], _IN, leaf("full", shape=[], fill=0.0), on("greater", 0, 1))
-#: a step of a decay: y − k · y / 2, carried and stacked
+#: one step of a decay: y − k · y / 2, carried and stacked
 _EULER: Final = function(
     [4, 4],
     leaf("input", "k"),
@@ -54,7 +54,8 @@ _EULER: Final = function(
     on("add", 1, 3),
     name="euler",
 )
-#: four steps of it: 8 + 4 + 2 + 1 at k = 1, y0 = 16, and by k −26; the third vector of ids
+#: four steps of the decay: at k = 1 and y0 = 16 the sum is 8 + 4 + 2 + 1 and its derivative with respect to k is −26;
+#: also the third test vector of graph ids
 DECAY: Final[Json] = {
     "functions": [_EULER],
     "steps": [
@@ -65,7 +66,7 @@ DECAY: Final[Json] = {
         on("sum", 3),
     ],
 }
-#: a constant in a function, and one in the graph, which have the same id
+#: a constant in a function and one in the graph, with the same node id
 _CONSTANTS: Final[Json] = {
     "functions": [_DOUBLE, function([2], _IN, _constant(1.0, 2.5), on("mul", 0, 1), name="scaled")],
     "steps": [leaf("input", "x"), _constant(3.0, -0.0), on("call", 1, body=_SECOND), _result(2), on("add", 0, 3)],
@@ -73,7 +74,7 @@ _CONSTANTS: Final[Json] = {
 
 
 def _seen(stated: Json) -> Json:
-    """A graph as it is to come, its tensors as bits."""
+    """Return a graph as the server receives it, its tensors as bits."""
     graph: Json = plain(graph_of(stated))
     return graph
 
@@ -83,18 +84,18 @@ def _stated(functions: Sequence[Json], *steps: Json) -> Json:
 
 
 def build_cases() -> Iterator[Case]:
-    """What is sent of functions, and what is refused before."""
+    """Yield how clients build functions, and functions that they refuse."""
     for name, stated in (_ops() | _forms()).items():
-        want = {name: json.dumps(made) for name, made in graph_of(stated).items() if name != "opset"}
+        want = {name: json.dumps(member) for name, member in graph_of(stated).items() if name != "opset"}
         yield {"id": f"build-{name}", "kind": "build"} | stated | {"want": want}
-    for name, stated in _mistaken().items():
+    for name, stated in _invalid().items():
         yield {"id": f"build-refused-{name}", "kind": "build"} | stated | {"want": _INPUT}
 
 
 def _ops() -> dict[str, Json]:
-    """Every op that runs functions, with all of its attributes."""
+    """Return every op that runs functions, with all of its attributes."""
     pair = function([2, 0], _IN, _IN, on("add", 0, 1))
-    lie = function([3], *[_IN] * 3, on("mul", 0, 2))
+    nonlinear = function([3], *[_IN] * 3, on("mul", 0, 2))
     return {
         "op-scan": _stated([pair], _IN, _IN, on("scan", 0, 1, body=_FIRST, carries=1, sequences=1), _result(2)),
         "op-scan-reverse": _stated(
@@ -122,7 +123,7 @@ def _ops() -> dict[str, Json]:
         ),
         "op-call": _stated([_DOUBLE], _IN, on("call", 0, body=_FIRST), _result(1)),
         "op-call-derivative": _stated(
-            [_DOUBLE, lie], _IN, on("call", 0, body=_FIRST, derivative=_SECOND, recompute=True), _result(1)
+            [_DOUBLE, nonlinear], _IN, on("call", 0, body=_FIRST, derivative=_SECOND, recompute=True), _result(1)
         ),
         "op-fixed-point": _stated(
             [function([2], _IN, _IN, on("mul", 0, 1))],
@@ -135,7 +136,7 @@ def _ops() -> dict[str, Json]:
 
 
 def _forms() -> dict[str, Json]:
-    """What functions may be like."""
+    """Return functions of every form."""
     called = (_IN, on("call", 0, body=_FIRST))
     typed = [leaf("input", "x", dtype="float32", shape=[2, -1]), leaf("input", dtype="bool", zero_d=True)]
     many = [_IN, on("neg", 0), on("exp", 0), on("sum", 2)]
@@ -170,8 +171,8 @@ def _forms() -> dict[str, Json]:
     }
 
 
-def _mistaken() -> dict[str, Json]:
-    """A function sees no node and no function but what is its own."""
+def _invalid() -> dict[str, Json]:
+    """Return functions that refer to nodes or functions outside of them."""
     called = (_IN, on("call", 0, body=_FIRST))
     return {
         "outer-node-in-a-function": _stated([function([1], _IN, on("add", 0, "outer"))], *called),
@@ -187,11 +188,11 @@ def _mistaken() -> dict[str, Json]:
     }
 
 
-# -------------------------------------------------------------------- on the way
+# -------------------------------------------------------------------- exchanges
 
 
 def exchange_cases() -> Iterator[Case]:
-    """Functions in both forms, in a registration, in the graph of an answer, and in errors."""
+    """Yield functions in both forms, in a registration, in the graph of an answer, and in errors."""
     answer: Json = {"json": {"values": [], "stats": STATS}}
     returned: list[Json] = [{"returned": {"values": []}}]
     for name, stated in {"decay": DECAY, "constants": _CONSTANTS, "unused": _stated([_DOUBLE], _IN)}.items():
@@ -211,8 +212,8 @@ def exchange_cases() -> Iterator[Case]:
 def _registered() -> Iterator[Case]:
     for name, stated in {"decay": DECAY, "constants": _CONSTANTS}.items():
         seen = SEEN_REGISTERING | {"body": {"graph": _seen(stated)}}
-        kept = [{"returned": {"graph_id": GRAPH_ID, "node_count": 2}}]
-        yield exchange(f"functions-registered-{name}", [CREATED], [seen], kept, calls=[{"do": "register"} | stated])
+        results = [{"returned": {"graph_id": GRAPH_ID, "node_count": 2}}]
+        yield exchange(f"functions-registered-{name}", [CREATED], [seen], results, calls=[{"do": "register"} | stated])
     other = DECAY | {"functions": [_EULER | {"outputs": [1, 4]}]}
     created = [{"status": 201, "json": CREATED["json"] | {"graph_id": GRAPH_ID[::-1], "graph": graph_of(other)}}]
     both = [{"returned": {"graph_id": graph_id}} for graph_id in (GRAPH_ID, GRAPH_ID[::-1])]
@@ -222,14 +223,14 @@ def _registered() -> Iterator[Case]:
 
 
 def _in_answers() -> Iterator[Case]:
-    """A derivative's graph, its constants in it and beside it."""
-    made, constant = graph_of(_CONSTANTS), bits_of(np.array([1.0, 2.5]))
+    """Yield the graph of a derivative, with its constants inline and separate."""
+    graph, constant = graph_of(_CONSTANTS), bits_of(np.array([1.0, 2.5]))
     answer: Json = {"gradients": [], "disconnected": [], "stats": STATS}
     call = {"do": "differentiate", "graph": {"steps": [leaf("parameter")]}}
     seen = {"method": "POST", "path": "/v1/differentiate"}
-    returned = [{"returned": {"graph": json.dumps(made)}}]
-    yield exchange("functions-answered-json", [{"json": answer | {"graph": made}}], [seen], returned, calls=[call])
-    bare = json.loads(json.dumps(made))
+    returned = [{"returned": {"graph": json.dumps(graph)}}]
+    yield exchange("functions-answered-json", [{"json": answer | {"graph": graph}}], [seen], returned, calls=[call])
+    bare = json.loads(json.dumps(graph))
     del bare["functions"][1]["nodes"][1]["attrs"], bare["nodes"][1]["attrs"]
     tensors = {"functions.1.constants.1": constant, "constants.1": _CONSTANTS["steps"][1]["attrs"]["value"]}
     file = {"file": {"response": answer | {"graph": bare}, "tensors": tensors}}
@@ -237,33 +238,33 @@ def _in_answers() -> Iterator[Case]:
 
 
 def _in_errors() -> Iterator[Case]:
-    places: dict[str, Json] = {
+    locations: dict[str, Json] = {
         "use": {"node": 2, "function": 0, "function_node": 3, "operand": 1, "pointer": "/graph/functions/0/nodes/3"},
         "form": {"function": 1, "function_node": 0, "pointer": "/graph/functions/1/nodes/0"},
         "result": {"node": 2, "function": 1, "pointer": "/graph/functions/1"},
     }
-    for name, place in places.items():
+    for name, location in locations.items():
         problem = {"status": 422, "code": "shape_mismatch", "detail": "It does not fit.", "request_id": REQUEST_ID}
-        sent = problem | {"type": "/docs/errors/shape_mismatch", "title": "Shapes do not fit"} | place
-        error = raised("graph", 422, "shape_mismatch", detail="It does not fit.", request_id=REQUEST_ID, **place)
+        sent = problem | {"type": "/docs/errors/shape_mismatch", "title": "Shapes do not fit"} | location
+        error = raised("graph", 422, "shape_mismatch", detail="It does not fit.", request_id=REQUEST_ID, **location)
         seen = {"method": "POST", "path": "/v1/forward"}
         calls = [{"do": "forward", "graph": DECAY}]
         answer: Json = {"status": 422, "json": sent}
         yield exchange(f"functions-refused-{name}", [answer], [seen], [error], calls=calls)
         errors = [sent, sent | {"function": 2}]
-        error = raised("graph", 422, "shape_mismatch", errors=[place, place | {"function": 2}])
+        error = raised("graph", 422, "shape_mismatch", errors=[location, location | {"function": 2}])
         answer = {"status": 422, "json": sent | {"errors": errors}}
         yield exchange(f"functions-refused-{name}-and-more", [answer], [seen], [error], calls=calls)
 
 
-# -------------------------------------------------------------------- of a real server
+# -------------------------------------------------------------------- a real server
 
 
 def live_cases() -> Iterator[Case]:
-    """Calls on graphs with functions, and what is refused of them."""
+    """Yield calls on graphs with functions, and refused ones."""
     number, fed = bits_of(np.array(1.0)), [_fed(0, 1.0), _fed(1, 16.0)]
     direction = [{"node": 0, "tensor": number}]
-    asked: dict[str, Json] = {
+    calls: dict[str, Json] = {
         "forward": {"feeds": fed, "outputs": [4, 3]},
         "gradients": {"feeds": fed, "wrt": [0, 1]},
         "vjp": {"feeds": fed, "cotangents": [{"node": 4, "tensor": number}]},
@@ -276,13 +277,13 @@ def live_cases() -> Iterator[Case]:
         "check": {"feeds": fed, "directions": 2},
         "differentiate": {"types": [{"node": n, "dtype": "float64", "shape": []} for n in (0, 1)]},
     }
-    for call, fields in asked.items():
+    for call, fields in calls.items():
         for form in _FORMS:
             graph = DECAY | ({"registered": True} if form == "binary" else {})
             yield _live(f"decay-{call}-{form}", {"do": call, "graph": graph, "form": form} | fields)
     yield _live("registration", {"do": "register"} | DECAY, {"do": "list_graphs"})
     for name, stated in _ops().items():
-        if name != "op-call-derivative":  # whose derivative has to be linear, and is not
+        if name != "op-call-derivative":  # its derivative would have to be linear
             outputs = [i for i, step in enumerate(stated["steps"]) if step["op"] == "get_output"]
             yield _live(name, {"do": "forward", "graph": stated, "feeds": _feeds(stated), "outputs": outputs})
     scaled: Json = {"do": "forward", "graph": _CONSTANTS, "feeds": [_fed(0, 0.5, 0.25)]}
@@ -297,12 +298,12 @@ def _live(name: str, *calls: Json) -> Case:
 
 
 def _fed(node: int, *values: float) -> Json:
-    """A feed of some numbers, or of one alone."""
+    """Return a feed of a vector, or of a scalar for a single number."""
     return {"node": node, "tensor": bits_of(np.array(values[0] if len(values) == 1 else values))}
 
 
 def _feeds(stated: Json) -> list[Json]:
-    """Feeds for the inputs of a graph, of the shapes that its op takes."""
+    """Return feeds for the inputs of a graph, of the shapes that its op takes."""
     inputs = [i for i, step in enumerate(stated["steps"]) if step["op"] == "input"]
     op = next(step for step in stated["steps"] if "get_output" != step["op"] != "input")
     truth: Bits = bits_of(np.array(True))
@@ -315,12 +316,12 @@ def _feeds(stated: Json) -> list[Json]:
 
 
 def _refusals() -> Iterator[Case]:
-    """Where a function is wrong is said by function and by node in it."""
+    """Yield invalid functions. The error names the function and the node in it."""
     clash = function([2], _IN, _constant(1.0, 2.0), on("add", 0, 1))
     looped = (_IN, on("scan", 0, body=_FIRST, carries=1, length=2), _result(1))
     three = [_fed(0, 1.0, 2.0, 3.0)]
     called = (_IN, on("call", 0, body=_FIRST), _result(1))
-    wrong: dict[str, tuple[Json, list[Json]]] = {
+    invalid: dict[str, tuple[Json, list[Json]]] = {
         "in-it": (_stated([clash], *called), three),
         "in-a-function-in-it": (
             _stated([clash, function([2], *called)], _IN, on("call", 0, body=_SECOND), _result(1)),
@@ -336,5 +337,5 @@ def _refusals() -> Iterator[Case]:
         ),
         "opset": (_stated([_DOUBLE], *called) | {"opset": 1}, three),
     }
-    for name, (stated, feeds) in wrong.items():
+    for name, (stated, feeds) in invalid.items():
         yield _live(f"refused-{name}", {"do": "forward", "graph": stated, "feeds": feeds})

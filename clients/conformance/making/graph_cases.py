@@ -1,4 +1,4 @@
-"""Steps of the builder and their nodes: every op by samples of its own, numbers that are easily lost, mistakes."""
+"""Cases of graph builders: every op by its own samples, numbers that are easily lost, and invalid steps."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ from engine.ir.op import Definition
 from engine.ir.sample import Sample
 
 _INPUT: Final = {"error": {"type": "input"}}
-#: kinds of attributes whose numbers may be written with a point, or without
+#: kinds of attributes whose numbers may be written with or without a decimal point
 _NUMBERS: Final = frozenset({"float", "number"})
-#: whole numbers beyond this stand in a case as strings
+#: integers beyond this are strings in a case
 _EXACT: Final = 2**53
 
 
 def graph_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for op in registry().ops.values():
-        for number, sample in enumerate(_telling(op)):
+        for number, sample in enumerate(_distinct_samples(op)):
             yield _of_steps(f"op-{op.name}-{number}", steps_of(op, sample))
-    for name, steps in _written().items():
+    for name, steps in _handwritten().items():
         yield _of_steps(name, steps)
-    for name, steps in _mistaken().items():
+    for name, steps in _invalid().items():
         yield {"id": f"build-{name}", "kind": "build", "steps": steps, "want": _INPUT}
 
 
-def _telling(op: Definition) -> list[Sample]:
-    """Samples of which each has an attribute, or a number of operands, that those before have not."""
+def _distinct_samples(op: Definition) -> list[Sample]:
+    """Return the samples that have an attribute, or a number of operands, that no earlier sample has."""
     seen: set[object] = set()
-    kept = []
+    samples = []
     for sample in op.samples:
-        told = {*sample.attrs, len(sample.operands)}
-        if told - seen:
-            kept.append(sample)
-        seen |= told
-    return kept
+        features = {*sample.attrs, len(sample.operands)}
+        if features - seen:
+            samples.append(sample)
+        seen |= features
+    return samples
 
 
 def steps_of(op: Definition, sample: Sample) -> list[Json]:
-    """Leaves, the op, and of several results the first two."""
+    """Return the leaves, the op, and, if it has several results, the first two."""
     leaves: list[Json] = [{"op": "input"} for _ in sample.operands]
-    stated: Json = {"op": op.name}
+    step: Json = {"op": op.name}
     if leaves:
-        stated["operands"] = list(range(len(leaves)))
+        step["operands"] = list(range(len(leaves)))
     if sample.attrs:
-        stated["attrs"] = {name: _stated(op, name, value) for name, value in sample.attrs.items()}
+        step["attrs"] = {name: _stated(op, name, value) for name, value in sample.attrs.items()}
     first: Json = {"op": "get_output", "operands": [len(leaves)], "attrs": {"index": 0}}
-    return [*leaves, stated, *([first, first | {"attrs": {"index": 1}}] if op.several else [])]
+    return [*leaves, step, *([first, first | {"attrs": {"index": 1}}] if op.several else [])]
 
 
 def _stated(op: Definition, name: str, value: Any) -> Any:
-    """An attribute of a sample as a case states it."""
+    """Return an attribute of a sample as a case states it."""
     if isinstance(value, np.ndarray | np.generic):
         return bits_of(np.asarray(value))
     if op.attrs[name].kind in _NUMBERS:
@@ -79,8 +79,8 @@ def _full_of(whole: int) -> Json:
     return {"op": "full", "attrs": {"shape": [2], "fill": {"int": str(whole)}, "dtype": "int64"}}
 
 
-def _written() -> dict[str, list[Json]]:
-    """What samples do not have."""
+def _handwritten() -> dict[str, list[Json]]:
+    """Return graphs that no sample covers."""
     return {
         "leaf-names": [leaf("input", "x"), leaf("parameter", "wéight → “w”"), leaf("input", 'a\tb\\"c')],
         "leaf-types": [
@@ -130,8 +130,8 @@ def _written() -> dict[str, list[Json]]:
     }
 
 
-def _mistaken() -> dict[str, list[Json]]:
-    """What a client refuses before it sends anything."""
+def _invalid() -> dict[str, list[Json]]:
+    """Return graphs that a client refuses before it sends anything."""
     two = [leaf("input"), leaf("input")]
     return {
         "refused-node-of-another-graph": [leaf("input"), on("tanh", "other")],
@@ -143,10 +143,10 @@ def _mistaken() -> dict[str, list[Json]]:
         "refused-infinity": [leaf("input"), on("add_scalar", 0, scalar={"float": "inf"})],
         "refused-minus-infinity": [leaf("input"), on("clamp", 0, min={"float": "-inf"})],
         "refused-nan-of-an-unknown-op": [leaf("input"), on("an_op_of_tomorrow", 0, scale={"float": "nan"})],
-        "refused-constant-dtype": [{"op": "constant", "attrs": {"value": _lacking("bfloat16", [1], 2)}}],
-        "refused-constant-shape": [{"op": "constant", "attrs": {"value": _lacking("float64", [3], 16)}}],
+        "refused-constant-dtype": [{"op": "constant", "attrs": {"value": _unsendable("bfloat16", [1], 2)}}],
+        "refused-constant-shape": [{"op": "constant", "attrs": {"value": _unsendable("float64", [3], 16)}}],
     }
 
 
-def _lacking(dtype: str, shape: list[int], count: int) -> Json:
+def _unsendable(dtype: str, shape: list[int], count: int) -> Json:
     return {"dtype": dtype, "shape": shape, "hex": "00" * count}

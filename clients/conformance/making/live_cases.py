@@ -1,4 +1,4 @@
-"""Graphs and calls for a real server. What is wanted of them is asked of that server, without any client."""
+"""Cases for a real server. Their expected results are that server's responses to plain HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_OPSET_2: Final = frozenset({"int16", "uint32", "complex64", "complex128"})
 
 
 def live_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     rng = np.random.default_rng(_RNG_SEED)
     for name, steps, feeds in _graphs(rng):
         yield from _calls_on(name, steps, feeds, rng)
@@ -34,7 +34,7 @@ def _live(name: str, *calls: Json, **more: Any) -> Case:
 
 
 def _graphs(rng: np.random.Generator) -> Iterator[tuple[str, list[Json], list[Bits]]]:
-    """Graphs with a scalar at their end, and values for their leaves: nodes 0 (an input) and 1 (a parameter)."""
+    """Yield graphs that end in a scalar, with values for their leaves, node 0 (an input) and 1 (a parameter)."""
     x, w = leaf("input", "x"), leaf("parameter", "w")
     mul = [x, w, on("mul", 0, 1), on("tanh", 2), on("sum", 3)]
     yield "products", mul, [_drawn(rng, 3), _drawn(rng, 3)]
@@ -49,7 +49,7 @@ def _drawn(rng: np.random.Generator, *shape: int, dtype: str = "float64") -> Bit
 
 
 def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.random.Generator) -> Iterator[Case]:
-    """All eleven calls, each in both forms; the second of a registered graph."""
+    """Yield all eleven calls, each in both forms; those in binary are on a registered graph."""
     last = len(steps) - 1
     shape, dtype = feeds[1]["shape"], feeds[1]["dtype"]
     direction = _drawn(rng, *shape, dtype=dtype)
@@ -58,7 +58,7 @@ def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.rando
     many = bits_of(rng.uniform(-2, 2, (3, *shape)).astype(dtype))
     mapped = {"feeds": [fed["feeds"][0], {"node": 1, "tensor": many}], "mapped": [1]}
     one = bits_of(np.array(1.5, dtype))
-    asked: dict[str, Json] = {
+    calls: dict[str, Json] = {
         "forward": fed | {"outputs": [2, last]},
         "gradients": fed | {"wrt": [0, 1], "outputs": [last, 2]},
         "vjp": fed | {"outputs": [last], "cotangents": [{"node": last, "tensor": one}]},
@@ -71,17 +71,17 @@ def _calls_on(name: str, steps: list[Json], feeds: Sequence[Bits], rng: np.rando
         "check": fed | {"directions": 2, "tolerance": 1e-5},
         "differentiate": types | {"wrt": [1]},
     }
-    for call, fields in asked.items():
+    for call, fields in calls.items():
         for form in _FORMS:
             graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
             yield _live(f"{name}-{call}-{form}", {"do": call, "graph": graph, "form": form} | fields)
 
 
 def _dtypes() -> Iterator[Case]:
-    """Tensors of every dtype go through a graph that changes nothing, in every form."""
+    """Yield tensors of every dtype, in every form, through a graph that does not change them."""
     steps = [leaf("input", "x"), on("reshape", 0, shape=[-1, 2]), on("cat", 1, 1, axis=0)]
     for dtype in SAFETENSORS:
-        later = {"opset": 2} if dtype in _OF_OPSET_2 else {}
+        opset = {"opset": 2} if dtype in _OF_OPSET_2 else {}
         kind = np.dtype(dtype).kind
         values = np.array([np.nan, -0.0, np.inf, 1.5] if kind in "fc" else [0, 1, 1, 0], dtype)
         if kind in "iu":
@@ -90,7 +90,7 @@ def _dtypes() -> Iterator[Case]:
             values.imag = [-0.0, 1, np.nan, -np.inf]
         for form in _FORMS:
             feeds = [{"node": 0, "tensor": bits_of(values)}]
-            graph = {"steps": steps} | later
+            graph = {"steps": steps} | opset
             call = {"do": "forward", "graph": graph, "feeds": feeds, "outputs": [2, 0], "form": form}
             yield _live(f"{dtype}-{form}", call)
     empty = [{"node": 0, "tensor": bits_of(np.zeros((0, 2), "float32"))}]
@@ -100,18 +100,18 @@ def _dtypes() -> Iterator[Case]:
 
 
 def _budgets() -> Iterator[Case]:
-    """A chain of sines, of which the gradient has no room to keep all; and a budget that nothing could do with."""
+    """Yield a chain of sines whose gradient cannot store all values within the budget, and an impossible budget."""
     steps = [leaf("parameter", "x"), *(on("sin", node) for node in range(16)), on("sum", 16)]
     numbers = bits_of(np.linspace(0.1, 1.6, 16))
     fed = {"feeds": [{"node": 0, "tensor": numbers}]}
-    asked: dict[str, Json] = {
+    calls: dict[str, Json] = {
         "forward": fed | {"memory_budget": 1024},
         "gradients": fed | {"memory_budget": 1600},
         "check": fed | {"memory_budget": 1 << 20},
         "plan": {"types": [{"node": 0, "dtype": "float64", "shape": [16]}], "memory_budget": 1600},
         "refused": fed | {"memory_budget": 64},
     }
-    for name, fields in asked.items():
+    for name, fields in calls.items():
         for form in _FORMS:
             graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
             call = {"do": "gradients" if name == "refused" else name, "graph": graph, "form": form}
@@ -119,7 +119,7 @@ def _budgets() -> Iterator[Case]:
 
 
 def _precisions(rng: np.random.Generator) -> Iterator[Case]:
-    """A product of float32, of each precision: the server that is asked is a processor's."""
+    """Yield a float32 product in each precision. The server that runs it has no GPU."""
     steps = [leaf("input", "x"), leaf("parameter", "w"), on("matmul", 0, 1), on("sum", 2)]
     fed = [{"node": node, "tensor": _drawn(rng, 3, 3, dtype="float32")} for node in (0, 1)]
     for k, precision in enumerate(("float32", "tf32x3", "tf32", "bfloat16")):
@@ -128,7 +128,7 @@ def _precisions(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def _random() -> Iterator[Case]:
-    """Random numbers, and uint32: graphs that need opset 2 say so by themselves."""
+    """Yield random numbers and uint32, for which a client states opset 2."""
     number, float32 = {"shape": [2, 3], "dtype": "float64"}, {"shape": [5], "dtype": "float32"}
     steps = [
         leaf("input", "seed", dtype="int64", zero_d=True),
@@ -144,7 +144,7 @@ def _random() -> Iterator[Case]:
         on("random_bernoulli", 3, 5),
         on("random_categorical", 1, 7),
     ]
-    drawn = [*range(1, len(steps))]
+    outputs = [*range(1, len(steps))]
     seed: Json = {"feeds": [{"node": 0, "tensor": bits_of(np.array(-(2**40) - 20, "int64"))}]}
     normal = [leaf("parameter", "scale"), leaf("input", "key", dtype="uint32", shape=[2])]
     normal += [on("random_normal", 1, shape=[4], dtype="float64"), on("mul", 0, 2), on("sum", 3)]
@@ -154,41 +154,41 @@ def _random() -> Iterator[Case]:
     for form in _FORMS:
         more: Json = {"registered": True} if form == "binary" else {}
         graph: Json = {"steps": steps} | more
-        yield _live(f"random-{form}", {"do": "forward", "graph": graph, "form": form, "outputs": drawn} | seed)
+        yield _live(f"random-{form}", {"do": "forward", "graph": graph, "form": form, "outputs": outputs} | seed)
         scaled: Json = {"steps": normal} | more
         yield _live(f"random-gradients-{form}", {"do": "gradients", "graph": scaled, "form": form} | fed)
-        words = {"steps": [constant, on("add", 0, 0)]} | more
-        yield _live(f"words-constant-{form}", {"do": "forward", "graph": words, "form": form, "outputs": [0, 1]})
+        doubled = {"steps": [constant, on("add", 0, 0)]} | more
+        yield _live(f"words-constant-{form}", {"do": "forward", "graph": doubled, "form": form, "outputs": [0, 1]})
         cast = {"steps": [leaf("input", "x"), on("cast", 0, dtype="uint32")]} | more
         numbers = {"feeds": [{"node": 0, "tensor": bits_of(np.array([0, 1, 2**32 - 1]))}]}
         yield _live(f"words-cast-{form}", {"do": "forward", "graph": cast, "form": form} | numbers)
     for form in _FORMS:
         put: Json = {"do": "put", "name": "key", "tensor": key, "form": form}
         resident = {"feeds": [fed["feeds"][0], {"node": 1, "tensor_id": "key"}]}
-        asked: Json = {"do": "gradients", "graph": {"steps": normal}} | resident
-        yield _live(f"words-put-and-get-{form}", put, {"do": "get", "name": "key", "form": form}, asked)
+        on_resident: Json = {"do": "gradients", "graph": {"steps": normal}} | resident
+        yield _live(f"words-put-and-get-{form}", put, {"do": "get", "name": "key", "form": form}, on_resident)
     types = [{"node": 0, "dtype": "float64", "shape": []}, {"node": 1, "dtype": "uint32", "shape": [2]}]
     yield _live("random-differentiate", {"do": "differentiate", "graph": {"steps": normal}, "types": types})
     yield _live("random-plan", {"do": "plan", "graph": {"steps": normal}, "types": types, "call": "gradients"})
 
 
 def _sums(form: str) -> Case:
-    """Sums over rows of a resident tensor, as a whole and in blocks; a step's gradient is kept, and its plan told."""
+    """Return sums over rows of a resident tensor, whole and in blocks, a stored gradient, and the plan."""
     rng = np.random.default_rng(7)
     steps = [leaf("parameter", "w"), leaf("input", "x"), on("mul", 0, 1), on("sum", 2), on("square", 3)]
     graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
     put: Json = {"do": "put", "name": "x", "tensor": _drawn(rng, 9, 2), "form": form}
     w, rows = {"node": 0, "tensor": _drawn(rng, 2)}, {"node": 1, "tensor_id": "x", "rows": [1, 8]}
     summed: Json = {"do": "batch", "graph": graph, "form": form, "feeds": [w, rows], "mapped": [1], "reduce": "sum"}
-    kept = {"store": [{"node": 0, "tensor_id": "g", "gradient": True}], "block": 2, "reduce": "mean"}
+    stored = {"store": [{"node": 0, "tensor_id": "g", "gradient": True}], "block": 2, "reduce": "mean"}
     types = [{"node": 0, "dtype": "float64", "shape": [2]}, {"node": 1, "dtype": "float64", "shape": [7, 2]}]
     planned: Json = {"do": "plan", "graph": graph, "types": types, "call": "batch", "mapped": [1], "reduce": "sum"}
-    calls = [put, summed, summed | {"block": 4}, summed | kept, {"do": "get", "name": "g", "form": form}]
+    calls = [put, summed, summed | {"block": 4}, summed | stored, {"do": "get", "name": "g", "form": form}]
     return _live(f"sums-{form}", *calls, planned | {"block": 2}, summed | {"reduce": "none"})
 
 
 def _state() -> Iterator[Case]:
-    """Registered graphs and resident tensors. What is kept is forgotten when the case ends."""
+    """Yield registered graphs and resident tensors, which are deleted when the case ends."""
     steps = [leaf("parameter", "w"), on("square", 0), on("sum", 1), on("grad", 2, 0), on("sub", 0, 3)]
     tensor = bits_of(np.array([1.0, -2.0, 0.5]))
     put: Json = {"do": "put", "name": "w", "tensor": tensor}
@@ -207,8 +207,8 @@ def _state() -> Iterator[Case]:
     absent = put | {"if_none_match": "*"}
     yield _live("conditions", absent, absent, put | {"if_match": "*"}, put | {"if_match": "0" * 16}, get)
     yield _live("delete-on-condition", put, {"do": "delete", "name": "w", "if_match": "0" * 16}, get)
-    at_once = step | fed | {"store": [{"node": 4, "tensor_id": "w", "if_match": "", "durable": False}]}
-    yield _live("store-on-condition", at_once, at_once, get)
+    in_memory = step | fed | {"store": [{"node": 4, "tensor_id": "w", "if_match": "", "durable": False}]}
+    yield _live("store-on-condition", in_memory, in_memory, get)
     for form in _FORMS:
         yield _live(f"put-and-get-{form}", put | {"form": form}, get | {"form": form})
         yield _sums(form)
@@ -219,10 +219,10 @@ def _state() -> Iterator[Case]:
 
 
 def _refusals() -> Iterator[Case]:
-    """What a real server refuses: code, node, operand and pointer come back."""
+    """Yield calls that a real server refuses, naming code, node, operand and pointer."""
     x = leaf("input", "x")
     feeds = [{"node": 0, "tensor": bits_of(np.array([1.0, 2.0]))}]
-    wrong: dict[str, tuple[list[Json], Json]] = {
+    invalid: dict[str, tuple[list[Json], Json]] = {
         "unknown-op": ([x, on("an_op_that_nobody_has", 0)], {}),
         "two-faults": ([x, on("unheard_of", 0), on("also_unheard_of", 1)], {}),
         "bad-attribute": ([x, on("sum", 0, axes=[5])], {}),
@@ -232,7 +232,7 @@ def _refusals() -> Iterator[Case]:
         "missing-tensor": ([x, on("tanh", 0)], {"feeds": [{"node": 0, "tensor_id": "nobody"}]}),
         "twice": ([x, on("tanh", 0)], {"outputs": [1, 1]}),
     }
-    for name, (steps, fields) in wrong.items():
+    for name, (steps, fields) in invalid.items():
         for registered in (False, True):
             graph: Json = {"steps": steps} | ({"registered": True} if registered else {})
             call = {"do": "forward", "graph": graph, "feeds": feeds} | fields
@@ -243,16 +243,16 @@ def _refusals() -> Iterator[Case]:
 
 
 def _refusals_of_opsets(x: Json) -> Iterator[Case]:
-    """What a graph has not that is said to be of opset 1, or says nothing and is fed uint32."""
+    """Yield graphs that need opset 2 but state opset 1, or are fed uint32 without stating any."""
     key = bits_of(np.array([1, 2], "uint32"))
     feeds = [{"node": 0, "tensor": key}]
-    wrong: dict[str, list[Json]] = {
+    invalid: dict[str, list[Json]] = {
         "op-since-opset-2": [x, on("random_bits", 0, shape=[2])],
         "constant-since-opset-2": [x, {"op": "constant", "attrs": {"value": key}}],
         "attribute-since-opset-2": [x, on("cast", 0, dtype="uint32")],
         "feed-since-opset-2": [x, on("reshape", 0, shape=[2])],
     }
-    for name, steps in wrong.items():
+    for name, steps in invalid.items():
         yield _live(f"refused-{name}", {"do": "forward", "graph": {"steps": steps, "opset": 1}, "feeds": feeds})
     yield _live("refused-feed-since-opset-2-unsaid", {"do": "forward", "graph": {"steps": [x]}, "feeds": feeds})
     yield _live("refused-opset-3", {"do": "forward", "graph": {"steps": [x], "opset": 3}, "feeds": feeds})

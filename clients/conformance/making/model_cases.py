@@ -1,4 +1,4 @@
-"""Models: put, read, listed and deleted; conditions, keys and tries; and graphs that are in use."""
+"""Cases of models: put, get, list and delete; conditions, keys and retries; and graphs in use."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _MODEL: Final[Json] = _STATED | {
     "bound": [_BOUND[0] | {"dtype": "float64", "shape": [3, 2]}, _BOUND[1] | {"dtype": "float64", "shape": [2]}],
 }
 _RETURNED: Final[Json] = {"returned": _MODEL}
-_KEPT: Final[Json] = {"status": 201, "json": _MODEL}
-_THERE: Final[Json] = {"json": _MODEL}
+_CREATED: Final[Json] = {"status": 201, "json": _MODEL}
+_FOUND: Final[Json] = {"json": _MODEL}
 _GET: Final[Json] = {"do": "get_model", "name": "net"}
 _SEEN_GET: Final[Json] = {"method": "GET", "path": "/v1/models/net"}
 _DELETE: Final[Json] = {"do": "delete_model", "name": "net"}
@@ -53,19 +53,19 @@ _LOST: Final[Json] = {"close": "before"}
 
 
 def exchange_cases() -> Iterator[Case]:
-    """All that are asked of a script."""
+    """Yield the cases of the scripted server."""
     yield from _put()
     yield from _conditions()
     yield from _tries()
-    yield from _got_and_deleted()
+    yield from _gets_and_deletes()
     yield from _listings()
     yield from _refusals()
     yield from _no_models()
 
 
 def _put() -> Iterator[Case]:
-    yield exchange("put-model", [_KEPT], [_SEEN], [_RETURNED], calls=[_PUT])
-    yield exchange("put-model-in-place-of-another", [_THERE], [_SEEN], [_RETURNED], calls=[_PUT])
+    yield exchange("put-model", [_CREATED], [_SEEN], [_RETURNED], calls=[_PUT])
+    yield exchange("put-model-in-place-of-another", [_FOUND], [_SEEN], [_RETURNED], calls=[_PUT])
     described = {"description": "a net, „quoted“"}
     seen = _SEEN | {"body": _STATED | described}
     answer, result = {"json": _MODEL | described}, {"returned": _MODEL | described}
@@ -82,8 +82,8 @@ def _put() -> Iterator[Case]:
     fewer |= {"inputs": [], "outputs": [{"name": "y", "node": 1}], "bound": [{"node": 0, "tensor_id": "w"}]}
     body = {"graph_id": GRAPH_ID, "outputs": fewer["outputs"], "bound": fewer["bound"]}
     saw = [SEEN_REGISTERING, _SEEN | {"body": body}]
-    yield exchange("put-model-of-a-graph", [CREATED, _KEPT], saw, [_RETURNED], calls=[fewer])
-    answers, saw = [CREATED, _KEPT, _THERE], [*saw, saw[1]]
+    yield exchange("put-model-of-a-graph", [CREATED, _CREATED], saw, [_RETURNED], calls=[fewer])
+    answers, saw = [CREATED, _CREATED, _FOUND], [*saw, saw[1]]
     yield exchange("put-model-of-a-graph-twice", answers, saw, [_RETURNED] * 2, calls=[fewer] * 2)
 
 
@@ -97,40 +97,40 @@ def _conditions() -> Iterator[Case]:
     error = raised("condition", 412, "precondition_failed", got=ETAG)
     for name, (condition, headers) in stated.items():
         seen = _SEEN | {"headers": headers, "idempotency_key": "case-1"}
-        yield exchange(f"put-model-{name}", [_KEPT], [seen], [_RETURNED], calls=[_PUT | condition])
+        yield exchange(f"put-model-{name}", [_CREATED], [seen], [_RETURNED], calls=[_PUT | condition])
         yield exchange(f"put-model-{name}-that-fails", [failed], [seen], [error], calls=[_PUT | condition])
     seen = _SEEN_DELETE | {"headers": {"if-match": f'"{ETAG}"'}}
     matched = _DELETE | {"if_match": ETAG}
-    yield exchange("delete-model-if-match", [_THERE], [seen], [_RETURNED], calls=[matched])
+    yield exchange("delete-model-if-match", [_FOUND], [seen], [_RETURNED], calls=[matched])
     yield exchange("delete-model-if-match-that-fails", [failed], [seen], [error], calls=[matched])
 
 
 def _tries() -> Iterator[Case]:
-    """What is repeated, and under which key; and where time is stated."""
+    """Yield which calls are retried, with which key, and which send a timeout."""
     absent = {"headers": {"if-none-match": "*"}}
-    asked: dict[str, tuple[Json, Json]] = {
+    variants: dict[str, tuple[Json, Json]] = {
         "put-model-alone": (_PUT, _SEEN),
         "put-model-if-none-match": (_PUT | {"if_none_match": "*"}, _SEEN | absent | {"idempotency_key": "case-1"}),
         "get-model": (_GET, _SEEN_GET),
         "delete-model": (_DELETE, _SEEN_DELETE),
     }
     off: Json = {"client": {"idempotency": False}}
-    for name, (call, seen) in asked.items():
-        # Java's own HTTP sends a GET once more by itself, without a wait, where a connection ends before the answer.
+    for name, (call, seen) in variants.items():
+        # Java's HTTP client retries a GET on its own, without a wait, if the connection closes before the response.
         failing = [_BUSY, _BUSY if call is _GET else _LOST]
         more: Json = {"calls": [call], "waits": [375, 750]}
-        yield exchange(f"key-or-none-of-{name}", [*failing, _THERE], [seen] * 3, [_RETURNED], **more)
+        yield exchange(f"key-or-none-of-{name}", [*failing, _FOUND], [seen] * 3, [_RETURNED], **more)
         bare = {member: value for member, value in seen.items() if member != "idempotency_key"}
         if bare == seen:
-            yield exchange(f"without-keys-{name}", [*failing, _THERE], [bare] * 3, [_RETURNED], **more | off)
+            yield exchange(f"without-keys-{name}", [*failing, _FOUND], [bare] * 3, [_RETURNED], **more | off)
         else:
             once: Json = {"calls": [call]} | off
             yield exchange(f"without-keys-{name}", [_BUSY], [bare], [raised("overload", 503)], **once)
     limited: Json = {"client": {"timeout_ms": 5000}}
     timed = [_SEEN | {"query": {"timeout_ms": left}} for left in ("5000", "4625")]
-    yield exchange("deadline-of-put-model", [_BUSY, _KEPT], timed, [_RETURNED], calls=[_PUT], waits=[375], **limited)
-    yield exchange("deadline-of-get-model", [_THERE], [_SEEN_GET], [_RETURNED], calls=[_GET], **limited)
-    yield exchange("deadline-of-delete-model", [_THERE], [_SEEN_DELETE], [_RETURNED], calls=[_DELETE], **limited)
+    yield exchange("deadline-of-put-model", [_BUSY, _CREATED], timed, [_RETURNED], calls=[_PUT], waits=[375], **limited)
+    yield exchange("deadline-of-get-model", [_FOUND], [_SEEN_GET], [_RETURNED], calls=[_GET], **limited)
+    yield exchange("deadline-of-delete-model", [_FOUND], [_SEEN_DELETE], [_RETURNED], calls=[_DELETE], **limited)
     seen, listed = {"method": "GET", "path": "/v1/models"}, {"models": [_MODEL]}
     calls = [{"do": "list_models"}]
     yield exchange(
@@ -138,17 +138,17 @@ def _tries() -> Iterator[Case]:
     )
 
 
-def _got_and_deleted() -> Iterator[Case]:
+def _gets_and_deletes() -> Iterator[Case]:
     missing = refused("not_found", expected="the name of a model", got="net")
     error = raised("not_found", 404, "not_found", got="net")
-    yield exchange("get-model", [_THERE], [_SEEN_GET], [_RETURNED], calls=[_GET])
+    yield exchange("get-model", [_FOUND], [_SEEN_GET], [_RETURNED], calls=[_GET])
     yield exchange("get-model-that-is-not-there", [missing], [_SEEN_GET], [error], calls=[_GET])
-    yield exchange("delete-model", [_THERE], [_SEEN_DELETE], [_RETURNED], calls=[_DELETE])
+    yield exchange("delete-model", [_FOUND], [_SEEN_DELETE], [_RETURNED], calls=[_DELETE])
     yield exchange("delete-model-that-is-not-there", [missing], [_SEEN_DELETE], [error], calls=[_DELETE])
 
 
 def _listings() -> Iterator[Case]:
-    """All pages, each with the limit."""
+    """Yield listings of several pages, each requested with the limit."""
     listed = [_MODEL | {"name": name} for name in "abcde"]
     pages = [listed[:2], listed[2:4], listed[4:]]
     answers: list[Json] = [{"json": {"models": page, "next": page[-1]["name"]}} for page in pages[:-1]]
@@ -168,21 +168,21 @@ def _listings() -> Iterator[Case]:
 
 
 def _refusals() -> Iterator[Case]:
-    found: list[tuple[str, Json]] = [
+    faults: list[tuple[str, Json]] = [
         ("unexpected_feed", {"node": 4, "pointer": "/inputs/0/node"}),
         ("missing_feed", {"node": 0, "pointer": "/graph/nodes/0"}),
         ("not_found", {"node": 2, "pointer": "/bound/0/tensor_id", "got": "net.w"}),
     ]
-    errors = [problem(code, **where) for code, where in found]
+    errors = [problem(code, **where) for code, where in faults]
     several: Json = {"status": 422, "json": errors[0] | {"errors": errors}}
-    told: list[Json] = [
-        {"status": each["status"], "code": code} | where for each, (code, where) in zip(errors, found, strict=True)
+    reports: list[Json] = [
+        {"status": each["status"], "code": code} | where for each, (code, where) in zip(errors, faults, strict=True)
     ]
-    error = raised("graph", 422, "unexpected_feed", **found[0][1], errors=told)
+    error = raised("graph", 422, "unexpected_feed", **faults[0][1], errors=reports)
     yield exchange("put-model-of-several-faults", [several], [_SEEN], [error], calls=[_PUT])
-    gone = refused("not_found", pointer="/graph_id", got=GRAPH_ID)
+    missing = refused("not_found", pointer="/graph_id", got=GRAPH_ID)
     error = raised("not_found", 404, "not_found", pointer="/graph_id", got=GRAPH_ID)
-    yield exchange("put-model-of-a-graph-that-is-not-there", [gone], [_SEEN], [error], calls=[_PUT])
+    yield exchange("put-model-of-a-graph-that-is-not-there", [missing], [_SEEN], [error], calls=[_PUT])
     full, error = refused("store_full"), raised("store_full", 507, "store_full")
     yield exchange("put-model-without-room", [full], [_SEEN], [error], calls=[_PUT])
     delete: Json = {"do": "delete_graph", "graph": {"steps": STEPS}}
@@ -199,7 +199,7 @@ def _refusals() -> Iterator[Case]:
 
 
 def _no_models() -> Iterator[Case]:
-    """Answers that are not what was promised."""
+    """Yield responses that are not valid models."""
     broken: dict[str, Any] = {
         "without-an-etag": {name: value for name, value in _MODEL.items() if name != "etag"},
         "without-inputs": {name: value for name, value in _MODEL.items() if name != "inputs"},
@@ -212,7 +212,7 @@ def _no_models() -> Iterator[Case]:
 
 
 def live_cases() -> Iterator[Case]:
-    """All that are asked of a real server."""
+    """Yield the cases of the real server."""
     graph: Json = {
         "steps": [leaf("input", "x"), leaf("parameter", "w"), on("matmul", 0, 1), on("square", 2), on("mean", 3)]
     }

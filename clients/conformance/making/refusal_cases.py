@@ -1,4 +1,4 @@
-"""Every error code of the server: a problem of it, and the error that a client makes of that."""
+"""Cases of every error code of the server, and the error that a client raises for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clients.conformance.cases import Case
 from clients.conformance.making.exchange_parts import REQUEST_ID, SEEN, WAITS, exchange, raised
 from service.core.errors import KINDS, Refusal
 
-#: the type of error that a status is; any other from 500 on is `server`, and below `graph`
+#: type of error by status; any other status is `server` from 500 on, and `graph` below
 _TYPES: Final = {
     401: "authentication",
     403: "authentication",
@@ -24,14 +24,14 @@ _TYPES: Final = {
     504: "deadline",
     507: "store_full",
 }
-#: what clients send once more
+#: statuses that clients retry
 _REPEATED: Final = frozenset({408, 429, 503})
-#: of a problem, what is in no error under its name
+#: members of a problem that errors do not have under that name
 _NOT_SHOWN: Final = frozenset({"type", "title", "errors"})
 
 
 def refusal_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for code in KINDS:
         yield _case(f"refusal-{code.replace('_', '-')}", _refusal(code))
     several = _refusal("missing_feed")
@@ -55,13 +55,15 @@ def _type_of(status: int) -> str:
 
 
 def _refusal(code: str) -> Refusal:
-    """A refusal of this code, with all that a problem may have."""
-    where: Json = {"node": 0, "operand": 1, "pointer": "/graph/nodes/0/operands/1"} if KINDS[code].status == 422 else {}
-    return Refusal(code, f"a sentence about {code}", expected="something", got="“something” else", **where)
+    """Return a refusal of this code, with all members that a problem may have."""
+    location: Json = (
+        {"node": 0, "operand": 1, "pointer": "/graph/nodes/0/operands/1"} if KINDS[code].status == 422 else {}
+    )
+    return Refusal(code, f"a sentence about {code}", expected="something", got="“something” else", **location)
 
 
 def _case(name: str, refusal: Refusal) -> Case:
-    """One try, and for what is tried again, three."""
+    """Return a case of one try, or of as many as a client makes if the error is retried."""
     problem: Json = json.loads(refusal.body(REQUEST_ID))
     tries = _tries(refusal)
     answer: Json = {"status": refusal.status, "json": problem}
@@ -78,8 +80,8 @@ def _tries(refusal: Refusal) -> int:
 
 
 def _fields(problem: Json) -> dict[str, Any]:
-    """What of a problem is in the error."""
-    kept = {name: value for name, value in problem.items() if name not in _NOT_SHOWN}
+    """Return the members of a problem that the error has."""
+    members = {name: value for name, value in problem.items() if name not in _NOT_SHOWN}
     if "errors" in problem:
-        kept["errors"] = [_fields(error) for error in problem["errors"]]
-    return kept
+        members["errors"] = [_fields(error) for error in problem["errors"]]
+    return members

@@ -1,4 +1,4 @@
-"""Tries, waits, deadlines and keys of idempotency."""
+"""Cases of retries, waits, deadlines and idempotency keys."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OFF: Final[Json] = {"idempotency": False}
 
 
 def retry_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _tries()
     yield from _retry_after()
     yield from _conflicts()
@@ -51,7 +51,7 @@ def retry_cases() -> Iterator[Case]:
 
 
 def _tried(name: str, answers: Sequence[Json], result: Json, waits: Sequence[int], **more: Any) -> Case:
-    """A call, sent as often as there are answers."""
+    """Return a case of one call that is sent once per answer."""
     return exchange(name, answers, [SEEN] * len(answers), [result], waits=waits, **more)
 
 
@@ -105,15 +105,15 @@ def _retry_after() -> Iterator[Case]:
     }
     for name, (value, wait) in stated.items():
         yield _tried(f"retry-after-{name}", [refused("queue_full", value), OK], DONE, [wait])
-    one = refused("rate_limited", "1")
-    yield _tried("retry-after-at-429", [one, one, OK], DONE, [1000, 1000])
+    limited = refused("rate_limited", "1")
+    yield _tried("retry-after-at-429", [limited, limited, OK], DONE, [1000, 1000])
     yield _tried(
-        "retry-after-shorter-than-the-wait", [_BUSY, _BUSY, one, OK], DONE, [375, 750, 1500], client={"retries": 3}
+        "retry-after-shorter-than-the-wait", [_BUSY, _BUSY, limited, OK], DONE, [375, 750, 1500], client={"retries": 3}
     )
     proxy = _PAGE | {"status": 429, "headers": {"Content-Type": "text/html", "Retry-After": "3"}}
     yield _tried("retry-after-of-a-proxy", [proxy, OK], DONE, [3000])
-    far, client = refused("queue_full", "9" * 40), {"timeout_ms": 60_000}
-    yield exchange("retry-after-beyond-64-bits", [far], [_timed(SEEN, 60_000)], [_OVERLOAD], client=client)
+    overlong, client = refused("queue_full", "9" * 40), {"timeout_ms": 60_000}
+    yield exchange("retry-after-beyond-64-bits", [overlong], [_timed(SEEN, 60_000)], [_OVERLOAD], client=client)
     yield _tried("retry-after-at-500", [refused("internal_error", "1")], raised("server", 500, "internal_error"), [])
 
 
@@ -121,8 +121,8 @@ def _conflicts() -> Iterator[Case]:
     conflict = raised("condition", 409, "conflict")
     yield _tried("conflict-with-retry-after", [refused("conflict", "1"), OK], DONE, [1000])
     yield _tried("conflict-without-retry-after", [refused("conflict")], conflict, [])
-    unlike = _unknown(409, **{"Retry-After": "1"})
-    yield _tried("unknown-code-of-409", [unlike], raised("condition", 409, "brand_new"), [])
+    unknown = _unknown(409, **{"Retry-After": "1"})
+    yield _tried("unknown-code-of-409", [unknown], raised("condition", 409, "brand_new"), [])
     for after in (None, "1"):
         name = "deadline-exceeded" if after is None else "deadline-exceeded-with-retry-after"
         yield _tried(name, [refused("deadline_exceeded", after)], raised("deadline", 504, "deadline_exceeded"), [])
@@ -147,14 +147,14 @@ def _file() -> Json:
     return {"file": {"response": {"values": [{"node": 1}], "gradients": [{"node": 0}]}, "tensors": tensors}}
 
 
-def _timed(seen: Json, left: int) -> Json:
-    return seen | {"query": {"timeout_ms": str(left)}}
+def _timed(seen: Json, remaining_ms: int) -> Json:
+    return seen | {"query": {"timeout_ms": str(remaining_ms)}}
 
 
 def _deadlines() -> Iterator[Case]:
     def case(name: str, ms: int, answers: Sequence[Json], result: Json, waits: Sequence[int], **more: Any) -> Case:
-        left = [ms - sum(waits[:i]) for i in range(len(answers))]
-        saw = [_timed(SEEN, each) for each in left]
+        remaining = [ms - sum(waits[:i]) for i in range(len(answers))]
+        saw = [_timed(SEEN, each) for each in remaining]
         return exchange(f"deadline-{name}", answers, saw, [result], waits=waits, client={"timeout_ms": ms}, **more)
 
     yield case("travels", 60_000, [OK], DONE, [])
@@ -179,11 +179,15 @@ def _deadlines() -> Iterator[Case]:
 
 
 def _deadlines_of_state(client: Json) -> Iterator[Case]:
-    """Where `timeout_ms` is taken, and where it would be refused."""
+    """Yield calls that take `timeout_ms`, and calls that would be refused with it."""
     tensor = floats(1.0)
-    kept = {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
-    asked: list[tuple[Json, Json, Json]] = [
-        ({"do": "put", "name": "w", "tensor": tensor}, _timed({"method": "PUT", "path": "/v1/tensors/w"}, 5000), kept),
+    summary = {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
+    calls: list[tuple[Json, Json, Json]] = [
+        (
+            {"do": "put", "name": "w", "tensor": tensor},
+            _timed({"method": "PUT", "path": "/v1/tensors/w"}, 5000),
+            summary,
+        ),
         (
             {"do": "get", "name": "w"},
             _timed({"method": "GET", "path": "/v1/tensors/w"}, 5000),
@@ -192,13 +196,13 @@ def _deadlines_of_state(client: Json) -> Iterator[Case]:
         (
             {"do": "delete", "name": "w"},
             {"method": "DELETE", "path": "/v1/tensors/w", "idempotency_key": "case-1"},
-            kept,
+            summary,
         ),
-        ({"do": "list_tensors"}, {"method": "GET", "path": "/v1/tensors"}, {"tensors": [kept]}),
+        ({"do": "list_tensors"}, {"method": "GET", "path": "/v1/tensors"}, {"tensors": [summary]}),
         ({"do": "list_graphs"}, {"method": "GET", "path": "/v1/graphs"}, {"graphs": []}),
         ({"do": "ops"}, {"method": "GET", "path": "/v1/ops"}, {"opset": 1, "ops": []}),
     ]
-    for call, saw, answer in asked:
+    for call, saw, answer in calls:
         name = f"deadline-of-{call['do'].replace('_', '-')}"
         yield exchange(name, [{"json": answer}], [saw], [{"returned": {}}], calls=[call], client=client)
 
@@ -216,9 +220,9 @@ def _keys() -> Iterator[Case]:
     yield case("of-a-call-under-way", [_MIDDLE, under_way, replayed], DONE_STORED, [375, 1000])
     unconfirmed = refused("unconfirmed", "2")
     yield case("of-a-write-in-doubt", [unconfirmed, under_way, replayed], DONE_STORED, [2000, 1000])
-    long = refused("over_budget", detail="an answer that may be asked for again has at most 1048576 bytes")
+    too_long = refused("over_budget", detail="an answer that may be asked for again has at most 1048576 bytes")
     yield case(
-        "and-an-answer-too-long-to-keep", [long], raised("graph", 413, "over_budget", mentions=["idempotency"]), []
+        "and-an-answer-too-long-to-keep", [too_long], raised("graph", 413, "over_budget", mentions=["idempotency"]), []
     )
     second = SEEN_STORING | {"idempotency_key": "case-2"}
     calls = [STORING, CALL, STORING]
@@ -227,39 +231,42 @@ def _keys() -> Iterator[Case]:
     yield exchange(
         "key-of-each-call-that-needs-one", answers, saw, [DONE_STORED, DONE, DONE_STORED], calls=calls, waits=[375]
     )
-    saw, limited = [_timed(SEEN_STORING, left) for left in (5000, 4625)], {"client": {"timeout_ms": 5000}}
+    saw, limited = (
+        [_timed(SEEN_STORING, remaining_ms) for remaining_ms in (5000, 4625)],
+        {"client": {"timeout_ms": 5000}},
+    )
     more: Json = {"calls": [STORING], "waits": [375]} | limited
     yield exchange("key-with-a-deadline", [_BUSY, OK_STORED], saw, [DONE_STORED], **more)
     yield from _keys_of_state()
 
 
 def _keys_of_state() -> Iterator[Case]:
-    """Deletions, and conditional writes; others go without."""
-    gone = {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
-    kept: Json = {"json": gone}
+    """Yield deletions and conditional writes, which send a key, and other writes, which send none."""
+    summary = {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
+    ok: Json = {"json": summary}
     deleted: Json = {"method": "DELETE", "path": "/v1/tensors/w", "idempotency_key": "case-1"}
     put: Json = {"method": "PUT", "path": "/v1/tensors/w", "body": floats(1.0)}
     conditional = put | {"idempotency_key": "case-1", "headers": {"if-match": f'"{ETAG}"'}}
-    absent = put | {"idempotency_key": "case-1", "headers": {"if-none-match": "*"}}
+    if_absent = put | {"idempotency_key": "case-1", "headers": {"if-none-match": "*"}}
     putting: Json = {"do": "put", "name": "w", "tensor": floats(1.0)}
-    asked: dict[str, tuple[Json, Json]] = {
+    calls: dict[str, tuple[Json, Json]] = {
         "delete": ({"do": "delete", "name": "w"}, deleted),
         "put-if-match": (putting | {"if_match": ETAG}, conditional),
-        "put-if-none-match": (putting | {"if_none_match": "*"}, absent),
+        "put-if-none-match": (putting | {"if_none_match": "*"}, if_absent),
         "put-alone": (putting, put),
         "register": ({"do": "register", "steps": ON_REGISTERED["graph"]["steps"]}, SEEN_REGISTERING),
     }
-    for name, (call, seen) in asked.items():
-        answers = [_BUSY, _BEFORE, CREATED if name == "register" else kept]
-        returned = {"graph_id": CREATED["json"]["graph_id"]} if name == "register" else gone
+    for name, (call, seen) in calls.items():
+        answers = [_BUSY, _BEFORE, CREATED if name == "register" else ok]
+        returned = {"graph_id": CREATED["json"]["graph_id"]} if name == "register" else summary
         more: Json = {"calls": [call], "waits": [375, 750]}
         yield exchange(f"key-or-none-of-{name}", answers, [seen] * 3, [{"returned": returned}], **more)
 
 
 def _without_keys() -> Iterator[Case]:
-    """What keeps something is sent once where keys are switched off; the rest goes on as before."""
+    """Yield calls that store, which are sent only once if keys are off, and other calls, which are still retried."""
     once = {name: value for name, value in SEEN_STORING.items() if name != "idempotency_key"}
-    answered: dict[str, tuple[Json, Json]] = {
+    outcomes: dict[str, tuple[Json, Json]] = {
         "answered": (OK_STORED, DONE_STORED),
         "busy": (_BUSY, _OVERLOAD),
         "rate-limited": (refused("rate_limited", "1"), raised("rate", 429, "rate_limited")),
@@ -268,7 +275,7 @@ def _without_keys() -> Iterator[Case]:
         "in-doubt": (refused("unconfirmed", "1"), raised("overload", 503, "unconfirmed")),
         "under-way": (refused("conflict", "1"), raised("condition", 409, "conflict")),
     }
-    for name, (answer, result) in answered.items():
+    for name, (answer, result) in outcomes.items():
         yield exchange(f"without-keys-{name}", [answer], [once], [result], calls=[STORING], client=_OFF)
     yield _tried("without-keys-nothing-kept", [_BUSY, _BEFORE, OK], DONE, [375, 750], client=_OFF)
     deleted = {"method": "DELETE", "path": "/v1/tensors/w"}
@@ -280,9 +287,9 @@ def _without_keys() -> Iterator[Case]:
     conditional = seen | {"headers": {"if-none-match": "*"}}
     on_none = [putting | {"if_none_match": "*"}]
     yield exchange("without-keys-put-if-none-match", [_BEFORE], [conditional], [_LOST], calls=on_none, client=_OFF)
-    gone: Json = {
+    stored: Json = {
         "json": {"tensor_id": "w", "dtype": "float64", "shape": [1], "bytes": 8, "etag": ETAG, "durable": True}
     }
-    kept = [{"returned": {"etag": ETAG}}]
+    results = [{"returned": {"etag": ETAG}}]
     more: Json = {"calls": [putting], "waits": [375], "client": _OFF}
-    yield exchange("without-keys-put-alone", [_BEFORE, gone], [seen] * 2, kept, **more)
+    yield exchange("without-keys-put-alone", [_BEFORE, stored], [seen] * 2, results, **more)

@@ -1,4 +1,4 @@
-"""Registered graphs, resident tensors, listings; and calls that are refused before anything is sent."""
+"""Cases of registered graphs, resident tensors and listings, and of calls refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from clients.conformance.making.exchange_parts import (
     STEPS,
     STORED,
     STORING,
-    at,
     exchange,
     floats,
+    node_tensor,
     number,
     raised,
     refused,
@@ -38,7 +38,7 @@ from clients.conformance.steps import leaf, on
 
 _GONE: Final = refused("not_found", expected="the id of a registered graph")
 _NOT_FOUND: Final = raised("not_found", 404, "not_found")
-_THERE: Final[Json] = {"status": 200, "json": REGISTERED}
+_FOUND: Final[Json] = {"status": 200, "json": REGISTERED}
 _SUMMARY: Final[Json] = {
     "tensor_id": "w",
     "dtype": "float64",
@@ -52,7 +52,7 @@ _INPUT: Final = raised("input")
 
 
 def state_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     yield from _registered()
     yield from _registered_and_gone()
     yield from _opsets()
@@ -67,14 +67,14 @@ def _registered() -> Iterator[Case]:
     register: Json = {"do": "register", "steps": STEPS}
     returned = {"returned": {"graph_id": GRAPH_ID, "node_count": 2}}
     yield exchange("register-a-graph", [CREATED], [SEEN_REGISTERING], [returned], calls=[register])
-    yield exchange("register-a-graph-that-is-there", [_THERE], [SEEN_REGISTERING], [returned], calls=[register])
+    yield exchange("register-a-graph-that-is-there", [_FOUND], [SEEN_REGISTERING], [returned], calls=[register])
     described = SEEN_REGISTERING | {"body": SEEN_REGISTERING["body"] | {"description": "a square"}}
     calls = [register | {"description": "a square"}]
     yield exchange("register-with-a-description", [CREATED], [described], [returned], calls=calls)
     saw = [SEEN_REGISTERING, *[SEEN_REGISTERED] * 3]
     yield exchange("registered-once", [CREATED, OK, OK, OK], saw, [DONE] * 3, calls=[ON_REGISTERED] * 3)
     calls = [register, ON_REGISTERED]
-    yield exchange("registered-by-hand", [_THERE, OK], saw[:2], [returned, DONE], calls=calls)
+    yield exchange("registered-by-hand", [_FOUND, OK], saw[:2], [returned, DONE], calls=calls)
     forward = {"method": "POST", "path": f"/v1/graphs/{GRAPH_ID}/forward", "body": {"feeds": FEEDS}}
     value: Json = {"json": {"values": OK["json"]["values"], "stats": OK["json"]["stats"]}}
     calls = [ON_REGISTERED, ON_REGISTERED | {"do": "forward"}]
@@ -92,13 +92,13 @@ def _registered() -> Iterator[Case]:
 
 
 def _registered_twice() -> Iterator[Case]:
-    """Another graph is another one; and what could not be registered is registered by the next call."""
+    """Yield two graphs, each registered on its own, and a failed registration that the next call repeats."""
     other = [{"op": "parameter", "name": "w"}, {"op": "tanh", "operands": [0]}]
     second = SEEN_REGISTERING | {"body": {"graph": {"nodes": other}}}
-    asked = SEEN_REGISTERED | {"path": "/v1/graphs/" + "cd" * 32 + "/gradients"}
+    called = SEEN_REGISTERED | {"path": "/v1/graphs/" + "cd" * 32 + "/gradients"}
     created: Json = {"status": 201, "json": REGISTERED | {"graph_id": "cd" * 32}}
     calls = [ON_REGISTERED, ON_REGISTERED | {"graph": {"steps": other, "registered": True}}]
-    saw = [SEEN_REGISTERING, SEEN_REGISTERED, second, asked]
+    saw = [SEEN_REGISTERING, SEEN_REGISTERED, second, called]
     yield exchange("registered-each-graph-by-itself", [CREATED, OK, created, OK], saw, [DONE] * 2, calls=calls)
     full = refused("store_full")
     saw = [SEEN_REGISTERING, SEEN_REGISTERING, SEEN_REGISTERED]
@@ -108,24 +108,24 @@ def _registered_twice() -> Iterator[Case]:
 
 def _registered_and_gone() -> Iterator[Case]:
     saw = [SEEN_REGISTERING, SEEN_REGISTERED]
-    again: Json = {"calls": [ON_REGISTERED]}
-    yield exchange("registered-again-after-404", [CREATED, _GONE, CREATED, OK], saw * 2, [DONE], **again)
-    yield exchange("registered-again-and-404", [CREATED, _GONE, CREATED, _GONE], saw * 2, [_NOT_FOUND], **again)
-    twice: Json = {"calls": [ON_REGISTERED] * 2}
+    one_call: Json = {"calls": [ON_REGISTERED]}
+    yield exchange("registered-again-after-404", [CREATED, _GONE, CREATED, OK], saw * 2, [DONE], **one_call)
+    yield exchange("registered-again-and-404", [CREATED, _GONE, CREATED, _GONE], saw * 2, [_NOT_FOUND], **one_call)
+    two_calls: Json = {"calls": [ON_REGISTERED] * 2}
     answers = [CREATED, OK, _GONE, CREATED, OK]
     seen = [*saw, SEEN_REGISTERED, *saw]
-    yield exchange("registered-again-by-a-later-call", answers, seen, [DONE] * 2, **twice)
+    yield exchange("registered-again-by-a-later-call", answers, seen, [DONE] * 2, **two_calls)
     answers = [CREATED, _GONE, CREATED, OK, OK]
-    yield exchange("registered-again-and-stays", answers, [*saw, *saw, SEEN_REGISTERED], [DONE] * 2, **twice)
+    yield exchange("registered-again-and-stays", answers, [*saw, *saw, SEEN_REGISTERED], [DONE] * 2, **two_calls)
     answers = [CREATED, _GONE, CREATED, OK, _GONE, CREATED, OK]
     seen = [*saw, *saw, SEEN_REGISTERED, *saw]
-    yield exchange("registered-again-in-each-call", answers, seen, [DONE] * 2, **twice)
-    none: Json = again | {"client": {"retries": 0}}
+    yield exchange("registered-again-in-each-call", answers, seen, [DONE] * 2, **two_calls)
+    none: Json = one_call | {"client": {"retries": 0}}
     yield exchange("registered-again-is-no-retry", [CREATED, _GONE, CREATED, OK], saw * 2, [DONE], **none)
     busy = refused("queue_full")
     answers = [CREATED, _GONE, busy, CREATED, busy, OK]
     seen = [*saw, SEEN_REGISTERING, SEEN_REGISTERING, SEEN_REGISTERED, SEEN_REGISTERED]
-    yield exchange("registered-again-while-busy", answers, seen, [DONE], waits=[375, 375], **again)
+    yield exchange("registered-again-while-busy", answers, seen, [DONE], waits=[375, 375], **one_call)
     keyed = SEEN_REGISTERED | {"body": {"feeds": FEEDS, "store": STORING["store"]}, "idempotency_key": "case-1"}
     calls = [ON_REGISTERED | {"store": STORING["store"]}]
     answers = [CREATED, _GONE, CREATED, OK_STORED]
@@ -139,26 +139,26 @@ def _registered_and_gone() -> Iterator[Case]:
     yield exchange("a-missing-tensor-is-no-missing-graph", [CREATED, missing], [saw[0], fed], [error], calls=calls)
     yield exchange("404-of-a-graph-that-was-sent", [_GONE], [SEEN], [_NOT_FOUND])
     page = {"status": 404, "headers": {"Content-Type": "text/html"}, "text": "Nothing here"}
-    yield exchange("404-of-a-proxy", [CREATED, page], saw, [raised("not_found", 404)], **again)
+    yield exchange("404-of-a-proxy", [CREATED, page], saw, [raised("not_found", 404)], **one_call)
 
 
 def _opsets() -> Iterator[Case]:
-    """A graph says which opset it is of where it needs a later one than the first, unless its program says which."""
-    drawn, words = on("random_bits", 0, shape=[2]), bits_of(np.array([0, 2**32 - 1], "uint32"))
+    """Yield graphs that need opset 2, which the client states unless the program states one."""
+    random_op, values = on("random_bits", 0, shape=[2]), bits_of(np.array([0, 2**32 - 1], "uint32"))
     leaf_of_words = [leaf("input", "key", dtype="uint32"), on("add", 0, 0)]
-    constant: Json = {"op": "constant", "attrs": {"value": words}}
+    constant: Json = {"op": "constant", "attrs": {"value": values}}
     graphs: dict[str, tuple[Json, Json]] = {
-        "of-an-op": ({"steps": [leaf("input"), drawn]}, {"opset": 2}),
+        "of-an-op": ({"steps": [leaf("input"), random_op]}, {"opset": 2}),
         "of-a-leaf": ({"steps": leaf_of_words}, {"opset": 2}),
         "of-a-cast": ({"steps": [leaf("input"), on("cast", 0, dtype="uint32")]}, {"opset": 2}),
         "of-a-constant": ({"steps": [constant, on("add", 0, 0)]}, {"opset": 2}),
         "unsaid": ({"steps": [leaf("input", dtype="int64"), on("cast", 0, dtype="int32")]}, {}),
         "of-an-unknown-op": ({"steps": [leaf("input"), on("an_op_of_tomorrow", 0, equation="uint32")]}, {}),
-        "stated": ({"steps": [leaf("input"), drawn], "opset": 1}, {}),
+        "stated": ({"steps": [leaf("input"), random_op], "opset": 1}, {}),
         "stated-and-later": ({"steps": [leaf("input"), on("neg", 0)], "opset": 7}, {"opset": 7}),
     }
-    for name, (stated, said) in graphs.items():
-        sent = {"graph": said | {"nodes": stated["steps"]}}
+    for name, (stated, opset) in graphs.items():
+        sent = {"graph": opset | {"nodes": stated["steps"]}}
         for form in ("json", "binary"):
             seen: Json = {"method": "POST", "path": "/v1/forward", "body": sent, "form": form}
             call = {"do": "forward", "graph": stated, "form": form}
@@ -173,17 +173,17 @@ def _opsets() -> Iterator[Case]:
 def _tensors() -> Iterator[Case]:
     put: Json = {"do": "put", "name": "w", "tensor": _VECTOR}
     seen: Json = {"method": "PUT", "path": "/v1/tensors/w", "body": _VECTOR}
-    kept, returned = {"status": 201, "json": _SUMMARY}, {"returned": _SUMMARY}
+    created, returned = {"status": 201, "json": _SUMMARY}, {"returned": _SUMMARY}
     for form in ("json", "binary"):
         calls = [put | {"form": form}]
-        yield exchange(f"put-{form}", [kept], [seen | {"form": form}], [returned], calls=calls)
+        yield exchange(f"put-{form}", [created], [seen | {"form": form}], [returned], calls=calls)
     large = bits_of(np.arange(600, dtype="float64"))
     seen_large = seen | {"body": large, "form": "binary"}
-    yield exchange("put-large", [kept], [seen_large], [returned], calls=[put | {"tensor": large}])
+    yield exchange("put-large", [created], [seen_large], [returned], calls=[put | {"tensor": large}])
     for dtype in ("bool", "float16", "int64"):
         tensor = bits_of(np.array([[1, 0, 1]], dtype))
         calls = [put | {"tensor": tensor}]
-        yield exchange(f"put-{dtype}", [kept], [seen | {"body": tensor}], [returned], calls=calls)
+        yield exchange(f"put-{dtype}", [created], [seen | {"body": tensor}], [returned], calls=calls)
     failed = refused("precondition_failed", got=ETAG)
     conditions: dict[str, tuple[Json, Json]] = {
         "if-match": ({"if_match": ETAG}, {"if-match": f'"{ETAG}"', "if-none-match": None}),
@@ -192,11 +192,13 @@ def _tensors() -> Iterator[Case]:
     }
     for name, (stated, headers) in conditions.items():
         conditional = seen | {"headers": headers, "idempotency_key": "case-1"}
-        yield exchange(f"put-{name}", [kept], [conditional], [returned], calls=[put | stated])
+        yield exchange(f"put-{name}", [created], [conditional], [returned], calls=[put | stated])
         error = raised("condition", 412, "precondition_failed", got=ETAG)
         yield exchange(f"put-{name}-that-fails", [failed], [conditional], [error], calls=[put | stated])
-    yield exchange("put-without-conditions", [kept], [seen | {"headers": {"if-match": None}}], [returned], calls=[put])
-    yield from _got()
+    yield exchange(
+        "put-without-conditions", [created], [seen | {"headers": {"if-match": None}}], [returned], calls=[put]
+    )
+    yield from _gets()
     delete = {"method": "DELETE", "path": "/v1/tensors/w", "idempotency_key": "case-1"}
     calls = [{"do": "delete", "name": "w"}]
     yield exchange("delete", [{"json": _SUMMARY}], [delete], [returned], calls=calls)
@@ -206,7 +208,7 @@ def _tensors() -> Iterator[Case]:
     yield exchange("delete-if-match", [{"json": _SUMMARY}], [matched], [returned], calls=calls)
 
 
-def _got() -> Iterator[Case]:
+def _gets() -> Iterator[Case]:
     seen = {"method": "GET", "path": "/v1/tensors/w"}
     returned = {"returned": {"tensor_id": "w", "etag": ETAG, "tensor": _VECTOR}}
     written: Json = {"json": {"tensor_id": "w", "etag": ETAG, "tensor": to_json(_VECTOR)}}
@@ -222,14 +224,14 @@ def _got() -> Iterator[Case]:
 
 
 def _as_feeds() -> Iterator[Case]:
-    """Tensors that are named, beside such as travel."""
+    """Yield feeds that name resident tensors, beside feeds that carry theirs."""
     steps = [{"op": "input"}, {"op": "parameter", "name": "w"}, {"op": "mul", "operands": [0, 1]}]
-    feeds = [at(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9"}]
+    feeds = [node_tensor(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9"}]
     body = {"graph": {"nodes": steps}, "feeds": feeds}
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": feeds, "form": form}]
         yield exchange(f"named-feed-{form}", [OK], [SEEN | {"body": body, "form": form}], [DONE], calls=calls)
-    rows = [at(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9", "rows": [2, 5]}]
+    rows = [node_tensor(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9", "rows": [2, 5]}]
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": rows, "form": form}]
         saw = [SEEN | {"body": body | {"feeds": rows}, "form": form}]
@@ -262,10 +264,10 @@ def _stores() -> Iterator[Case]:
         saw = [SEEN | {"body": body, "idempotency_key": "case-1"}]
         yield exchange(f"store-{name}", [OK_STORED], saw, [DONE_STORED], calls=[CALL | {"store": [entry]}])
     body = SEEN["body"] | {"store": STORING["store"]}
-    later = [STORED[0] | {"durable": False, "written_within_ms": 1000}]
-    answer = {"json": OK["json"] | {"stored": later}}
+    stored_later = [STORED[0] | {"durable": False, "written_within_ms": 1000}]
+    answer = {"json": OK["json"] | {"stored": stored_later}}
     saw = [SEEN | {"body": body, "idempotency_key": "case-1"}]
-    results = [{"returned": DONE["returned"] | {"stored": later}}]
+    results = [{"returned": DONE["returned"] | {"stored": stored_later}}]
     yield exchange("store-written-later", [answer], saw, results, calls=[STORING])
     failed = raised("condition", 412, "precondition_failed")
     yield exchange("store-that-fails", [refused("precondition_failed")], saw, [failed], calls=[STORING])
@@ -274,7 +276,7 @@ def _stores() -> Iterator[Case]:
 
 
 def _listings() -> Iterator[Case]:
-    """All pages, each with the limit."""
+    """Yield listings of several pages, each requested with the limit."""
     tensors = [_SUMMARY | {"tensor_id": name} for name in "abcde"]
     graphs = [{"graph_id": digit * 64, "node_count": 2} for digit in "12345"]
     for kind, name, listed in (("tensors", "tensor_id", tensors), ("graphs", "graph_id", graphs)):
@@ -298,11 +300,11 @@ def _listings() -> Iterator[Case]:
 
 
 def _refused_before() -> Iterator[Case]:
-    """Nothing is sent of these; a call behind them is."""
-    lacking = {"dtype": "bfloat16", "shape": [], "hex": "00" * 2}
+    """Yield calls that send nothing, each followed by one that does."""
+    unknown_dtype = {"dtype": "bfloat16", "shape": [], "hex": "00" * 2}
     short = {"dtype": "float64", "shape": [3], "hex": "00" * 16}
-    vector = at("other", number(1.0))  # type: ignore[arg-type] # a node of another graph
-    wrong: dict[str, Json] = {
+    vector = node_tensor("other", number(1.0))  # type: ignore[arg-type] # a node of another graph
+    invalid: dict[str, Json] = {
         "feed-of-another-graph": CALL | {"feeds": [vector]},
         "of-another-graph": CALL | {"of": "other"},
         "wrt-another-graph": CALL | {"wrt": ["other"]},
@@ -317,13 +319,13 @@ def _refused_before() -> Iterator[Case]:
             "graph": CALL["graph"],
             "types": [{"node": "other", "dtype": "float64", "shape": []}],
         },
-        "feed-of-an-unknown-dtype": CALL | {"feeds": [at(0, lacking)]},
-        "feed-too-short": CALL | {"feeds": [at(0, short)]},
-        "put-of-an-unknown-dtype": {"do": "put", "name": "w", "tensor": lacking},
+        "feed-of-an-unknown-dtype": CALL | {"feeds": [node_tensor(0, unknown_dtype)]},
+        "feed-too-short": CALL | {"feeds": [node_tensor(0, short)]},
+        "put-of-an-unknown-dtype": {"do": "put", "name": "w", "tensor": unknown_dtype},
         "put-too-short": {"do": "put", "name": "w", "tensor": short},
         "graph-with-nan": CALL | {"graph": {"steps": [STEPS[0], _nan()]}},
     }
-    for name, call in wrong.items():
+    for name, call in invalid.items():
         yield exchange(f"refused-{name}", [OK], [SEEN], [_INPUT, DONE], calls=[call, CALL])
 
 

@@ -1,4 +1,4 @@
-"""Tensors there and back: all dtypes, values that are easily lost, all forms; and what is no tensor."""
+"""Cases of tensors encoded and decoded: all dtypes, values that are easily lost, all forms, and invalid tensors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from clients.conformance.bits import PARTS, SAFETENSORS, Array, Bits, array_of, 
 from clients.conformance.cases import Case
 from clients.conformance.making.broken_files import BROKEN_FILES, HUGE_SHAPES, ODD_FILES
 
-#: integers up to here are the same to every reader of JSON
+#: largest integer that every JSON reader reads exactly
 _EXACT: Final = 2**53
-#: bytes from which on a client sends a file by itself
+#: tensor size in bytes from which a client sends a file by default
 _LARGE: Final = 4096
 _INPUT: Final = {"error": {"type": "input"}}
 _TRANSPORT: Final = {"error": {"type": "transport"}}
 
 
 def tensor_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all cases."""
     for dtype in SAFETENSORS:
         for name, array in _arrays(dtype):
-            yield from _there(f"{dtype}-{name}", bits_of(array))
-            yield from _back(f"{dtype}-{name}", bits_of(array))
+            yield from _encodings(f"{dtype}-{name}", bits_of(array))
+            yield from _decodings(f"{dtype}-{name}", bits_of(array))
     yield from _defaults()
     yield from _refused()
     yield from _read()
@@ -34,7 +34,7 @@ def tensor_cases() -> Iterator[Case]:
 
 
 def _arrays(dtype: str) -> Iterator[tuple[str, Array]]:
-    """Named tensors of a dtype."""
+    """Yield named tensors of a dtype."""
     yield "zero-d", _filled(dtype, [1]).reshape(())
     yield "empty", _filled(dtype, [])
     yield "empty-of-rank-3", _filled(dtype, []).reshape(2, 0, 3)
@@ -59,7 +59,7 @@ def _filled(dtype: str, values: Any) -> Array:
 
 
 def _complex(dtype: str) -> Iterator[tuple[str, Array]]:
-    """Zeros of all signs, numbers that are easily lost in either part, and an infinity in one part alone."""
+    """Yield zeros of all signs, numbers that are easily lost in either part, and infinity in one part only."""
     parts = PARTS[dtype]
     finite, nonfinite = _finite(parts), _nonfinite(parts)
     zeros = np.array([0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 1.0, -0.0], parts)
@@ -78,7 +78,7 @@ def _extremes(dtype: str) -> Array:
 
 
 def _finite(dtype: str) -> Array:
-    """Zeros of both signs, subnormal numbers, the ends of what is normal, neighbours of 1, and what ends nowhere."""
+    """Return zeros, subnormals, the limits of normal numbers, 1 + eps, and inexact fractions, of both signs."""
     info = np.finfo(dtype)
     below_normal = np.nextafter(info.smallest_normal, info.dtype.type(0))
     positive = [0.0, info.smallest_subnormal, below_normal, info.smallest_normal, 1.0, 1.0 + info.eps, info.max]
@@ -87,7 +87,7 @@ def _finite(dtype: str) -> Array:
 
 
 def _nonfinite(dtype: str) -> Array:
-    """Infinities; NaN quiet and signalling, of both signs, with payloads; beside a number and a −0."""
+    """Return infinities, quiet and signalling NaN of both signs with payloads, −0, and a number."""
     width = np.dtype(dtype).itemsize
     whole = np.dtype(f"uint{8 * width}")
     infinity = int(np.array(np.inf, dtype).view(whole))
@@ -98,20 +98,20 @@ def _nonfinite(dtype: str) -> Array:
 
 
 def json_keeps(bits: Bits) -> bool:
-    """Whether numbers of JSON hold the elements."""
+    """Return whether JSON numbers hold the elements exactly."""
     array = array_of(bits)
     if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     return array.dtype != np.int64 or all(abs(int(x)) <= _EXACT for x in array.reshape(-1))
 
 
-def _there(name: str, bits: Bits) -> Iterator[Case]:
-    wanted = {"json": "data" if json_keeps(bits) else "data_b64", "base64": "data_b64", "safetensors": "file"}
-    for form, spelled in wanted.items():
-        yield {"id": f"encode-{name}-{form}", "kind": "encode", "form": form, "tensor": bits, "want": {"as": spelled}}
+def _encodings(name: str, bits: Bits) -> Iterator[Case]:
+    encodings = {"json": "data" if json_keeps(bits) else "data_b64", "base64": "data_b64", "safetensors": "file"}
+    for form, encoding in encodings.items():
+        yield {"id": f"encode-{name}-{form}", "kind": "encode", "form": form, "tensor": bits, "want": {"as": encoding}}
 
 
-def _back(name: str, bits: Bits) -> Iterator[Case]:
+def _decodings(name: str, bits: Bits) -> Iterator[Case]:
     if json_keeps(bits):
         yield _decoding(f"{name}-json", _numbers(bits), bits)
     yield _decoding(f"{name}-base64", json.dumps(to_json(bits)), bits)
@@ -119,7 +119,7 @@ def _back(name: str, bits: Bits) -> Iterator[Case]:
 
 
 def _numbers(bits: Bits) -> str:
-    """The tensor with its elements, or their parts, as the shortest numbers that mean them."""
+    """Return the tensor in JSON, with its elements or their parts as the shortest exact numbers."""
     array = array_of(bits).reshape(-1).view(PARTS.get(bits["dtype"]) or bits["dtype"])
     data = ", ".join(str(int(x)) if array.dtype.kind == "b" else str(x) for x in array)
     return f'{{"dtype": "{bits["dtype"]}", "shape": {json.dumps(bits["shape"])}, "data": [{data}]}}'
@@ -136,17 +136,17 @@ def _opening(name: str, file: bytes, bits: Bits | None) -> Case:
 
 
 def _defaults() -> Iterator[Case]:
-    """Which form a client takes by itself, on both sides of the limit."""
+    """Yield tensors on both sides of the limit at which a client's default form changes."""
     for dtype, count in (("float64", 2), ("uint8", _LARGE - 1), ("uint8", _LARGE), ("float32", _LARGE // 4)):
         bits = bits_of(np.resize(np.arange(7), count).astype(dtype))
-        spelled = "file" if len(bits["hex"]) >= 2 * _LARGE else "data_b64"
+        encoding = "file" if len(bits["hex"]) >= 2 * _LARGE else "data_b64"
         name = f"encode-default-{dtype}-{count}"
-        yield {"id": name, "kind": "encode", "form": "default", "tensor": bits, "want": {"as": spelled}}
+        yield {"id": name, "kind": "encode", "form": "default", "tensor": bits, "want": {"as": encoding}}
 
 
 def _refused() -> Iterator[Case]:
-    """What is no tensor of the wire, and is not sent as one."""
-    wrong = {
+    """Yield invalid tensors, which a client refuses to send."""
+    invalid = {
         "too-few-elements": {"dtype": "float64", "shape": [3], "hex": "00" * 16},
         "too-many-elements": {"dtype": "float32", "shape": [2, 1], "hex": "00" * 12},
         "no-element-of-0-d": {"dtype": "int32", "shape": [], "hex": ""},
@@ -161,14 +161,14 @@ def _refused() -> Iterator[Case]:
         "dtype-uint64": {"dtype": "uint64", "shape": [1], "hex": "00" * 8},
         "half-an-int16": {"dtype": "int16", "shape": [1], "hex": "00"},
     }
-    for name, bits in wrong.items():
+    for name, bits in invalid.items():
         for form in ("json", "base64", "safetensors"):
             case = {"id": f"encode-refused-{name}-{form}", "kind": "encode", "form": form, "tensor": bits}
             yield case | {"want": _INPUT}
 
 
 def _read() -> Iterator[Case]:
-    """What is read although it is written in an unusual way."""
+    """Yield tensors that are written in an unusual way and must be read."""
     one = bits_of(np.array([1.0, 2.0]))
     whole = bits_of(np.array([3, -4], "int32"))
     yield _decoding("unknown-member", '{"dtype": "float64", "shape": [2], "data": [1, 2], "layout": "dense"}', one)
@@ -197,7 +197,7 @@ def _read() -> Iterator[Case]:
 
 
 def _broken() -> Iterator[Case]:
-    """What is no tensor, and is refused."""
+    """Yield invalid tensors, which a client refuses to read."""
     for name, wire in _broken_json().items():
         yield _decoding(f"broken-{name}", wire, None)
     for name, file in BROKEN_FILES.items():

@@ -1,4 +1,4 @@
-"""Register a graph, ask for its gradients, read a refusal: by what openapi-python-client made."""
+"""Register a graph, request its gradients, and read an error, with the client that openapi-python-client made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gradserve_generated.models import (
 
 
 def feed(node: int, shape: list[int], data: list[float]) -> Feed:
-    """Values of a leaf in float64."""
+    """Return a float64 feed of a leaf."""
     return Feed(node=node, tensor=Tensor(dtype="float64", shape=shape, data=data))
 
 
@@ -75,8 +75,8 @@ print("gradient", *(f"{number:g}" for number in answer.gradients[0].tensor.data 
 
 loop = gradients.sync(client=client, body=GradientsRequest(graph=decay, feeds=start))
 assert isinstance(loop, GradientsAnswer)
-found = (each.tensor.data or () for each in (loop.values[0], loop.gradients[0]))
-print("functions", *(f"{number:g}" for data in found for number in data))
+results = (each.tensor.data or () for each in (loop.values[0], loop.gradients[0]))
+print("functions", *(f"{number:g}" for data in results for number in data))
 
 refused = gradients.sync(client=client, body=GradientsRequest(graph=wrong, feeds=[]))
 assert isinstance(refused, Problem)

@@ -1,4 +1,4 @@
-"""Register a graph, ask for its gradients, read a refusal: by what OpenAPI Generator made for Python."""
+"""Register a graph, request its gradients, and read an error, with OpenAPI Generator's client for Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from openapi_client import (
 
 
 def feed(node: int, shape: list[int], data: list[float]) -> Feed:
-    """Values of a leaf in float64."""
+    """Return a float64 feed of a leaf."""
     return Feed(node=node, tensor=Tensor(dtype="float64", shape=shape, data=data))
 
 
@@ -72,8 +72,8 @@ answer = compute.gradients_of_graph(registered.graph_id, RegisteredGradientsRequ
 print("gradient", *(f"{number:g}" for number in answer.gradients[0].tensor.data or ()))
 
 loop = compute.gradients(GradientsRequest(graph=decay, feeds=start))
-found = (each.tensor.data or [] for each in (loop.values[0], loop.gradients[0]))
-print("functions", *(f"{number:g}" for data in found for number in data))
+results = (each.tensor.data or [] for each in (loop.values[0], loop.gradients[0]))
+print("functions", *(f"{number:g}" for data in results for number in data))
 
 try:
     compute.gradients(GradientsRequest(graph=wrong, feeds=[]))

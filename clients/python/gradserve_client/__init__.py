@@ -1,4 +1,4 @@
-"""The Python client of gradserve: write a computation graph, send it with its tensors, get gradients back.
+"""The Python client of gradserve: build a computation graph, send it with its tensors, get gradients back.
 
 import gradserve_client as gs
 

@@ -1,4 +1,4 @@
-"""`python -m gradserve_client import FILE.onnx --name NAME`: a model, kept by a server."""
+"""`python -m gradserve_client import FILE.onnx --name NAME`: store a model on a server."""
 
 from __future__ import annotations
 

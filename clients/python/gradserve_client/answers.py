@@ -1,4 +1,4 @@
-"""What comes back: tensors of an answer by handle, by name, or in order."""
+"""Parsed responses: results that are looked up by node, by name, or by position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 Key = Node | tuple[Node, ...]
 _PROBLEM: Final = "application/problem+json"
 _BINARY: Final = (SAFETENSORS, "application/octet-stream")
-#: which fields have tensors, and what in their entries names the nodes that these belong to
+#: the fields that hold tensors, each with the members of its entries that name the tensor's nodes
 _NODES: Final[Mapping[str, tuple[str, ...]]] = {
     "values": ("node",),
     "gradients": ("node",),
@@ -30,7 +30,7 @@ _NODES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Response(NamedTuple):
-    """An answer as it came; the names of its headers are in lower case."""
+    """An HTTP response as received. The names of its headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,7 +42,11 @@ class Response(NamedTuple):
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def checked(self) -> Response:
-        """Itself, where it is an answer. Raises what it refuses, and MalformedAnswer for a redirect."""
+        """Return self if the request succeeded.
+
+        Raises the matching Refusal for an error status, and MalformedAnswer for any other unexpected status, such as a
+        redirect.
+        """
         if self.status >= 400:
             raise self._refusal()
         if self.status not in (200, 201, 304):
@@ -50,29 +54,32 @@ class Response(NamedTuple):
         return self
 
     def _refusal(self) -> Refusal:
-        stated = self.headers.get("retry-after", "").strip()
-        retry_after = float(stated) if stated.isdecimal() and stated.isascii() else None
+        header = self.headers.get("retry-after", "").strip()
+        retry_after = float(header) if header.isdecimal() and header.isascii() else None
         problem: Any = None
         if self.media in (_PROBLEM, JSON):
             problem = _parsed_or_none(self.body)
-        told = problem if isinstance(problem, dict) and isinstance(problem.get("code"), str) else {}
-        return refusal(told | {"status": self.status}, retry_after)
+        report = problem if isinstance(problem, dict) and isinstance(problem.get("code"), str) else {}
+        return refusal(report | {"status": self.status}, retry_after)
 
     def json(self) -> dict[str, Any]:
-        """The object that the body is. Raises MalformedAnswer."""
+        """Parse the body as a JSON object. Raises MalformedAnswer if it is not one."""
         if self.media != JSON:
             raise self._other_media(JSON)
         return _object(self.body)
 
     def parts(self) -> tuple[dict[str, Any], Mapping[str, Array]]:
-        """The object that the answer is, and the tensors beside it. Raises MalformedAnswer."""
+        """Return the JSON object of the response, and the tensors that travel beside it in safetensors.
+
+        Raises MalformedAnswer if the body cannot be read.
+        """
         if self.media not in _BINARY:
             return self.json(), {}
-        read = safetensors.decode(self.body)
-        return _object(read.metadata.get("response", "").encode()), read.tensors
+        file = safetensors.decode(self.body)
+        return _object(file.metadata.get("response", "").encode()), file.tensors
 
     def tensor(self) -> tuple[str, Array]:
-        """Etag and elements of a resident tensor. Raises MalformedAnswer."""
+        """Return the etag and the elements of a resident tensor. Raises MalformedAnswer."""
         if self.media in _BINARY:
             arrays = [*safetensors.decode(self.body).tensors.values()]
             if len(arrays) != 1:
@@ -80,8 +87,8 @@ class Response(NamedTuple):
             return self.headers.get("etag", "").removeprefix("W/").strip('"'), arrays[0]
         return read(lambda answer: (str(answer["etag"]), from_json(answer["tensor"])), self.json())
 
-    def _other_media(self, wanted: str) -> MalformedAnswer:
-        return MalformedAnswer(f"the answer is {self.media or 'of no media type'}, where {wanted} was asked for")
+    def _other_media(self, expected: str) -> MalformedAnswer:
+        return MalformedAnswer(f"the answer is {self.media or 'of no media type'}, where {expected} was asked for")
 
 
 def _parsed_or_none(body: Buffer) -> Any:
@@ -99,7 +106,7 @@ def _object(body: Buffer) -> dict[str, Any]:
 
 
 def read(reader: Callable[[dict[str, Any]], T], answer: dict[str, Any]) -> T:
-    """What is read in an answer. Raises MalformedAnswer where it lacks that."""
+    """Apply a reader to a response. Raises MalformedAnswer if a member is missing or has the wrong type."""
     try:
         return reader(answer)
     except (LookupError, TypeError, AttributeError, InputError) as error:
@@ -107,14 +114,14 @@ def read(reader: Callable[[dict[str, Any]], T], answer: dict[str, Any]) -> T:
 
 
 class Results(Sequence[T]):
-    """Results by node: looked up by its handle or name, or by their place in the order of the request.
+    """Results of a call, one per node: indexed by node, by name, or by position in the request.
 
-    Those that belong to two nodes, as the blocks of a Hessian, are looked up by both.
+    Results that belong to two nodes, such as the blocks of a Hessian, are indexed by the pair.
     """
 
     def __init__(self, graph: Graph, nodes: Sequence[tuple[int, ...]], results: Sequence[T]) -> None:
         self._graph = graph
-        self._places = {key: place for place, key in enumerate(nodes)}
+        self._positions = {key: position for position, key in enumerate(nodes)}
         self._results = results
 
     def __len__(self) -> int:
@@ -125,29 +132,32 @@ class Results(Sequence[T]):
     @overload
     def __getitem__(self, key: slice) -> Sequence[T]: ...
     def __getitem__(self, key: NodeLike | tuple[NodeLike, NodeLike] | slice) -> T | Sequence[T]:
-        """Raises KeyError for a node without a result here, and InputError for one that is not in the graph."""
+        """Return the result of a node, a pair of nodes or a position; a slice returns a sequence.
+
+        Raises KeyError for a node without a result, and InputError for a node that is not in the graph.
+        """
         if isinstance(key, int | slice):
             return self._results[key]
         nodes = [self._graph.find(each) for each in (key if isinstance(key, tuple) else (key,))]
-        place = self._places.get(tuple(node.id for node in nodes))
-        if place is None:
+        position = self._positions.get(tuple(node.id for node in nodes))
+        if position is None:
             raise KeyError(f"there is no result for {', '.join(node.told for node in nodes)} in this answer")
-        return self._results[place]
+        return self._results[position]
 
     def items(self) -> Iterator[tuple[Key, T]]:
-        """Nodes with their results, in order."""
-        for key, place in self._places.items():
+        """Iterate over pairs of a node, or a tuple of nodes, and its result, in order."""
+        for key, position in self._positions.items():
             nodes = tuple(self._graph.find(each) for each in key)
-            yield (nodes[0] if len(nodes) == 1 else nodes), self._results[place]
+            yield (nodes[0] if len(nodes) == 1 else nodes), self._results[position]
 
     def __repr__(self) -> str:
         return f"<results of {', '.join(repr(key) for key, _ in self.items())}>"
 
 
 class Answer:
-    """An answer to a call on a graph. `fields` has all that came, by its names on the wire, tensors as arrays."""
+    """The response to a call on a graph. `fields` holds all of it by the names on the wire, with tensors as arrays."""
 
-    #: which of the fields have tensors
+    #: the fields that hold tensors
     with_tensors: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, fields: dict[str, Any], graph: Graph) -> None:
@@ -156,16 +166,16 @@ class Answer:
 
     @classmethod
     def of(cls, response: Response, graph: Graph) -> Self:
-        """The answer that came. Raises MalformedAnswer."""
-        fields, beside = response.parts()
-        return read(lambda answer: cls(answer, graph).placed(beside), fields)
+        """Read an answer from a response. Raises MalformedAnswer."""
+        fields, separate_tensors = response.parts()
+        return read(lambda answer: cls(answer, graph).placed(separate_tensors), fields)
 
-    def placed(self, beside: Mapping[str, Array]) -> Self:
-        """With tensors as arrays, those that stand in the answer and those beside it."""
+    def placed(self, separate_tensors: Mapping[str, Array]) -> Self:
+        """Replace tensors by arrays: those in the JSON itself, and those that came beside it."""
         for name in self.with_tensors:
             for entry in self.fields[name]:
-                place = ".".join([name, *(str(entry[node]) for node in _NODES[name])])
-                entry["tensor"] = from_json(entry["tensor"]) if "tensor" in entry else beside[place]
+                tensor_key = ".".join([name, *(str(entry[node]) for node in _NODES[name])])
+                entry["tensor"] = from_json(entry["tensor"]) if "tensor" in entry else separate_tensors[tensor_key]
         return self
 
     def _arrays(self, name: str) -> Results[Array]:
@@ -175,7 +185,7 @@ class Answer:
 
     @property
     def stats(self) -> Mapping[str, Any]:
-        """The receipt: what running it took, and on what."""
+        """The execution statistics of the call: time, memory and hardware, as docs/wire.md lists them."""
         stats: Mapping[str, Any] = self.fields.get("stats", {})
         return stats
 
@@ -190,19 +200,19 @@ class Values(Answer):
 
     @cached_property
     def values(self) -> Results[Array]:
-        """By output."""
+        """The values by output, each with the shape and dtype of its node."""
         return self._arrays("values")
 
     @property
     def value(self) -> Array:
-        """The value of the only output. Raises InputError where there are several."""
+        """The value of the only output. Raises InputError if there are several outputs."""
         if len(self.values) != 1:
             raise InputError(f"the answer has {len(self.values)} values, and not one")
         return self.values[0]
 
     @cached_property
     def stored(self) -> Results[Resident]:
-        """By node: the handles of what the call had the server keep."""
+        """The handles of the tensors that the call stored, by node."""
         entries = self.fields.get("stored", ())
         handles = [Resident.from_wire(entry) for entry in entries]
         return Results(self._graph, [(entry["node"],) for entry in entries], handles)
@@ -215,36 +225,40 @@ class Gradients(Values):
 
     @cached_property
     def gradients(self) -> Results[Array]:
-        """By node of `wrt`, each of its node's shape; where that is batched, behind the leading axis."""
+        """The gradients by node of `wrt`, each with the shape of its node.
+
+        If `vjp` was called with `batched=True`, each has the axis K in front.
+        """
         return self._arrays("gradients")
 
     @property
     def disconnected(self) -> list[Node]:
-        """The nodes of `wrt` that have no path to what was differentiated; their gradients are zeros."""
+        """The nodes of `wrt` that have no differentiable path to the differentiated node. Their gradients are zero."""
         return [self._graph.find(node) for node in self.fields["disconnected"]]
 
 
 class Batched(Gradients):
-    """Values and gradients with a leading axis; values alone, where there is nothing to differentiate.
+    """Values and gradients of examples, with a leading axis N unless reduced.
 
-    In a graph of opset 2 whose `of` has several elements, gradients are Jacobians: the shape of `of`, then the node's.
+    There are only values if there is nothing to differentiate. In a graph of opset 2 whose `of` does not have exactly
+    one element, gradients are Jacobians: the shape of `of` followed by the shape of the node.
     """
 
-    def placed(self, beside: Mapping[str, Array]) -> Self:
-        """As of all answers; what is not there is empty."""
+    def placed(self, separate_tensors: Mapping[str, Array]) -> Self:
+        """Replace tensors by arrays, as every answer does. Missing fields become empty lists."""
         self.fields.setdefault("gradients", [])
         self.fields.setdefault("disconnected", [])
-        return super().placed(beside)
+        return super().placed(separate_tensors)
 
 
 class Tangents(Values):
-    """Values, and their derivatives along the tangents of leaves."""
+    """Values, and their directional derivatives along the tangents of leaves."""
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "tangents")
 
     @cached_property
     def tangents(self) -> Results[Array]:
-        """By output."""
+        """The tangents by output, each with the shape of its output."""
         return self._arrays("tangents")
 
 
@@ -255,18 +269,18 @@ class Jacobian(Values):
 
     @cached_property
     def jacobian(self) -> Results[Array]:
-        """By output and node of `wrt`: of the shape of the one, then that of the other."""
+        """The blocks by pairs of output and node of `wrt`: the output's shape followed by the node's."""
         return self._arrays("jacobian")
 
 
 class Hvp(Gradients):
-    """Values, gradients, and the Hessian times vectors."""
+    """Values, gradients, and Hessian-vector products."""
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "gradients", "hvp")
 
     @cached_property
     def hvp(self) -> Results[Array]:
-        """By node of `wrt`."""
+        """The products by node of `wrt`, each with the shape of its node."""
         return self._arrays("hvp")
 
 
@@ -277,73 +291,73 @@ class Hessian(Gradients):
 
     @cached_property
     def hessian(self) -> Results[Array]:
-        """By pairs of nodes of `wrt`: of the shape of the one, then that of the other."""
+        """The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by that of the column's."""
         return self._arrays("hessian")
 
 
 class Certificate(Answer):
-    """How far gradients are from central differences."""
+    """The result of `check`: how far gradients are from central differences."""
 
     @property
     def passed(self) -> bool:
-        """Whether every node was compared, and within the tolerance."""
+        """Whether every node was compared and is within the tolerance."""
         passed: bool = self.fields["passed"]
         return passed
 
     @cached_property
     def errors(self) -> Results[float]:
-        """Relative errors, by the nodes that were compared."""
+        """Relative errors by node, for the nodes that were compared."""
         entries = self.fields["errors"]
         return Results(self._graph, [(e["node"],) for e in entries], [e["relative_error"] for e in entries])
 
     @cached_property
     def uncertified(self) -> Results[str]:
-        """Why the others were not compared."""
+        """Reasons by node, such as "kink" or "roundoff", for the nodes that were not compared. See docs/wire.md."""
         entries = self.fields["uncertified"]
         return Results(self._graph, [(e["node"],) for e in entries], [e["reason"] for e in entries])
 
 
 class Forecast(Answer):
-    """What a call would take, in `fields` by its names on the wire."""
+    """The predicted cost of a call, in `fields` by the names on the wire."""
 
     @property
     def admitted(self) -> bool:
-        """Whether the call would be within the server's limits."""
+        """Whether the call would be within the limits of the server."""
         admitted: bool = self.fields["admitted"]
         return admitted
 
 
 class Derivative(Answer):
-    """The gradient as a graph, whose first nodes are those that were sent."""
+    """The gradient as a graph, which begins with the nodes of the original graph."""
 
-    def placed(self, beside: Mapping[str, Array]) -> Self:
-        """With the graph that came, its constants in it."""
-        stated = self.fields["graph"]
-        _fill(stated["nodes"], beside, "")
-        for index, function in enumerate(stated.get("functions", ())):
-            _fill(function["nodes"], beside, f"functions.{index}.")
-        self.graph = Graph.from_wire(stated)
+    def placed(self, separate_tensors: Mapping[str, Array]) -> Self:
+        """Read the graph, with the constants that came beside the JSON put into it."""
+        graph_fields = self.fields["graph"]
+        _fill(graph_fields["nodes"], separate_tensors, "")
+        for index, function in enumerate(graph_fields.get("functions", ())):
+            _fill(function["nodes"], separate_tensors, f"functions.{index}.")
+        self.graph = Graph.from_wire(graph_fields)
         return self
 
     def find(self, node: NodeLike) -> Node:
-        """What a node of the graph that was sent is in this one."""
+        """Return the node of this graph that corresponds to a node of the original graph."""
         return self.graph.find(self._graph.find(node).id)
 
     @cached_property
     def gradients(self) -> Results[Node]:
-        """By node of `wrt` as it was sent: where its gradient is computed."""
+        """The nodes that compute the gradients, by node of `wrt` in the original graph."""
         entries = self.fields["gradients"]
-        made = [self.graph.find(entry["gradient_node"]) for entry in entries]
-        return Results(self._graph, [(entry["node"],) for entry in entries], made)
+        gradient_nodes = [self.graph.find(entry["gradient_node"]) for entry in entries]
+        return Results(self._graph, [(entry["node"],) for entry in entries], gradient_nodes)
 
     @property
     def disconnected(self) -> list[Node]:
-        """The nodes of `wrt`, as they were sent, that have no path to what was differentiated."""
+        """The nodes of `wrt`, in the original graph, that have no differentiable path to the differentiated node."""
         return [self._graph.find(node) for node in self.fields["disconnected"]]
 
 
-def _fill(nodes: Sequence[dict[str, Any]], beside: Mapping[str, Array], within: str) -> None:
-    """Write constants that came beside the JSON where they would stand in it."""
-    for place, node in enumerate(nodes):
-        if f"{within}constants.{place}" in beside:
-            node.setdefault("attrs", {})["value"] = beside[f"{within}constants.{place}"]
+def _fill(nodes: Sequence[dict[str, Any]], separate_tensors: Mapping[str, Array], prefix: str) -> None:
+    """Write constants that came beside the JSON into the nodes they belong to."""
+    for node_id, node in enumerate(nodes):
+        if f"{prefix}constants.{node_id}" in separate_tensors:
+            node.setdefault("attrs", {})["value"] = separate_tensors[f"{prefix}constants.{node_id}"]

@@ -1,4 +1,4 @@
-"""The client for asyncio: the same calls, awaited."""
+"""The asyncio client: the calls of `Client` as coroutines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ Awaited = Coroutine[Any, Any, T]
 
 
 class AsyncClient:
-    """A connection to a server, for the tasks of one event loop. What it is made with is that of `Client`."""
+    """An asyncio client of one server, for the tasks of one event loop.
+
+    The constructor takes the arguments of `Client`. Methods that `Client` returns iterators from are async iterators.
+    """
 
     def __init__(
         self,
@@ -66,12 +69,12 @@ class AsyncClient:
         await self.close()
 
     async def _run(self, flow: flows.Flow[T]) -> T:
-        """Do what a flow asks for, until it has its result."""
+        """Drive a flow to its result: perform each request and wait that it yields."""
         try:
             step = next(flow)
             while True:
                 try:
-                    response = await self._do(step)
+                    response = await self._perform(step)
                 except GradserveError as error:
                     step = flow.throw(error)
                 else:
@@ -79,106 +82,153 @@ class AsyncClient:
         except StopIteration as end:
             return cast("T", end.value)
 
-    async def _do(self, step: flows.Send | flows.Wait) -> answers.Response | None:
+    async def _perform(self, step: flows.Send | flows.Wait) -> answers.Response | None:
         if isinstance(step, flows.Send):
             return await self._transport.send(step.request, step.deadline)
         await self._sleep(step.seconds)
         return None
 
-    async def _compute(self, call: str, kind: type[flows.A], graph: Graph | Registered, /, **asked: Any) -> flows.A:
-        return await self._run(flows.compute(self._policy, call, kind, graph, asked))
+    async def _compute(self, call: str, kind: type[flows.A], graph: Graph | Registered, /, **options: Any) -> flows.A:
+        return await self._run(flows.compute(self._policy, call, kind, graph, options))
 
     async def forward(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.RunFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.RunFields]
     ) -> answers.Values:
-        """Values of nodes, by default of the last one."""
-        return await self._compute("forward", answers.Values, graph, feeds=feeds, **asked)
+        """Compute the values of nodes.
+
+        `outputs` defaults to the last node. A value has the shape and dtype of its node. Keyword arguments:
+        `RunFields`.
+        """
+        return await self._compute("forward", answers.Values, graph, feeds=feeds, **options)
 
     async def gradients(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.GradientsFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.GradientsFields]
     ) -> answers.Gradients:
-        """Values, and the gradients of one node."""
-        return await self._compute("gradients", answers.Gradients, graph, feeds=feeds, **asked)
+        """Compute values, and the gradients of one node.
+
+        Differentiates `of` (default: the last node) with respect to each node of `wrt` (default: every `parameter`). A
+        gradient has the shape and dtype of its node. If `of` does not have exactly one element, `cotangent` is
+        required: the weights of its elements, an array of its shape. Keyword arguments: `GradientsFields`.
+        """
+        return await self._compute("gradients", answers.Gradients, graph, feeds=feeds, **options)
 
     async def vjp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.VjpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.VjpFields]
     ) -> answers.Gradients:
-        """Cotangents of outputs times the Jacobian."""
-        return await self._compute("vjp", answers.Gradients, graph, feeds=feeds, **asked)
+        """Compute vector-Jacobian products.
+
+        `cotangents` maps each output to an array of its shape. A gradient has the shape and dtype of its node. With
+        `batched=True` every cotangent has a leading axis K, and so has every gradient. Keyword arguments: `VjpFields`.
+        """
+        return await self._compute("vjp", answers.Gradients, graph, feeds=feeds, **options)
 
     async def jvp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.JvpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.JvpFields]
     ) -> answers.Tangents:
-        """The Jacobian times tangents of leaves."""
-        return await self._compute("jvp", answers.Tangents, graph, feeds=feeds, **asked)
+        """Compute Jacobian-vector products.
+
+        `tangents` maps leaves to arrays of their shape; leaves without a tangent are held constant. The result has a
+        tangent of the output's shape for each output. Keyword arguments: `JvpFields`.
+        """
+        return await self._compute("jvp", answers.Tangents, graph, feeds=feeds, **options)
 
     async def jacobian(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.JacobianFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.JacobianFields]
     ) -> answers.Jacobian:
-        """Whole Jacobians, a block for each output and node of `wrt`."""
-        return await self._compute("jacobian", answers.Jacobian, graph, feeds=feeds, **asked)
+        """Compute full Jacobians, one block for each pair of an output and a node of `wrt`.
+
+        A block has the shape of the output followed by the shape of the node. Keyword arguments: `JacobianFields`.
+        """
+        return await self._compute("jacobian", answers.Jacobian, graph, feeds=feeds, **options)
 
     async def hvp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.HvpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.HvpFields]
     ) -> answers.Hvp:
-        """The Hessian times vectors, exactly."""
-        return await self._compute("hvp", answers.Hvp, graph, feeds=feeds, **asked)
+        """Compute exact Hessian-vector products.
+
+        `of` must have one element. `vectors` maps each node of `wrt` to an array of its shape; each product has that
+        shape. Values and gradients are returned as well. Keyword arguments: `HvpFields`.
+        """
+        return await self._compute("hvp", answers.Hvp, graph, feeds=feeds, **options)
 
     async def hessian(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.HessianFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.HessianFields]
     ) -> answers.Hessian:
-        """Whole Hessians, a block for each pair of nodes of `wrt`."""
-        return await self._compute("hessian", answers.Hessian, graph, feeds=feeds, **asked)
+        """Compute exact, full Hessians, one block for each pair of nodes of `wrt`.
+
+        `of` must have one element. A block has the shape of the row's node followed by the shape of the column's.
+        Keyword arguments: `HessianFields`.
+        """
+        return await self._compute("hessian", answers.Hessian, graph, feeds=feeds, **options)
 
     async def batch(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.BatchFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.BatchFields]
     ) -> answers.Batched:
-        """One graph on many examples: values and gradients of each."""
-        return await self._compute("batch", answers.Batched, graph, feeds=feeds, **asked)
+        """Run one graph on many examples: compute the values and gradients of each.
+
+        The graph is written for one example. Feeds of the leaves in `mapped` have a leading axis N, and so have all
+        results, unless `reduce` is "sum" or "mean". Keyword arguments: `BatchFields`.
+        """
+        return await self._compute("batch", answers.Batched, graph, feeds=feeds, **options)
 
     async def check(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.CheckFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.CheckFields]
     ) -> answers.Certificate:
-        """Gradients compared with central differences."""
-        return await self._compute("check", answers.Certificate, graph, feeds=feeds, **asked)
+        """Compare gradients with central differences, in float64 on the server.
+
+        `of` must have one element. Keyword arguments: `CheckFields`.
+        """
+        return await self._compute("check", answers.Certificate, graph, feeds=feeds, **options)
 
     async def plan(
-        self, graph: Graph | Registered, types: Types = NO_TYPES, **asked: Unpack[fields.PlanFields]
+        self, graph: Graph | Registered, types: Types = NO_TYPES, **options: Unpack[fields.PlanFields]
     ) -> answers.Forecast:
-        """What a call would take. Nothing is run."""
-        return await self._compute("plan", answers.Forecast, graph, types=types, **asked)
+        """Predict the cost of a call without running it: shapes, FLOPs, bytes, and whether the server admits it.
+
+        `types` maps leaves to `(dtype, shape)`, or to an array that has both. Keyword arguments: `PlanFields`.
+        """
+        return await self._compute("plan", answers.Forecast, graph, types=types, **options)
 
     async def differentiate(
-        self, graph: Graph | Registered, types: Types = NO_TYPES, **asked: Unpack[fields.DifferentiateFields]
+        self, graph: Graph | Registered, types: Types = NO_TYPES, **options: Unpack[fields.DifferentiateFields]
     ) -> answers.Derivative:
-        """The gradient as a graph. Nothing is run."""
-        return await self._compute("differentiate", answers.Derivative, graph, types=types, **asked)
+        """Return the gradient of one node as a graph, without running anything.
+
+        `of` must have one element. `types` maps leaves to `(dtype, shape)`, or to an array that has both; the new graph
+        is specialised to them. Keyword arguments: `DifferentiateFields`.
+        """
+        return await self._compute("differentiate", answers.Derivative, graph, types=types, **options)
 
     async def register(
         self, graph: Graph, *, description: str = "", form: Form | None = None, at_once: bool = True
     ) -> AsyncRegisteredGraph:
-        """Have the server keep a graph as it is now. `description` is for people.
+        """Register the graph on the server as it is now, and return a handle for calls on it.
 
-        Where that is not to be done at once, the first call that needs it does it, within its own time.
+        `description` is free text of at most 1000 characters. `form` is the wire format of the graph's constants. With
+        `at_once=False`, registration is deferred to the first call that uses the graph, and counts against that call's
+        timeout.
         """
-        made = AsyncRegisteredGraph(self, graph, requests.registration(graph, description, form))
+        registered_graph = AsyncRegisteredGraph(self, graph, requests.registration(graph, description, form))
         if at_once:
-            await self._run(flows.register(self._policy, made))
-        return made
+            await self._run(flows.register(self._policy, registered_graph))
+        return registered_graph
 
     async def registered(self, graph_id: str) -> AsyncRegisteredGraph:
-        """A graph that the server keeps already. Its nodes are found by their names and ids."""
-        found = await self._run(flows.registered(self._policy, graph_id))
-        return AsyncRegisteredGraph(self, found.graph, found.registration, found.fields)
+        """Fetch a registered graph by its id. Look up its nodes by name or id.
+
+        Raises NotFoundError if the server does not have the graph.
+        """
+        registered = await self._run(flows.registered(self._policy, graph_id))
+        return AsyncRegisteredGraph(self, registered.graph, registered.registration, registered.fields)
 
     async def unregister(self, graph: Registered | str) -> GraphSummary:
-        """Have the server forget a graph."""
+        """Delete a registered graph from the server, and return its summary."""
         graph_id = graph.graph_id if isinstance(graph, Registered) else graph
         request = requests.delete_graph(graph_id)
-        return await self._run(flows.answered(self._policy, request, GraphSummary.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, GraphSummary.from_wire))
 
     async def graphs(self, *, limit: int | None = None) -> AsyncIterator[GraphSummary]:
-        """All graphs that the server keeps, in the order in which they came, asked for `limit` at a time."""
+        """Iterate over all registered graphs in order of registration, `limit` per page."""
         async for entry in self._entries("graphs", limit):
             yield GraphSummary.from_wire(entry)
 
@@ -192,9 +242,13 @@ class AsyncClient:
         durable: bool | None = None,
         form: Form | None = None,
     ) -> Resident:
-        """Have the server keep a tensor, which feeds may name from then on.
+        """Store a tensor on the server and return a handle that feeds accept in place of an array.
 
-        `if_match` is the version that there has to be, "*" for any; `if_none_match="*"` demands that there is none.
+        `if_match` is the version that the stored tensor must have ("*": any version); `if_none_match="*"` requires that
+        the name is unused. `durable=False` lets the server respond before the tensor is on disk.
+
+        Raises InputError for an unsupported dtype, ConditionError if a condition does not hold, and StoreFullError if
+        the server has no room.
         """
         conditions = {"if_match": if_match, "if_none_match": if_none_match}
         return await self._run(flows.put(self._policy, name, array, {**conditions, "durable": durable, "form": form}))
@@ -202,22 +256,25 @@ class AsyncClient:
     async def get(
         self, tensor: Resident | str, *, if_match: Resident | str | None = None, form: Form | None = None
     ) -> ResidentTensor:
-        """A tensor that the server keeps, as it is now."""
-        found = await self._run(flows.get(self._policy, name_of(tensor), {"if_match": if_match, "form": form}))
-        assert found is not None, "only if_none_match is answered without a tensor"
-        return found
+        """Download the current version of a tensor.
+
+        Raises NotFoundError if there is no such tensor, and ConditionError if it is not the version `if_match`.
+        """
+        resident = await self._run(flows.get(self._policy, name_of(tensor), {"if_match": if_match, "form": form}))
+        assert resident is not None, "only if_none_match is answered without a tensor"
+        return resident
 
     async def get_if_changed(self, tensor: Resident, *, form: Form | None = None) -> ResidentTensor | None:
-        """The tensor, where it is another version by now than this one; else None."""
+        """Download a tensor if its version differs from this handle's; otherwise return None."""
         return await self._run(flows.get(self._policy, tensor.name, {"if_none_match": tensor, "form": form}))
 
     async def delete(self, tensor: Resident | str, *, if_match: Resident | str | None = None) -> Resident:
-        """Have the server keep a tensor no more. The answer is what there was."""
+        """Delete a tensor from the server, and return the metadata of the deleted version."""
         request = requests.delete(name_of(tensor), if_match=if_match)
-        return await self._run(flows.answered(self._policy, request, Resident.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, Resident.from_wire))
 
     async def tensors(self, *, limit: int | None = None) -> AsyncIterator[Resident]:
-        """All tensors that the server keeps, by name, asked for `limit` at a time."""
+        """Iterate over all resident tensors by name, `limit` per page."""
         async for entry in self._entries("tensors", limit):
             yield Resident.from_wire(entry)
 
@@ -233,36 +290,39 @@ class AsyncClient:
         if_match: NamedModel | str | None = None,
         if_none_match: NamedModel | str | None = None,
     ) -> AsyncModel:
-        """Have the server keep a model: names for leaves and outputs of a registered graph, or of one by its id.
+        """Store a model: a registered graph, or the id of one, with names for its inputs and outputs.
 
-        An input is a leaf that declares dtype and shape, or a node with both, where -1 is a free extent. `bound` has
-        the resident tensors of all other leaves that outputs need. `description` is for people. Conditions are those of
-        `put`.
+        `inputs` maps names to leaves that declare dtype and shape, or to `(node, dtype, shape)`; an extent of -1 is
+        free, so that calls may use any size. `outputs` maps names to nodes. `bound` maps each remaining leaf that the
+        outputs need to a resident tensor. `description` is free text. `if_match` and `if_none_match` are conditions as
+        in `put`.
+
+        Raises InputError if an input has no dtype and shape, or a node is not in the graph.
         """
-        stated = definition(graph, inputs, outputs, bound, description)
+        model_fields = definition(graph, inputs, outputs, bound, description)
         conditions = {"if_match": if_match, "if_none_match": if_none_match}
-        made = await self._run(flows.put_model(self._policy, name, graph, stated, conditions))
-        return AsyncModel(self, made, graph if isinstance(graph, Registered) else None)
+        summary = await self._run(flows.put_model(self._policy, name, graph, model_fields, conditions))
+        return AsyncModel(self, summary, graph if isinstance(graph, Registered) else None)
 
     async def model(self, name: str) -> AsyncModel:
-        """A model that the server keeps, as it is now."""
-        found = await self._run(flows.answered(self._policy, requests.model(name), ModelSummary.from_wire))
-        return AsyncModel(self, found)
+        """Fetch the current version of a model. Raises NotFoundError if the server does not have it."""
+        summary = await self._run(flows.send_and_read(self._policy, requests.model(name), ModelSummary.from_wire))
+        return AsyncModel(self, summary)
 
     async def delete_model(self, model: NamedModel | str, *, if_match: NamedModel | str | None = None) -> ModelSummary:
-        """Have the server keep a model no more; its graph and tensors stay. The answer is what there was."""
+        """Delete a model, and return the summary of the deleted version. Its graph and tensors stay."""
         name = model.name if isinstance(model, NamedModel) else model
         request = requests.delete_model(name, if_match=if_match)
-        return await self._run(flows.answered(self._policy, request, ModelSummary.from_wire))
+        return await self._run(flows.send_and_read(self._policy, request, ModelSummary.from_wire))
 
     async def models(self, *, limit: int | None = None) -> AsyncIterator[AsyncModel]:
-        """All models that the server keeps, by name, asked for `limit` at a time."""
+        """Iterate over all models by name, `limit` per page."""
         async for entry in self._entries("models", limit):
             yield AsyncModel(self, ModelSummary.from_wire(entry))
 
     async def ops(self) -> dict[str, Any]:
-        """The server's catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes."""
-        return await self._run(flows.answered(self._policy, requests.catalogue(), dict))
+        """Return the server's op catalogue: `opset`, and `ops` with operands, attributes, gradients and dtypes."""
+        return await self._run(flows.send_and_read(self._policy, requests.catalogue(), dict))
 
     async def _entries(self, kind: str, limit: int | None) -> AsyncIterator[dict[str, Any]]:
         after = None
@@ -276,19 +336,22 @@ class AsyncClient:
 
 
 class AsyncOnGraph(Generic[P, T]):
-    """A call of a client as a call of a graph that is registered with it."""
+    """A descriptor that binds a call of the client to a registered graph."""
 
     def __init__(self, call: Callable[Concatenate[AsyncClient, Graph | Registered, P], Awaited[T]]) -> None:
         self._call = call
         self.__doc__ = call.__doc__
 
     def __get__(self, graph: AsyncRegisteredGraph, owner: type[AsyncRegisteredGraph]) -> Callable[P, Awaited[T]]:
-        """The call on this graph."""
+        """Return the call bound to this graph."""
         return partial(self._call, graph.client, graph)
 
 
 class AsyncRegisteredGraph(Registered):
-    """A graph that the server keeps, with all calls on it: each takes what the client's call takes but the graph."""
+    """A graph that is stored on the server, with the client's calls as methods.
+
+    Each method takes the arguments of the client's call except the graph.
+    """
 
     def __init__(
         self, client: AsyncClient, graph: Graph, registration: requests.Request, fields: Mapping[str, Any] = NOTHING
@@ -310,7 +373,7 @@ class AsyncRegisteredGraph(Registered):
 
 
 class AsyncModel(NamedModel):
-    """A model that the server keeps, called by the names of its inputs, with results by those of its outputs."""
+    """A model that is stored on the server. Calls take inputs and return results by name."""
 
     def __init__(self, client: AsyncClient, summary: ModelSummary, graph: Registered | None = None) -> None:
         super().__init__(summary, graph)
@@ -321,11 +384,15 @@ class AsyncModel(NamedModel):
         inputs: Mapping[str, ArrayLike | Resident] = NO_INPUTS,
         *,
         outputs: Sequence[str] | None = None,
-        **asked: Unpack[fields.CallFields],
+        **options: Unpack[fields.CallFields],
     ) -> NamedValues:
-        """Values of outputs, of all of them unless some are named."""
+        """Compute the named outputs, by default all of them.
+
+        `inputs` maps the names of all inputs to arrays or resident tensors. Keyword arguments: `CallFields`. Raises
+        InputError for missing or unknown names.
+        """
         feeds, nodes = self.feeds(inputs), self.nodes_of(outputs)
-        answer = await self.client.forward(await self._registered(), feeds, outputs=nodes, **asked)
+        answer = await self.client.forward(await self._registered(), feeds, outputs=nodes, **options)
         return NamedValues(answer, self)
 
     async def gradients(
@@ -334,15 +401,20 @@ class AsyncModel(NamedModel):
         *,
         of: str | None = None,
         wrt: Sequence[str] | None = None,
-        **asked: Unpack[fields.CallFields],
+        **options: Unpack[fields.CallFields],
     ) -> NamedGradients:
-        """The value of one output, by default the only one, and its gradients, by default by all inputs of floats."""
+        """Compute one output and its gradients with respect to inputs.
+
+        `of` is the name of an output with one element, by default the only output. `wrt` are names of inputs, by
+        default all inputs with a float dtype. A gradient has the shape and dtype of its input. Keyword arguments:
+        `CallFields`. Raises InputError for missing or unknown names.
+        """
         feeds, node, leaves = self.feeds(inputs), self.node_of(of), self.leaves_of(wrt)
-        answer = await self.client.gradients(await self._registered(), feeds, of=node, wrt=leaves, **asked)
+        answer = await self.client.gradients(await self._registered(), feeds, of=node, wrt=leaves, **options)
         return NamedGradients(answer, self)
 
     async def delete(self) -> ModelSummary:
-        """Have the server keep it no more, whatever version is there. The answer is what there was."""
+        """Delete the model, whichever version is stored, and return the summary of the deleted version."""
         return await self.client.delete_model(self)
 
     async def _registered(self) -> Registered:

@@ -1,4 +1,4 @@
-"""The client: calls that wait for their answers."""
+"""The synchronous client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gradserve_client.transport import Transport
 
 T = TypeVar("T")
 P = ParamSpec("P")
-#: bytes of the longest answer that is read, unless one says otherwise
+#: default limit on the length of a response, in bytes
 MAX_RESPONSE_BYTES: Final = 256 << 20
 NO_TENSORS: Final[Tensors] = {}
 NO_TYPES: Final[Types] = {}
@@ -39,14 +39,19 @@ NO_INPUTS: Final[Mapping[str, ArrayLike | Resident]] = {}
 
 
 class Client:
-    """A connection to a server. Threads may share it.
+    """A client of one server. Threads may share it.
 
-    `api_key` is that of GRADSERVE_API_KEY unless given. `timeout`, in seconds, is for all tries of a call together;
-    None: no end. `retries` is how often a call is repeated at most. `idempotency` says whether calls that keep
-    something get an Idempotency-Key, without which they are not repeated. An answer longer than `max_response_bytes`
-    is not read. `transport` is one of httpx; `surroundings` and `sleep` are for tests.
+    `url` is the address of the server. `api_key` defaults to the environment variable GRADSERVE_API_KEY. `timeout` is
+    the time limit in seconds for all attempts of a call together; None means no limit. `retries` is the maximum number
+    of retries of a call. `idempotency` determines whether calls that store something send an Idempotency-Key; without
+    one they are not retried. Responses longer than `max_response_bytes` are not read. `transport` replaces the
+    transport of httpx; `surroundings` and `sleep` are for tests.
 
-    Calls raise what `gradserve_client.errors` draws.
+    Calls take a graph or a registered graph, `feeds` that map leaves to arrays, resident tensors or rows of these, and
+    the fields of the call as keyword arguments (`gradserve_client.fields`). Nodes are given as node objects, names or
+    ids.
+
+    See `gradserve_client.errors` for the exceptions that calls raise.
     """
 
     def __init__(
@@ -77,12 +82,12 @@ class Client:
         self.close()
 
     def _run(self, flow: flows.Flow[T]) -> T:
-        """Do what a flow asks for, until it has its result."""
+        """Drive a flow to its result: perform each request and wait that it yields."""
         try:
             step = next(flow)
             while True:
                 try:
-                    response = self._do(step)
+                    response = self._perform(step)
                 except GradserveError as error:
                     step = flow.throw(error)
                 else:
@@ -90,106 +95,153 @@ class Client:
         except StopIteration as end:
             return cast("T", end.value)
 
-    def _do(self, step: flows.Send | flows.Wait) -> answers.Response | None:
+    def _perform(self, step: flows.Send | flows.Wait) -> answers.Response | None:
         if isinstance(step, flows.Send):
             return self._transport.send(step.request, step.deadline)
         self._sleep(step.seconds)
         return None
 
-    def _compute(self, call: str, kind: type[flows.A], graph: Graph | Registered, /, **asked: Any) -> flows.A:
-        return self._run(flows.compute(self._policy, call, kind, graph, asked))
+    def _compute(self, call: str, kind: type[flows.A], graph: Graph | Registered, /, **options: Any) -> flows.A:
+        return self._run(flows.compute(self._policy, call, kind, graph, options))
 
     def forward(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.RunFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.RunFields]
     ) -> answers.Values:
-        """Values of nodes, by default of the last one."""
-        return self._compute("forward", answers.Values, graph, feeds=feeds, **asked)
+        """Compute the values of nodes.
+
+        `outputs` defaults to the last node. A value has the shape and dtype of its node. Keyword arguments:
+        `RunFields`.
+        """
+        return self._compute("forward", answers.Values, graph, feeds=feeds, **options)
 
     def gradients(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.GradientsFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.GradientsFields]
     ) -> answers.Gradients:
-        """Values, and the gradients of one node."""
-        return self._compute("gradients", answers.Gradients, graph, feeds=feeds, **asked)
+        """Compute values, and the gradients of one node.
+
+        Differentiates `of` (default: the last node) with respect to each node of `wrt` (default: every `parameter`). A
+        gradient has the shape and dtype of its node. If `of` does not have exactly one element, `cotangent` is
+        required: the weights of its elements, an array of its shape. Keyword arguments: `GradientsFields`.
+        """
+        return self._compute("gradients", answers.Gradients, graph, feeds=feeds, **options)
 
     def vjp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.VjpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.VjpFields]
     ) -> answers.Gradients:
-        """Cotangents of outputs times the Jacobian."""
-        return self._compute("vjp", answers.Gradients, graph, feeds=feeds, **asked)
+        """Compute vector-Jacobian products.
+
+        `cotangents` maps each output to an array of its shape. A gradient has the shape and dtype of its node. With
+        `batched=True` every cotangent has a leading axis K, and so has every gradient. Keyword arguments: `VjpFields`.
+        """
+        return self._compute("vjp", answers.Gradients, graph, feeds=feeds, **options)
 
     def jvp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.JvpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.JvpFields]
     ) -> answers.Tangents:
-        """The Jacobian times tangents of leaves."""
-        return self._compute("jvp", answers.Tangents, graph, feeds=feeds, **asked)
+        """Compute Jacobian-vector products.
+
+        `tangents` maps leaves to arrays of their shape; leaves without a tangent are held constant. The result has a
+        tangent of the output's shape for each output. Keyword arguments: `JvpFields`.
+        """
+        return self._compute("jvp", answers.Tangents, graph, feeds=feeds, **options)
 
     def jacobian(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.JacobianFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.JacobianFields]
     ) -> answers.Jacobian:
-        """Whole Jacobians, a block for each output and node of `wrt`."""
-        return self._compute("jacobian", answers.Jacobian, graph, feeds=feeds, **asked)
+        """Compute full Jacobians, one block for each pair of an output and a node of `wrt`.
+
+        A block has the shape of the output followed by the shape of the node. Keyword arguments: `JacobianFields`.
+        """
+        return self._compute("jacobian", answers.Jacobian, graph, feeds=feeds, **options)
 
     def hvp(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.HvpFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.HvpFields]
     ) -> answers.Hvp:
-        """The Hessian times vectors, exactly."""
-        return self._compute("hvp", answers.Hvp, graph, feeds=feeds, **asked)
+        """Compute exact Hessian-vector products.
+
+        `of` must have one element. `vectors` maps each node of `wrt` to an array of its shape; each product has that
+        shape. Values and gradients are returned as well. Keyword arguments: `HvpFields`.
+        """
+        return self._compute("hvp", answers.Hvp, graph, feeds=feeds, **options)
 
     def hessian(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.HessianFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.HessianFields]
     ) -> answers.Hessian:
-        """Whole Hessians, a block for each pair of nodes of `wrt`."""
-        return self._compute("hessian", answers.Hessian, graph, feeds=feeds, **asked)
+        """Compute exact, full Hessians, one block for each pair of nodes of `wrt`.
+
+        `of` must have one element. A block has the shape of the row's node followed by the shape of the column's.
+        Keyword arguments: `HessianFields`.
+        """
+        return self._compute("hessian", answers.Hessian, graph, feeds=feeds, **options)
 
     def batch(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.BatchFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.BatchFields]
     ) -> answers.Batched:
-        """One graph on many examples: values and gradients of each."""
-        return self._compute("batch", answers.Batched, graph, feeds=feeds, **asked)
+        """Run one graph on many examples: compute the values and gradients of each.
+
+        The graph is written for one example. Feeds of the leaves in `mapped` have a leading axis N, and so have all
+        results, unless `reduce` is "sum" or "mean". Keyword arguments: `BatchFields`.
+        """
+        return self._compute("batch", answers.Batched, graph, feeds=feeds, **options)
 
     def check(
-        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **asked: Unpack[fields.CheckFields]
+        self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.CheckFields]
     ) -> answers.Certificate:
-        """Gradients compared with central differences."""
-        return self._compute("check", answers.Certificate, graph, feeds=feeds, **asked)
+        """Compare gradients with central differences, in float64 on the server.
+
+        `of` must have one element. Keyword arguments: `CheckFields`.
+        """
+        return self._compute("check", answers.Certificate, graph, feeds=feeds, **options)
 
     def plan(
-        self, graph: Graph | Registered, types: Types = NO_TYPES, **asked: Unpack[fields.PlanFields]
+        self, graph: Graph | Registered, types: Types = NO_TYPES, **options: Unpack[fields.PlanFields]
     ) -> answers.Forecast:
-        """What a call would take. Nothing is run."""
-        return self._compute("plan", answers.Forecast, graph, types=types, **asked)
+        """Predict the cost of a call without running it: shapes, FLOPs, bytes, and whether the server admits it.
+
+        `types` maps leaves to `(dtype, shape)`, or to an array that has both. Keyword arguments: `PlanFields`.
+        """
+        return self._compute("plan", answers.Forecast, graph, types=types, **options)
 
     def differentiate(
-        self, graph: Graph | Registered, types: Types = NO_TYPES, **asked: Unpack[fields.DifferentiateFields]
+        self, graph: Graph | Registered, types: Types = NO_TYPES, **options: Unpack[fields.DifferentiateFields]
     ) -> answers.Derivative:
-        """The gradient as a graph. Nothing is run."""
-        return self._compute("differentiate", answers.Derivative, graph, types=types, **asked)
+        """Return the gradient of one node as a graph, without running anything.
+
+        `of` must have one element. `types` maps leaves to `(dtype, shape)`, or to an array that has both; the new graph
+        is specialised to them. Keyword arguments: `DifferentiateFields`.
+        """
+        return self._compute("differentiate", answers.Derivative, graph, types=types, **options)
 
     def register(
         self, graph: Graph, *, description: str = "", form: Form | None = None, at_once: bool = True
     ) -> RegisteredGraph:
-        """Have the server keep a graph as it is now. `description` is for people.
+        """Register the graph on the server as it is now, and return a handle for calls on it.
 
-        Where that is not to be done at once, the first call that needs it does it, within its own time.
+        `description` is free text of at most 1000 characters. `form` is the wire format of the graph's constants. With
+        `at_once=False`, registration is deferred to the first call that uses the graph, and counts against that call's
+        timeout.
         """
-        made = RegisteredGraph(self, graph, requests.registration(graph, description, form))
+        registered_graph = RegisteredGraph(self, graph, requests.registration(graph, description, form))
         if at_once:
-            self._run(flows.register(self._policy, made))
-        return made
+            self._run(flows.register(self._policy, registered_graph))
+        return registered_graph
 
     def registered(self, graph_id: str) -> RegisteredGraph:
-        """A graph that the server keeps already. Its nodes are found by their names and ids."""
-        found = self._run(flows.registered(self._policy, graph_id))
-        return RegisteredGraph(self, found.graph, found.registration, found.fields)
+        """Fetch a registered graph by its id. Look up its nodes by name or id.
+
+        Raises NotFoundError if the server does not have the graph.
+        """
+        registered = self._run(flows.registered(self._policy, graph_id))
+        return RegisteredGraph(self, registered.graph, registered.registration, registered.fields)
 
     def unregister(self, graph: Registered | str) -> GraphSummary:
-        """Have the server forget a graph."""
+        """Delete a registered graph from the server, and return its summary."""
         graph_id = graph.graph_id if isinstance(graph, Registered) else graph
         request = requests.delete_graph(graph_id)
-        return self._run(flows.answered(self._policy, request, GraphSummary.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, GraphSummary.from_wire))
 
     def graphs(self, *, limit: int | None = None) -> Iterator[GraphSummary]:
-        """All graphs that the server keeps, in the order in which they came, asked for `limit` at a time."""
+        """Iterate over all registered graphs in order of registration, `limit` per page."""
         return map(GraphSummary.from_wire, self._entries("graphs", limit))
 
     def put(
@@ -202,9 +254,13 @@ class Client:
         durable: bool | None = None,
         form: Form | None = None,
     ) -> Resident:
-        """Have the server keep a tensor, which feeds may name from then on.
+        """Store a tensor on the server and return a handle that feeds accept in place of an array.
 
-        `if_match` is the version that there has to be, "*" for any; `if_none_match="*"` demands that there is none.
+        `if_match` is the version that the stored tensor must have ("*": any version); `if_none_match="*"` requires that
+        the name is unused. `durable=False` lets the server respond before the tensor is on disk.
+
+        Raises InputError for an unsupported dtype, ConditionError if a condition does not hold, and StoreFullError if
+        the server has no room.
         """
         conditions = {"if_match": if_match, "if_none_match": if_none_match}
         return self._run(flows.put(self._policy, name, array, {**conditions, "durable": durable, "form": form}))
@@ -212,22 +268,25 @@ class Client:
     def get(
         self, tensor: Resident | str, *, if_match: Resident | str | None = None, form: Form | None = None
     ) -> ResidentTensor:
-        """A tensor that the server keeps, as it is now."""
-        found = self._run(flows.get(self._policy, name_of(tensor), {"if_match": if_match, "form": form}))
-        assert found is not None, "only if_none_match is answered without a tensor"
-        return found
+        """Download the current version of a tensor.
+
+        Raises NotFoundError if there is no such tensor, and ConditionError if it is not the version `if_match`.
+        """
+        resident = self._run(flows.get(self._policy, name_of(tensor), {"if_match": if_match, "form": form}))
+        assert resident is not None, "only if_none_match is answered without a tensor"
+        return resident
 
     def get_if_changed(self, tensor: Resident, *, form: Form | None = None) -> ResidentTensor | None:
-        """The tensor, where it is another version by now than this one; else None."""
+        """Download a tensor if its version differs from this handle's; otherwise return None."""
         return self._run(flows.get(self._policy, tensor.name, {"if_none_match": tensor, "form": form}))
 
     def delete(self, tensor: Resident | str, *, if_match: Resident | str | None = None) -> Resident:
-        """Have the server keep a tensor no more. The answer is what there was."""
+        """Delete a tensor from the server, and return the metadata of the deleted version."""
         request = requests.delete(name_of(tensor), if_match=if_match)
-        return self._run(flows.answered(self._policy, request, Resident.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, Resident.from_wire))
 
     def tensors(self, *, limit: int | None = None) -> Iterator[Resident]:
-        """All tensors that the server keeps, by name, asked for `limit` at a time."""
+        """Iterate over all resident tensors by name, `limit` per page."""
         return map(Resident.from_wire, self._entries("tensors", limit))
 
     def put_model(
@@ -242,35 +301,38 @@ class Client:
         if_match: NamedModel | str | None = None,
         if_none_match: NamedModel | str | None = None,
     ) -> Model:
-        """Have the server keep a model: names for leaves and outputs of a registered graph, or of one by its id.
+        """Store a model: a registered graph, or the id of one, with names for its inputs and outputs.
 
-        An input is a leaf that declares dtype and shape, or a node with both, where -1 is a free extent. `bound` has
-        the resident tensors of all other leaves that outputs need. `description` is for people. Conditions are those of
-        `put`.
+        `inputs` maps names to leaves that declare dtype and shape, or to `(node, dtype, shape)`; an extent of -1 is
+        free, so that calls may use any size. `outputs` maps names to nodes. `bound` maps each remaining leaf that the
+        outputs need to a resident tensor. `description` is free text. `if_match` and `if_none_match` are conditions as
+        in `put`.
+
+        Raises InputError if an input has no dtype and shape, or a node is not in the graph.
         """
-        stated = definition(graph, inputs, outputs, bound, description)
+        model_fields = definition(graph, inputs, outputs, bound, description)
         conditions = {"if_match": if_match, "if_none_match": if_none_match}
-        made = self._run(flows.put_model(self._policy, name, graph, stated, conditions))
-        return Model(self, made, graph if isinstance(graph, Registered) else None)
+        summary = self._run(flows.put_model(self._policy, name, graph, model_fields, conditions))
+        return Model(self, summary, graph if isinstance(graph, Registered) else None)
 
     def model(self, name: str) -> Model:
-        """A model that the server keeps, as it is now."""
-        found = self._run(flows.answered(self._policy, requests.model(name), ModelSummary.from_wire))
-        return Model(self, found)
+        """Fetch the current version of a model. Raises NotFoundError if the server does not have it."""
+        summary = self._run(flows.send_and_read(self._policy, requests.model(name), ModelSummary.from_wire))
+        return Model(self, summary)
 
     def delete_model(self, model: NamedModel | str, *, if_match: NamedModel | str | None = None) -> ModelSummary:
-        """Have the server keep a model no more; its graph and tensors stay. The answer is what there was."""
+        """Delete a model, and return the summary of the deleted version. Its graph and tensors stay."""
         name = model.name if isinstance(model, NamedModel) else model
         request = requests.delete_model(name, if_match=if_match)
-        return self._run(flows.answered(self._policy, request, ModelSummary.from_wire))
+        return self._run(flows.send_and_read(self._policy, request, ModelSummary.from_wire))
 
     def models(self, *, limit: int | None = None) -> Iterator[Model]:
-        """All models that the server keeps, by name, asked for `limit` at a time."""
+        """Iterate over all models by name, `limit` per page."""
         return (Model(self, ModelSummary.from_wire(entry)) for entry in self._entries("models", limit))
 
     def ops(self) -> dict[str, Any]:
-        """The server's catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes."""
-        return self._run(flows.answered(self._policy, requests.catalogue(), dict))
+        """Return the server's op catalogue: `opset`, and `ops` with operands, attributes, gradients and dtypes."""
+        return self._run(flows.send_and_read(self._policy, requests.catalogue(), dict))
 
     def _entries(self, kind: str, limit: int | None) -> Iterator[dict[str, Any]]:
         after = None
@@ -283,19 +345,22 @@ class Client:
 
 
 class OnGraph(Generic[P, T]):
-    """A call of a client as a call of a graph that is registered with it."""
+    """A descriptor that binds a call of the client to a registered graph."""
 
     def __init__(self, call: Callable[Concatenate[Client, Graph | Registered, P], T]) -> None:
         self._call = call
         self.__doc__ = call.__doc__
 
     def __get__(self, graph: RegisteredGraph, owner: type[RegisteredGraph]) -> Callable[P, T]:
-        """The call on this graph."""
+        """Return the call bound to this graph."""
         return partial(self._call, graph.client, graph)
 
 
 class RegisteredGraph(Registered):
-    """A graph that the server keeps, with all calls on it: each takes what the client's call takes but the graph."""
+    """A graph that is stored on the server, with the client's calls as methods.
+
+    Each method takes the arguments of the client's call except the graph.
+    """
 
     def __init__(
         self, client: Client, graph: Graph, registration: requests.Request, fields: Mapping[str, Any] = NOTHING
@@ -317,7 +382,7 @@ class RegisteredGraph(Registered):
 
 
 class Model(NamedModel):
-    """A model that the server keeps, called by the names of its inputs, with results by those of its outputs."""
+    """A model that is stored on the server. Calls take inputs and return results by name."""
 
     def __init__(self, client: Client, summary: ModelSummary, graph: Registered | None = None) -> None:
         super().__init__(summary, graph)
@@ -328,11 +393,15 @@ class Model(NamedModel):
         inputs: Mapping[str, ArrayLike | Resident] = NO_INPUTS,
         *,
         outputs: Sequence[str] | None = None,
-        **asked: Unpack[fields.CallFields],
+        **options: Unpack[fields.CallFields],
     ) -> NamedValues:
-        """Values of outputs, of all of them unless some are named."""
+        """Compute the named outputs, by default all of them.
+
+        `inputs` maps the names of all inputs to arrays or resident tensors. Keyword arguments: `CallFields`. Raises
+        InputError for missing or unknown names.
+        """
         feeds, nodes = self.feeds(inputs), self.nodes_of(outputs)
-        answer = self.client.forward(self._registered(), feeds, outputs=nodes, **asked)
+        answer = self.client.forward(self._registered(), feeds, outputs=nodes, **options)
         return NamedValues(answer, self)
 
     def gradients(
@@ -341,15 +410,20 @@ class Model(NamedModel):
         *,
         of: str | None = None,
         wrt: Sequence[str] | None = None,
-        **asked: Unpack[fields.CallFields],
+        **options: Unpack[fields.CallFields],
     ) -> NamedGradients:
-        """The value of one output, by default the only one, and its gradients, by default by all inputs of floats."""
+        """Compute one output and its gradients with respect to inputs.
+
+        `of` is the name of an output with one element, by default the only output. `wrt` are names of inputs, by
+        default all inputs with a float dtype. A gradient has the shape and dtype of its input. Keyword arguments:
+        `CallFields`. Raises InputError for missing or unknown names.
+        """
         feeds, node, leaves = self.feeds(inputs), self.node_of(of), self.leaves_of(wrt)
-        answer = self.client.gradients(self._registered(), feeds, of=node, wrt=leaves, **asked)
+        answer = self.client.gradients(self._registered(), feeds, of=node, wrt=leaves, **options)
         return NamedGradients(answer, self)
 
     def delete(self) -> ModelSummary:
-        """Have the server keep it no more, whatever version is there. The answer is what there was."""
+        """Delete the model, whichever version is stored, and return the summary of the deleted version."""
         return self.client.delete_model(self)
 
     def _registered(self) -> Registered:

@@ -1,23 +1,23 @@
-"""Everything that can go wrong, by what one does about it.
+"""The exceptions of this package, grouped by how to react.
 
 GradserveError
-├── InputError               refused before anything was sent: mend the program
-├── TransportError           there is no answer that could be read
-│   ├── ConnectionFailed     none came, or half of one: look at the network, or try again
-│   ├── MalformedAnswer      something else came than was promised: look at what stands in between
-│   └── AnswerTooLarge       it is longer than `max_response_bytes`: ask for less, or raise that
-├── DeadlineError            the time was up: ask for less, or give more
-│   └── DeadlineRefusal      … and it was the server that said so
-└── Refusal                  the server's report, with all of its fields
-    ├── GraphError           the request is wrong, or more than one may ask: mend the graph, or what it is fed
-    ├── AuthenticationError  the key is missing, unknown, or not allowed this: get another
-    ├── RateError            the key has used up its rate: ask less often
-    ├── OverloadError        the server is busy, or about to stop: ask later
+├── InputError               rejected before it was sent: fix the program
+├── TransportError           no readable response
+│   ├── ConnectionFailed     no response, or an incomplete one: check the network, or retry
+│   ├── MalformedAnswer      not a gradserve response: look for a proxy in between
+│   └── AnswerTooLarge       longer than `max_response_bytes`: request less, or raise the limit
+├── DeadlineError            the timeout expired: request less, or raise the timeout
+│   └── DeadlineRefusal      … on the server
+└── Refusal                  an error report of the server, with all of its fields
+    ├── GraphError           an invalid request, or one beyond a limit: fix the graph or its feeds
+    ├── AuthenticationError  the API key is missing, unknown or lacks the permission: use another key
+    ├── RateError            the key has exceeded its rate limit: send fewer requests
+    ├── OverloadError        the server is busy or shutting down: retry later
     ├── DeadlineRefusal
-    ├── NotFoundError        nothing is kept under this name or id: put or register it
-    ├── ConditionError       somebody else has written meanwhile, or needs it: read again, then write
-    ├── StoreFullError       there is no room: delete something
-    └── ServerError          a fault of the server's own: report it with its `request_id`
+    ├── NotFoundError        nothing is stored under this name or id: put or register it
+    ├── ConditionError       another client has written it, or it is in use: read again, then write
+    ├── StoreFullError       the server's store is full: delete something
+    └── ServerError          an internal error of the server: report it with its `request_id`
 """
 
 from __future__ import annotations
@@ -27,39 +27,39 @@ from typing import Any, Final
 
 
 class GradserveError(Exception):
-    """Whatever this package raises on purpose."""
+    """The base class of all exceptions that this package raises."""
 
 
 class InputError(GradserveError, ValueError):
-    """What the client knows to be wrong, and has not sent."""
+    """An invalid argument, detected by the client before anything was sent."""
 
 
 class TransportError(GradserveError):
-    """There is no answer that could be read."""
+    """The server's response is missing or cannot be read."""
 
 
 class ConnectionFailed(TransportError):
-    """No answer came, or half of one. What keeps something may have been kept."""
+    """No response, or an incomplete one. The server may still have carried out the request."""
 
 
 class MalformedAnswer(TransportError):
-    """What came is not what was promised: another media type, broken JSON, a tensor that does not fit its bytes."""
+    """The response is not valid: an unexpected media type, broken JSON, or a tensor that does not fit its bytes."""
 
 
 class AnswerTooLarge(TransportError):
-    """The answer is longer than `max_response_bytes`. It was not read."""
+    """The response is longer than `max_response_bytes`. It was not read."""
 
 
 class DeadlineError(GradserveError):
-    """The time for all tries was up."""
+    """The timeout expired before all attempts of the call were done."""
 
 
 class Refusal(GradserveError):
-    """A report of the server's, as docs/wire.md has it: `detail` is for people, `code` for programs.
+    """An error report of the server, as docs/wire.md describes it: `detail` is for people, `code` for programs.
 
-    Codes are an open list; what did not come, as with a proxy's page, is empty or None. `extra` has the members that
-    this client does not know, `retry_after` the seconds that the server wants to be left alone, and `errors` all that
-    was found wrong, where that was more than one thing.
+    New codes may be added at any time. Members that the report lacks, as in an error page of a proxy, are empty or
+    None. `extra` holds the members that this client does not know. `retry_after` is the number of seconds after which
+    the server accepts a retry. `errors` lists all errors, if the server found more than one.
     """
 
     def __init__(self, problem: Mapping[str, Any], retry_after: float | None = None) -> None:
@@ -69,65 +69,67 @@ class Refusal(GradserveError):
         self.type = _text(problem, "type") or ""
         self.title = _text(problem, "title") or ""
         self.request_id = _text(problem, "request_id") or ""
-        self.node = _whole(problem, "node")
-        self.function = _whole(problem, "function")
-        self.function_node = _whole(problem, "function_node")
-        self.operand = _whole(problem, "operand")
+        self.node = _integer(problem, "node")
+        self.function = _integer(problem, "function")
+        self.function_node = _integer(problem, "function_node")
+        self.operand = _integer(problem, "operand")
         self.expected = _text(problem, "expected")
         self.got = _text(problem, "got")
         self.pointer = _text(problem, "pointer")
         self.errors = tuple(
-            refusal({**one, "status": _whole(one, "status") or self.status}) for one in _reports(problem)
+            refusal({**report, "status": _integer(report, "status") or self.status}) for report in _reports(problem)
         )
         self.extra: dict[str, Any] = {name: value for name, value in problem.items() if name not in _KNOWN}
         self.retry_after = retry_after
         self._problem = problem
-        said = f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
-        super().__init__(said)
+        message = (
+            f"{self.code}: {self.detail}" if self.code else f"status {self.status}, without a report that says why"
+        )
+        super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As it was made: exceptions are made again of their message otherwise, on the way between processes.
+        # By default, unpickling would call the class with the message alone.
         return type(self), (self._problem, self.retry_after), {"args": self.args}
 
     def add(self, sentence: str) -> None:
-        """Say more than the report does, of what the client knows."""
+        """Append a sentence to the message, with a fact that only the client knows."""
         self.args = (f"{self.args[0]} ({sentence})",)
 
 
 class GraphError(Refusal):
-    """The request is wrong, or more than one may ask."""
+    """The request is invalid, or exceeds a limit of the server."""
 
 
 class AuthenticationError(Refusal):
-    """The key is missing, unknown, or not allowed this."""
+    """The API key is missing, unknown, or lacks the permission."""
 
 
 class RateError(Refusal):
-    """The key has used up its rate."""
+    """The API key has exceeded its rate limit."""
 
 
 class OverloadError(Refusal):
-    """The server cannot take it now."""
+    """The server is busy or shutting down."""
 
 
 class DeadlineRefusal(DeadlineError, Refusal):
-    """The time was up on the server."""
+    """The timeout expired on the server."""
 
 
 class NotFoundError(Refusal):
-    """Nothing is kept under this name or id."""
+    """Nothing is stored under this name or id."""
 
 
 class ConditionError(Refusal):
-    """The state is another one than the request demands, or than it was."""
+    """A condition of the request does not hold, or the state has changed in the meantime."""
 
 
 class StoreFullError(Refusal):
-    """There is no room left for what was to be kept."""
+    """The server has no room for what the request would store."""
 
 
 class ServerError(Refusal):
-    """A fault of the server's own."""
+    """An internal error of the server."""
 
 
 _KNOWN: Final = frozenset(
@@ -163,23 +165,23 @@ _BY_STATUS: Final[Mapping[int, type[Refusal]]] = {
 
 
 def _text(problem: Mapping[str, Any], name: str) -> str | None:
-    """A member that is a string; None where it is absent, or anything else."""
+    """Return a member that is a string; None if it is absent or has another type."""
     value = problem.get(name)
     return value if isinstance(value, str) else None
 
 
-def _whole(problem: Mapping[str, Any], name: str) -> int | None:
+def _integer(problem: Mapping[str, Any], name: str) -> int | None:
     value = problem.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _reports(problem: Mapping[str, Any]) -> list[dict[str, Any]]:
     errors = problem.get("errors")
-    return [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
+    return [report for report in errors if isinstance(report, dict)] if isinstance(errors, list) else []
 
 
 def refusal(problem: Mapping[str, Any], retry_after: float | None = None) -> Refusal:
-    """A report as the error that says what to do about it."""
+    """Convert an error report into the exception for its status. `retry_after` is in seconds."""
     status = problem["status"]
-    kind = _BY_STATUS.get(status, ServerError if status >= 500 else GraphError)
-    return kind(problem, retry_after)
+    error_class = _BY_STATUS.get(status, ServerError if status >= 500 else GraphError)
+    return error_class(problem, retry_after)

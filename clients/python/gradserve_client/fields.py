@@ -1,4 +1,4 @@
-"""What calls are asked beside graph and feeds, by the names that docs/wire.md gives the fields."""
+"""The fields of calls, beside graph and feeds, under the names that docs/wire.md gives them."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ V_co = TypeVar("V_co", covariant=True)
 
 
 class ByNode(Protocol[V_co]):
-    """A mapping from nodes, by their handles, names or ids.
+    """A mapping whose keys are nodes: as node objects, names or ids.
 
-    Mapping would not do: to checkers of types, one by handles alone is none by handles, names or ids, not even `**`
-    within another. What the keys are is looked at when they are looked up.
+    `Mapping` would not do: its key type is invariant, so type checkers reject a `dict` with node objects alone, even
+    one built with `**` from another. Keys are checked when they are looked up.
     """
 
     def items(self) -> Iterable[tuple[Any, V_co]]:
-        """Nodes, and what is stated for them."""
+        """Return pairs of a node and its value."""
 
 
-#: an array for a node, or the handle of one that the server keeps, or rows of that
+#: for each node an array, the handle of a resident tensor, or rows of one
 Tensors = ByNode[ArrayLike | Resident | Rows]
-#: dtype and shape of what a leaf would be fed, or an array that has both
+#: for each leaf its dtype and shape, or an array that has both
 Types = ByNode[tuple[npt.DTypeLike, Sequence[int]] | Array]
-#: how products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32
+#: precision of float32 matrix products and convolutions on a GPU, most exact first; CPUs always compute in float32
 Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
-#: what is made of many examples: nothing, their sum or their mean
+#: how the results of many examples are combined: not at all, summed, or averaged
 Reduction = Literal["none", "sum", "mean"]
 
 
 class CallFields(TypedDict, total=False):
-    """What every call takes.
+    """Fields of every call.
 
-    `form` is how tensors travel; by default small ones as base64 and large ones as safetensors. `timeout`, in seconds
-    for all tries together, and `idempotency` are the client's unless given here. `extra` has fields of the request that
-    are newer than this client.
+    `form` is the wire format of tensors: "json", "base64" or "safetensors"; by default, requests with less than 4 KiB
+    of tensors use base64, larger ones safetensors. `timeout`, in seconds for all attempts together, and `idempotency`
+    override the client's settings. `extra` holds fields of the request that are newer than this client.
     """
 
     form: Form
@@ -50,10 +50,12 @@ class CallFields(TypedDict, total=False):
 
 
 class RunFields(CallFields, total=False):
-    """What calls take that give values back.
+    """Fields of calls that return values.
 
-    `memory_budget` is the most bytes that one may take, `precision` how it may read float32; by default as the server
-    has it.
+    `outputs` are the nodes whose values are returned. `diagnose=True` reports the first node with a NaN or an infinity
+    in `stats`, and makes the call slower. `memory_budget` limits the memory of the call, in bytes; `precision` is the
+    lowest precision allowed for float32. Both default to the server's settings. `store` maps nodes to the tensors that
+    their values, or the gradients with respect to them, are stored as.
     """
 
     outputs: Sequence[NodeLike]
@@ -64,7 +66,10 @@ class RunFields(CallFields, total=False):
 
 
 class GradientsFields(RunFields, total=False):
-    """What `gradients` takes: by default the last node is differentiated, by every parameter."""
+    """Fields of `gradients`. `of` defaults to the last node, `wrt` to every parameter.
+
+    `cotangent` has the shape of `of`: the weights of its elements. It defaults to 1 if `of` has one element.
+    """
 
     of: NodeLike
     wrt: Sequence[NodeLike]
@@ -72,7 +77,10 @@ class GradientsFields(RunFields, total=False):
 
 
 class VjpFields(RunFields, total=False):
-    """What `vjp` takes: a cotangent for each output."""
+    """Fields of `vjp`.
+
+    `cotangents` maps each output to an array of its shape; with `batched=True`, every cotangent has a leading axis K.
+    """
 
     cotangents: Tensors
     wrt: Sequence[NodeLike]
@@ -80,34 +88,35 @@ class VjpFields(RunFields, total=False):
 
 
 class JvpFields(RunFields, total=False):
-    """What `jvp` takes: tangents of leaves; others stay."""
+    """Fields of `jvp`. `tangents` maps leaves to arrays of their shape; leaves without one are held constant."""
 
     tangents: Tensors
 
 
 class JacobianFields(RunFields, total=False):
-    """What `jacobian` takes."""
+    """Fields of `jacobian`. `wrt` defaults to every parameter."""
 
     wrt: Sequence[NodeLike]
 
 
 class HessianFields(RunFields, total=False):
-    """What `hessian` takes."""
+    """Fields of `hessian`. `of` has one element and defaults to the last node, `wrt` to every parameter."""
 
     of: NodeLike
     wrt: Sequence[NodeLike]
 
 
 class HvpFields(HessianFields, total=False):
-    """What `hvp` takes: a vector for each node of `wrt`."""
+    """Fields of `hvp`. `vectors` maps each node of `wrt` to an array of its shape."""
 
     vectors: Tensors
 
 
 class BatchFields(HessianFields, total=False):
-    """What `batch` takes: the leaves whose feeds have a leading axis.
+    """Fields of `batch`. `mapped` are the leaves whose feeds have a leading axis N.
 
-    With `reduce`, examples are added up, `block` of them at a time; by default as many as the server finds right.
+    With `reduce`, results are summed or averaged over the examples, `block` examples at a time; by default the server
+    chooses the block size.
     """
 
     mapped: Sequence[NodeLike]
@@ -116,7 +125,11 @@ class BatchFields(HessianFields, total=False):
 
 
 class CheckFields(CallFields, total=False):
-    """What `check` takes."""
+    """Fields of `check`.
+
+    `directions` is the number of directions per node, from 1 to 64, by default 4. `tolerance` is the largest relative
+    error that passes, by default 10⁻⁶. `memory_budget` and `precision` are those of `RunFields`.
+    """
 
     of: NodeLike
     wrt: Sequence[NodeLike]
@@ -127,14 +140,17 @@ class CheckFields(CallFields, total=False):
 
 
 class DifferentiateFields(CallFields, total=False):
-    """What `differentiate` takes."""
+    """Fields of `differentiate`. `of` has one element and defaults to the last node, `wrt` to every parameter."""
 
     of: NodeLike
     wrt: Sequence[NodeLike]
 
 
 class PlanFields(DifferentiateFields, total=False):
-    """What `plan` takes: the call that is to be planned, and what that would take."""
+    """Fields of `plan`: `call` is the name of the call to plan, and the other fields are the arguments of that call.
+
+    `call` defaults to "gradients", or to "forward" if there is nothing to differentiate with respect to.
+    """
 
     call: str
     mapped: Sequence[NodeLike]

@@ -1,4 +1,4 @@
-"""Graphs as a program writes them: every method appends a node and returns its handle."""
+"""Graphs as programs write them: every method appends a node and returns it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGE: Final = str(Path(__file__).parent)
 
 
 class Line(NamedTuple):
-    """Where a node was written."""
+    """The line of the program that wrote a node."""
 
     file: str
     number: int
@@ -31,10 +31,11 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Node(NodeOps):
-    """A node of a graph: the handle under which it is an operand, is fed, and has its results looked up.
+    """A node of a graph. It is used as an operand, as a key of feeds, and as a key of results.
 
-    Arithmetic and comparisons make nodes, but `==`, which says whether two handles are the same one. Python's numbers
-    take the dtype of the node in arithmetic; in comparisons they are float64 or int64, and so are compared exactly.
+    Arithmetic operators and comparisons append nodes, except `==`, which tests whether two node objects are the same.
+    In arithmetic, Python numbers take the dtype of the node. In comparisons they are float64 or int64, so that they are
+    compared exactly.
     """
 
     graph: Graph
@@ -45,20 +46,20 @@ class Node(NodeOps):
     name: str | None
     line: Line
 
-    # NumPy leaves operators with its arrays to this class.
+    # Makes NumPy arrays defer to the operators of this class.
     __array_ufunc__ = None
 
     def __repr__(self) -> str:
-        called = f" {self.name!r}" if self.name else ""
-        return f"<node {self.id}: {self.op}{called}>"
+        label = f" {self.name!r}" if self.name else ""
+        return f"<node {self.id}: {self.op}{label}>"
 
     def __bool__(self) -> bool:
         raise InputError(f"{self.told} has no value before the graph is run; where() and cond() choose within it")
 
     @property
     def told(self) -> str:
-        """The node as messages name it."""
-        return _told(self.op, self.line)
+        """The node as error messages name it: its op and its line."""
+        return _describe(self.op, self.line)
 
     def _op(self, op: str, /, *others: Node | None, name: str | None = None, **attrs: Any) -> Node:
         return self.graph.op(op, self, *others, name=name, **attrs)
@@ -134,10 +135,10 @@ class Node(NodeOps):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphFunction:
-    """A function of a graph: the handle under which ops run it. It sees nothing of the graph but what is passed to it.
+    """A function of a graph, passed to the ops that run it. It sees only the operands that the op passes.
 
-    `nodes` are its own, under ids of its own: those of `parameters` in the order in which it is given operands, and
-    `outputs` in that of its results.
+    `nodes` is its own graph, with its own ids. `parameters` are its inputs in the order of the operands; `outputs` are
+    in the order of the results.
     """
 
     graph: Graph
@@ -147,26 +148,27 @@ class GraphFunction:
     name: str | None
 
     def __repr__(self) -> str:
-        called = f" {self.name!r}" if self.name else ""
-        return f"<function {self.index}{called} of {len(self.parameters)}, with {len(self.outputs)} results>"
+        label = f" {self.name!r}" if self.name else ""
+        return f"<function {self.index}{label} of {len(self.parameters)}, with {len(self.outputs)} results>"
 
     @property
     def parameters(self) -> tuple[Node, ...]:
-        """Its inputs."""
+        """The inputs of the function."""
         return tuple(node for node in self.nodes if node.op == "input")
 
 
-#: what writes the nodes of a function, and gives back its outputs
+#: a callback that writes the nodes of a function and returns its outputs
 Body = Callable[["Graph"], Node | Sequence[Node]]
-#: a node by its handle, by its name, or by its id, which is its place in the list of nodes
+#: a node object, the name of a node, or its id: its position in the list of nodes
 NodeLike = Node | str | int
 
 
 class Graph(GraphOps):
-    """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here.
+    """A computation graph. Ops with operands are methods and operators of nodes; ops without operands are methods here.
 
-    `opset` is the version of the set of ops. A graph that is told none says by itself which it needs, where that is not
-    the first. `functions` are what its ops may run; `outer` is the graph that it is a function of, if it is one.
+    `opset` is the version of the op set. By default the graph declares the lowest opset that has everything it uses.
+    `functions` are the functions that its ops may run. `outer` is the enclosing graph if this is the graph of a
+    function.
     """
 
     def __init__(self, opset: int | None = None, outer: Graph | None = None) -> None:
@@ -186,131 +188,137 @@ class Graph(GraphOps):
         return f"<graph of {len(self)} nodes>"
 
     def copy(self) -> Graph:
-        """Another graph of the same nodes under the same ids, to be gone on with."""
-        made = Graph(self.opset)
-        made.functions = [replace(function, graph=made) for function in self.functions]
-        made._nodes = [replace(node, graph=made) for node in self._nodes]
-        for node in made._nodes:
+        """Return a new graph with the same nodes under the same ids, to append to."""
+        copy = Graph(self.opset)
+        copy.functions = [replace(function, graph=copy) for function in self.functions]
+        copy._nodes = [replace(node, graph=copy) for node in self._nodes]
+        for node in copy._nodes:
             if node.name:
-                made._by_name.setdefault(node.name, []).append(node)
-        return made
+                copy._by_name.setdefault(node.name, []).append(node)
+        return copy
 
     def function(self, body: Body, name: str | None = None) -> GraphFunction:
-        """A function for ops of this graph, which may be written as a decorator.
+        """Append a function for ops of this graph to run. Can be used as a decorator.
 
-        `body` is given a graph of the function's own, whose inputs are the parameters, and gives back a node or
-        several: the outputs. Nodes of other graphs are none of it. Functions that it makes itself are made before it.
+        `body` receives the function's own graph, whose inputs become the parameters, and returns one node or several:
+        the outputs. It cannot use nodes of other graphs. Functions that it defines itself are appended before it.
 
-        Raises InputError for outputs that are no nodes of the function.
+        Raises InputError if an output is not a node of the function.
         """
         if self.outer is not None:
             return self.outer.function(body, name)
         inner = type(self)(outer=self)
-        written = body(inner)
-        outputs = (written,) if isinstance(written, Node) else tuple(written)
+        result = body(inner)
+        outputs = (result,) if isinstance(result, Node) else tuple(result)
         for i, output in enumerate(outputs):
-            _check_output(output, inner, i, _line_of_the_caller())
+            _check_output(output, inner, i, _caller_line())
         return self._append_function(inner, outputs, name)
 
     @property
     def owner(self) -> Graph:
-        """The graph that has the functions: the one around, where this is of a function."""
+        """The graph that holds the functions: the outermost graph."""
         return self if self.outer is None else self.outer
 
     def _append_function(self, nodes: Graph, outputs: Sequence[Node], name: str | None) -> GraphFunction:
-        made = GraphFunction(self, len(self.functions), nodes, tuple(outputs), name)
-        self.functions.append(made)
-        return made
+        function = GraphFunction(self, len(self.functions), nodes, tuple(outputs), name)
+        self.functions.append(function)
+        return function
 
     def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
-        """Any op by its name, also one that is newer than this client. What is None is not stated.
+        """Append any op by name, even one that is newer than this client. Arguments that are None are omitted.
 
-        Raises InputError for an operand of another graph, and for what an attribute cannot be.
+        Raises InputError for an operand that belongs to another graph, and for an invalid attribute value.
         """
-        line = _line_of_the_caller()
+        line = _caller_line()
         return self._append(op, operands, attrs, name, line)
 
     def _append(
         self, op: str, operands: Sequence[Node | None], attrs: Mapping[str, Any], name: str | None, line: Line
     ) -> Node:
-        stated_operands = operands[: len(operands) - _absent_at_the_end(operands)]
-        ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(stated_operands))
-        stated = {key: self._stated(value, key, op, line) for key, value in attrs.items() if value is not None}
-        node = Node(self, len(self), op, ids, stated, name, line)
+        given_operands = operands[: len(operands) - _count_trailing_absent(operands)]
+        ids = tuple(self._operand_id(operand, op, line, i) for i, operand in enumerate(given_operands))
+        wire_attrs = {key: self._attribute(value, key, op, line) for key, value in attrs.items() if value is not None}
+        node = Node(self, len(self), op, ids, wire_attrs, name, line)
         self._nodes.append(node)
         if name:
             self._by_name.setdefault(name, []).append(node)
         return node
 
-    def _own(self, operand: object, op: str, line: Line, i: int) -> int:
+    def _operand_id(self, operand: object, op: str, line: Line, i: int) -> int:
         if not isinstance(operand, Node):
-            raise InputError(f"{_told(op, line)} has {type(operand).__name__} as operand {i}, where a node is expected")
+            raise InputError(
+                f"{_describe(op, line)} has {type(operand).__name__} as operand {i}, where a node is expected"
+            )
         if operand.graph is not self:
-            raise InputError(f"{_told(op, line)} has {operand.told} as operand {i}, which is a node of another graph")
+            raise InputError(
+                f"{_describe(op, line)} has {operand.told} as operand {i}, which is a node of another graph"
+            )
         return operand.id
 
-    def _stated(self, value: Any, name: str, op: str, line: Line) -> Any:
+    def _attribute(self, value: Any, name: str, op: str, line: Line) -> Any:
         if not isinstance(value, GraphFunction):
-            return _sent(value, name, op, line)
+            return _wire_attribute(value, name, op, line)
         if value.graph is not self.owner:
-            raise InputError(f"{_told(op, line)}, attribute {name}: {value!r} is a function of another graph")
+            raise InputError(f"{_describe(op, line)}, attribute {name}: {value!r} is a function of another graph")
         return value.index
 
     def find(self, node: NodeLike) -> Node:
-        """A node of this graph. Raises InputError where there is none, or there are several of the name."""
+        """Return a node of this graph. Raises InputError if there is no such node, or if its name is ambiguous."""
         if isinstance(node, Node):
             if node.graph is not self:
                 raise InputError(f"{node.told} is a node of another graph")
             return node
         if isinstance(node, str):
             return self._named(node)
-        place: object = node  # the keys of feeds may be anything
-        if not isinstance(place, int) or not 0 <= place < len(self):
-            raise InputError(f"there is no node {place} in a graph of {len(self)}")
-        return self._nodes[place]
+        node_id: object = node  # the keys of feeds may be anything
+        if not isinstance(node_id, int) or not 0 <= node_id < len(self):
+            raise InputError(f"there is no node {node_id} in a graph of {len(self)}")
+        return self._nodes[node_id]
 
     def _named(self, name: str) -> Node:
-        found = self._by_name.get(name, ())
-        if not found:
+        matches = self._by_name.get(name, ())
+        if not matches:
             raise InputError(f"no node of the graph is called {name!r}")
-        if len(found) > 1:
-            raise InputError(f"{len(found)} nodes are called {name!r}, {found[0].told} and {found[1].told} among them")
-        return found[0]
+        if len(matches) > 1:
+            raise InputError(
+                f"{len(matches)} nodes are called {name!r}, {matches[0].told} and {matches[1].told} among them"
+            )
+        return matches[0]
 
     @classmethod
     def from_wire(cls, graph: Mapping[str, Any], outer: Graph | None = None) -> Graph:
-        """The graph that an answer holds, or a function of that one, whatever its ops are."""
-        made, line = cls(graph.get("opset"), outer), Line("the server", 0)
+        """Read a graph from a response, or a function of the graph `outer`. Unknown ops are accepted."""
+        result, line = cls(graph.get("opset"), outer), Line("the server", 0)
         for function in graph.get("functions", ()):
-            inner = cls.from_wire(function, made)
-            made._append_function(inner, [inner.find(i) for i in function["outputs"]], function.get("name"))
+            inner = cls.from_wire(function, result)
+            result._append_function(inner, [inner.find(i) for i in function["outputs"]], function.get("name"))
         for node in graph["nodes"]:
-            operands = [made.find(i) for i in node.get("operands", ())]
-            attrs = {name: _received(value) for name, value in node.get("attrs", {}).items()}
-            made._append(node["op"], operands, attrs, node.get("name"), line)
-        return made
+            operands = [result.find(i) for i in node.get("operands", ())]
+            attrs = {name: _attribute_from_wire(value) for name, value in node.get("attrs", {}).items()}
+            result._append(node["op"], operands, attrs, node.get("name"), line)
+        return result
 
 
 def _check_output(output: object, graph: Graph, i: int, line: Line) -> None:
     if not isinstance(output, Node):
-        got = type(output).__name__
-        raise InputError(f"the function ({line}) gives back {got} as output {i}, where a node is expected")
+        type_name = type(output).__name__
+        raise InputError(f"the function ({line}) gives back {type_name} as output {i}, where a node is expected")
     if output.graph is not graph:
         raise InputError(
             f"the function ({line}) gives back {output.told} as output {i}, which is not a node of its own"
         )
 
 
-def _sent(value: Any, name: str, op: str, line: Line) -> Any:
-    """An attribute as JSON has it, but for tensors, which travel in several forms."""
+def _wire_attribute(value: Any, name: str, op: str, line: Line) -> Any:
+    """Convert an attribute to its form in JSON. Tensors stay arrays, since they have several forms."""
     try:
         return _constant(value) if name in TENSOR_ATTRIBUTES else _plain(value)
     except InputError as error:
-        raise InputError(f"{_told(op, line)}, attribute {name}: {error}") from None
+        raise InputError(f"{_describe(op, line)}, attribute {name}: {error}") from None
 
 
 def _constant(value: ArrayLike) -> Array:
-    """A copy: what happens to the array later is none of the graph's."""
+    """Return a read-only copy, so that later changes of the array do not change the graph."""
     array = as_array(value).copy()
     array.flags.writeable = False
     return array
@@ -327,27 +335,27 @@ def _plain(value: Any) -> Any:
         case float() if not math.isfinite(value):
             raise InputError(f"{value} is no number of JSON")
         case list() | tuple():
-            return [_plain(each) for each in value]
+            return [_plain(item) for item in value]
         case bool() | int() | float() | str() | dict():
             return value
     raise InputError(f"{type(value).__name__} is nothing that an attribute can be")
 
 
-def _received(value: Any) -> Any:
+def _attribute_from_wire(value: Any) -> Any:
     return from_json(value) if isinstance(value, dict) and {"dtype", "shape"} <= value.keys() else value
 
 
-def _absent_at_the_end(operands: Sequence[Node | None]) -> int:
-    """How many operands in a row, from the last one on, are None; one with others behind it cannot be left out."""
+def _count_trailing_absent(operands: Sequence[Node | None]) -> int:
+    """Count the operands that are None at the end: only those can be omitted without shifting other operands."""
     return sum(1 for _ in takewhile(lambda operand: operand is None, reversed(operands)))
 
 
-def _told(op: str, line: Line) -> str:
+def _describe(op: str, line: Line) -> str:
     return f"{op} ({line})"
 
 
-def _line_of_the_caller() -> Line:
-    """Where the program calls into this package."""
+def _caller_line() -> Line:
+    """Return the line of the program that calls into this package."""
     frame = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's line
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -1,4 +1,4 @@
-"""What both transports make of httpx: how its requests are written, its answers read, and its errors understood."""
+"""The parts that both transports share: write requests for httpx, read its responses, translate its errors."""
 
 from __future__ import annotations
 
@@ -14,71 +14,79 @@ from gradserve_client.errors import AnswerTooLarge, ConnectionFailed, GradserveE
 from gradserve_client.requests import Request
 from gradserve_client.retries import Deadline
 
-#: the variable that has the key, where no argument gives one
+#: environment variable with the default API key
 KEY_VARIABLE: Final = "GRADSERVE_API_KEY"
-#: seconds without which no answer can come, not even that the time is up
-_LEAST: Final = 0.05
+#: shortest timeout of httpx, in seconds: leaves time to receive even the server's report of a timeout
+_MIN_TIMEOUT: Final = 0.05
 _KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 
-def options_of(url: str, api_key: str | None) -> dict[str, Any]:
-    """What a client of httpx is made with. Raises InputError, which does not show the key."""
+def client_options(url: str, api_key: str | None) -> dict[str, Any]:
+    """Return the constructor arguments of an httpx client. Raises InputError, with messages that never show the key."""
     key = os.environ.get(KEY_VARIABLE) if api_key is None else api_key
     if key and not _KEY.fullmatch(key):
         raise InputError("the key has characters that a header cannot have")
-    # Compressed answers would be longer than they are said to be, and tensors are not worth it.
+    # A compressed body could exceed max_response_bytes once decompressed; and tensors compress badly.
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
     try:
-        stated = httpx.URL(url)
+        parsed_url = httpx.URL(url)
     except httpx.InvalidURL as error:
         raise InputError(f"this is no URL: {error}") from None
-    if stated.scheme not in ("http", "https") or not stated.host:
+    if parsed_url.scheme not in ("http", "https") or not parsed_url.host:
         raise InputError("a server's URL begins with http:// or https://, and has a host")
-    return {"base_url": stated, "headers": headers}
+    return {"base_url": parsed_url, "headers": headers}
 
 
-def stated(request: Request, deadline: Deadline) -> dict[str, Any]:
-    """What httpx is told of a request, beside its body. Raises DeadlineError where there is no time for it."""
-    left = deadline.left()
-    request = request.within(left)
+def stream_arguments(request: Request, deadline: Deadline) -> dict[str, Any]:
+    """Return the arguments of `httpx.Client.stream` for a request, except the body.
+
+    Raises DeadlineError if there is no time left.
+    """
+    remaining = deadline.remaining()
+    request = request.with_timeout(remaining)
     headers = {**request.headers, "Content-Length": str(request.length)} if request.body else request.headers
-    timeout = None if left is None else max(left, _LEAST)
-    said = {"method": request.method, "url": request.path, "params": request.query, "headers": headers}
-    return {**said, "timeout": timeout}
+    timeout = None if remaining is None else max(remaining, _MIN_TIMEOUT)
+    arguments = {"method": request.method, "url": request.path, "params": request.query, "headers": headers}
+    return {**arguments, "timeout": timeout}
 
 
-def understood(error: httpx.HTTPError, request: Request, deadline: Deadline) -> GradserveError:
-    """What went wrong. Timeouts are what was left of the deadline. Neither headers nor bodies are quoted."""
+def translate_error(error: httpx.HTTPError, request: Request, deadline: Deadline) -> GradserveError:
+    """Translate an exception of httpx. The message quotes neither headers nor bodies.
+
+    The timeout of httpx is the time left until the deadline, so a timeout means that the deadline has passed.
+    """
     if isinstance(error, httpx.TimeoutException):
-        return deadline.passed()
+        return deadline.error()
     if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.LocalProtocolError):
         return ConnectionFailed(f"{request.method} {request.path}: {type(error).__name__}: {error}")
     return InputError(f"{request.method} {request.path} cannot be sent: {type(error).__name__}")
 
 
-class Incoming:
-    """An answer as it comes, of which no more is read than may be. Raises AnswerTooLarge, MalformedAnswer."""
+class ResponseReader:
+    """A response that is being received. Raises AnswerTooLarge beyond the limit, and MalformedAnswer."""
 
-    def __init__(self, response: httpx.Response, most: int, deadline: Deadline) -> None:
+    def __init__(self, response: httpx.Response, max_response_bytes: int, deadline: Deadline) -> None:
         self._status = response.status_code
         self._headers: Mapping[str, str] = response.headers
-        self._most = most
+        self._max_response_bytes = max_response_bytes
         self._deadline = deadline
         self._body = bytearray()
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise MalformedAnswer("the answer is compressed, which was not asked for")
-        self._admit(int(response.headers.get("content-length", "0")))
+        self._require_length(int(response.headers.get("content-length", "0")))
 
     def add(self, chunk: bytes) -> None:
-        """More of the body."""
-        self._deadline.left()
-        self._admit(len(self._body) + len(chunk))
+        """Append a chunk to the body."""
+        self._deadline.remaining()
+        self._require_length(len(self._body) + len(chunk))
         self._body += chunk
 
-    def _admit(self, length: int) -> None:
-        if length > self._most:
-            raise AnswerTooLarge(f"the answer has more than {self._most} bytes (max_response_bytes), and was not read")
+    def _require_length(self, length: int) -> None:
+        if length > self._max_response_bytes:
+            raise AnswerTooLarge(
+                f"the answer has more than {self._max_response_bytes} bytes (max_response_bytes), and was not read"
+            )
 
-    def whole(self) -> Response:
-        """The answer, once all of it is here."""
+    def finish(self) -> Response:
+        """Return the complete response."""
         return Response(self._status, self._headers, self._body)

@@ -1,4 +1,4 @@
-"""Models: registered graphs that are called by names, with their weights at the server."""
+"""Models: registered graphs with named inputs and outputs, and their weights on the server."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from gradserve_client.registered import Registered
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, ArrayLike, dtype_name
 
-#: an input of a model: a leaf that declares dtype and shape, or a node with both, where -1 is a free extent
+#: an input of a model: a leaf that declares dtype and shape, or a tuple of node, dtype and shape; -1 is a free extent
 ModelInputLike = Node | tuple[NodeLike, npt.DTypeLike, Sequence[int]]
 
 
 class BoundTensors(Protocol):
-    """A mapping from leaves, by their handles, names or ids, to resident tensors or their names."""
+    """A mapping from leaves, as node objects, names or ids, to resident tensors or their names."""
 
     def items(self) -> Iterable[tuple[Any, Resident | str]]:
-        """Leaves, and what they are bound to."""
+        """Return pairs of a leaf and its tensor."""
 
 
 NONE_BOUND: Final[BoundTensors] = {}
@@ -32,21 +32,21 @@ NONE_BOUND: Final[BoundTensors] = {}
 
 @dataclass(frozen=True)
 class ModelValue:
-    """What goes in or comes out of a model under a name: its node, dtype and shape, where -1 is a free extent."""
+    """A named input or output of a model: its node, dtype and shape, in which -1 is a free extent."""
 
     node: int
     dtype: str
     shape: tuple[int, ...]
 
     @classmethod
-    def from_wire(cls, stated: Mapping[str, Any]) -> ModelValue:
-        """What an answer says of it."""
-        return cls(index(stated["node"]), stated["dtype"], tuple(map(index, stated["shape"])))
+    def from_wire(cls, entry: Mapping[str, Any]) -> ModelValue:
+        """Read an input or output from a response."""
+        return cls(index(entry["node"]), entry["dtype"], tuple(map(index, entry["shape"])))
 
 
 @dataclass(frozen=True)
 class BoundLeaf:
-    """A leaf whose value is a resident tensor, of the dtype and shape that it has to have."""
+    """A leaf that is bound to a resident tensor, with the dtype and shape that the tensor must have."""
 
     node: int
     tensor_name: str
@@ -54,17 +54,18 @@ class BoundLeaf:
     shape: tuple[int, ...]
 
     @classmethod
-    def from_wire(cls, stated: Mapping[str, Any]) -> BoundLeaf:
-        """What an answer says of it."""
-        shape = tuple(map(index, stated["shape"]))
-        return cls(index(stated["node"]), stated["tensor_id"], stated["dtype"], shape)
+    def from_wire(cls, entry: Mapping[str, Any]) -> BoundLeaf:
+        """Read a bound leaf from a response."""
+        shape = tuple(map(index, entry["shape"]))
+        return cls(index(entry["node"]), entry["tensor_id"], entry["dtype"], shape)
 
 
 @dataclass(frozen=True)
 class ModelSummary:
-    """A version of a model that the server keeps.
+    """The metadata of one version of a model.
 
-    `inputs` and `outputs` are by name, in the order of the model; `bound` are all other leaves that outputs need.
+    `inputs` and `outputs` are keyed by name, in the order of the model. `bound` are all other leaves that the outputs
+    need.
     """
 
     name: str
@@ -76,23 +77,23 @@ class ModelSummary:
     bound: tuple[BoundLeaf, ...]
 
     @classmethod
-    def from_wire(cls, stated: Mapping[str, Any]) -> ModelSummary:
-        """What an answer says of a model."""
+    def from_wire(cls, entry: Mapping[str, Any]) -> ModelSummary:
+        """Read the summary of a model from a response."""
         return cls(
-            name=stated["name"],
-            etag=stated["etag"],
-            graph_id=stated["graph_id"],
-            description=stated.get("description", ""),
-            inputs={each["name"]: ModelValue.from_wire(each) for each in stated["inputs"]},
-            outputs={each["name"]: ModelValue.from_wire(each) for each in stated["outputs"]},
-            bound=tuple(BoundLeaf.from_wire(each) for each in stated["bound"]),
+            name=entry["name"],
+            etag=entry["etag"],
+            graph_id=entry["graph_id"],
+            description=entry.get("description", ""),
+            inputs={each["name"]: ModelValue.from_wire(each) for each in entry["inputs"]},
+            outputs={each["name"]: ModelValue.from_wire(each) for each in entry["outputs"]},
+            bound=tuple(BoundLeaf.from_wire(each) for each in entry["bound"]),
         )
 
 
 class NamedModel:
-    """A model that the server keeps, as it was when it was put or asked for; `etag` says which version that is.
+    """A model as it was when it was stored or fetched; `etag` identifies that version.
 
-    Its graph is asked for by the first call on it, where it is not at hand.
+    Its graph is fetched by the first call, unless the client has it.
     """
 
     def __init__(self, summary: ModelSummary, graph: Registered | None = None) -> None:
@@ -101,83 +102,86 @@ class NamedModel:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the model."""
         return self.summary.name
 
     @property
     def etag(self) -> str:
-        """Which version it is, for conditions."""
+        """The identifier of this version, for conditions."""
         return self.summary.etag
 
     @property
     def graph_id(self) -> str:
-        """The hash of its graph."""
+        """The hash of the model's graph."""
         return self.summary.graph_id
 
     @property
     def description(self) -> str:
-        """What it is, for people."""
+        """The description of the model, for people."""
         return self.summary.description
 
     @property
     def inputs(self) -> Mapping[str, ModelValue]:
-        """What goes in, by name."""
+        """The inputs by name."""
         return self.summary.inputs
 
     @property
     def outputs(self) -> Mapping[str, ModelValue]:
-        """What comes out, by name."""
+        """The outputs by name."""
         return self.summary.outputs
 
     @property
     def bound(self) -> tuple[BoundLeaf, ...]:
-        """The leaves whose values are resident tensors."""
+        """The leaves that are bound to resident tensors."""
         return self.summary.bound
 
     def __repr__(self) -> str:
         return f"<model {self.name}: {', '.join(self.inputs) or 'nothing'} to {', '.join(self.outputs)}>"
 
     def feeds(self, inputs: Mapping[str, ArrayLike | Resident]) -> dict[int, ArrayLike | Resident]:
-        """What a call of the graph is fed: these for the inputs, and the tensors of what is bound.
+        """Return the feeds of a call on the graph: the inputs, and the tensors of bound leaves.
 
-        Raises InputError for names that are none of the inputs', and for inputs that are missing.
+        Raises InputError for unknown names, and for missing inputs.
         """
         unknown, missing = sorted(inputs.keys() - self.inputs.keys()), sorted(self.inputs.keys() - inputs.keys())
         if unknown or missing:
-            wrong = f"{unknown[0]!r} is none" if unknown else f"{missing[0]!r} is missing"
-            raise InputError(f"the inputs of the model {self.name} are {_told(self.inputs)}: {wrong}")
-        given = {self.inputs[name].node: value for name, value in inputs.items()}
-        return {**given, **{leaf.node: Resident(leaf.tensor_name, "") for leaf in self.bound}}
+            problem = f"{unknown[0]!r} is none" if unknown else f"{missing[0]!r} is missing"
+            raise InputError(f"the inputs of the model {self.name} are {_list_names(self.inputs)}: {problem}")
+        feeds = {self.inputs[name].node: value for name, value in inputs.items()}
+        return {**feeds, **{leaf.node: Resident(leaf.tensor_name, "") for leaf in self.bound}}
 
     def nodes_of(self, names: Sequence[str] | None) -> list[int]:
-        """The nodes of outputs, each once; of all of them, where no names are stated. Raises InputError."""
-        chosen = self.outputs if names is None else names
-        return [*dict.fromkeys(self._output(name).node for name in chosen)]
+        """Return the nodes of outputs without duplicates; of all outputs if `names` is None.
+
+        Raises InputError for an unknown name.
+        """
+        selected = self.outputs if names is None else names
+        return [*dict.fromkeys(self._output(name).node for name in selected)]
 
     def node_of(self, of: str | None) -> int:
-        """The node of an output; of the only one, where no name is stated. Raises InputError."""
+        """Return the node of an output; of the only output if `of` is None. Raises InputError."""
         if of is None and len(self.outputs) != 1:
-            raise InputError(f"the model {self.name} has the outputs {_told(self.outputs)}: say which as `of`")
+            raise InputError(f"the model {self.name} has the outputs {_list_names(self.outputs)}: say which as `of`")
         return self._output(next(iter(self.outputs)) if of is None else of).node
 
     def _output(self, name: str) -> ModelValue:
         if name not in self.outputs:
-            raise InputError(f"the outputs of the model {self.name} are {_told(self.outputs)}: {name!r} is none")
+            raise InputError(f"the outputs of the model {self.name} are {_list_names(self.outputs)}: {name!r} is none")
         return self.outputs[name]
 
     def leaves_of(self, wrt: Sequence[str] | None) -> list[int]:
-        """The nodes of inputs; of all that are floats, where no names are stated. Raises InputError."""
+        """Return the nodes of inputs; of all inputs with a float dtype if `wrt` is None. Raises InputError."""
         floats = [name for name, value in self.inputs.items() if value.dtype.startswith("float")]
-        chosen = floats if wrt is None else wrt
-        unknown = [name for name in chosen if name not in self.inputs]
-        if unknown or not chosen:
-            wrong = f"{unknown[0]!r} is none" if unknown else "there is none to differentiate by"
-            raise InputError(f"the inputs of the model {self.name} are {_told(self.inputs)}: {wrong}")
-        return [self.inputs[name].node for name in chosen]
+        selected = floats if wrt is None else wrt
+        unknown = [name for name in selected if name not in self.inputs]
+        if unknown or not selected:
+            problem = f"{unknown[0]!r} is none" if unknown else "there is none to differentiate by"
+            raise InputError(f"the inputs of the model {self.name} are {_list_names(self.inputs)}: {problem}")
+        return [self.inputs[name].node for name in selected]
 
 
 class NamedValues:
-    """Values by the names of a model's outputs. `answer` is what came, by nodes."""
+    """Values by the names of a model's outputs. `answer` has the same results by node."""
 
     def __init__(self, answer: Values, model: NamedModel) -> None:
         self.answer = answer
@@ -185,14 +189,14 @@ class NamedValues:
 
     @property
     def value(self) -> Array:
-        """The value of the only output. Raises InputError where there are several."""
+        """The value of the only output. Raises InputError if there are several."""
         if len(self.values) != 1:
-            raise InputError(f"the answer has the values {_told(self.values)}, and not one")
+            raise InputError(f"the answer has the values {_list_names(self.values)}, and not one")
         return next(iter(self.values.values()))
 
     @property
     def stats(self) -> Mapping[str, Any]:
-        """The receipt: what running it took, and on what."""
+        """The execution statistics of the call: time, memory and hardware, as docs/wire.md lists them."""
         return self.answer.stats
 
     def __repr__(self) -> str:
@@ -200,19 +204,22 @@ class NamedValues:
 
 
 class NamedGradients(NamedValues):
-    """Values by the names of outputs, and gradients by the names of inputs."""
+    """Values by the names of outputs, and gradients by the names of inputs.
+
+    `disconnected` lists the inputs that have no differentiable path to the output. Their gradients are zero.
+    """
 
     def __init__(self, answer: Gradients, model: NamedModel) -> None:
         super().__init__(answer, model)
         self.gradients: dict[str, Array] = _by_name(answer, "gradients", model.inputs)
-        without = set(answer.fields["disconnected"])
-        self.disconnected = [name for name in self.gradients if model.inputs[name].node in without]
+        disconnected_nodes = set(answer.fields["disconnected"])
+        self.disconnected = [name for name in self.gradients if model.inputs[name].node in disconnected_nodes]
 
 
-def _by_name(answer: Values, field: str, named: Mapping[str, ModelValue]) -> dict[str, Array]:
-    """The tensors of a field under all names that their nodes have."""
+def _by_name(answer: Values, field: str, values_by_name: Mapping[str, ModelValue]) -> dict[str, Array]:
+    """Return the tensors of a field by name. A node with several names is listed under each of them."""
     arrays: dict[int, Array] = {entry["node"]: entry["tensor"] for entry in answer.fields[field]}
-    return {name: arrays[value.node] for name, value in named.items() if value.node in arrays}
+    return {name: arrays[value.node] for name, value in values_by_name.items() if value.node in arrays}
 
 
 def definition(
@@ -222,25 +229,25 @@ def definition(
     bound: BoundTensors,
     description: str,
 ) -> dict[str, Any]:
-    """What a model is, as it is put, but for `graph_id`. Raises InputError."""
+    """Return the fields of a model, except `graph_id`. Raises InputError."""
     nodes = graph.graph if isinstance(graph, Registered) else None
-    stated: dict[str, Any] = {
-        "inputs": [_input(name, each, nodes) for name, each in inputs.items()],
-        "outputs": [{"name": name, "node": _id_of(node, nodes)} for name, node in outputs.items()],
-        "bound": [{"node": _id_of(node, nodes), "tensor_id": _name_of(tensor)} for node, tensor in bound.items()],
+    fields: dict[str, Any] = {
+        "inputs": [_input(name, model_input, nodes) for name, model_input in inputs.items()],
+        "outputs": [{"name": name, "node": _node_id(node, nodes)} for name, node in outputs.items()],
+        "bound": [{"node": _node_id(node, nodes), "tensor_id": _tensor_name(tensor)} for node, tensor in bound.items()],
     }
-    return stated | ({"description": description} if description else {})
+    return fields | ({"description": description} if description else {})
 
 
-def _name_of(tensor: Resident | str) -> str:
+def _tensor_name(tensor: Resident | str) -> str:
     return tensor.name if isinstance(tensor, Resident) else tensor
 
 
-def _input(name: str, stated: ModelInputLike, graph: Graph | None) -> dict[str, Any]:
-    if isinstance(stated, Node):
-        stated = (stated, *_declared(name, stated))
-    node, dtype, shape = stated
-    return {"name": name, "node": _id_of(node, graph), "dtype": dtype_name(dtype), "shape": [int(e) for e in shape]}
+def _input(name: str, model_input: ModelInputLike, graph: Graph | None) -> dict[str, Any]:
+    if isinstance(model_input, Node):
+        model_input = (model_input, *_declared(name, model_input))
+    node, dtype, shape = model_input
+    return {"name": name, "node": _node_id(node, graph), "dtype": dtype_name(dtype), "shape": [int(e) for e in shape]}
 
 
 def _declared(name: str, leaf: Node) -> tuple[str, Sequence[int]]:
@@ -254,8 +261,8 @@ def _declared(name: str, leaf: Node) -> tuple[str, Sequence[int]]:
     return dtype, shape
 
 
-def _id_of(node: NodeLike, graph: Graph | None) -> int:
-    """The id of a node, which is looked for in the graph where that is at hand."""
+def _node_id(node: NodeLike, graph: Graph | None) -> int:
+    """Return the id of a node, which is looked up in the graph if the client has it."""
     if graph is not None:
         return graph.find(node).id
     if isinstance(node, Node):
@@ -265,5 +272,5 @@ def _id_of(node: NodeLike, graph: Graph | None) -> int:
     return node
 
 
-def _told(named: Mapping[str, Any]) -> str:
-    return ", ".join(map(repr, named)) or "none"
+def _list_names(names: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, names)) or "none"

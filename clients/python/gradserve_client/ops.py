@@ -1,4 +1,4 @@
-"""The ops, each as a method, from the machine-made module `generated.ops`."""
+"""The ops as methods of graphs and nodes, from the generated module `generated.ops`."""
 
 from __future__ import annotations
 

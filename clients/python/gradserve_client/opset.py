@@ -1,4 +1,4 @@
-"""The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it."""
+"""The opset that a graph declares. A graph that declares none is of opset 1, and may use its ops only."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from gradserve_client import ops, tensors
 from gradserve_client.graph import Graph, Node
 
-#: of a graph that does not say
+#: the opset of a graph that declares none
 FIRST: Final = 1
-#: since which graphs have functions
+#: the first opset with functions
 _FUNCTIONS: Final = 2
 
 
 def opset_of(graph: Graph) -> int | None:
-    """What its program states, or the first that has its ops, attributes and dtypes; None where it need not say."""
+    """Return the declared opset, or else the lowest with all ops, attributes and dtypes used; None for opset 1."""
     if graph.opset is not None:
         return graph.opset
     nodes = (node for part in (graph, *(function.nodes for function in graph.functions)) for node in part)
-    of_nodes = (opset for node in nodes for opset in _needed_by(node))
-    needed = max(_FUNCTIONS if graph.functions else FIRST, *of_nodes, FIRST)
-    return needed if needed > FIRST else None
+    node_opsets = (opset for node in nodes for opset in _required_by(node))
+    required = max(_FUNCTIONS if graph.functions else FIRST, *node_opsets, FIRST)
+    return required if required > FIRST else None
 
 
-def _needed_by(node: Node) -> Iterator[int]:
+def _required_by(node: Node) -> Iterator[int]:
     yield ops.SINCE.get(node.op, FIRST)
     for name, value in node.attrs.items():
         yield ops.SINCE.get(f"{node.op}.{name}", FIRST)

@@ -1,4 +1,4 @@
-"""Graphs that the server keeps."""
+"""Registered graphs: graphs that are stored on the server."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Registered:
-    """A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+    """A graph that is stored on the server. Calls accept it in place of a graph, and do not send it again.
 
-    It is registered by the first call that needs it, unless it is already, and once more by one that finds it
-    forgotten. It is the graph as it was: nodes that are appended later are not part of it.
+    The first call registers it if `register` has not, and a call registers it again if the server no longer has it. It
+    is the graph as it was: nodes that are appended later are not part of it.
     """
 
     def __init__(self, graph: Graph, registration: Request, fields: Mapping[str, Any] = NOTHING) -> None:
         self.graph = graph
         self.node_count = len(graph)
         self.registration = registration
-        #: what the server answered, by the names on the wire; empty as long as it was not asked
+        #: the server's response, by the names on the wire; empty until the graph is registered
         self.fields = fields
 
     @property
     def graph_id(self) -> str:
-        """The hash of the graph; empty as long as the server was not asked."""
+        """The hash of the graph; empty until the graph is registered."""
         graph_id: str = self.fields.get("graph_id", "")
         return graph_id
 
@@ -38,13 +38,13 @@ class Registered:
 
 @dataclass(frozen=True)
 class GraphSummary:
-    """A graph that the server keeps, without itself."""
+    """The metadata of a registered graph."""
 
     graph_id: str
     description: str
     node_count: int
 
     @classmethod
-    def from_wire(cls, stated: Mapping[str, Any]) -> GraphSummary:
-        """What a listing says of a graph."""
-        return cls(stated["graph_id"], stated.get("description", ""), stated["node_count"])
+    def from_wire(cls, entry: Mapping[str, Any]) -> GraphSummary:
+        """Read an entry of a listing."""
+        return cls(entry["graph_id"], entry.get("description", ""), entry["node_count"])

@@ -1,4 +1,4 @@
-"""Tensors that stay with the server, under a name."""
+"""Resident tensors: tensors that are stored on the server under a name."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from gradserve_client.tensors import Array
 
 @dataclass(frozen=True)
 class Resident:
-    """A version of a resident tensor, which may stand wherever a call takes an array.
+    """A handle of one version of a resident tensor, accepted in place of an array.
 
-    A call reads the version that is there when it comes: `etag` says which one this was, for conditions. What the
-    server did not say is None: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+    A call reads the version that is stored when it runs; `etag` identifies the version of the handle, for conditions.
+    `nbytes` is the size of the elements in bytes. Fields that the server did not report are None: dtype, shape and size
+    are known for tensors that were put or listed, not for tensors that a call stored. If the tensor is not on disk yet,
+    `written_within_ms` is the time, in milliseconds, within which it will be.
     """
 
     name: str
@@ -26,25 +28,25 @@ class Resident:
     written_within_ms: int | None = None
 
     def rows(self, start: int, stop: int) -> Rows:
-        """The part of it from start to before stop on its leading axis, which may stand where it may."""
+        """Return rows `start` to `stop` (exclusive) of the leading axis, accepted in place of an array."""
         return Rows(self.name, start, stop)
 
     @classmethod
-    def from_wire(cls, stated: Mapping[str, Any]) -> Resident:
-        """What an answer says of a tensor."""
+    def from_wire(cls, entry: Mapping[str, Any]) -> Resident:
+        """Read a handle from a response."""
         return cls(
-            name=stated["tensor_id"],
-            etag=stated["etag"],
-            dtype=stated.get("dtype"),
-            shape=tuple(stated["shape"]) if "shape" in stated else None,
-            nbytes=stated.get("bytes"),
-            durable=stated.get("durable"),
-            written_within_ms=stated.get("written_within_ms"),
+            name=entry["tensor_id"],
+            etag=entry["etag"],
+            dtype=entry.get("dtype"),
+            shape=tuple(entry["shape"]) if "shape" in entry else None,
+            nbytes=entry.get("bytes"),
+            durable=entry.get("durable"),
+            written_within_ms=entry.get("written_within_ms"),
         )
 
 
 class Rows(NamedTuple):
-    """Part of a resident tensor: what lies from `start` to before `stop` on its leading axis."""
+    """Rows `start` to `stop` (exclusive) of a resident tensor, along its leading axis."""
 
     name: str
     start: int
@@ -52,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class ResidentTensor(NamedTuple):
-    """A resident tensor with its elements."""
+    """A resident tensor with its elements: the handle, and a NumPy array."""
 
     handle: Resident
     array: Array
@@ -60,10 +62,10 @@ class ResidentTensor(NamedTuple):
 
 @dataclass(frozen=True)
 class Store:
-    """Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
+    """The tensor that a call stores: the value of a node, or with `gradient=True` the gradient with respect to it.
 
-    `if_match` is the etag that the tensor must have now, "*" where any will do, "" where there must be none. Where
-    `durable` is false, it is on disk some time after the answer.
+    `if_match` is the etag that the tensor must have now ("*": any; "": it must not exist). With `durable=False`, the
+    server may respond before the tensor is on disk.
     """
 
     name: str
@@ -72,24 +74,24 @@ class Store:
     gradient: bool | None = None
 
     def to_wire(self, node: int) -> dict[str, Any]:
-        """As a request has it."""
-        stated = {"if_match": self.if_match, "durable": self.durable, "gradient": self.gradient}
-        return {"node": node, "tensor_id": self.name, **{k: v for k, v in stated.items() if v is not None}}
+        """Return the entry of a request that stores this node."""
+        options = {"if_match": self.if_match, "durable": self.durable, "gradient": self.gradient}
+        return {"node": node, "tensor_id": self.name, **{k: v for k, v in options.items() if v is not None}}
 
 
 def name_of(tensor: Resident | str) -> str:
-    """The name of a tensor, or the name itself."""
+    """Return the name of a tensor that is given as a handle or by name."""
     return tensor.name if isinstance(tensor, Resident) else tensor
 
 
 class Version(Protocol):
-    """A version of something that the server keeps."""
+    """A version of an object that is stored on the server."""
 
     @property
     def etag(self) -> str:
-        """Which one it is."""
+        """The identifier of the version."""
 
 
 def etag_of(version: Version | str) -> str:
-    """The etag of a version, or the etag itself, or "*"."""
+    """Return the etag of a version; an etag, or "*", is returned as it is."""
     return version if isinstance(version, str) else version.etag

@@ -1,8 +1,9 @@
-"""The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+"""The safetensors format: a JSON header followed by the bytes of the tensors, which are read without a copy.
 
 https://github.com/huggingface/safetensors#format
 
-A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
+The format has no complex dtypes. A complex tensor is stored as its real and imaginary parts, along a last axis of 2;
+`__metadata__.complex` lists the names of these tensors.
 """
 
 from __future__ import annotations
@@ -14,67 +15,72 @@ from typing import Any, Final, NamedTuple
 from gradserve_client.errors import InputError, MalformedAnswer
 from gradserve_client.tensors import DTYPES, PARTS, Array, Buffer, bytes_of, from_bytes
 
-#: bytes that a header may have: as many as the format's own reader takes
-MOST_OF_HEADER: Final = 100_000_000
+#: maximum length of a header in bytes: the limit of the reference implementation
+MAX_HEADER_BYTES: Final = 100_000_000
 _METADATA: Final = "__metadata__"
-_LENGTH: Final = 8
+_LENGTH_BYTES: Final = 8
 _COMPLEX: Final = "complex"
-_NAMES: Final = {spelling: name for name, spelling in DTYPES.items() if spelling}
-_OF_PARTS: Final = {parts: name for name, parts in PARTS.items()}
+_DTYPE_NAMES: Final = {spelling: name for name, spelling in DTYPES.items() if spelling}
+_COMPLEX_DTYPES: Final = {parts: name for name, parts in PARTS.items()}
 
 
 class File(NamedTuple):
-    """What a file holds, its metadata without the list of complex tensors. The tensors are views of its bytes."""
+    """The contents of a file: metadata, without the list of complex tensors, and tensors, as views of its bytes."""
 
     metadata: dict[str, str]
     tensors: dict[str, Array]
 
 
 def encode(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> list[Buffer]:
-    """A file, in pieces: the header, and the bytes of arrays that `as_array` gave, which are not copied.
+    """Encode arrays from `as_array` as a file, in pieces that are not copied: the header, then the bytes of each array.
 
-    Tensors of wide elements come first, so that every one is aligned.
+    Tensors with large elements come first, so that all of them are aligned.
     """
     ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)
-    pairs = [name for name, array in ordered if array.dtype.name in PARTS]
-    stated = dict(metadata) | ({_COMPLEX: json.dumps(pairs, separators=(",", ":"))} if pairs else {})
-    header: dict[str, Any] = {_METADATA: stated} if stated else {}
+    complex_names = [name for name, array in ordered if array.dtype.name in PARTS]
+    file_metadata = dict(metadata) | (
+        {_COMPLEX: json.dumps(complex_names, separators=(",", ":"))} if complex_names else {}
+    )
+    header: dict[str, Any] = {_METADATA: file_metadata} if file_metadata else {}
     end = 0
     for name, array in ordered:
         start, end = end, end + array.nbytes
-        header[name] = _spelled(array) | {"data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % _LENGTH)
-    return [len(text).to_bytes(_LENGTH, "little") + text, *(bytes_of(array) for _, array in ordered if array.nbytes)]
+        header[name] = _dtype_and_shape(array) | {"data_offsets": [start, end]}
+    header_bytes = json.dumps(header, separators=(",", ":")).encode()
+    header_bytes += b" " * (-len(header_bytes) % _LENGTH_BYTES)
+    return [
+        len(header_bytes).to_bytes(_LENGTH_BYTES, "little") + header_bytes,
+        *(bytes_of(array) for _, array in ordered if array.nbytes),
+    ]
 
 
-def _spelled(array: Array) -> dict[str, Any]:
+def _dtype_and_shape(array: Array) -> dict[str, Any]:
     if parts := PARTS.get(array.dtype.name):
         return {"dtype": DTYPES[parts], "shape": [*array.shape, 2]}
     return {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape)}
 
 
 def decode(file: Buffer) -> File:
-    """What a file holds, without copying. Raises MalformedAnswer."""
+    """Decode a file without copying it. Raises MalformedAnswer."""
     view = memoryview(file)
-    length = int.from_bytes(view[:_LENGTH], "little")
-    if len(view) < _LENGTH or length > len(view) - _LENGTH:
+    length = int.from_bytes(view[:_LENGTH_BYTES], "little")
+    if len(view) < _LENGTH_BYTES or length > len(view) - _LENGTH_BYTES:
         raise MalformedAnswer("the safetensors file ends before its header does")
-    if length > MOST_OF_HEADER:
-        raise MalformedAnswer(f"the header of the safetensors file has {length} bytes, and may have {MOST_OF_HEADER}")
-    header = _header_of(bytes(view[_LENGTH : _LENGTH + length]))
+    if length > MAX_HEADER_BYTES:
+        raise MalformedAnswer(f"the header of the safetensors file has {length} bytes, and may have {MAX_HEADER_BYTES}")
+    header = _parse_header(bytes(view[_LENGTH_BYTES : _LENGTH_BYTES + length]))
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise MalformedAnswer(f"{_METADATA} of the safetensors file holds something else than strings")
-    entries = {name: _Entry.of(name, stated) for name, stated in header.items()}
-    pairs = _complex_names(metadata.pop(_COMPLEX, None), entries)
-    data = view[_LENGTH + length :]
-    _check_that_they_fill(entries.values(), len(data))
-    return File(metadata, {name: entry.read(name, data, name in pairs) for name, entry in entries.items()})
+    entries = {name: _Entry.parse(name, fields) for name, fields in header.items()}
+    complex_names = _complex_names(metadata.pop(_COMPLEX, None), entries)
+    data = view[_LENGTH_BYTES + length :]
+    _require_contiguous(entries.values(), len(data))
+    return File(metadata, {name: entry.read(name, data, name in complex_names) for name, entry in entries.items()})
 
 
 class _Entry(NamedTuple):
-    """Where a tensor lies."""
+    """The dtype and shape of a tensor, and the range of its bytes."""
 
     start: int
     end: int
@@ -82,8 +88,8 @@ class _Entry(NamedTuple):
     shape: list[int]
 
     @classmethod
-    def of(cls, name: str, stated: object) -> _Entry:
-        match stated:
+    def parse(cls, name: str, fields: object) -> _Entry:
+        match fields:
             case {"dtype": str(dtype), "shape": list(shape), "data_offsets": [int(start), int(end)]} if (
                 0 <= start <= end
             ):
@@ -91,22 +97,22 @@ class _Entry(NamedTuple):
         raise MalformedAnswer(f"the safetensors file does not say where {name!r} lies")
 
     def read(self, name: str, data: memoryview, has_parts: bool) -> Array:
-        if self.dtype not in _NAMES:
+        if self.dtype not in _DTYPE_NAMES:
             raise MalformedAnswer(f"the safetensors file holds {name!r} in {self.dtype}, which this client cannot read")
-        dtype, shape = _NAMES[self.dtype], self.shape
+        dtype, shape = _DTYPE_NAMES[self.dtype], self.shape
         if has_parts:
-            if dtype not in _OF_PARTS or shape[-1:] != [2]:
+            if dtype not in _COMPLEX_DTYPES or shape[-1:] != [2]:
                 raise MalformedAnswer(f"{name!r} is said to be complex, and is no F32 or F64 with a last axis of 2")
-            dtype, shape = _OF_PARTS[dtype], shape[:-1]
+            dtype, shape = _COMPLEX_DTYPES[dtype], shape[:-1]
         try:
             return from_bytes(data[self.start : self.end], dtype, shape)
         except InputError as error:
             raise MalformedAnswer(f"{name!r} of the safetensors file: {error}") from None
 
 
-def _header_of(text: bytes) -> dict[str, Any]:
+def _parse_header(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode(), object_pairs_hook=_each_once)
+        header = json.loads(text.decode(), object_pairs_hook=_reject_duplicates)
     except (ValueError, RecursionError):
         raise MalformedAnswer("the header of the safetensors file is not JSON") from None
     if not isinstance(header, dict):
@@ -115,7 +121,7 @@ def _header_of(text: bytes) -> dict[str, Any]:
 
 
 def _complex_names(text: str | None, entries: Mapping[str, _Entry]) -> frozenset[str]:
-    """The names of the tensors that are complex."""
+    """Return the names of the complex tensors."""
     if text is None:
         return frozenset()
     try:
@@ -124,20 +130,20 @@ def _complex_names(text: str | None, entries: Mapping[str, _Entry]) -> frozenset
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise MalformedAnswer(f"{_METADATA}.{_COMPLEX} of the safetensors file is no JSON list of names")
-    if absent := [name for name in names if name not in entries]:
-        raise MalformedAnswer(f"the safetensors file holds no {absent[0]!r}, which its {_METADATA}.{_COMPLEX} names")
+    if missing := [name for name in names if name not in entries]:
+        raise MalformedAnswer(f"the safetensors file holds no {missing[0]!r}, which its {_METADATA}.{_COMPLEX} names")
     return frozenset(names)
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
         raise MalformedAnswer("the header of the safetensors file has a name twice")
-    return found
+    return result
 
 
-def _check_that_they_fill(entries: Iterable[_Entry], length: int) -> None:
-    """Tensors lie one behind the other, from the first byte to the last."""
+def _require_contiguous(entries: Iterable[_Entry], length: int) -> None:
+    """Raise MalformedAnswer unless the tensors follow one another without gaps, from the first byte to the last."""
     end = 0
     for entry in sorted(entries):
         if entry.start != end:

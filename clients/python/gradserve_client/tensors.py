@@ -1,4 +1,4 @@
-"""Tensors of the wire, from and to NumPy: every value exactly, without a copy where that is possible."""
+"""Conversion of tensors between NumPy and the wire: exact for every value, without a copy if possible."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gradserve_client.errors import InputError, MalformedAnswer
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ArrayLike = npt.ArrayLike
-#: how tensors travel: as numbers, as base64 of their bytes, or as bytes in a safetensors file
+#: wire formats of tensors: JSON numbers, base64 of the bytes, or bytes in a safetensors file
 Form = Literal["json", "base64", "safetensors"]
 Buffer = bytes | bytearray | memoryview
 
-#: the dtypes of the wire, each as safetensors spells it, if it has the dtype
+#: the dtypes of the wire with their names in safetensors, or "" if the format has none
 DTYPES: Final = {
     "bool": "BOOL",
     "int8": "I8",
@@ -33,120 +33,120 @@ DTYPES: Final = {
     "complex64": "C64",
     "complex128": "",
 }
-#: the dtype of real and imaginary parts, which are how complex numbers travel
+#: the dtype of the real and imaginary parts, as which complex numbers are sent
 PARTS: Final = {"complex64": "float32", "complex128": "float64"}
-#: the other dtypes: those that recorded functions and imported models compute with
+#: the dtypes that are not complex
 REALS: Final = tuple(name for name in DTYPES if name not in PARTS)
-#: the opset that graphs have a dtype since, where it is not the first
+#: the first opset with a dtype, for dtypes that opset 1 lacks
 SINCE: Final = {"int16": 2, "uint32": 2, "complex64": 2, "complex128": 2}
-#: from so many bytes on, tensors travel as safetensors unless told otherwise
-LARGE: Final = 4096
-#: whole numbers that every reader of JSON reads exactly
-_EXACT: Final = 2**53
-#: NumPy has no more axes
-_MOST_AXES: Final = 64
-#: the extents of a shape that are not 0 make fewer bytes than this
-_MOST_BYTES: Final = 2**53
+#: size in bytes from which tensors are sent as safetensors by default
+SAFETENSORS_THRESHOLD: Final = 4096
+#: largest integer that every JSON parser reads exactly
+_MAX_EXACT_INTEGER: Final = 2**53
+#: the maximum number of axes of a NumPy array
+_MAX_AXES: Final = 64
+#: exclusive limit on the bytes of a tensor, with extents of 0 counted as 1
+_MAX_BYTES: Final = 2**53
 
 
 def default_form(nbytes: int) -> Form:
-    """How tensors of so many bytes travel, where nobody says."""
-    return "safetensors" if nbytes >= LARGE else "base64"
+    """Return the default wire format for tensors of `nbytes` bytes."""
+    return "safetensors" if nbytes >= SAFETENSORS_THRESHOLD else "base64"
 
 
 def dtype_name(dtype: npt.DTypeLike) -> str:
-    """What the wire calls a dtype. A string is taken as it is: a server may know more dtypes than this client.
+    """Return the name of a dtype on the wire. A string is returned as it is: a server may support more dtypes.
 
-    Raises InputError for a dtype of NumPy that the wire lacks.
+    Raises InputError for a NumPy dtype that the wire does not support.
     """
     if isinstance(dtype, str):
         return dtype
-    return _checked(np.dtype(dtype)).name
+    return _require_supported(np.dtype(dtype)).name
 
 
 def as_array(value: ArrayLike, dtype: str | None = None) -> Array:
-    """Something array-like as the wire has it: row-major and little-endian; itself, where it is so already.
+    """Convert an array-like value to a row-major, little-endian array, without a copy if it is one already.
 
-    `dtype` is that of plain numbers and lists; without one, they have NumPy's. Raises InputError for a dtype that the
-    wire lacks, and for lists that are no array.
+    `dtype` applies to plain numbers and lists, which otherwise take NumPy's default. Raises InputError for an
+    unsupported dtype, and for lists that do not form an array.
     """
-    stated = dtype if not isinstance(value, np.ndarray | np.generic) else None
+    requested = dtype if not isinstance(value, np.ndarray | np.generic) else None
     try:
-        array = np.asarray(value, stated)
+        array = np.asarray(value, requested)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"this is no array{f' of {stated}' if stated else ''}: {error}") from None
-    return np.asarray(array, _checked(array.dtype).newbyteorder("<"), order="C")
+        raise InputError(f"this is no array{f' of {requested}' if requested else ''}: {error}") from None
+    return np.asarray(array, _require_supported(array.dtype).newbyteorder("<"), order="C")
 
 
-def _checked(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _require_supported(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.name not in DTYPES:
         raise InputError(f"{dtype.name} is no dtype of the wire, which has {', '.join(DTYPES)}")
     return dtype
 
 
 def bytes_of(array: Array) -> memoryview:
-    """The bytes of an array that `as_array` gave, which they remain a part of."""
+    """Return the bytes of an array from `as_array`, as a view."""
     return array.reshape(-1).view(np.uint8).data
 
 
 def from_bytes(raw: Buffer, dtype: str, shape: Sequence[int]) -> Array:
-    """The array that these little-endian bytes are, without copying them.
+    """Return the array with these little-endian bytes, as a view.
 
-    Raises InputError for a dtype that the wire lacks, and where the bytes are more or fewer than the shape has.
+    Raises InputError for an unsupported dtype, and if the number of bytes does not match the shape.
     """
     if dtype not in DTYPES:
         raise InputError(f"{dtype!r} is no dtype of the wire, which has {', '.join(DTYPES)}")
     element = np.dtype(dtype).newbyteorder("<")
-    wanted = _size(shape) * element.itemsize
-    if math.prod(extent or 1 for extent in shape) * element.itemsize >= _MOST_BYTES:
+    expected = _size(shape) * element.itemsize
+    if math.prod(extent or 1 for extent in shape) * element.itemsize >= _MAX_BYTES:
         raise InputError(
             f"{dtype} of shape {list(shape)} is too large: its extents other than 0 make 2^53 bytes or more"
         )
-    if len(raw) != wanted:
-        raise InputError(f"{dtype} of shape {list(shape)} has {wanted} bytes, and these are {len(raw)}")
-    flat = np.frombuffer(raw, element if wanted else np.uint8)
+    if len(raw) != expected:
+        raise InputError(f"{dtype} of shape {list(shape)} has {expected} bytes, and these are {len(raw)}")
+    flat = np.frombuffer(raw, element if expected else np.uint8)
     if element.kind == "b" and (flat.view(np.uint8) > 1).any():
         raise InputError("the bytes of bool are 0 and 1, and these are others, too")
     return flat.view(element).reshape(shape)
 
 
 def _size(shape: object) -> int:
-    """The number of elements. Raises InputError where this is no shape."""
-    if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) > _MOST_AXES:
-        raise InputError(f"a shape is a list of at most {_MOST_AXES} extents")
+    """Return the number of elements. Raises InputError if this is not a shape."""
+    if not isinstance(shape, Sequence) or isinstance(shape, str) or len(shape) > _MAX_AXES:
+        raise InputError(f"a shape is a list of at most {_MAX_AXES} extents")
     if not all(isinstance(extent, int) and not isinstance(extent, bool) and 0 <= extent < 2**63 for extent in shape):
         raise InputError("the extents of a shape are whole numbers of at least 0")
     return math.prod(shape)
 
 
 def to_json(array: Array, form: Form = "base64") -> dict[str, Any]:
-    """An array that `as_array` gave as a tensor in JSON: in base64, unless `form` is "json".
+    """Return an array from `as_array` as a tensor in JSON, in base64 unless `form` is "json".
 
-    Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³. A complex number is two in
-    "json": its real part, then its imaginary one.
+    Values that JSON numbers cannot hold exactly (NaN, infinities, integers beyond 2⁵³) are always sent as base64. In
+    "json", a complex number is its real part followed by its imaginary part.
     """
     tensor: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
-    if form == "json" and _exact_in_json(array):
-        return tensor | {"data": _plain(array.reshape(-1)).tolist()}
+    if form == "json" and _is_exact_in_json(array):
+        return tensor | {"data": _json_numbers(array.reshape(-1)).tolist()}
     return tensor | {"data_b64": binascii.b2a_base64(bytes_of(array), newline=False).decode()}
 
 
-def _plain(flat: Array) -> Array:
+def _json_numbers(flat: Array) -> Array:
     if flat.dtype == np.bool_:
         return flat.view(np.uint8)
     return flat.view(PARTS[flat.dtype.name]) if flat.dtype.kind == "c" else flat
 
 
-def _exact_in_json(array: Array) -> bool:
+def _is_exact_in_json(array: Array) -> bool:
     if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     if array.dtype.itemsize < 8 or not array.size:
         return True
-    return int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT
+    return int(array.min()) >= -_MAX_EXACT_INTEGER and int(array.max()) <= _MAX_EXACT_INTEGER
 
 
 def from_json(tensor: object) -> Array:
-    """The array that a tensor in JSON is. Raises MalformedAnswer."""
+    """Return the array of a tensor in JSON. Raises MalformedAnswer."""
     if not isinstance(tensor, dict) or not isinstance(tensor.get("dtype"), str):
         raise MalformedAnswer("a tensor is an object with dtype and shape")
     dtype, shape = tensor["dtype"], tensor.get("shape")
@@ -154,13 +154,13 @@ def from_json(tensor: object) -> Array:
     try:
         if data and text:
             raise MalformedAnswer("a tensor has data or data_b64, and this one has both")
-        raw = _numbers(data, dtype) if data else _decoded(text or "")
+        raw = _encode_numbers(data, dtype) if data else _decode_base64(text or "")
         return from_bytes(raw, dtype, shape)  # type: ignore[arg-type] # checked there
     except InputError as error:
         raise MalformedAnswer(str(error)) from None
 
 
-def _decoded(text: object) -> bytearray:
+def _decode_base64(text: object) -> bytearray:
     if not isinstance(text, str):
         raise MalformedAnswer("data_b64 is a string")
     try:
@@ -169,12 +169,12 @@ def _decoded(text: object) -> bytearray:
         raise MalformedAnswer("data_b64 is not base64") from None
 
 
-def _numbers(data: object, dtype: str) -> memoryview:
-    """The bytes of numbers, each of which the dtype has to hold."""
+def _encode_numbers(data: object, dtype: str) -> memoryview:
+    """Return the bytes of JSON numbers. Raises MalformedAnswer for a number that the dtype cannot hold."""
     if not isinstance(data, list) or not all(type(number) in (int, float) for number in data):
         raise MalformedAnswer("data is a list of numbers")
     if dtype not in DTYPES:
-        return memoryview(b"")  # refused by its dtype
+        return memoryview(b"")  # from_bytes rejects the dtype
     element = np.dtype(PARTS.get(dtype, dtype)).newbyteorder("<")
     array = _floats(data, element) if element.kind == "f" else _integers(data, element)
     return bytes_of(array)
@@ -193,7 +193,7 @@ def _floats(data: list[float], dtype: np.dtype[Any]) -> Array:
 
 def _integers(data: Iterable[float], dtype: np.dtype[Any]) -> Array:
     low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    whole = [int(number) for number in data if math.isfinite(number) and number == int(number)]
-    if len(whole) != len(list(data)) or not all(low <= number <= high for number in whole):
+    integers = [int(number) for number in data if math.isfinite(number) and number == int(number)]
+    if len(integers) != len(list(data)) or not all(low <= number <= high for number in integers):
         raise MalformedAnswer(f"data holds numbers that are no {dtype.name}")
-    return np.array(whole, dtype)
+    return np.array(integers, dtype)

@@ -146,7 +146,7 @@ def test_what_is_broken_is_refused(body: bytes, told: str) -> None:
 
 
 def test_a_header_of_more_than_100_megabytes_is_refused_before_it_is_read() -> None:
-    length = own.MOST_OF_HEADER + 1
+    length = own.MAX_HEADER_BYTES + 1
     body = memoryview(np.zeros(8 + length, np.uint8))  # pages of zeros, which take no memory until they are read
     body[:8] = length.to_bytes(8, "little")
     with pytest.raises(MalformedAnswer, match="may have"):

@@ -16,7 +16,7 @@ from engine.ir.tensor_type import ELEMENT_TYPES
 from gradserve_client.errors import InputError, MalformedAnswer
 from gradserve_client.tensors import (
     DTYPES,
-    LARGE,
+    SAFETENSORS_THRESHOLD,
     SINCE,
     as_array,
     bytes_of,
@@ -74,8 +74,8 @@ def test_a_complex_number_is_two_in_json() -> None:
 
 
 def test_the_default_switches_at_four_kibibytes() -> None:
-    assert (default_form(LARGE - 1), default_form(LARGE)) == ("base64", "safetensors")
-    assert LARGE == 4096
+    assert (default_form(SAFETENSORS_THRESHOLD - 1), default_form(SAFETENSORS_THRESHOLD)) == ("base64", "safetensors")
+    assert SAFETENSORS_THRESHOLD == 4096
 
 
 def test_an_array_of_the_wire_is_taken_as_it_is() -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from gradserve_client.torch.families.refused import REFUSED
-from gradserve_client.torch.marks import STOP_NAME
 from gradserve_client.torch.rules import RULES
+from gradserve_client.torch.stop_gradients import STOP_NAME
 from gradserve_client.torch.translator import name_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "torch.md"

@@ -278,6 +278,7 @@ def measured(plan: Plan, asked: Written, executor: Executor = EXECUTOR) -> int:
     return peak + sum(x.nbytes for x in feeds.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("differentiated", [False, True], ids=["values", "gradients"])
 @pytest.mark.parametrize("name", LARGE)
 def test_measured_peaks_are_those_planned(name: str, differentiated: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from itertools import product
 from typing import Any
 from unittest.mock import patch
 
@@ -15,9 +17,10 @@ from engine.cuda import binding as cuda_recipes
 from engine.cuda.card_recipe import CardRecipe
 from engine.cuda.cupy_backend import CuPyExecutor
 from engine.runtime.numpy_backend import NumPyExecutor
-from tests.contract.cases import Case, each, feeds_of
+from tests.contract.cases import Case, all_cases, complex_cases, each, feeds_of
 from tests.engine.cuda.card_memory import CARD
 from tests.engine.runtime.kernel_plans import warnings
+from tests.sampling import sampled
 
 OPS = {
     *("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"),
@@ -37,6 +40,13 @@ def has_recipes(case: Case) -> bool:
     return case.op.name in OPS
 
 
+def op_by_dtype(way: tuple[Case, str]) -> list[Hashable]:
+    return [(way[0].op.name, way[1])]
+
+
+WAYS = [*product(filter(has_recipes, (*all_cases(), *complex_cases())), TOLERANCES)]
+
+
 def value_and_gradients(case: Case, dtype: str) -> tuple[Plan, dict[Any, Any]]:
     arrays = case.arrays(dtype)
     written = case.write(arrays)
@@ -47,8 +57,7 @@ def value_and_gradients(case: Case, dtype: str) -> tuple[Plan, dict[Any, Any]]:
 
 
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@each(has_recipes)
+@pytest.mark.parametrize(("case", "dtype"), sampled(WAYS, op_by_dtype))
 def test_a_plan_computes_what_numpy_does(case: Case, dtype: str, caplog: pytest.LogCaptureFixture) -> None:
     plan, feeds = value_and_gradients(case, dtype)
     executor = CuPyExecutor("bitwise", compile="on")

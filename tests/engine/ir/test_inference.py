@@ -20,7 +20,7 @@ OPS = registry().ops
 def remembered(monkeypatch: pytest.MonkeyPatch) -> dict[Any, Any]:
     """An empty memory."""
     known: dict[Any, Any] = {}
-    monkeypatch.setattr(inferred, "known", known)
+    monkeypatch.setattr(inferred, "entries", known)
     return known
 
 

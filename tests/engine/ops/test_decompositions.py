@@ -73,6 +73,7 @@ def planned(write: Write, x: Array) -> Plan:
     return make_plan(optimise(builder.graph(write(builder.leaf(TensorType.of(x), 0)))), Limits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 250, 250), (700, 20, 20), (9000, 3, 3)], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 @EACH

@@ -20,7 +20,6 @@ from engine.ops.linalg.symmetric_function import SymmetricSlope
 from tests.engine.ops.matrices import real
 from tests.engine.ops.run import Array
 from tests.engine.ops.test_matrices_cupy import CuPy
-from tests.sampling import together
 
 NAMES = ("eigh", "eigvalsh", "svd", "qr", "det", "inv", "solve")
 
@@ -97,7 +96,6 @@ def computed(run: RunContext, use: str, x: Array) -> Sequence[Array]:
     return outs
 
 
-@together
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 3, 20, 20), (40, 3, 3), (0, 3, 3), (0, 0)], ids=str)
 @pytest.mark.parametrize("use", USES)

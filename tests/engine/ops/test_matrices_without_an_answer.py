@@ -214,6 +214,7 @@ def test_memory_layouts_make_no_difference(op: str, k: int) -> None:
     close(found, run(op, copied, *([right[:, ::-1]] if OPS[op] else [])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
 @pytest.mark.parametrize("op", [*OPS, "slogdet"])
 def test_a_large_batch_needs_no_more_memory_than_planned(op: str, dtype: str) -> None:

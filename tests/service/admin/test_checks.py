@@ -359,6 +359,7 @@ class TestTrial:
             OK, f"a gradserve listens on 127.0.0.1 port {server.address[1]} already", "",
         )  # fmt: skip
 
+    @pytest.mark.smoke
     @pytest.mark.slow
     def test_a_server_gives_a_gradient(self, monkeypatch: pytest.MonkeyPatch) -> None:
         settings = made(workers=1, api_key="k" * 43, cors_origins="https://a.example")

@@ -123,6 +123,7 @@ def test_paths_between_servers(nodes: list[Node]) -> None:
     assert by_status[421][1].json() == {"owner": by_status[200][0].url}
 
 
+@pytest.mark.smoke
 def test_an_owner_is_killed(nodes: list[Node], shared_place: str) -> None:
     """Nothing that was acknowledged is lost, and nothing is done twice; and it is a server like any when it is back."""
     assert nodes[0].put("w", 0).status_code < 300

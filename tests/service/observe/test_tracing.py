@@ -220,6 +220,7 @@ def asked(*options: str, headers: dict[str, str] | None = None) -> tuple[httpx.R
     return answer, log.splitlines()
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_server_traces_its_work(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_API_KEY", KEY)

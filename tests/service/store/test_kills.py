@@ -13,6 +13,7 @@ from tests.service.store.killing import kill_often, looked_at
 from tests.service.store.support import journal, reopened
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_kills(tmp_path: Path) -> None:
     toll = kill_often(tmp_path / "state", 12, random.Random(11))

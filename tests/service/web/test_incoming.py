@@ -273,7 +273,7 @@ class TestWriting:
                 (connected,) = opened.state.clients
                 assert isinstance(connected, Connection)
                 await turns(lambda: connected.reading_paused)
-                assert len(connected.rest) < 256 << 10
+                assert len(connected.pending_bytes) < 256 << 10
                 assert len(opened.pool.jobs) == 1
                 sending.cancel()
 
@@ -389,7 +389,7 @@ class TestCrowds:
                         assert await client.status() == 200
                 gone = []
                 for _ in range(4):
-                    opened.state._looked = False
+                    opened.state._idle_collected = False
                     newcomer = await opened.connect()
                     await newcomer.send(known)
                     assert await newcomer.status() == 200

@@ -70,6 +70,7 @@ def test_health_stays_on_the_main_port(pair: tuple[RunningServer, RunningServer]
     assert httpx.get(pair[0].url + path, trust_env=False).status_code == 200
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("method", "path"),
     [

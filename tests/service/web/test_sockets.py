@@ -186,6 +186,7 @@ def test_a_client_that_hangs_up_leaves_the_server_well(server: RunningServer) ->
     assert httpx.get(server.url + "/health/live").status_code == 200
 
 
+@pytest.mark.smoke
 def test_sigterm_ends_an_idle_server(start_server: Callable[..., RunningServer]) -> None:
     server = start_server()
     with httpx.Client() as idle:

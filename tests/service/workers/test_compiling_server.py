@@ -186,6 +186,7 @@ def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
         assert set(ended(process, number)) <= {"compiling"}
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> None:
     for words in ("compiling", "loading"):
@@ -231,4 +232,4 @@ def test_what_is_there_for_plans_is_divided() -> None:
     made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
     assert made._executor.instances.bytes == 250  # type: ignore[attr-defined]
     assert made.engine.compiler.plans.bytes == 625
-    assert made._programs._kept.bytes == 125
+    assert made._programs._cache.bytes == 125

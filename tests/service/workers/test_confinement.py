@@ -259,6 +259,7 @@ def test_other_processes_of_its_user_cannot_look_into_the_front() -> None:
         front.stdin.close()
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(("confine", "expected"), [("on", 0), ("off", 1)])
 def test_a_server_forbids_it(confine: str, expected: int) -> None:

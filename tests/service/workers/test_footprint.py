@@ -53,10 +53,10 @@ def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     settings = made(plan_cache_bytes=whole, cache_dir=None)
     own = settings_for_worker(settings, typical_footprint(settings).workers)
     at_work = Worker(own)
-    caches = [at_work._cached_requests, at_work._programs._kept, at_work.engine.compiler.plans]
+    caches = [at_work._cached_requests, at_work._programs._cache, at_work.engine.compiler.plans]
     store = kernel_store(own)
     assert store is not None
-    limits = [cache.bytes for cache in caches] + [at_work._executor.instances.bytes, store._kept.capacity]
+    limits = [cache.bytes for cache in caches] + [at_work._executor.instances.bytes, store._cache.capacity]
     empty = largest_footprint(made(plan_cache_bytes=1)).worker
     assert largest_footprint(settings).worker - empty == sum(limits) == budget_of(own).caches
     assert budget_of(own).plans + budget_of(own).ready + budget_of(own).graphs == own.plan_cache_bytes

@@ -100,6 +100,7 @@ def finely(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return cut
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @running
 async def test_the_bits_are_those_of_one_worker(finely: Callable[[int], None]) -> None:

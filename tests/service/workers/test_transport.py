@@ -170,6 +170,7 @@ async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.L
     assert "a worker asks again for what it was given" in caplog.text
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @running
 async def test_many_jobs_leave_nothing_open() -> None:

@@ -1,1 +1,1 @@
-"""Programs to read and to start: `python -m gradserve_client.examples.digits`."""
+"""Example programs, run as `python -m gradserve_client.examples.digits`."""

@@ -1,9 +1,9 @@
-"""A classifier of handwritten digits. Its parameters stay with the server: a step sends a batch, as bytes.
+"""A classifier of handwritten digits. Its parameters stay on the server; each step sends only a batch of images.
 
     python -m gradserve_client.examples.digits [URL]
 
-The data are the 1,797 scans of 8 × 8 pixels of E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits
-(UCI Machine Learning Repository, 1998, CC BY 4.0) that lie beside this file.
+The data, in digits.npz beside this file, are the 1,797 scans of 8 × 8 pixels of E. Alpaydin and C. Kaynak, Optical
+Recognition of Handwritten Digits (UCI Machine Learning Repository, 1998, CC BY 4.0).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import gradserve_client as gs
 
 
 def main(url: str = "http://127.0.0.1:8000") -> None:
-    """Train on four fifths of the digits, and print how many of the others are recognised."""
+    """Train on four fifths of the digits, and print the accuracy on the remaining fifth."""
     rng = np.random.default_rng(0)
     with np.load(Path(__file__).with_name("digits.npz")) as data:
         order = rng.permutation(len(data["labels"]))
@@ -33,13 +33,13 @@ def main(url: str = "http://127.0.0.1:8000") -> None:
 
     with gs.Client(url) as client:
         model = client.register(graph)
-        kept = {name: client.put(f"digits.{name}", rng.normal(0, 0.15, shape)) for name, shape in shapes.items()}
+        handles = {name: client.put(f"digits.{name}", rng.normal(0, 0.15, shape)) for name, shape in shapes.items()}
         for _ in range(600):
             batch = rng.integers(360, len(labels), 128)
-            model.forward({**kept, "pixels": images[batch], "digit": labels[batch]}, outputs=[loss], store=store)
-        scores = model.forward({**kept, "pixels": images[:360]}, outputs=[logits]).value
+            model.forward({**handles, "pixels": images[batch], "digit": labels[batch]}, outputs=[loss], store=store)
+        scores = model.forward({**handles, "pixels": images[:360]}, outputs=[logits]).value
         print(f"test accuracy: {np.mean(scores.argmax(axis=1) == labels[:360]):.4f}")
-        for tensor in kept.values():
+        for tensor in handles.values():
             client.delete(tensor)
         client.unregister(model)
 

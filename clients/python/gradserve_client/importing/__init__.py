@@ -1,19 +1,17 @@
-"""Parts that all importers share: their limits, their result and their refusals.
+"""The parts that all importers share: a model of another system becomes a graph, or is refused with all reasons.
 
-budget            how many nodes, steps and bytes an import may use
-obstacles         what cannot be said, collected, and raised at once
-rule_table        one rule an op
-notes             what an import has to tell beside its graph
-source_graph      the graph that rules write into, and the part of it that outputs need
-writing           what the rules of all importers write
-imported          what an importer gives: graph, leaves, outputs, buffers, notes
-free_extents      two imports of one model as one graph whose shapes hold -1
-command           `python -m gradserve_client import`
+An importer walks over the nodes of a model and looks up a rule for each op in its `RuleTable`. The rule appends nodes
+to a `SourceGraph`. For example, the rule of ONNX's `Gemm` appends a `matmul`, a `mul_scalar` and an `add`. If a rule
+cannot express an op, it raises `Blocked` with the reason. The importer records it in `Obstacles` with the place in the
+source, and continues as if the op had been expressed. So one `ImportRefused`, raised by `Obstacles.raise_all`, lists
+everything that prevents the import.
 
-An importer walks the nodes of a model and asks its `RuleTable` for each. A rule writes nodes of a `SourceGraph`, or
-raises `Blocked`, which goes into `Obstacles` with the place; the walk then goes on as if it had been said, so that all
-that is in the way is told at once, by `Obstacles.raise_all`. What is left is an `Imported`, of the nodes that its
-outputs need alone.
+Rules may append nodes that nothing reads in the end. The result, an `Imported`, therefore holds the part of the graph
+that the outputs depend on, with names for its leaves and outputs, the values of its weights, and notes. A `Budget`
+counts nodes, steps and bytes along the way, so that a small model file cannot exhaust the machine.
+
+Shapes are those of an example. For free extents, a model is imported with two examples, and the two graphs are joined:
+extents in which they differ become -1.
 """
 
 from __future__ import annotations

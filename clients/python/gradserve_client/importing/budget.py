@@ -1,4 +1,4 @@
-"""Limits on what one import may use, and the account of what it has used."""
+"""Limits on the resources of one import, and their running totals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from gradserve_client.importing.obstacles import ImportRefused, Obstacle
 
 @dataclass(frozen=True)
 class ImportLimits:
-    """Upper limits for one import, so that a small model cannot use up the machine.
+    """Limits on one import, so that a small model cannot exhaust the machine.
 
-    `nodes` counts the nodes that the importer writes into the graph and its functions. `steps` counts the nodes of the
-    model each time that the importer translates or runs them: in every call of a function, and in every iteration of a
-    loop. A node that is run counts once more for each MiB that it reads and writes. `bytes` bounds the arrays that the
-    importer holds at the same time, the model's own tensors among them.
+    `nodes` limits the nodes that the importer appends to the graph and its functions. `steps` limits how often it
+    translates or runs a node of the model: in every call of a function, and in every iteration of a loop. Running a
+    node counts one more step for each MiB that it reads and writes. `bytes` limits the arrays that the importer holds
+    at the same time, including the model's own tensors.
+
+    Raises InputError for a limit that is not a positive integer.
     """
 
     nodes: int = 1_000_000
@@ -35,7 +37,7 @@ DEFAULT_LIMITS = ImportLimits()
 
 
 class Budget:
-    """Running total of one import against its limits. Every method that adds raises ImportRefused beyond a limit."""
+    """The running totals of one import. Every method that adds raises ImportRefused beyond a limit."""
 
     def __init__(self, limits: ImportLimits, model: str) -> None:
         self.limits = limits
@@ -47,7 +49,7 @@ class Budget:
         self._place: Callable[[], str] = lambda: "its start"
 
     def locate(self, op: str, place: Callable[[], str]) -> None:
-        """Set the node of the model that messages name. `place` is called when a message needs it."""
+        """Set the node of the model that messages name. `place` is called only when a message needs it."""
         self._op, self._place = op, place
 
     @property
@@ -56,7 +58,7 @@ class Budget:
         return f"{self._op} (at {self._place()})"
 
     def add_node(self) -> None:
-        """Count a node that is written into the graph."""
+        """Count a node that is appended to the graph."""
         self.nodes += 1
         if self.nodes > self.limits.nodes:
             raise self._refusal("nodes")
@@ -68,7 +70,7 @@ class Budget:
             raise self._refusal("steps")
 
     def require(self, count: int) -> None:
-        """Raise ImportRefused unless so many more bytes fit, without counting them."""
+        """Raise ImportRefused unless `count` more bytes fit, without counting them."""
         if self.bytes + count > self.limits.bytes:
             raise self._refusal("bytes")
 
@@ -79,7 +81,7 @@ class Budget:
 
     @contextmanager
     def temporary(self) -> Iterator[None]:
-        """Release on leaving what was held within."""
+        """Release, on exit, the bytes that were held inside the context."""
         held = self.bytes
         try:
             yield

@@ -1,4 +1,4 @@
-"""`python -m gradserve_client import`: a file becomes a model that a server keeps, with its weights at home."""
+"""`python -m gradserve_client import`: store the model of a file on a server, with its weights."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from gradserve_client.importing.notes import Tally
 from gradserve_client.importing.obstacles import ImportRefused
 from gradserve_client.recording.default_client import URL_VARIABLE
 
-#: the module that reads files whose names end so, as what imports it needs an extra
+#: the importer module for each file suffix, imported on demand because it requires an extra
 IMPORTERS: Final = {".onnx": "gradserve_client.onnx"}
 _DESCRIPTION: Final = "Have a server keep the model of a file: its graph, its weights, and its names."
 
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
-    """What the command does: 0 where the model is kept, or could be in a dry run; 1 with a sentence where not."""
-    stated = _parser().parse_args(arguments)
+    """Run the command. Return 0 if the model was stored, or could be in a dry run; otherwise print why and return 1."""
+    options = _parser().parse_args(arguments)
     out = out or sys.stdout
     try:
-        imported = _imported(stated)
+        imported = _import_file(options)
     except ImportRefused as refused:
-        if stated.dry_run:
+        if options.dry_run:
             _write(_table(refused.tally, refused), out)
         _write([str(refused)], sys.stderr)
         return 1
     except InputError as error:
         _write([str(error)], sys.stderr)
         return 1
-    if stated.dry_run:
+    if options.dry_run:
         _write([*_table(imported.tally), "", repr(imported), *(f"note: {note}" for note in imported.notes)], out)
         return 0
-    return _kept(imported, stated, out)
+    return _store(imported, options, out)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,19 +73,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _imported(stated: argparse.Namespace) -> Imported:
-    suffix = stated.file.suffix.lower()
+def _import_file(options: argparse.Namespace) -> Imported:
+    suffix = options.file.suffix.lower()
     if suffix not in IMPORTERS:
         raise InputError(
-            f"{stated.file.name} ends in {suffix or 'nothing'}, and what is read ends in {', '.join(IMPORTERS)}"
+            f"{options.file.name} ends in {suffix or 'nothing'}, and what is read ends in {', '.join(IMPORTERS)}"
         )
     try:
         importer = importlib.import_module(IMPORTERS[suffix])
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is not installed: pip install 'gradserve-client[{suffix[1:]}]'") from error
-    limits = ImportLimits(stated.limit_nodes, stated.limit_steps, stated.limit_bytes)
-    options = {"constants": stated.constant, "max_steps": stated.max_steps, "limits": limits}
-    imported: Imported = importer.import_file(stated.file, _examples(stated.inputs), _shapes(stated.shape), **options)
+    limits = ImportLimits(options.limit_nodes, options.limit_steps, options.limit_bytes)
+    import_options = {"constants": options.constant, "max_steps": options.max_steps, "limits": limits}
+    imported: Imported = importer.import_file(
+        options.file, _examples(options.inputs), _shapes(options.shape), **import_options
+    )
     return imported
 
 
@@ -99,41 +101,41 @@ def _examples(path: Path | None) -> dict[str, Any]:
         raise InputError(f"{path} holds no example inputs: {error}") from error
 
 
-def _shapes(stated: Iterable[str]) -> dict[str, list[int]]:
-    """Shapes by name, of NAME=2x3; NAME= is a number by itself."""
-    found = {}
-    for each in stated:
-        name, equals, shape = each.rpartition("=")
+def _shapes(arguments: Iterable[str]) -> dict[str, list[int]]:
+    """Parse shapes of the form NAME=2x3; NAME= is a scalar."""
+    shapes = {}
+    for argument in arguments:
+        name, equals, shape = argument.rpartition("=")
         try:
-            found[name] = [int(extent) for extent in shape.split("x") if shape]
+            shapes[name] = [int(extent) for extent in shape.split("x") if shape]
         except ValueError:
             equals = ""
         if not equals or not name:
-            raise InputError(f"{each!r} is no shape of an input: it is stated as NAME=2x3")
-    return found
+            raise InputError(f"{argument!r} is no shape of an input: it is stated as NAME=2x3")
+    return shapes
 
 
 def _table(tally: Tally | None, refused: ImportRefused | None = None) -> list[str]:
-    """A line an op: how often it occurs, by how many nodes it is said, or that it is not."""
+    """Return a table of ops: the number of occurrences, and of nodes per occurrence, or "refused"."""
     blocked = {obstacle.op for obstacle in refused.obstacles} if refused is not None else set()
     rows = [("op", "times", "nodes each")]
     for op, count in sorted((tally or Tally()).occurrences.items()):
-        least, most = (tally or Tally()).nodes_of(op)
-        said = str(least) if least == most else f"{least} to {most}"
-        rows.append((op, str(count), "refused" if op in blocked else said))
-    wide = [max(len(row[i]) for row in rows) for i in range(3)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, wide, strict=True)).rstrip() for row in rows]
+        fewest, most = (tally or Tally()).node_counts(op)
+        node_count = str(fewest) if fewest == most else f"{fewest} to {most}"
+        rows.append((op, str(count), "refused" if op in blocked else node_count))
+    widths = [max(len(row[i]) for row in rows) for i in range(3)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _kept(imported: Imported, stated: argparse.Namespace, out: TextIO) -> int:
-    if not stated.server:
+def _store(imported: Imported, options: argparse.Namespace, out: TextIO) -> int:
+    if not options.server:
         _write([f"which server keeps it is said by --server or {URL_VARIABLE}"], sys.stderr)
         return 1
-    name = stated.name or stated.file.stem
+    name = options.name or options.file.stem
     try:
         names = imported.tensor_names(name)
-        with Client(stated.server) as client:
-            model = imported.to_model(client, name, f"{name}, imported from {stated.file.name}")
+        with Client(options.server) as client:
+            model = imported.to_model(client, name, f"{name}, imported from {options.file.name}")
     except GradserveError as error:
         _write([str(error)], sys.stderr)
         return 1
@@ -145,7 +147,7 @@ def _kept(imported: Imported, stated: argparse.Namespace, out: TextIO) -> int:
 
 
 def _leaves(imported: Imported) -> Iterable[tuple[str, str, Any]]:
-    """What a call names: inputs, parameters and outputs."""
+    """Return kind, name and node of everything that calls refer to by name."""
     for kind, nodes in (("input", imported.inputs), ("parameter", imported.parameters), ("output", imported.outputs)):
         for name, node in nodes.items():
             yield kind, name, node

@@ -1,4 +1,4 @@
-"""Two imports of one model, for examples of other extents, as one graph whose shapes hold -1."""
+"""Free extents: two imports of a model, for different examples, joined into a graph with -1 in its shapes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gradserve_client.importing.imported import Imported
 from gradserve_client.importing.obstacles import Blocked, Obstacles
 from gradserve_client.importing.source_graph import SourceGraph
 
-#: axes by the names of inputs
+#: free axes by the names of inputs
 Free = Mapping[str, Collection[int]]
 NOTHING_FREE: Final[Free] = {}
 
 
 def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
-    """Raise InputError unless the examples' shapes differ on all axes that are free, and nowhere else."""
+    """Raise InputError unless the shapes of the examples differ on all free axes, and nowhere else."""
     unknown = sorted(free.keys() - first.keys())
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model, and has no free extents")
@@ -40,15 +40,15 @@ def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, An
 
 
 def joined(first: Imported, second: Imported, free: Free) -> Imported:
-    """The first import, with -1 where the second has another extent.
+    """Return the first import, with -1 for extents in which the second one differs.
 
-    Raises ImportRefused where a node holds a number that depends on a free extent, other than one extent of a shape.
+    Raises ImportRefused if an attribute depends on a free extent, unless it is a single extent of a shape.
     """
     obstacles = Obstacles()
     axes = {node.id: {*free.get(name, ())} for name, node in first.inputs.items()}
-    made = SourceGraph(first.graph.opset)
+    graph = SourceGraph(first.graph.opset)
     copied: dict[int, Node] = {}
-    _functions(first, second, made, obstacles)
+    _functions(first, second, graph, obstacles)
     if len(first.graph) != len(second.graph):
         obstacles.meet(
             "graph",
@@ -58,25 +58,25 @@ def joined(first: Imported, second: Imported, free: Free) -> Imported:
         obstacles.raise_all("the model with free extents")
     for one, other in zip(first.graph, second.graph, strict=True):
         attrs = _declared(one, axes[one.id]) if one.id in axes else _attrs(one, other, obstacles)
-        copied[one.id] = made.again(one, [copied[i] for i in one.operands], attrs)
+        copied[one.id] = graph.copy_node(one, [copied[i] for i in one.operands], attrs)
     obstacles.raise_all("the model with free extents")
     return replace(
         first,
-        graph=made,
-        inputs=_again(first.inputs, copied),
-        parameters=_again(first.parameters, copied),
-        outputs=_again(first.outputs, copied),
-        state=_again(first.state, copied),
-        buffers=_again(first.buffers, copied),
+        graph=graph,
+        inputs=_copied_nodes(first.inputs, copied),
+        parameters=_copied_nodes(first.parameters, copied),
+        outputs=_copied_nodes(first.outputs, copied),
+        state=_copied_nodes(first.state, copied),
+        buffers=_copied_nodes(first.buffers, copied),
     )
 
 
-def _again(nodes: Mapping[str, Node], copied: Mapping[int, Node]) -> dict[str, Node]:
+def _copied_nodes(nodes: Mapping[str, Node], copied: Mapping[int, Node]) -> dict[str, Node]:
     return {name: copied[node.id] for name, node in nodes.items()}
 
 
-def _functions(first: Imported, second: Imported, made: SourceGraph, obstacles: Obstacles) -> None:
-    """The functions of both, which see no free extents of their own but in shapes."""
+def _functions(first: Imported, second: Imported, joined_graph: SourceGraph, obstacles: Obstacles) -> None:
+    """Append the functions of both imports. Free extents appear only in their shapes."""
     for one, other in zip(first.graph.functions, second.graph.functions, strict=False):
         if len(one.nodes) != len(other.nodes):
             obstacles.meet("function", repr(one.name), Blocked("it has other nodes with the second example"))
@@ -86,14 +86,14 @@ def _functions(first: Imported, second: Imported, made: SourceGraph, obstacles: 
             assert isinstance(graph, SourceGraph)
             copied: dict[int, Node] = {}
             for a, b in zip(one.nodes, other.nodes, strict=True):
-                copied[a.id] = graph.again(a, [copied[i] for i in a.operands], _attrs(a, b, obstacles))
+                copied[a.id] = graph.copy_node(a, [copied[i] for i in a.operands], _attrs(a, b, obstacles))
             return [copied[output.id] for output in one.outputs]
 
-        made.function(write, one.name)
+        joined_graph.function(write, one.name)
 
 
 def _declared(leaf: Node, axes: Collection[int]) -> dict[str, Any]:
-    """The attributes of an input, whose free axes may be any."""
+    """Return the attributes of an input, with -1 for its free axes."""
     shape = leaf.attrs.get("shape")
     if shape is None or not axes:
         return dict(leaf.attrs)
@@ -102,7 +102,7 @@ def _declared(leaf: Node, axes: Collection[int]) -> dict[str, Any]:
 
 
 def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
-    """Attributes that both have. One extent of `reshape` may differ: the others say what it is."""
+    """Return the common attributes. One extent of `reshape` may differ: it follows from the others."""
     if one.op != other.op or one.operands != other.operands or one.attrs.keys() != other.attrs.keys():
         obstacles.meet(one.op, f"node {one.id}", Blocked(f"with the second example, there is {other.op} in its place"))
         return dict(one.attrs)
@@ -112,7 +112,9 @@ def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
             continue
         shape = _with_one_free(value, other.attrs[name]) if (one.op, name) == ("reshape", "shape") else None
         if shape is None:
-            blocked = Blocked(f"its {name} is {_told(value)}, and with the second example {_told(other.attrs[name])}")
+            blocked = Blocked(
+                f"its {name} is {_describe(value)}, and with the second example {_describe(other.attrs[name])}"
+            )
             obstacles.meet(one.op, f"node {one.id}", blocked)
         else:
             attrs[name] = shape
@@ -120,11 +122,11 @@ def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
 
 
 def _with_one_free(one: Sequence[int], other: Sequence[int]) -> list[int] | None:
-    """A shape with -1 where two differ, if that is in one place."""
+    """Return the shape with -1 where the two differ; None if that is not exactly one place."""
     if len(one) != len(other) or -1 in one:
         return None
-    found = [a if a == b else -1 for a, b in zip(one, other, strict=True)]
-    return found if found.count(-1) == 1 and 0 not in found else None
+    shape = [a if a == b else -1 for a, b in zip(one, other, strict=True)]
+    return shape if shape.count(-1) == 1 and 0 not in shape else None
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -133,5 +135,5 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _told(value: Any) -> str:
+def _describe(value: Any) -> str:
     return f"a tensor of shape {[*value.shape]}" if isinstance(value, np.ndarray) else str(value)

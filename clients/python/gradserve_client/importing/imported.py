@@ -1,4 +1,4 @@
-"""What an importer gives: a graph whose leaves and outputs have names, and the values of the model's own leaves."""
+"""The result of an import: a graph with named leaves and outputs, and the values of the model's own leaves."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gradserve_client.importing.source_graph import SourceGraph
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, ArrayLike, as_array
 
-#: what names of resident tensors and of models may not have, as docs/wire.md has it
-_REFUSED: Final = re.compile(r"[^A-Za-z0-9_.-]|^[.-]")
-_LONGEST: Final = 128
+#: characters that names of tensors and models cannot have; see docs/wire.md
+_INVALID: Final = re.compile(r"[^A-Za-z0-9_.-]|^[.-]")
+_MAX_LENGTH: Final = 128
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A model as a graph: what every importer gives.
+    """A model as a graph: the result of every importer.
 
-    `inputs` are the leaves that a caller feeds, by the model's names for them; `parameters` those that are trained,
-    under their own names, and `state` those that are neither, such as running statistics: both have their `values`.
-    `outputs` are nodes by name, in the order of the model. `buffers` are those of `state` that a run changes: by name,
-    the node that is the new value. `notes` say what was said by several nodes and how often, and which leaves stand for
-    several things. `tally` counts the ops of the model. Shapes are those of the example, but for extents that were
+    `inputs` are the leaves that a caller feeds, by the model's names. `parameters` are the leaves that are trained, and
+    `state` the other leaves, such as running statistics; `values` holds the values of both. `outputs` are nodes by
+    name, in the order of the model. `buffers` maps the names of `state` leaves that a run changes to the nodes with the
+    new values. `notes` tell which ops became several nodes, how often, and which leaves stand for several tensors of
+    the model. `tally` counts the ops of the model. Shapes are those of the example, except for extents that were
     declared free.
     """
 
@@ -50,49 +50,49 @@ class Imported:
 
     @property
     def leaves(self) -> dict[str, Node]:
-        """All leaves, by name: inputs, parameters and state."""
+        """All leaves by name: inputs, parameters and state."""
         return {**self.inputs, **self.parameters, **self.state}
 
     def feeds(self, inputs: Mapping[str, ArrayLike]) -> dict[Node, Array]:
-        """What a call of the graph is fed: these for the inputs, and the values of all else.
+        """Return the feeds of a call: the given inputs, and the values of all other leaves.
 
-        Raises InputError for names that are none of the inputs', and for inputs that are missing.
+        Raises InputError for unknown names, and for missing inputs.
         """
         unknown, missing = [*inputs.keys() - self.inputs.keys()], [*self.inputs.keys() - inputs.keys()]
         if unknown or missing:
-            told = ", ".join(repr(name) for name in self.inputs) or "none"
-            wrong = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
-            raise InputError(f"the inputs of this model are {told}: {wrong}")
-        given = {
+            known_names = ", ".join(repr(name) for name in self.inputs) or "none"
+            problem = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
+            raise InputError(f"the inputs of this model are {known_names}: {problem}")
+        input_feeds = {
             self.inputs[name]: as_array(array, self.inputs[name].attrs.get("dtype")) for name, array in inputs.items()
         }
-        return {**given, **{self.leaves[name]: value for name, value in self.values.items()}}
+        return {**input_feeds, **{self.leaves[name]: value for name, value in self.values.items()}}
 
     def register(self, client: Client, description: str = "") -> RegisteredGraph:
-        """The graph, kept by a server."""
+        """Register the graph on the client's server."""
         return client.register(self.graph, description=description)
 
     def keep(self, client: Client, name: str) -> dict[Node, Resident]:
-        """The values of parameters and state as resident tensors, `name` before each name: feeds for further calls.
+        """Store the values of parameters and state as resident tensors, and return their handles, to pass as feeds.
 
-        Characters that a resident tensor's name cannot have become `_`. Raises InputError where two names become one,
-        or one is too long; nothing is put then.
+        A tensor is named `name`, a dot, and the name of its leaf, with `_` for characters that tensor names cannot
+        have. Raises InputError, before anything is stored, if two names become the same or a name is too long.
         """
         names = self.tensor_names(name)
         return {self.leaves[leaf]: client.put(names[leaf], value) for leaf, value in self.values.items()}
 
     def to_model(self, client: Client, name: str, description: str = "") -> Model:
-        """The whole as a model that the server keeps: its inputs and outputs by name, its weights at home.
+        """Store everything as a model on the server: named inputs and outputs, and the weights as resident tensors.
 
-        The graph is registered, and the values of parameters and state are put as `keep` does. Extents that were
-        declared free are free. Characters that names cannot have become `_`, in those of the model, of inputs and of
-        outputs, too. Raises InputError where two names become one, or one is too long; nothing is put then.
+        The graph is registered, and the values of parameters and state are stored as by `keep`. Extents that were
+        declared free stay free. Invalid characters in the names of the model, its inputs and its outputs become `_`.
+        Raises InputError, before anything is stored, if two names become the same or a name is too long.
         """
-        named, inputs = _written([name], "model"), _written(self.inputs, "input")
-        outputs = _written(self.outputs, "output")
+        model_names, inputs = _valid_names([name], "model"), _valid_names(self.inputs, "input")
+        outputs = _valid_names(self.outputs, "output")
         bound = self.keep(client, name)
         return client.put_model(
-            named[name],
+            model_names[name],
             self.register(client, description),
             inputs={inputs[leaf]: node for leaf, node in self.inputs.items()},
             outputs={outputs[output]: node for output, node in self.outputs.items()},
@@ -101,19 +101,21 @@ class Imported:
         )
 
     def tensor_names(self, name: str) -> dict[str, str]:
-        """Under which name `keep` puts the value of each leaf. Raises InputError as `keep` does."""
-        written = _written([f"{name}.{leaf}" for leaf in self.values], "tensor")
-        return {leaf: written[f"{name}.{leaf}"] for leaf in self.values}
+        """Return the name under which `keep` stores the value of each leaf. Raises InputError as `keep` does."""
+        valid = _valid_names([f"{name}.{leaf}" for leaf in self.values], "tensor")
+        return {leaf: valid[f"{name}.{leaf}"] for leaf in self.values}
 
 
-def _written(names: Iterable[str], kind: str) -> dict[str, str]:
-    """Each name as the server takes it. Raises InputError where one is too long, or two become one."""
-    written, taken = {name: _REFUSED.sub("_", name) or "_" for name in names}, dict[str, str]()
-    for name, taking in written.items():
-        if len(taking) > _LONGEST:
+def _valid_names(names: Iterable[str], kind: str) -> dict[str, str]:
+    """Return each name with invalid characters replaced. Raises InputError if one is too long, or two are the same."""
+    valid, originals = {name: _INVALID.sub("_", name) or "_" for name in names}, dict[str, str]()
+    for name, valid_name in valid.items():
+        if len(valid_name) > _MAX_LENGTH:
             article = "an" if kind[0] in "io" else "a"
-            raise InputError(f"{taking!r} is longer than the name of {article} {kind} may be, {_LONGEST} characters")
-        if taking in taken:
-            raise InputError(f"{taken[taking]!r} and {name!r} would both be the {kind} {taking!r}")
-        taken[taking] = name
-    return written
+            raise InputError(
+                f"{valid_name!r} is longer than the name of {article} {kind} may be, {_MAX_LENGTH} characters"
+            )
+        if valid_name in originals:
+            raise InputError(f"{originals[valid_name]!r} and {name!r} would both be the {kind} {valid_name!r}")
+        originals[valid_name] = name
+    return valid

@@ -1,4 +1,4 @@
-"""What an import has to tell beside its graph: nothing that is wrong, but what a reader of it may wonder about."""
+"""Notes: facts about an import that are not errors, but that a reader of the graph may wonder about."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Note:
-    """A remark: what of the model it is about, how often that occurs, and a sentence.
+    """A remark on a part of the model, with the number of its occurrences.
 
-    `kind` is "op" for an op that several nodes say, "leaf" for one of the leaves, "model" for all else.
+    `kind` is "op" for an op that became several nodes, "leaf" for a leaf, and "model" for anything else.
     """
 
     kind: str
@@ -24,28 +24,28 @@ class Note:
 
 
 class Tally:
-    """How often each op occurred, and by which nodes it was said."""
+    """A count of the ops of a model, and of the nodes that each became."""
 
     def __init__(self) -> None:
         self.occurrences: Counter[str] = Counter()
-        self._said: dict[str, list[tuple[str, ...]]] = {}
+        self._node_ops: dict[str, list[tuple[str, ...]]] = {}
 
-    def count(self, op: str, said_by: Iterable[str]) -> None:
-        """One more occurrence of an op, and the ops of the nodes that said it."""
+    def count(self, op: str, node_ops: Iterable[str]) -> None:
+        """Count an occurrence of an op, and the ops of the nodes that it became."""
         self.occurrences[op] += 1
-        self._said.setdefault(op, []).append(tuple(said_by))
+        self._node_ops.setdefault(op, []).append(tuple(node_ops))
 
-    def nodes_of(self, op: str) -> tuple[int, int]:
-        """The fewest and the most nodes that an occurrence of an op was said by."""
-        counts = [len(said) for said in self._said.get(op, [()])]
+    def node_counts(self, op: str) -> tuple[int, int]:
+        """Return the smallest and the largest number of nodes that an occurrence of the op became."""
+        counts = [len(node_ops) for node_ops in self._node_ops.get(op, [()])]
         return min(counts), max(counts)
 
     def notes(self) -> Iterator[Note]:
-        """A note for each op that was said by more than one node."""
-        for op, said in self._said.items():
-            longest = max(said, key=len)
-            several = sum(len(each) > 1 for each in said)
-            if several:
+        """Return a note for each op that became more than one node."""
+        for op, occurrences in self._node_ops.items():
+            longest = max(occurrences, key=len)
+            expanded = sum(len(each) > 1 for each in occurrences)
+            if expanded:
                 names = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(longest).items())
-                bound = "" if len({len(each) for each in said}) == 1 else "up to "
-                yield Note("op", op, several, f"said by {bound}{len(longest)} nodes: {names}")
+                bound = "" if len({len(each) for each in occurrences}) == 1 else "up to "
+                yield Note("op", op, expanded, f"said by {bound}{len(longest)} nodes: {names}")

@@ -1,4 +1,4 @@
-"""Maxima and means of windows over the last axes."""
+"""Max and average pooling."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gradserve_client.graph import Node
 
-#: of an axis that no window extends along
+#: attributes of an additional axis along which windows have extent 1
 _NEUTRAL: Final = {"kernel_size": 1, "stride": 1, "padding": 0, "dilation": 1}
 
 
@@ -20,19 +20,20 @@ def pooled(
     dilation: Sequence[int],
     ceiling: bool = False,
 ) -> Node:
-    """`max_pool` or `avg_pool` over one to three axes.
+    """Append `max_pool` or `avg_pool` over the last one to three axes.
 
-    Gaps and a ceiling, which the op over two has none of, are those of planes that are volumes of one plane.
+    The 2-d ops support neither dilation nor ceiling mode, so these are expressed as 3-d pooling of volumes with one
+    plane.
     """
-    axes, gaps = len(kernel), {*dilation} != {1}
-    stated: dict[str, Any] = {"kernel_size": [*kernel], "stride": [*stride], "padding": [*padding]}
-    if gaps:
-        stated["dilation"] = [*dilation]
-    flat = axes == 2 and (gaps or ceiling)
-    if flat:
-        stated = {name: [_NEUTRAL[name], *listed] for name, listed in stated.items()}
+    axes, is_dilated = len(kernel), {*dilation} != {1}
+    attrs: dict[str, Any] = {"kernel_size": [*kernel], "stride": [*stride], "padding": [*padding]}
+    if is_dilated:
+        attrs["dilation"] = [*dilation]
+    as_volume = axes == 2 and (is_dilated or ceiling)
+    if as_volume:
+        attrs = {name: [_NEUTRAL[name], *listed] for name, listed in attrs.items()}
         x = x.unsqueeze(axes=[-3])
     if ceiling:
-        stated["ceiling"] = True
-    made: Node = x.graph.op(f"{op}{3 if flat else axes}d", x, **stated)
-    return made.squeeze(axes=[-3]) if flat else made
+        attrs["ceiling"] = True
+    result: Node = x.graph.op(f"{op}{3 if as_volume else axes}d", x, **attrs)
+    return result.squeeze(axes=[-3]) if as_volume else result

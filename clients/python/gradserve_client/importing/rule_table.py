@@ -1,4 +1,4 @@
-"""One rule an op: how each op of another system is said in ops of ours."""
+"""A table with one rule for each op of another system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Rule(Generic[R]):
-    """How an op is said. `since` is the first version of the op, as its system counts, that the rule is right for."""
+    """The function that expresses an op. `since` is the first version of the op that it is right for."""
 
     op: str
     say: R
@@ -19,7 +19,7 @@ class Rule(Generic[R]):
 
 
 class RuleTable(Generic[R]):
-    """The rules of an importer by the names of ops. Each op has one rule.
+    """The rules of an importer by op name. Each op has one rule.
 
     @RULES("Add", since=7)
     def add(call): ...
@@ -29,7 +29,7 @@ class RuleTable(Generic[R]):
         self._rules: dict[str, Rule[R]] = {}
 
     def __call__(self, *ops: str, since: int = 1) -> Callable[[R], R]:
-        """Make what is decorated the rule of these ops. Raises ValueError for an op that has one."""
+        """Return a decorator that makes a function the rule of these ops. Raises ValueError for an op with a rule."""
 
         def put(say: R) -> R:
             for op in ops:
@@ -39,13 +39,13 @@ class RuleTable(Generic[R]):
         return put
 
     def put(self, op: str, say: R, since: int = 1) -> None:
-        """Make this the rule of an op. Raises ValueError for an op that has one."""
+        """Add the rule of an op. Raises ValueError if the op has a rule."""
         if op in self._rules:
             raise ValueError(f"{op} has a rule already")
         self._rules[op] = Rule(op, say, since)
 
     def find(self, op: str) -> Rule[R] | None:
-        """The rule of an op, or None."""
+        """Return the rule of an op, or None."""
         return self._rules.get(op)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The graph that rules write into, and the part of it that outputs need."""
+"""The graph that rules append to, and the extraction of the part that outputs depend on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from gradserve_client.graph import Graph, GraphFunction, Line, Node
 from gradserve_client.importing.budget import Budget
 
-#: attributes that are indices of functions, as docs/wire.md has them
+#: attributes whose values are indices of functions; see docs/wire.md
 _FUNCTIONS: Final = ("body", "condition", "then", "otherwise", "derivative")
 
 
 class SourceGraph(Graph):
-    """A graph of which a part can be made anew: rules write what nobody reads in the end.
+    """A graph from which a part can be extracted, since rules may append nodes that nothing reads in the end.
 
-    Its nodes and constants, and those of its functions, are charged to the budget, where there is one.
+    Its nodes and constants, and those of its functions, are charged to the budget, if there is one.
     """
 
     def __init__(self, opset: int | None = None, outer: Graph | None = None, budget: Budget | None = None) -> None:
@@ -33,65 +33,66 @@ class SourceGraph(Graph):
             self.budget.hold(sum(value.nbytes for value in attrs.values() if isinstance(value, np.ndarray)))
         return super()._append(op, operands, attrs, name, line)
 
-    def again(self, node: Node, operands: Sequence[Node], attrs: Mapping[str, Any]) -> Node:
-        """A node of another graph, on operands of this one, and with these attributes."""
+    def copy_node(self, node: Node, operands: Sequence[Node], attrs: Mapping[str, Any]) -> Node:
+        """Append a copy of a node of another graph, with operands of this graph and the given attributes."""
         return self._append(node.op, operands, attrs, node.name, node.line)
 
-    def part(self, wanted: Iterable[Node]) -> Part:
-        """Another graph of the nodes that these need, and these, with the functions that they run."""
-        made = SourceGraph(self.opset)
-        needed = _needed(wanted)
+    def part(self, outputs: Iterable[Node]) -> Part:
+        """Return a new graph of the nodes that `outputs` depend on, with the functions that these run."""
+        result = SourceGraph(self.opset)
+        needed = _dependencies(outputs)
         functions = _functions_of(self, needed)
-        places = {index: place for place, index in enumerate(sorted(functions))}
+        new_indices = {index: position for position, index in enumerate(sorted(functions))}
         for index in sorted(functions):
-            made._copy_function(self.functions[index], functions[index], places)
-        return Part(made, made._copy_nodes(needed, places))
+            result._copy_function(self.functions[index], functions[index], new_indices)
+        return Part(result, result._copy_nodes(needed, new_indices))
 
-    def _copy_nodes(self, nodes: Iterable[Node], places: Mapping[int, int]) -> dict[int, Node]:
-        copied: dict[int, Node] = {}
+    def _copy_nodes(self, nodes: Iterable[Node], new_indices: Mapping[int, int]) -> dict[int, Node]:
+        copies: dict[int, Node] = {}
         for node in nodes:
-            attrs = {name: places[value] if name in _FUNCTIONS else value for name, value in node.attrs.items()}
-            copied[node.id] = self.again(node, [copied[i] for i in node.operands], attrs)
-        return copied
+            attrs = {name: new_indices[value] if name in _FUNCTIONS else value for name, value in node.attrs.items()}
+            copies[node.id] = self.copy_node(node, [copies[i] for i in node.operands], attrs)
+        return copies
 
-    def _copy_function(self, function: GraphFunction, nodes: Sequence[Node], places: Mapping[int, int]) -> None:
+    def _copy_function(self, function: GraphFunction, nodes: Sequence[Node], new_indices: Mapping[int, int]) -> None:
         inner = SourceGraph(outer=self)
-        copied = inner._copy_nodes(nodes, places)
-        self._append_function(inner, [copied[output.id] for output in function.outputs], function.name)
+        copies = inner._copy_nodes(nodes, new_indices)
+        self._append_function(inner, [copies[output.id] for output in function.outputs], function.name)
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a graph, and its nodes by their ids there."""
+    """An extracted part of a graph, and its nodes by their ids in the original graph."""
 
     graph: SourceGraph
     nodes: Mapping[int, Node]
 
 
-def _needed(wanted: Iterable[Node]) -> list[Node]:
-    """The nodes that these need, and these, in the order of their graph."""
-    found: dict[int, Node] = {}
-    rest = [*wanted]
-    while rest:
-        node = rest.pop()
-        if node.id not in found:
-            found[node.id] = node
-            rest += [node.graph.find(i) for i in node.operands]
-    return [found[i] for i in sorted(found)]
+def _dependencies(outputs: Iterable[Node]) -> list[Node]:
+    """Return the nodes that `outputs` depend on, including themselves, in the order of their graph."""
+    dependencies: dict[int, Node] = {}
+    pending = [*outputs]
+    while pending:
+        node = pending.pop()
+        if node.id not in dependencies:
+            dependencies[node.id] = node
+            pending += [node.graph.find(i) for i in node.operands]
+    return [dependencies[i] for i in sorted(dependencies)]
 
 
 def _functions_of(graph: Graph, nodes: Iterable[Node]) -> dict[int, list[Node]]:
-    """The functions that nodes run, those within them, too, by index, each with the nodes that it needs.
+    """Return the functions that nodes run, directly or through other functions: by index, with the nodes that they
+    need.
 
-    A function keeps all of its parameters, whether they are read or not.
+    All parameters of a function are included, even if they are not read.
     """
-    found: dict[int, list[Node]] = {}
-    rest = [*nodes]
-    while rest:
-        node = rest.pop()
+    required_nodes: dict[int, list[Node]] = {}
+    pending = [*nodes]
+    while pending:
+        node = pending.pop()
         for index in (value for name, value in node.attrs.items() if name in _FUNCTIONS):
-            if index not in found:
+            if index not in required_nodes:
                 function = graph.functions[index]
-                found[index] = _needed([*function.parameters, *function.outputs])
-                rest += found[index]
-    return found
+                required_nodes[index] = _dependencies([*function.parameters, *function.outputs])
+                pending += required_nodes[index]
+    return required_nodes

@@ -1,17 +1,8 @@
-"""JAX and graphs: recorded functions under its transformations, and functions of JAX as graphs. Needs the extra `jax`.
+"""Bridge to JAX. Needs the extra `jax`.
 
-layer              a recorded function as one of JAX, under `jit`, `grad`, `jvp`, `vmap` and what is made of these
-primitives         the two primitives that this is made of
-importer           `import_function`: from a function of JAX and example arguments to a graph
-imported_function  what that gives
-trees              arguments and results as trees, and the names of their leaves
-translator         the walk over the equations of jaxprs: folds, asks rules
-call               one equation, as a rule sees it
-values             what variables stand for, and the graph that has their nodes
-bodies             jaxprs as functions of the graph
-custom_rules       rules of `custom_jvp` and `custom_vjp` as jaxprs of cotangents
-rules              the table of rules, with those of all families
-families           the rules, a family a file
+`layer` wraps a recorded function as a JAX function that works under `jit`, `grad`, `jvp` and `vmap`.
+`import_function` traces a JAX function to a jaxpr and translates it, one rule per primitive, into a graph that the
+server differentiates.
 """
 
 from __future__ import annotations

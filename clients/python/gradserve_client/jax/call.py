@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import jax
 import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.jax.values import Scope, Value
+from gradserve_client.jax.context import Context
+from gradserve_client.jax.values import Scope, Value, shape_dtype
 from gradserve_client.tensors import Array
 
-if TYPE_CHECKING:
-    from gradserve_client.jax.translator import Translator
-
-#: what says a result: a node; an array, where the function alone decides it; a value that there is already
+#: one result of a rule: a node; an array, if it depends on constants only; or an existing value
 Result = Node | Array | Value
-Said = Node | Array | Value | Sequence[Result]
-PrimitiveRule = Callable[["Call"], Said]
+#: what a rule returns: its result, or a sequence of them
+Results = Node | Array | Value | Sequence[Result]
+PrimitiveRule = Callable[["Call"], Results]
 
 
 class Call:
-    """A primitive on its operands, and the graph to say it in. Operands and results are counted from 0.
+    """A primitive with its operands, and the graph that its rule writes nodes into.
 
-    `params` are those of JAX, `results` values without a node, of the types that the results have.
+    `params` are the equation's. `operands` and `results` are counted from 0; `results` are values without nodes that
+    give the types of the results.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Call:
         operands: Sequence[Value],
         results: Sequence[Value],
         scope: Scope,
-        translator: Translator,
+        context: Context,
         equation: Any = None,
     ) -> None:
         self.op = op
@@ -42,16 +43,16 @@ class Call:
         self.operands = operands
         self.results = results
         self.scope = scope
-        self.translator = translator
+        self.context = context
         self.equation = equation
 
     @property
     def graph(self) -> SourceGraph:
-        """What nodes without operands are written with."""
+        """The graph, for nodes without operands."""
         return self.scope.graph
 
     def node(self, i: int = 0) -> Node:
-        """The node of operand i."""
+        """Return the node of operand i."""
         return self.scope.node_of(self.operands[i])
 
     @property
@@ -60,56 +61,56 @@ class Call:
         return [self.node(i) for i in range(len(self.operands))]
 
     def shape(self, i: int = 0) -> tuple[int, ...]:
-        """The shape of operand i."""
+        """Return the shape of operand i."""
         return self.operands[i].shape
 
     def rank(self, i: int = 0) -> int:
-        """How many axes operand i has."""
+        """Return the number of axes of operand i."""
         return len(self.operands[i].shape)
 
     def dtype(self, i: int = 0) -> np.dtype[Any]:
-        """The dtype of operand i."""
+        """Return the dtype of operand i."""
         return self.operands[i].dtype
 
     def is_float(self, i: int = 0) -> bool:
-        """Whether operand i has derivatives."""
+        """Return whether operand i is real or complex floating point, and so has derivatives."""
         return self.operands[i].is_float
 
     def is_complex(self, i: int = 0) -> bool:
-        """Whether operand i is of complex numbers."""
+        """Return whether operand i is complex."""
         return self.operands[i].is_complex
 
     def is_constant(self, i: int) -> bool:
-        """Whether the function alone decides operand i."""
+        """Return whether operand i is the same for all inputs."""
         return self.operands[i].is_constant
 
-    def known(self, i: int) -> Array:
-        """Operand i, which is a constant."""
+    def constant_value(self, i: int) -> Array:
+        """Return the value of operand i, which must be a constant."""
         return np.asarray(self.operands[i].constant)
 
-    def static(self, i: int, what: str) -> Array:
-        """Operand i, which the graph is made for; `what` it is, in messages. Raises Blocked where it is no constant."""
+    def static(self, i: int, name: str) -> Array:
+        """Return the value of operand i, which messages call `name`. Raises Blocked if it is not a constant."""
         if not self.is_constant(i):
-            raise Blocked(f"its {what} would come from the data, which the graph is made without")
-        return self.known(i)
+            raise Blocked(f"its {name} would come from the data, which the graph is made without")
+        return self.constant_value(i)
 
     def constant(self, value: Any, dtype: Any = None) -> Node:
-        """A constant of the graph."""
+        """Add a constant to the graph."""
         return self.graph.constant(np.asarray(value, dtype))
 
     def like(self, value: Any, i: int = 0) -> Node:
-        """A constant of the dtype of operand i."""
+        """Add a constant of the dtype of operand i."""
         return self.constant(value, self.dtype(i))
 
-    def cast(self, node: Node, found: Any, i: int = 0) -> Node:
-        """A node of one dtype in that of result i, cast where that is another."""
-        wanted = self.results[i].dtype
-        return node if np.dtype(found) == wanted else node.cast(wanted.name)
+    def cast(self, node: Node, dtype: Any, i: int = 0) -> Node:
+        """Cast a node of this dtype to the dtype of result i, if they differ."""
+        result_dtype = self.results[i].dtype
+        return node if np.dtype(dtype) == result_dtype else node.cast(result_dtype.name)
 
     def inline(self, closed: Any, operands: Sequence[Value] | None = None) -> list[Value]:
-        """The results of a jaxpr on these operands, or on the call's own, whose nodes are put in place of this one."""
-        return self.translator.walk(closed, self.operands if operands is None else operands, self.scope)
+        """Translate a jaxpr in place of this equation, on these operands or the call's own, and return its results."""
+        return self.context.walk(closed, self.operands if operands is None else operands, self.scope)
 
-    def expanded(self, function: Callable[..., Any], *operands: Value) -> list[Value]:
-        """The results of another function of JAX on these operands, in place of this primitive."""
-        return self.inline(self.translator.traced(function, operands), operands)
+    def expand(self, function: Callable[..., Any], *operands: Value) -> list[Value]:
+        """Trace a JAX function on these operands, and translate it in place of this equation."""
+        return self.inline(jax.make_jaxpr(function)(*(shape_dtype(value) for value in operands)), operands)

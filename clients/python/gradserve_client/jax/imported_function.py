@@ -1,4 +1,4 @@
-"""What the import of a function of JAX gives: an `Imported` that knows the trees of arguments and results."""
+"""The result of importing a JAX function: an `Imported` with the pytrees of its arguments and results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gradserve_client.tensors import Array, ArrayLike, as_array
 
 @dataclass(frozen=True, repr=False)
 class ImportedFunction(Imported):
-    """A function of JAX as a graph.
+    """A JAX function as a graph.
 
-    `arguments` are the trees of its arguments and `results` that of its result; `parameter_places` says which arguments
-    are parameters, as `argnums` of `jax.grad` does: a number, or several.
+    `arguments` are the pytrees of its arguments and `results` is the pytree of its result. `parameter_places` gives the
+    positions of the arguments that are parameters, like `argnums` of `jax.grad`: one number or several.
     """
 
     arguments: tuple[Tree, ...] = ()
@@ -29,17 +29,17 @@ class ImportedFunction(Imported):
     parameter_places: int | tuple[int, ...] = 0
 
     def feeds(self, inputs: Mapping[str, ArrayLike]) -> dict[Node, Array]:
-        """What a call of the graph is fed: as of `Imported`, but that inputs may be keys of JAX."""
+        """Return the feeds of a call of the graph, as `Imported.feeds` does. Inputs may be JAX keys."""
         return super().feeds({name: _words(value) for name, value in inputs.items()})
 
     def feeds_of(self, *arguments: Any) -> dict[Node, Array]:
-        """What a call of the graph is fed for these arguments of the function, parameters among them.
+        """Return the feeds of a call of the graph for these arguments of the function, including parameters.
 
-        Raises InputError for arguments whose trees are not those of the examples.
+        Raises InputError if the pytree of an argument differs from that of its example.
         """
         if len(arguments) != len(self.arguments):
             raise InputError(f"the function was imported with {len(self.arguments)} arguments, not {len(arguments)}")
-        fed: dict[Node, Array] = {}
+        feeds: dict[Node, Array] = {}
         leaves = self.leaves
         for i, (tree, argument) in enumerate(zip(self.arguments, arguments, strict=True)):
             values, structure = jax.tree_util.tree_flatten(argument)
@@ -47,56 +47,56 @@ class ImportedFunction(Imported):
                 raise InputError(f"argument {i} has another tree than its example: {structure}, not {tree.structure}")
             for name, value in zip(tree.names, values, strict=True):
                 node = leaves[name]
-                fed[node] = as_array(_words(value), node.attrs.get("dtype"))
-        return fed
+                feeds[node] = as_array(_words(value), node.attrs.get("dtype"))
+        return feeds
 
     def result(self, values: Any) -> Any:
-        """What the function gives, in its own tree, of an answer's `values`, or of values by name of output."""
-        return self.results.built({name: _found(values, name, node) for name, node in self.outputs.items()})
+        """Return the function's result as its pytree, from a response's `values` or from values by output name."""
+        return self.results.build({name: _value_of(values, name, node) for name, node in self.outputs.items()})
 
     def gradients(self, values: Any) -> Any:
-        """What `jax.grad` gives, of an answer's `gradients`: the trees of the parameters, zeros where none came.
+        """Return what `jax.grad` would return, from a response's `gradients`: pytrees like the parameters.
 
-        Leaves that are no floats have zeros, too. Of a complex leaf it is the conjugate of the answer's, as JAX's
-        gradient is that of the direction of steepest ascent.
+        Leaves without a gradient, such as integers, get zeros. The gradient of a complex leaf is the conjugate of the
+        response's, which is JAX's convention.
         """
-        places = self.parameter_places
-        if isinstance(places, int):
-            return self._gradient(places, values)
-        return tuple(self._gradient(place, values) for place in places)
+        positions = self.parameter_places
+        if isinstance(positions, int):
+            return self._gradient(positions, values)
+        return tuple(self._gradient(position, values) for position in positions)
 
-    def _gradient(self, place: int, values: Any) -> Any:
-        tree = self.arguments[place]
-        return tree.built({name: self._leaf_gradient(name, values) for name in tree.names})
+    def _gradient(self, position: int, values: Any) -> Any:
+        tree = self.arguments[position]
+        return tree.build({name: self._leaf_gradient(name, values) for name in tree.names})
 
     def _leaf_gradient(self, name: str, values: Any) -> Array:
         try:
-            found = np.asarray(_found(values, name, self.parameters[name]))
+            gradient = np.asarray(_value_of(values, name, self.parameters[name]))
         except KeyError:
             return np.zeros_like(self.values[name])
-        return found.conj() if found.dtype.kind == "c" else found
+        return gradient.conj() if gradient.dtype.kind == "c" else gradient
 
 
-def _found(values: Any, name: str, node: Node) -> Any:
-    """A value by its name or by its node, whichever there is."""
+def _value_of(values: Any, name: str, node: Node) -> Any:
+    """Look a value up by its name, or else by its node."""
     return values[name] if isinstance(values, Mapping) and name in values else values[node]
 
 
 def _words(value: Any) -> Any:
-    """The words of a key of JAX; anything else as it is, as an array of NumPy where it is one of JAX."""
+    """Convert JAX keys to their words and other JAX arrays to NumPy. Return anything else unchanged."""
     if not isinstance(value, jax.Array):
         return value
     is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(value)) if is_key else np.asarray(value)
 
 
-def places_of(stated: int | Sequence[int], count: int) -> int | tuple[int, ...]:
-    """Which arguments are parameters, counted from the front. Raises InputError for what is none."""
-    listed = (stated,) if isinstance(stated, int) else tuple(stated)
-    for place in listed:
-        if not -count <= place < count:
-            raise InputError(f"parameters name argument {place}, and the function was given {count}")
-    counted = tuple(place % count for place in listed)
-    if len({*counted}) < len(counted):
-        raise InputError(f"parameters name an argument twice: {[*listed]}")
-    return counted[0] if isinstance(stated, int) else counted
+def normalize_argnums(argnums: int | Sequence[int], count: int) -> int | tuple[int, ...]:
+    """Make the positions of parameters non-negative. Raises InputError if one is out of range or repeats."""
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for position in positions:
+        if not -count <= position < count:
+            raise InputError(f"parameters name argument {position}, and the function was given {count}")
+    normalized = tuple(position % count for position in positions)
+    if len({*normalized}) < len(normalized):
+        raise InputError(f"parameters name an argument twice: {[*positions]}")
+    return normalized[0] if isinstance(argnums, int) else normalized

@@ -1,4 +1,4 @@
-"""`import_function`: from a function of JAX and example arguments to a graph."""
+"""`import_function`: translate a JAX function, traced on example arguments, to a graph."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, ImportLimits, SourceGraph
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
-from gradserve_client.jax.imported_function import ImportedFunction, places_of
-from gradserve_client.jax.translator import CustomRules, Translator
+from gradserve_client.jax.context import CustomRules
+from gradserve_client.jax.imported_function import ImportedFunction, normalize_argnums
+from gradserve_client.jax.translator import Translator
 from gradserve_client.jax.trees import RESULT, Tree, argument_names
-from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable, words_of
+from gradserve_client.jax.values import Scope, Value, key_words, require_threefry, unsupported
 from gradserve_client.tensors import Array
 
-#: names of nodes are no longer
-_LONGEST: Final = 128
+#: maximum length of a node's name
+_MAX_NAME_LENGTH: Final = 128
 
 
 def import_function(
@@ -35,41 +36,39 @@ def import_function(
     second: Sequence[Any] | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> ImportedFunction:
-    """A function of JAX as a graph, for arguments of these shapes and dtypes, which are trees of arrays.
+    """Import a JAX function as a graph, for arguments of the shapes and dtypes of these examples (pytrees of arrays).
 
-    `parameters` says which arguments are trained, as `argnums` of `jax.grad` does: their floats are parameters of the
-    graph, with the examples as values, and their other leaves its state. The leaves of the other arguments are inputs.
-    A leaf is called as its argument is, and then by its keys: `params.dense.0.w`. Those of the result begin with
-    `result`.
+    `parameters` selects the arguments to train, like `argnums` of `jax.grad`. Their float leaves become parameters of
+    the graph with the examples as values, and their other leaves become state. The leaves of all other arguments become
+    inputs. A leaf is named by its argument and keys, such as `params.dense.0.w`. Names of outputs start with `result`.
 
-    `max_steps` bounds loops that only their data end: `while`, whose floats are NaN where the bound ended it. With
-    `unroll` the steps of `scan` are written one behind the other. `custom_rules` says by what a function with a rule of
-    its own (`custom_vjp`, `custom_jvp`) is differentiated: "keep", its rule; or "body", as if it had none, which is
-    noted.
+    `max_steps` bounds `while` loops, whose number of steps depends on data. The floats of a loop that reaches the bound
+    are NaN. `unroll` writes out the steps of `scan`. `custom_rules` selects how functions with `custom_vjp` or
+    `custom_jvp` are differentiated: "keep" uses their rules; "body" differentiates their bodies and adds a note.
 
-    Shapes are the example's, but for the axes of leaves that `free` has, by name: these may be of any extent, as
-    `second`, further arguments that differ in all of them, has to show. `limits` bounds what the import of each example
-    may use.
+    Shapes are those of the examples. `free` maps names of leaves to axes that can have any extent; `second` must then
+    be a second set of arguments that differs from the first in all of these extents. `limits` bounds what the import of
+    each example can use.
 
-    Raises ImportRefused with all that cannot be said, and beyond the limits; and InputError for arguments that are no
-    trees of arrays, or of dtypes that JAX does not have as it is configured.
+    Raises ImportRefused listing everything that is unsupported, or if a limit is exceeded. Raises InputError for
+    arguments that are not pytrees of arrays, or have dtypes that JAX is not configured for.
     """
     options = _Options(function, parameters, max_steps, unroll, custom_rules, limits)
-    first = options.imported(arguments)
+    first = options.run(arguments)
     if not free and second is None:
         return first
-    others = tuple(second) if second is not None else ()
-    if len(others) != len(arguments):
-        raise InputError(f"there are {len(arguments)} arguments, and the second example has {len(others)}")
-    require_second(free, *(options.inputs(each) for each in (arguments, others)))
-    found = joined(first, options.imported(others), free)
-    assert isinstance(found, ImportedFunction)
-    return found
+    second_arguments = tuple(second) if second is not None else ()
+    if len(second_arguments) != len(arguments):
+        raise InputError(f"there are {len(arguments)} arguments, and the second example has {len(second_arguments)}")
+    require_second(free, *(options.inputs(each) for each in (arguments, second_arguments)))
+    joint = joined(first, options.run(second_arguments), free)
+    assert isinstance(joint, ImportedFunction)
+    return joint
 
 
 @dataclass(frozen=True)
 class _Options:
-    """A function, and how it is imported."""
+    """The function and the options of an import."""
 
     function: Callable[..., Any]
     parameters: int | Sequence[int]
@@ -83,23 +82,23 @@ class _Options:
         return [Tree.of(name, argument) for name, argument in zip(names, arguments, strict=True)]
 
     def inputs(self, arguments: Sequence[Any]) -> dict[str, Array]:
-        """The example's inputs by name."""
-        places = self.places(arguments)
+        """Return the example's inputs by name."""
+        parameter_positions = self.parameter_positions(arguments)
         return {
             name: value
             for i, (tree, argument) in enumerate(zip(self.trees(arguments), arguments, strict=True))
-            if i not in places
+            if i not in parameter_positions
             for name, value in zip(tree.names, _leaves(tree, argument), strict=True)
         }
 
-    def places(self, arguments: Sequence[Any]) -> tuple[int, ...]:
-        """Which arguments are parameters."""
+    def parameter_positions(self, arguments: Sequence[Any]) -> tuple[int, ...]:
+        """Return the positions of the arguments that are parameters."""
         if not arguments:
             return ()
-        found = places_of(self.parameters, len(arguments))
-        return (found,) if isinstance(found, int) else found
+        normalized = normalize_argnums(self.parameters, len(arguments))
+        return (normalized,) if isinstance(normalized, int) else normalized
 
-    def imported(self, arguments: Sequence[Any]) -> ImportedFunction:
+    def run(self, arguments: Sequence[Any]) -> ImportedFunction:
         if self.custom_rules not in {"keep", "body"}:
             raise InputError(f"custom_rules is 'keep' or 'body', not {self.custom_rules!r}")
         trees = self.trees(arguments)
@@ -111,9 +110,9 @@ class _Options:
         budget = Budget(self.limits, name)
         translator = Translator(budget, self.max_steps, self.unroll, self.custom_rules)
         leaves = _Leaves(Scope(SourceGraph(budget=budget)), translator)
-        places = self.places(arguments)
+        parameter_positions = self.parameter_positions(arguments)
         values = [
-            leaves.value(name, example, trained=i in places)
+            leaves.value(name, example, trained=i in parameter_positions)
             for i, (tree, argument) in enumerate(zip(trees, arguments, strict=True))
             for name, example in zip(tree.names, jax.tree_util.tree_leaves(argument), strict=True)
         ]
@@ -121,23 +120,23 @@ class _Options:
         outputs = dict(zip(results.names, translator.walk(closed, values, leaves.scope), strict=True))
         nodes = leaves.outputs(outputs)
         translator.obstacles.raise_all(name, translator.tally)
-        stated = places_of(self.parameters, len(arguments)) if arguments else ()
-        return leaves.made(nodes, tuple(trees), results, stated)
+        argnums = normalize_argnums(self.parameters, len(arguments)) if arguments else ()
+        return leaves.build(nodes, tuple(trees), results, argnums)
 
 
 def _leaves(tree: Tree, argument: Any) -> list[Array]:
-    """The leaves of an argument as arrays. Raises InputError for what is none, or of a dtype that JAX does not have."""
+    """Return the leaves of an argument as arrays. Raises InputError for other objects and unavailable dtypes."""
     return [_array(name, leaf) for name, leaf in zip(tree.names, jax.tree_util.tree_leaves(argument), strict=True)]
 
 
 def _array(name: str, leaf: Any) -> Array:
     if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return words_of(leaf)
+        return key_words(leaf)
     if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc":
-        wanted = jax.dtypes.canonicalize_dtype(leaf.dtype)
-        if wanted != leaf.dtype:
+        canonical = jax.dtypes.canonicalize_dtype(leaf.dtype)
+        if canonical != leaf.dtype:
             raise InputError(
-                f"{name!r} is {leaf.dtype}, of which JAX makes {wanted}: set jax_enable_x64, or give {wanted}"
+                f"{name!r} is {leaf.dtype}, of which JAX makes {canonical}: set jax_enable_x64, or give {canonical}"
             )
     if not isinstance(leaf, jax.Array | np.ndarray | np.generic | bool | int | float | complex):
         raise InputError(f"{name!r} is {type(leaf).__name__}, and no array: bind it with functools.partial")
@@ -146,7 +145,7 @@ def _array(name: str, leaf: Any) -> Array:
 
 @dataclass
 class _Leaves:
-    """The leaves of a graph that is being made."""
+    """The leaves of the graph, while it is translated."""
 
     scope: Scope
     translator: Translator
@@ -158,59 +157,61 @@ class _Leaves:
         self.values: dict[str, Array] = {}
 
     def value(self, name: str, leaf: Any, *, trained: bool) -> Value:
-        """A leaf of the graph, for one of an argument."""
-        value = Value.typed(jax.typeof(leaf))
+        """Add a leaf of an argument to the graph."""
+        value = Value.of_type(jax.typeof(leaf))
         try:
             require_threefry(jax.typeof(leaf))
         except Blocked as blocked:
             self.translator.obstacles.meet("input", repr(name), blocked)
-        reason = unsendable(value.dtype)
+        reason = unsupported(value.dtype)
         if reason is not None:
             self.translator.obstacles.meet("input", repr(name), Blocked(f"it is of {reason}"))
             return value.with_node(self.scope.graph.input())
         shape = [*value.node_shape]
-        stated: Mapping[str, Any] = {"dtype": value.dtype.name, "shape": shape or None, "zero_d": not shape or None}
-        called = name if len(name) <= _LONGEST else None
+        declared: Mapping[str, Any] = {"dtype": value.dtype.name, "shape": shape or None, "zero_d": not shape or None}
+        node_name = name if len(name) <= _MAX_NAME_LENGTH else None
         if trained and value.is_float and not value.is_key:
-            node = self.parameters[name] = self.scope.graph.parameter(called, **stated)
+            node = self.parameters[name] = self.scope.graph.parameter(node_name, **declared)
         else:
-            node = self.scope.graph.input(called, **stated)
+            node = self.scope.graph.input(node_name, **declared)
             (self.state if trained else self.inputs)[name] = node
         if trained:
             self.values[name] = _array(name, leaf)
         return value.with_node(node)
 
     def outputs(self, results: Mapping[str, Value]) -> dict[str, Node]:
-        """A node for each result: of its own, where several are one, or one is a leaf."""
-        found: dict[str, Node] = {}
-        taken = {node.id for node in (*self.inputs.values(), *self.parameters.values(), *self.state.values())}
+        """Return one node per result. A result that is a leaf, or the same node as another, gets an `identity`."""
+        nodes: dict[str, Node] = {}
+        used_ids = {node.id for node in (*self.inputs.values(), *self.parameters.values(), *self.state.values())}
         for name, value in results.items():
             try:
                 node = self.scope.node_of(value)
             except Blocked as blocked:
                 self.translator.obstacles.meet("output", repr(name), blocked)
                 continue
-            found[name] = node.identity() if node.id in taken else node
-            taken.add(found[name].id)
-        return found
+            nodes[name] = node.identity() if node.id in used_ids else node
+            used_ids.add(nodes[name].id)
+        return nodes
 
-    def made(
-        self, outputs: Mapping[str, Node], arguments: tuple[Tree, ...], results: Tree, places: int | tuple[int, ...]
+    def build(
+        self, outputs: Mapping[str, Node], arguments: tuple[Tree, ...], results: Tree, argnums: int | tuple[int, ...]
     ) -> ImportedFunction:
-        """What the outputs need, and all leaves."""
+        """Build the result: a graph of the leaves and of the nodes that the outputs need."""
         kinds = (self.inputs, self.parameters, self.state, outputs)
         part = self.scope.graph.part(node for kind in kinds for node in kind.values())
-        inputs, parameters, state, kept = ({name: part.nodes[node.id] for name, node in kind.items()} for kind in kinds)
+        inputs, parameters, state, output_nodes = (
+            {name: part.nodes[node.id] for name, node in kind.items()} for kind in kinds
+        )
         return ImportedFunction(
             graph=part.graph,
             inputs=inputs,
             parameters=parameters,
             values=self.values,
-            outputs=kept,
+            outputs=output_nodes,
             notes=(*self.translator.tally.notes(), *self.translator.remarks),
             state=state,
             tally=self.translator.tally,
             arguments=arguments,
             results=results,
-            parameter_places=places,
+            parameter_places=argnums,
         )

@@ -1,4 +1,4 @@
-"""Recorded functions as functions of JAX."""
+"""Recorded functions as JAX functions."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from gradserve_client.resident import Resident
 
 
 def layer(f: Function) -> Callable[..., Any]:
-    """A recorded function that takes arrays of JAX and gives arrays, under every transformation, in any order.
+    """Wrap a recorded function as a JAX function that works under every transformation, to any order.
 
         jax.jit(jax.vmap(jax.grad(layer(f))))(xs)
 
-    It is called with what `f` is called with. JAX traces it before there are values, so `f` may not look at any. Where
-    `f` gives one float, its gradients come with the value, in one call. `vmap` is one call, too.
+    It takes the same arguments as `f`. JAX traces it without values, so `f` must not read them. If `f` returns one
+    float, one request returns the value and its gradients. A `vmap` is one request, too.
 
-    Without `jax_enable_x64` JAX has no float64 and no int64: then `f` is recorded for arrays of float32 and int32.
+    Without `jax_enable_x64` JAX has neither float64 nor int64; `f` is then recorded for float32 and int32 arrays.
 
-    Calls raise what those of `f` raise; under `jit`, JAX raises its own error, which says so. InputError for a dtype
-    that JAX does not have.
+    Calls raise the errors of `f`; under `jit`, JAX wraps them in its own error. Raises InputError for an output dtype
+    that JAX is not configured for.
     """
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, to, given = f.mapped_for(_JAX, args, kwargs)
-        _check(recorded.outputs)
-        names = tuple((place, value.name) for place, value in enumerate(given) if isinstance(value, Resident))
-        operands = [jnp.asarray(value) for value in given if not isinstance(value, Resident)]
-        return recorded.structure.build(iter(apply(to.bound(names), operands)))
+        recorded, map_, values = f.mapped_for(_JAX, args, kwargs)
+        _require_dtypes(recorded.outputs)
+        names = tuple((position, value.name) for position, value in enumerate(values) if isinstance(value, Resident))
+        operands = [jnp.asarray(value) for value in values if not isinstance(value, Resident)]
+        return recorded.structure.build(iter(apply(map_.bound(names), operands)))
 
     return call
 
@@ -48,17 +48,17 @@ def _is_array(value: object) -> bool:
 
 
 def _type(value: Any) -> Fed:
-    """The type that an array has in JAX."""
+    """Return the dtype and shape of an array in JAX. A resident tensor is its own type."""
     if isinstance(value, Resident):
         return value
-    known = jax.typeof(value)
-    return LeafType(np.dtype(known.dtype), known.shape)
+    aval = jax.typeof(value)
+    return LeafType(np.dtype(aval.dtype), aval.shape)
 
 
 _JAX: Final = Library(_is_array, _type)
 
 
-def _check(outputs: Sequence[TypedNode]) -> None:
+def _require_dtypes(outputs: Sequence[TypedNode]) -> None:
     for output in outputs:
         if jax.dtypes.canonicalize_dtype(output.dtype) != output.dtype:
             raise InputError(

@@ -1,4 +1,4 @@
-"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+"""The complete table of rules, and the reasons why other primitives are unsupported."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gradserve_client.jax.families import (  # noqa: F401 - each puts its rules 
     elementwise,
     factors,
     indexing,
+    integers,
     linear_algebra,
     products,
     randomness,
@@ -20,7 +21,6 @@ from gradserve_client.jax.families import (  # noqa: F401 - each puts its rules 
     scattering,
     shapes,
     spectra,
-    whole_numbers,
     windows,
 )
 from gradserve_client.jax.families.refused import REFUSED
@@ -30,6 +30,6 @@ __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(primitive: str) -> Blocked | None:
-    """Why a primitive is refused whatever its operands are, or None."""
-    stated = REFUSED.get(primitive)
-    return None if stated is None else Blocked(*stated)
+    """Return why a primitive is unsupported regardless of its operands, or None."""
+    reason = REFUSED.get(primitive)
+    return None if reason is None else Blocked(*reason)

@@ -1,11 +1,23 @@
-"""The walk over the equations of jaxprs: what is constant is folded, rules say the rest."""
+"""Translation of a jaxpr to nodes of a graph, one equation at a time.
+
+`Translator.walk` drops the equations that no result needs and visits the others in order. An environment maps each
+variable to a `Value`, and the rule of the primitive adds nodes to the graph:
+
+    y = sin x        the rule of `sin` adds the node sin(x)
+    z = mul 2.0 y    the rule of `mul` adds the node mul_scalar(y, scalar=2.0)
+
+An equation of constants is not translated: JAX evaluates it at once, and the result is a constant of the graph. Rules
+of primitives that run a jaxpr (`jit`, `scan`, `cond`) call `walk` again, on the same graph or on that of a function.
+
+A rule that cannot translate an equation raises Blocked. The translator records the reason, stands placeholder inputs
+in for the results and continues, so that one import reports everything that is unsupported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -14,30 +26,30 @@ from jax.extend.core import Literal as Number
 from jax.interpreters import partial_eval
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Budget, Note, Obstacles, SourceGraph
+from gradserve_client.importing import Blocked, Budget, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
-from gradserve_client.jax.call import Call, Result, Said
-from gradserve_client.jax.custom_rules import bound, typed
+from gradserve_client.jax.call import Call, Result, Results
+from gradserve_client.jax.context import Context, CustomRules
+from gradserve_client.jax.custom_rules import bind
 from gradserve_client.jax.families.complex_numbers import TAKE_COMPLEX
 from gradserve_client.jax.families.refused import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
-from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable
+from gradserve_client.jax.values import Scope, Value, require_threefry, unsupported
 
-#: whose rule is that of the function that they run
-CustomRules = Literal["keep", "body"]
-#: what draws: its numbers are made by the server, and are no constants of the graph
-_DRAWS: Final = frozenset({"random_bits"})
-#: constants of more elements are not folded, unless what they are made of is as large
-_FOLDED: Final = 1024
-#: what is counted by what it runs
+#: primitives that draw random numbers: the server draws them, so they are never folded
+_RANDOM: Final = frozenset({"random_bits"})
+#: elements up to which a result is folded, if its operands are smaller
+_FOLD_LIMIT: Final = 1024
+#: primitives whose jaxpr is inlined; the tally counts its equations, and no nodes for them
 _INLINE: Final = frozenset({"call", "closed_call", "composite", "custom_vmap_call", "jit"})
-#: nodes that say no primitive
+#: ops of leaves, which the tally of nodes per primitive leaves out
 _LEAVES: Final = ("constant", "input", "parameter")
+#: beginnings of paths that are not the user's source
 _HIDDEN: Final = (str(Path(jax.__file__).parent), str(Path(__file__).parent), "<frozen")
 
 
-class Translator:
-    """Says the equations of one function. What it cannot say is in `obstacles`, what it said in `tally`."""
+class Translator(Context):
+    """Translates one function. `obstacles` has what is unsupported, `tally` counts primitives and their nodes."""
 
     def __init__(
         self,
@@ -46,113 +58,99 @@ class Translator:
         unroll: bool = False,
         custom_rules: CustomRules = "keep",
     ) -> None:
-        self.budget = budget
+        super().__init__(budget, max_steps, unroll, custom_rules)
         self.obstacles = Obstacles()
         self.tally = Tally()
-        #: what is to be told beside the counts
-        self.remarks: list[Note] = []
-        self.max_steps = max_steps
-        self.unroll = unroll
-        self.custom_rules = custom_rules
-        #: the equations that the one at hand is within, and itself
-        self._around: list[Any] = []
-
-    def remark(self, note: Note) -> None:
-        """Tell something, once."""
-        for i, other in enumerate(self.remarks):
-            if (other.about, other.sentence) == (note.about, note.sentence):
-                self.remarks[i] = replace(other, times=other.times + 1)
-                return
-        self.remarks.append(note)
+        #: the current equation, behind the equations that enclose it
+        self._enclosing: list[Any] = []
 
     def walk(self, closed: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
-        """The results of a jaxpr on these operands, in the graph of the scope: of what its results need alone."""
+        """Translate the equations that the results need, and return the results."""
         reads = getattr(closed, "reads", None)
         if reads is not None:
             closed, operands = closed.closed, reads(operands)
         jaxpr, _ = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)
-        known = {
-            var: _constant(var.aval, value) for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        environment = {
+            var: _constant_value(var.aval, value)
+            for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)
         }
-        known |= dict(zip(jaxpr.invars, operands, strict=True))
+        environment |= dict(zip(jaxpr.invars, operands, strict=True))
 
-        def find(atom: Any) -> Value:
-            return _constant(atom.aval, atom.val) if isinstance(atom, Number) else known[atom]
+        def read(atom: Any) -> Value:
+            return _constant_value(atom.aval, atom.val) if isinstance(atom, Number) else environment[atom]
 
         for equation in jaxpr.eqns:
-            results = self._results(equation, [find(atom) for atom in equation.invars], scope)
-            known |= dict(zip(equation.outvars, results, strict=True))
-        return [find(atom) for atom in jaxpr.outvars]
+            results = self._translate_or_block(equation, [read(atom) for atom in equation.invars], scope)
+            environment |= dict(zip(equation.outvars, results, strict=True))
+        return [read(atom) for atom in jaxpr.outvars]
 
-    def traced(self, function: Callable[..., Any], operands: Sequence[Value]) -> Any:
-        """The jaxpr of a function of JAX for operands of these types."""
-        return jax.make_jaxpr(function)(*(typed(value) for value in operands))
-
-    def _results(self, equation: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
+    def _translate_or_block(self, equation: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
         op, before = equation.primitive.name, len(scope.graph)
-        results = [Value.typed(var.aval) for var in equation.outvars]
-        self._around.append(equation)
+        results = [Value.of_type(var.aval) for var in equation.outvars]
+        self._enclosing.append(equation)
         self.budget.locate(op, self._place)
         try:
             self.budget.add_steps()
-            return self._said(equation, operands, results, scope)
+            return self._translate(equation, operands, results, scope)
         except Blocked as blocked:
             self.obstacles.meet(op, self._place(), blocked)
-            # nobody gets to see them
+            # the import fails in the end: placeholders only let the walk find further obstacles
             return [value.with_node(scope.graph.input()) for value in results]
         finally:
-            self._around.pop()
-            self.tally.count(op, () if op in _INLINE else _said_by(scope.graph, before))
+            self._enclosing.pop()
+            self.tally.count(op, () if op in _INLINE else _ops_since(scope.graph, before))
 
     def _place(self) -> str:
-        """Where in the source the equation at hand was written, or what it is within, where JAX tells no more."""
-        for equation in reversed(self._around):
+        """Return the source location of the current equation, or of the innermost enclosing equation that has one."""
+        for equation in reversed(self._enclosing):
             place = place_of(equation)
             if place is not None:
                 return place
         return "a place that JAX does not tell"
 
-    def _said(self, equation: Any, operands: Sequence[Value], results: Sequence[Value], scope: Scope) -> list[Value]:
+    def _translate(
+        self, equation: Any, operands: Sequence[Value], results: Sequence[Value], scope: Scope
+    ) -> list[Value]:
         op = equation.primitive.name
         for atom in (*equation.invars, *equation.outvars):
             require_threefry(atom.aval)
-        if _may_fold(equation, operands, results):
-            return _folded(equation, operands)
-        refused = refusal_of(op)
-        if refused is not None:
-            raise refused
+        if _can_fold(equation, operands, results):
+            return _fold(equation, operands)
+        refusal = refusal_of(op)
+        if refusal is not None:
+            raise refusal
         rule = RULES.find(op)
         if rule is None:
             raise Blocked("there is no rule for it")
         if op not in TAKE_COMPLEX and any(value.is_complex for value in (*operands, *results)):
             raise Blocked("no op computes it of complex numbers", "compute with real and imaginary parts apart")
         call = Call(op, equation.params, operands, results, scope, self, equation)
-        return _wrapped(rule.say(call), results)
+        return _as_values(rule.say(call), results)
 
 
-def _constant(aval: Any, value: Any) -> Value:
-    made = Value.typed(aval)
-    made.constant = value if made.is_key else np.asarray(value, made.dtype)
-    return made
+def _constant_value(aval: Any, value: Any) -> Value:
+    constant = Value.of_type(aval)
+    constant.constant = value if constant.is_key else np.asarray(value, constant.dtype)
+    return constant
 
 
-def _may_fold(equation: Any, operands: Sequence[Value], results: Sequence[Value]) -> bool:
-    """Whether the function alone decides it, and constants do not grow by that."""
+def _can_fold(equation: Any, operands: Sequence[Value], results: Sequence[Value]) -> bool:
+    """Return whether JAX can evaluate an equation now, without making the graph's constants much larger."""
     op = equation.primitive.name
-    if op in _DRAWS or not all(value.is_constant for value in operands) or equation.effects:
+    if op in _RANDOM or not all(value.is_constant for value in operands) or equation.effects:
         return False
-    if (refusal_of(op) is not None and op not in COMPUTED) or _runs_others(equation.params):
+    if (refusal_of(op) is not None and op not in COMPUTED) or _has_jaxprs(equation.params):
         return False
-    given = sum(_size(value) for value in operands)
-    return all(_size(value) <= max(_FOLDED, given) for value in results)
+    operand_size = sum(_size(value) for value in operands)
+    return all(_size(value) <= max(_FOLD_LIMIT, operand_size) for value in results)
 
 
-def _runs_others(params: Mapping[str, Any]) -> bool:
-    """Whether there are jaxprs among the parameters."""
-    return any(isinstance(each, ClosedJaxpr | Jaxpr) for value in params.values() for each in _listed(value))
+def _has_jaxprs(params: Mapping[str, Any]) -> bool:
+    """Return whether there are jaxprs among the parameters."""
+    return any(isinstance(each, ClosedJaxpr | Jaxpr) for value in params.values() for each in _as_tuple(value))
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_tuple(value: Any) -> Sequence[Any]:
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -160,36 +158,36 @@ def _size(value: Value) -> int:
     return int(np.prod(value.shape, dtype=np.int64))
 
 
-def _folded(equation: Any, operands: Sequence[Value]) -> list[Value]:
-    found = bound(equation, [value.constant for value in operands])
-    return [_constant(var.aval, value) for var, value in zip(equation.outvars, found, strict=True)]
+def _fold(equation: Any, operands: Sequence[Value]) -> list[Value]:
+    results = bind(equation, [value.constant for value in operands])
+    return [_constant_value(var.aval, value) for var, value in zip(equation.outvars, results, strict=True)]
 
 
-def _wrapped(said: Said, results: Sequence[Value]) -> list[Value]:
-    each: Sequence[Result] = [said] if isinstance(said, Node | Value | np.ndarray | np.generic) else said
-    return [_value(one, result) for one, result in zip(each, results, strict=True)]
+def _as_values(output: Results, results: Sequence[Value]) -> list[Value]:
+    outputs: Sequence[Result] = [output] if isinstance(output, Node | Value | np.ndarray | np.generic) else output
+    return [_as_value(one, result) for one, result in zip(outputs, results, strict=True)]
 
 
-def _value(said: Result, result: Value) -> Value:
-    if isinstance(said, Value):
-        return said
-    if isinstance(said, Node):
-        reason = unsendable(result.dtype)
+def _as_value(output: Result, result: Value) -> Value:
+    if isinstance(output, Value):
+        return output
+    if isinstance(output, Node):
+        reason = unsupported(result.dtype)
         if reason is not None:
             raise Blocked(f"it gives {reason}")
-        return result.with_node(said)
-    result.constant = np.asarray(said, result.dtype)
+        return result.with_node(output)
+    result.constant = np.asarray(output, result.dtype)
     return result
 
 
-def _said_by(graph: SourceGraph, before: int) -> list[str]:
-    """The ops of the nodes that came since, but leaves."""
+def _ops_since(graph: SourceGraph, before: int) -> list[str]:
+    """Return the ops of the nodes added since, without leaves."""
     ops = (graph.find(i).op for i in range(before, len(graph)))
     return [op for op in ops if op not in _LEAVES]
 
 
 def place_of(equation: Any) -> str | None:
-    """Where in the source an equation was written, or None where that is JAX's own."""
+    """Return the source location of an equation, or None if it is inside JAX."""
     traceback = equation.source_info.traceback
     for frame in traceback.frames if traceback is not None else ():
         if not str(frame.file_name).startswith(_HIDDEN):

@@ -1,4 +1,4 @@
-"""What the variables of a jaxpr stand for, and the graph that has their nodes."""
+"""Values of a jaxpr's variables, and the scope that holds their nodes."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
 from gradserve_client.tensors import DTYPES, Array
 
-#: the words of a key of threefry, on an axis of their own behind those that JAX shows
+#: words of a threefry key; a node of keys holds them on an additional last axis
 _WORDS = 2
 
 
 @dataclass(frozen=True)
 class Summed:
-    """How a value is a sum: of a node, over axes, with axes of extent 1 put in, of so many terms each."""
+    """Origin of a value that is a sum: the node and axes summed, axes of extent 1 inserted since, terms per element."""
 
     node: Node
     axes: tuple[int, ...]
-    put_in: tuple[int, ...]
+    inserted: tuple[int, ...]
     terms: int
 
 
-class Later:
-    """A node that is written where it is read first, if it is: a rule that reads the value may do without."""
+class LazyNode:
+    """A node written when it is first read. A rule that recognises the value never writes it."""
 
     def __init__(self, write: Callable[[], Node]) -> None:
         self._write = write
 
     @cached_property
     def node(self) -> Node:
-        """The node, once it is written."""
+        """The node, written on first access."""
         return self._write()
 
 
 @dataclass(eq=False)
 class Value:
-    """What a variable stands for.
+    """The value of a variable.
 
-    `shape` and `dtype` are those that JAX shows. Of keys, `is_key` says so, and the node has the two words of each key
-    on a last axis. `constant` is the value where the function alone decides it: an array, or JAX's own of keys. `node`
-    gives it in the graph of a scope. A `marker` is what a later rule makes more of than its node says, or what no node
-    can give: a factorisation, random bits that become floats.
+    `shape` and `dtype` are JAX's. For random keys (`is_key`), the node has the two words of each key on an additional
+    last axis. `constant` is set if the value is the same for all inputs: an array, or a JAX array of keys. `node` is
+    its node in the graph of a scope. `marker` is information that later rules read and no node holds: a factorization
+    that may not be needed, or random bits that become floats.
     """
 
     shape: tuple[int, ...]
@@ -59,45 +59,45 @@ class Value:
     summed: Summed | None = None
 
     @classmethod
-    def typed(cls, aval: Any, **known: Any) -> Value:
-        """A value of the type that a variable has."""
+    def of_type(cls, aval: Any, **fields: Any) -> Value:
+        """Return a value of this abstract type. `fields` are further fields."""
         shape = tuple(int(extent) for extent in aval.shape)
         if jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
-            return cls(shape, np.dtype(np.uint32), True, **known)
-        return cls(shape, np.dtype(aval.dtype), **known)
+            return cls(shape, np.dtype(np.uint32), True, **fields)
+        return cls(shape, np.dtype(aval.dtype), **fields)
 
     def with_node(self, node: Node) -> Value:
-        """Another value of this type, which a node gives."""
+        """Return a value of the same type that is computed by a node."""
         return Value(self.shape, self.dtype, self.is_key, node=node)
 
     @property
     def is_constant(self) -> bool:
-        """Whether the function alone decides it."""
+        """Whether it is the same for all inputs."""
         return self.constant is not None
 
     @property
     def is_float(self) -> bool:
-        """Whether it has derivatives: floats have, and complex numbers."""
+        """Whether it is real or complex floating point, and so has derivatives."""
         return self.dtype.kind in "fc"
 
     @property
     def is_complex(self) -> bool:
-        """Whether it is of complex numbers."""
+        """Whether it is complex."""
         return self.dtype.kind == "c"
 
     @property
     def node_shape(self) -> tuple[int, ...]:
-        """The shape that its node has."""
+        """The shape of its node."""
         return (*self.shape, _WORDS) if self.is_key else self.shape
 
 
-def unsendable(dtype: np.dtype[Any]) -> str | None:
-    """What keeps a dtype from the wire, or None where nothing does."""
+def unsupported(dtype: np.dtype[Any]) -> str | None:
+    """Return a phrase for a dtype that cannot be sent, or None if it can."""
     return None if dtype.name in DTYPES else f"{dtype.name}, which the wire lacks"
 
 
 def require_threefry(aval: Any) -> None:
-    """Raise Blocked for the type of keys of another generator than threefry, and for threefry's older numbers."""
+    """Raise Blocked for keys of another generator than threefry, and for threefry's non-partitionable numbers."""
     if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
         return
     if str(aval.dtype) != "key<fry>":
@@ -106,64 +106,71 @@ def require_threefry(aval: Any) -> None:
         raise Blocked("it draws by the older rules of threefry", "set jax_threefry_partitionable")
 
 
-def words_of(keys: Any) -> Array:
-    """The words of JAX's keys."""
+def shape_dtype(value: Value) -> Any:
+    """Return the type of a value as JAX traces with it."""
+    if value.is_key:
+        return jax.eval_shape(jax.random.wrap_key_data, jax.ShapeDtypeStruct(value.node_shape, value.dtype))
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)
+
+
+def key_words(keys: Any) -> Array:
+    """Return the words of an array of JAX keys."""
     return np.asarray(jax.random.key_data(keys))
 
 
 @dataclass(frozen=True)
 class KnownCall:
-    """A function with a rule of its own, on operands, whose results are known: those of the node that runs it."""
+    """A call of a function with a custom rule. Its results are operands of the derivative, which can reuse them."""
 
-    told: str
+    key: str
     operands: Sequence[Value]
     results: Sequence[Value]
 
-    def is_of(self, told: str, operands: Sequence[Value]) -> bool:
-        """Whether it is this function on the same operands."""
-        if told != self.told or len(operands) != len(self.operands):
+    def matches(self, key: str, operands: Sequence[Value]) -> bool:
+        """Return whether it is a call of this function on the same operands."""
+        if key != self.key or len(operands) != len(self.operands):
             return False
-        return all(_is_same(one, other) for one, other in zip(operands, self.operands, strict=True))
+        return all(_is_same(first, second) for first, second in zip(operands, self.operands, strict=True))
 
 
-def _is_same(one: Value, other: Value) -> bool:
-    if one is other:
+def _is_same(first: Value, second: Value) -> bool:
+    if first is second:
         return True
-    both = one.is_constant and other.is_constant and not one.is_key and not other.is_key
-    return both and one.shape == other.shape and bool(np.array_equal(one.constant, other.constant))
+    constants = first.is_constant and second.is_constant and not first.is_key and not second.is_key
+    return constants and first.shape == second.shape and bool(np.array_equal(first.constant, second.constant))
 
 
 class Scope:
-    """A graph, or that of a function, with the nodes of constants in it.
+    """The graph, or the graph of a function, and the nodes of constants in it.
 
-    `known` are calls whose results it has; `rules` are the functions whose rules it is within, and `depth` counts all
-    functions that it is within.
+    `known_calls` are calls whose results are available in it. `rules` names the custom rules that enclose it, and
+    `depth` counts all functions that enclose it.
     """
 
     def __init__(
-        self, graph: SourceGraph, known: Sequence[KnownCall] = (), depth: int = 0, rules: Sequence[str] = ()
+        self, graph: SourceGraph, known_calls: Sequence[KnownCall] = (), depth: int = 0, rules: Sequence[str] = ()
     ) -> None:
         self.graph = graph
-        self.known = tuple(known)
+        self.known_calls = tuple(known_calls)
         self.depth = depth
         self.rules = tuple(rules)
         self._constants: dict[int, tuple[Value, Node]] = {}
 
     def within(self, rule: str) -> Scope:
-        """The same graph, for functions that are within another rule."""
-        return Scope(self.graph, self.known, self.depth, (*self.rules, rule))
+        """Return a scope of the same graph for functions inside this custom rule."""
+        return Scope(self.graph, self.known_calls, self.depth, (*self.rules, rule))
 
     def node_of(self, value: Value) -> Node:
-        """The node that gives a value here. Raises Blocked for what no node can give."""
+        """Return the node of a value here. Raises Blocked if no node can compute it."""
         if value.node is not None:
             return value.node
-        if isinstance(value.marker, Later):
+        if isinstance(value.marker, LazyNode):
             return value.marker.node
         if value.marker is not None:
-            raise Blocked(value.marker.reason, value.marker.way_round)
+            raise Blocked(value.marker.reason, value.marker.workaround)
         if id(value) not in self._constants:
-            array = words_of(value.constant) if value.is_key else np.asarray(value.constant)
-            reason = unsendable(array.dtype)
+            array = key_words(value.constant) if value.is_key else np.asarray(value.constant)
+            reason = unsupported(array.dtype)
             if reason is not None:
                 raise Blocked(f"it reads {reason}")
             self._constants[id(value)] = value, self.graph.constant(array)

@@ -1,20 +1,15 @@
-"""Models of ONNX as graphs. Importing this needs `onnx`, the extra that is called so.
+"""Import of ONNX models as graphs. This package needs `onnx`, which the extra `onnx` installs.
 
-reading           files and bytes as models whose tensors hold what they state
-importer          `import_model`: from a file and example inputs to what `gradserve_client.importing` gives
-examples          `import_file`, with examples of its own where none are given
-translator        the walk over the nodes of a model: folds, expands functions, asks rules
-scope             the names that nodes see, and their values
-call              one node, as a rule sees it
-evaluating        ONNX's reference evaluator, a node at a time
-sizes             how large results are, before a node runs
-mended            what that evaluator lacks, or has wrong
-stepping          what runs bodies, a step at a time
-bodies            bodies as functions of the graph
-expanding         ops that ONNX defines as functions, and a model's own functions
-notes_of          what is noted of initialisers
-rules             the table of rules, with those of all families
-families          the rules, a family a file
+An import walks the nodes of a model in order. A node whose operands are all constants is folded: ONNX's reference
+evaluator runs it, and its result becomes a constant. For any other node the evaluator computes the result for the
+example inputs, which gives its shape and dtype, and a rule writes the equivalent nodes of the graph. The rule of
+`LeakyRelu`, for example, is:
+
+    @RULES("LeakyRelu", since=6)
+    def leaky_relu(call): return call.node().leaky_relu(alpha=call.attrs["alpha"])
+
+An op without a rule is replaced by the function with which ONNX defines it. If there is none, the op is recorded as an
+obstacle, and the walk goes on with the example's values, so that one `ImportRefused` reports all obstacles.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One node of a model, as a rule sees it."""
+"""One node of a model, as its rule sees it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
     from gradserve_client.onnx.bodies import Bodies
 
-#: what says a result: a node; an array, where it is the same for all data of these shapes; a value that there is
-#: already; None where nobody asked for it
+#: one result of a rule: a node; an array if it is the same for all data of these shapes; an existing value; or None for
+#: an output that is not requested
 Result = Node | Array | Value | None
-Said = Node | Array | Sequence[Result]
-OpRule = Callable[["Call"], Said]
+RuleResult = Node | Array | Sequence[Result]
+OpRule = Callable[["Call"], RuleResult]
 
 
 class ByDefinition(Exception):
-    """Raised by a rule that leaves an op to the function that ONNX defines it by."""
+    """Raised by a rule to fall back to the function with which ONNX defines the op."""
 
 
 class Call:
-    """A node of the model on its operands, and the graph to say it in.
+    """A node of the model, its operands, and the graph to translate it into.
 
-    `op` is ONNX's name, `version` the opset in which the op became what it is here. `attrs` has the node's attributes
-    and the defaults of the others. `results` are arrays, what the node gives for the example; an output that is not
-    asked for is None. Operands are counted from 0; those that are left out are None.
+    `op` is ONNX's name of the op, `version` the opset that introduced its current definition. `attrs` holds the node's
+    attributes and the defaults of the attributes that it omits. `results` are the arrays that the node computes for the
+    example, None for an output that is not requested. Operands are counted from 0; an omitted operand is None.
     """
 
     def __init__(
@@ -55,111 +55,113 @@ class Call:
         self._bodies = bodies
 
     def __len__(self) -> int:
-        """How many operands are stated, those that are left out before others among them."""
+        """Return the number of operands, omitted ones before the last included."""
         return len(self.operands)
 
     @property
     def graph(self) -> SourceGraph:
-        """What nodes without operands are written with."""
+        """Graph that the rule writes nodes into."""
         return self.scope.graph
 
     def has(self, i: int) -> bool:
-        """Whether there is an operand i."""
+        """Return whether operand i is present."""
         return i < len(self.operands) and self.operands[i] is not None
 
     def value(self, i: int = 0) -> Value:
-        """Operand i, which there is."""
+        """Return the value of operand i, which must be present."""
         value = self.operands[i]
         assert value is not None, f"{self.op} has its operand {i}"
         return value
 
     def node(self, i: int = 0) -> Node:
-        """The node of operand i."""
+        """Return the node of operand i."""
         return self.scope.node_of(self.value(i))
 
     def node_or_none(self, i: int) -> Node | None:
-        """The node of operand i, where there is one."""
+        """Return the node of operand i, or None if it is omitted."""
         return self.node(i) if self.has(i) else None
 
     @property
     def nodes(self) -> list[Node]:
-        """The nodes of all operands, of an op that can leave none out."""
+        """Nodes of all operands, for ops that cannot omit any."""
         return [self.node(i) for i in range(len(self.operands))]
 
     def shape(self, i: int = 0) -> tuple[int, ...]:
-        """The shape of operand i."""
+        """Return the shape of operand i."""
         return self.value(i).shape
 
     def rank(self, i: int = 0) -> int:
-        """How many axes operand i has."""
+        """Return the rank of operand i."""
         return len(self.shape(i))
 
     def dtype(self, i: int = 0) -> np.dtype[Any]:
-        """The dtype of operand i."""
+        """Return the dtype of operand i."""
         return self.value(i).dtype
 
-    def asked(self, i: int) -> bool:
-        """Whether result i is asked for."""
+    def is_requested(self, i: int) -> bool:
+        """Return whether result i is requested."""
         return i < len(self.results) and self.results[i] is not None
 
     def result_shape(self, i: int = 0) -> list[int]:
-        """The shape of result i, as the example has it."""
+        """Return the shape that result i has for the example."""
         return [int(extent) for extent in self.results[i].shape]
 
     def is_constant(self, i: int) -> bool:
-        """Whether the value of operand i stands in the file, as what is not trained."""
+        """Return whether the file fixes the value of operand i, so that it is not trained."""
         return self.has(i) and self.value(i).known is Known.CONSTANT
 
-    def static(self, i: int, what: str) -> Array:
-        """The value of operand i, which the graph is made for; `what` it is, in messages.
+    def static(self, i: int, label: str) -> Array:
+        """Return the value of operand i, which the graph is specialised for. `label` names it in messages.
 
-        Raises Blocked where it comes from the data.
+        Raises Blocked if the value depends on the data.
         """
         value = self.value(i)
         if value.known is Known.DATA:
-            told = " and ".join(repr(root) for root in sorted(value.roots))
-            reads = f"name {told} in `constants`, and the example's values become part of the graph" if told else ""
-            reason = f"its {what} would come from the data, which the graph is made without"
-            raise Blocked(reason, reads, sorted(value.roots))
+            names = " and ".join(repr(root) for root in sorted(value.roots))
+            suggestion = (
+                f"name {names} in `constants`, and the example's values become part of the graph" if names else ""
+            )
+            reason = f"its {label} would come from the data, which the graph is made without"
+            raise Blocked(reason, suggestion, sorted(value.roots))
         return np.asarray(value.example)
 
     def ints(self, i: int, name: str) -> list[int] | None:
-        """Whole numbers that are an operand or, in older versions, an attribute; None where there are none."""
+        """Return integers given as operand i or, in older opsets, as the attribute `name`; None if they are absent."""
         if self.has(i):
             return [int(each) for each in self.static(i, name).reshape(-1)]
         stated = self.attrs.get(name)
         return None if stated is None else [int(each) for each in np.atleast_1d(stated)]
 
     def constant(self, value: Any, dtype: Any = None) -> Node:
-        """A constant of the graph."""
+        """Add a constant to the graph."""
         return self.graph.constant(np.asarray(value, dtype))
 
     def like(self, value: Any, i: int = 0) -> Node:
-        """A constant of the dtype of operand i."""
+        """Add a constant with the dtype of operand i."""
         return self.constant(value, self.dtype(i))
 
     def axis(self, rank: int, name: str = "axis") -> int:
-        """An attribute that is an axis, counted from the front."""
+        """Return an axis attribute, counted from the front."""
         axis: int = self.attrs[name]
         return axis % rank if rank else 0
 
     def text(self, name: str) -> str:
-        """An attribute that is a string."""
+        """Return a string attribute."""
         stated = self.attrs[name]
         return stated.decode() if isinstance(stated, bytes) else str(stated)
 
     def body(self, name: str) -> GraphProto:
-        """The body that an attribute is."""
+        """Return the body that an attribute holds."""
         body: GraphProto = self.attrs[name]
         return body
 
     @property
     def bodies(self) -> Bodies:
-        """What writes functions of bodies."""
+        """Translator of bodies into functions."""
         assert self._bodies is not None, f"{self.op} runs bodies"
         return self._bodies
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether it is one of the floats that have derivatives."""
+    """Return whether a dtype is a real float, which has derivatives."""
     return dtype.kind == "f"

@@ -1,4 +1,4 @@
-"""ONNX's reference evaluator, a node at a time: what folds constants, and finds shapes."""
+"""ONNX's reference evaluator, run node by node to fold constants and to find shapes."""
 
 from __future__ import annotations
 
@@ -14,51 +14,52 @@ from gradserve_client.errors import GradserveError
 from gradserve_client.importing import Blocked, Budget
 from gradserve_client.onnx.expanding import bodies_of, read_around
 from gradserve_client.onnx.families.refused import CLASSICAL, NOT_RUN, REFUSED
-from gradserve_client.onnx.mended import mended, renamed
+from gradserve_client.onnx.mended import corrected_outputs, with_current_name
 from gradserve_client.onnx.sizes import held_bytes, loop_steps, needed_bytes
-from gradserve_client.onnx.stepping import is_stepped, stepped
+from gradserve_client.onnx.stepping import is_control_flow, run_stepwise
 
-#: the newest version of the format that this onnx reads
+#: IR version of the one-node models that the evaluator runs
 _IR_VERSION: Final = 8
-#: a node that reads and writes this much counts as a further step
+#: bytes read and written that count as one further step of the budget
 _BYTES_OF_A_STEP: Final = 2**20
 
 
-def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int], budget: Budget) -> list[Any]:
-    """The outputs of a node for these values of the names that it reads, those that its bodies read among them.
+def evaluate_node(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int], budget: Budget) -> list[Any]:
+    """Return the outputs of a node for the values of the names that it and its bodies read.
 
-    Raises Blocked where the evaluator cannot, and ImportRefused before what exceeds the budget is computed.
+    Raises Blocked if the evaluator fails, and ImportRefused, before it computes anything, if the node exceeds the
+    budget.
     """
     try:
         # it warns of divisions by zero, and of what is to change in NumPy
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = _outputs(node, values, opsets, budget)
+            results = _outputs(node, values, opsets, budget)
     except (Blocked, GradserveError):
         raise
     except Exception as error:
-        said = str(error).strip().splitlines()
-        told = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
-        raise Blocked(f"ONNX's reference evaluator cannot run it ({told})") from error
-    if len(node.output) > len(found):
-        raise Blocked(f"it has {len(node.output)} outputs, and ONNX's evaluator gives {len(found)}")
-    outputs = [_as_array(found[i]) if name else None for i, name in enumerate(node.output)]
+        message = str(error).strip().splitlines()
+        cause = f"{type(error).__name__}: {message[0][:160]}" if message else type(error).__name__
+        raise Blocked(f"ONNX's reference evaluator cannot run it ({cause})") from error
+    if len(node.output) > len(results):
+        raise Blocked(f"it has {len(node.output)} outputs, and ONNX's evaluator gives {len(results)}")
+    outputs = [_as_array(results[i]) if name else None for i, name in enumerate(node.output)]
     budget.hold(held_bytes(outputs))
     return outputs
 
 
 def _outputs(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int], budget: Budget) -> list[Any]:
-    """All outputs of a node, by whom it takes."""
+    """Return all outputs of a node, computed by our own code for ops that need it, else by ONNX's evaluator."""
     budget.add_steps()
-    if is_stepped(node):
-        return stepped(node, values, opsets, evaluated, budget)
+    if is_control_flow(node):
+        return run_stepwise(node, values, opsets, evaluate_node, budget)
     _require_bounded(node)
     needed = needed_bytes(node, values, opsets)
     budget.require(needed)
-    read = held_bytes(values[name] for name in node.input if name)
-    budget.add_steps(loop_steps(node, values) + (needed + read) // _BYTES_OF_A_STEP)
-    found = mended(node, values)
-    return _by_reference(node, values, opsets) if found is None else found
+    read_bytes = held_bytes(values[name] for name in node.input if name)
+    budget.add_steps(loop_steps(node, values) + (needed + read_bytes) // _BYTES_OF_A_STEP)
+    outputs = corrected_outputs(node, values)
+    return _by_reference(node, values, opsets) if outputs is None else outputs
 
 
 def _require_bounded(node: NodeProto) -> None:
@@ -72,8 +73,8 @@ def _require_bounded(node: NodeProto) -> None:
 
 
 def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:
-    """All outputs of a node, None in place of those that nobody asks for."""
-    node, opsets = renamed(node, opsets)
+    """Return all outputs of a node as ONNX's evaluator computes them, with None for outputs that are not requested."""
+    node, opsets = with_current_name(node, opsets)
     read = [name for name in dict.fromkeys([*node.input, *read_around(bodies_of(node).values())]) if name]
     graph = helper.make_graph(
         [node],
@@ -88,12 +89,12 @@ def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[st
 
 
 def _typed(name: str, value: Any) -> ValueInfoProto:
-    """A name with the type of its value: what ONNX defines an op by may depend on that."""
+    """Return a name with the type of its value, since ONNX's definition of an op may depend on it."""
     if not isinstance(value, np.ndarray):
         return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
 
 
-def _as_array(found: Any) -> Any:
-    """Arrays as they are, numbers as arrays; sequences and what is absent are left alone."""
-    return np.asarray(found) if isinstance(found, np.generic | bool | int | float) else found
+def _as_array(value: Any) -> Any:
+    """Convert a number to an array. Return arrays, sequences and None unchanged."""
+    return np.asarray(value) if isinstance(value, np.generic | bool | int | float) else value

@@ -1,4 +1,4 @@
-"""Example inputs for a file that is imported by itself: random numbers of the shapes that it states."""
+"""Example inputs for a file imported without any: random numbers of the shapes that the file states."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def import_file(
     limits: ImportLimits = DEFAULT_LIMITS,
     **options: Any,
 ) -> Imported:
-    """A file's model as a graph, as `import_model` gives it with these options.
+    """Import the model of a file, as `import_model` does with the same options.
 
-    Inputs without an example have a random one, of the shape that is given or else of the file's. Raises InputError for
-    shapes that neither says, and what `import_model` raises.
+    An input without an example gets a random one, of the shape in `shapes` or else of the shape in the file. Raises
+    InputError if neither gives a shape, and the errors of `import_model`.
     """
     budget = Budget(limits, "the model")
     model = read_model(file, budget)
@@ -35,8 +35,10 @@ def import_file(
     unknown = sorted((shapes.keys() | examples.keys()) - {each.name for each in stated})
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model")
-    made = {each.name: _made(each, shapes.get(each.name), rng, budget) for each in stated if each.name not in examples}
-    return import_model(model, {**examples, **made}, limits=limits, **options)
+    generated = {
+        each.name: _made(each, shapes.get(each.name), rng, budget) for each in stated if each.name not in examples
+    }
+    return import_model(model, {**examples, **generated}, limits=limits, **options)
 
 
 def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator, budget: Budget) -> Any:
@@ -44,10 +46,10 @@ def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Ge
         return []
     tensor = stated.type.tensor_type
     if shape is None:
-        open_ = [dim.dim_param or "?" for dim in tensor.shape.dim if not dim.HasField("dim_value")]
-        if open_ or not tensor.HasField("shape"):
-            told = f"leaves {', '.join(open_)} open" if open_ else "has none"
-            raise InputError(f"the shape of {stated.name!r} {told} in the file: state it, as {stated.name}=2x3")
+        unset = [dim.dim_param or "?" for dim in tensor.shape.dim if not dim.HasField("dim_value")]
+        if unset or not tensor.HasField("shape"):
+            problem = f"leaves {', '.join(unset)} open" if unset else "has none"
+            raise InputError(f"the shape of {stated.name!r} {problem} in the file: state it, as {stated.name}=2x3")
         shape = [dim.dim_value for dim in tensor.shape.dim]
     if any(extent < 0 for extent in shape):
         raise InputError(f"the shape of {stated.name!r} is {[*shape]}, with a negative extent")
@@ -57,5 +59,5 @@ def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Ge
     budget.hold(array_bytes(shape, np.dtype(np.float64)))
     if dtype.kind == "O":
         return np.full(shape, "", object)
-    # numbers that are positions or lengths are in range wherever there is an entry
+    # integers may be positions or lengths: 0 is in range wherever there is an entry
     return rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)

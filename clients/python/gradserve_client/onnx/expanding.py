@@ -1,4 +1,4 @@
-"""Ops that ONNX defines as functions, and a model's own functions: their bodies, with a node's attributes put in."""
+"""Bodies of functions, a model's own and those with which ONNX defines ops, with a node's attributes substituted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:
-    """ONNX's definition of a node's op, of the version that the opsets say, or None for an op that it has not."""
+    """Return ONNX's definition of a node's op in the stated opset, or None if ONNX has no such op."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     try:
         return defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
@@ -27,7 +27,7 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | Non
 def body_of(
     node: NodeProto, opsets: Mapping[str, int], operands: Sequence[Value | None], functions: Functions
 ) -> FunctionProto | None:
-    """The function that a node calls, or that ONNX defines its op by for such operands; None: there is none."""
+    """Return the function that a node calls, or with which ONNX defines its op for these operands, or None."""
     own = functions.get((node.domain, node.op_type, node.overload))
     if own is not None:
         return own
@@ -41,7 +41,7 @@ def body_of(
 
 
 def _type_of(operand: Value | None) -> bytes:
-    """The type of an operand as ONNX has it."""
+    """Return the serialised ONNX type of an operand."""
     if operand is None or not isinstance(operand.example, np.ndarray):
         return b""
     element = helper.np_dtype_to_tensor_dtype(operand.dtype)
@@ -49,7 +49,7 @@ def _type_of(operand: Value | None) -> bytes:
 
 
 def _parsed(stated: bytes, opsets: Mapping[str, int]) -> FunctionProto | None:
-    """A function; None where a schema builds none for the operands."""
+    """Parse a function. Return None if a schema builds none for the operands."""
     if not stated:
         return None
     function = FunctionProto()
@@ -58,17 +58,17 @@ def _parsed(stated: bytes, opsets: Mapping[str, int]) -> FunctionProto | None:
 
 
 def _with_opset(function: FunctionProto, opsets: Mapping[str, int]) -> FunctionProto:
-    """The function with versions of its own, or else those around it."""
+    """Return the function with opset versions: its own, or else those of the model around it."""
     if function.opset_import:
         return function
-    made = FunctionProto()
-    made.CopyFrom(function)
-    made.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in opsets.items())
-    return made
+    copy = FunctionProto()
+    copy.CopyFrom(function)
+    copy.opset_import.extend(helper.make_opsetid(domain, version) for domain, version in opsets.items())
+    return copy
 
 
 def attributes_for(node: NodeProto, function: FunctionProto, schema: defs.OpSchema | None) -> dict[str, AttributeProto]:
-    """What the attributes are that a function's nodes refer to: the node's, or else their defaults."""
+    """Return the attributes that a function's nodes may refer to: the node's own, or else their defaults."""
     defaults = {} if schema is None else {name: each.default_value for name, each in schema.attributes.items()}
     stated = {name: default for name, default in defaults.items() if default.type}
     return (
@@ -77,30 +77,33 @@ def attributes_for(node: NodeProto, function: FunctionProto, schema: defs.OpSche
 
 
 def substituted(nodes: Iterable[NodeProto], attributes: Mapping[str, AttributeProto]) -> list[NodeProto]:
-    """Nodes with what they refer to put in, those of bodies, too. What is not stated is left out."""
+    """Return copies of nodes, bodies included, with references to attributes replaced.
+
+    Unstated attributes are dropped.
+    """
     return [_node_with(node, attributes) for node in nodes]
 
 
 def _node_with(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> NodeProto:
-    made = NodeProto()
-    made.CopyFrom(node)
-    del made.attribute[:]
-    made.attribute.extend(found for each in node.attribute for found in _attribute_with(each, attributes))
-    return made
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.extend(attribute for each in node.attribute for attribute in _attribute_with(each, attributes))
+    return copy
 
 
 def _attribute_with(stated: AttributeProto, attributes: Mapping[str, AttributeProto]) -> Iterator[AttributeProto]:
-    made = AttributeProto()
+    copy = AttributeProto()
     if not stated.ref_attr_name:
-        made.CopyFrom(stated)
-        for graph in (made.g, *made.graphs) if made.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS} else ():
+        copy.CopyFrom(stated)
+        for graph in (copy.g, *copy.graphs) if copy.type in {AttributeProto.GRAPH, AttributeProto.GRAPHS} else ():
             _put_in(graph, attributes)
     elif stated.ref_attr_name in attributes:
-        made.CopyFrom(attributes[stated.ref_attr_name])
-        made.name = stated.name
+        copy.CopyFrom(attributes[stated.ref_attr_name])
+        copy.name = stated.name
     else:
         return
-    yield made
+    yield copy
 
 
 def _put_in(graph: GraphProto, attributes: Mapping[str, AttributeProto]) -> None:
@@ -110,19 +113,21 @@ def _put_in(graph: GraphProto, attributes: Mapping[str, AttributeProto]) -> None
 
 
 def bodies_of(node: NodeProto) -> dict[str, GraphProto]:
-    """The bodies that a node runs, by attribute."""
+    """Return the bodies that a node runs, by attribute."""
     return {each.name: each.g for each in node.attribute if each.type == AttributeProto.GRAPH}
 
 
 def read_around(bodies: Iterable[GraphProto]) -> list[str]:
-    """The names that bodies read of the scope around them, each once, in order."""
-    found: dict[str, Any] = {}
+    """Return the names that bodies read from the scope around them, each once, in order."""
+    names: dict[str, Any] = {}
     for body in bodies:
-        own = {each.name for each in (*body.input, *body.initializer)}
+        defined = {each.name for each in (*body.input, *body.initializer)}
         for node in body.node:
-            found |= {
-                name: None for name in (*node.input, *read_around(bodies_of(node).values())) if name and name not in own
+            names |= {
+                name: None
+                for name in (*node.input, *read_around(bodies_of(node).values()))
+                if name and name not in defined
             }
-            own |= {*node.output}
-        found |= {each.name: None for each in body.output if each.name not in own}
-    return [*found]
+            defined |= {*node.output}
+        names |= {each.name: None for each in body.output if each.name not in defined}
+    return [*names]

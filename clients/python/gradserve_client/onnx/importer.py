@@ -1,4 +1,4 @@
-"""`import_model`: from a file and example inputs to a graph."""
+"""`import_model`: import of a file or model, with example inputs, as a graph."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
 from gradserve_client.onnx.notes_of import notes_of
 from gradserve_client.onnx.reading import Model, array_of, opsets_of, read_model
-from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, unsendable
+from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, wire_obstacle
 from gradserve_client.onnx.sizes import held_bytes
 from gradserve_client.onnx.translator import Translator
 from gradserve_client.tensors import REALS, Array
 
-#: example inputs, by name or in order
+#: example inputs, by name or in the model's order
 Inputs = Mapping[str, Any] | Sequence[Any]
 _TO_WIRE: Final = "cast it, and what is computed with it, to a dtype of the wire before exporting"
 
@@ -35,29 +35,29 @@ def import_model(
     second: Inputs | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> Imported:
-    """A model of ONNX as a graph, for inputs of these shapes.
+    """Import an ONNX model as a graph, for inputs of these shapes.
 
-    Initialisers of floats become parameters under their own names, or only those that `parameters` names; the others
-    are constants. Inputs that `constants` names become part of the graph with the example's values: those that say a
-    shape, as a rule. `max_steps` bounds loops that the file does not bound.
+    Float initialisers become parameters under their own names, or only those named in `parameters`; all other
+    initialisers are constants. Inputs named in `constants` become part of the graph with the example's values; use this
+    for inputs that state a shape. `max_steps` bounds loops that have no bound in the file.
 
-    Shapes are the example's, but for the extents of inputs that `free` has, axes by name: these may be any, as
-    `second`, example inputs that differ in all of them, has to show.
+    Shapes are fixed to those of the example, except for the extents in `free`, which maps names of inputs to axes.
+    These may vary, and `second`, further example inputs that differ in all of them, checks it.
 
-    `limits` bounds what the import of each example may use, whatever the file says. Files with external data are read
-    from the model's folder alone, and only where `model` is a path.
+    `limits` bounds the resources that the import of each example may use, whatever the file contains. Files with
+    external data are read only from the model's folder, and only if `model` is a path.
 
-    Raises ImportRefused with all that cannot be said, and beyond the limits; and InputError for what is no model, and
-    for inputs that are not its own.
+    Raises ImportRefused with all unsupported nodes, or if a limit is exceeded; and InputError if `model` is not a valid
+    model or the inputs do not match it.
     """
-    read = read_model(model, Budget(limits, "the model"))
+    parsed = read_model(model, Budget(limits, "the model"))
     options = _Options(constants, parameters, max_steps, limits)
-    first = _imported(read, _by_name(read, inputs), options)
+    first = _imported(parsed, _by_name(parsed, inputs), options)
     if not free and second is None:
         return first
-    examples = _by_name(read, inputs), _by_name(read, second if second is not None else {})
+    examples = _by_name(parsed, inputs), _by_name(parsed, second if second is not None else {})
     require_second(free, *examples)
-    return joined(first, _imported(read, examples[1], options), free)
+    return joined(first, _imported(parsed, examples[1], options), free)
 
 
 class _Options(NamedTuple):
@@ -70,28 +70,28 @@ class _Options(NamedTuple):
 
 
 def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
-    """The inputs that have no value in the file."""
-    own = {each.name for each in model.graph.initializer}
-    return [each for each in model.graph.input if each.name not in own]
+    """Return the inputs that have no value in the file."""
+    initialisers = {each.name for each in model.graph.initializer}
+    return [each for each in model.graph.input if each.name not in initialisers]
 
 
 def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
-    """Example inputs by name. Raises InputError where they are not those of the model."""
-    own = {each.name for each in model.graph.initializer}
+    """Return example inputs by name. Raises InputError if they are not the inputs of the model."""
+    initialisers = {each.name for each in model.graph.initializer}
     names = [each.name for each in inputs_of(model)]
-    given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
-    told = ", ".join(repr(name) for name in names) or "none"
+    examples = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
+    expected = ", ".join(repr(name) for name in names) or "none"
     if not isinstance(inputs, Mapping) and len(inputs) != len(names):
-        raise InputError(f"the inputs of the model are {told}: {len(names)}, and not {len(inputs)}")
-    unknown, missing = [*given.keys() - {*names} - own], [*{*names} - given.keys()]
+        raise InputError(f"the inputs of the model are {expected}: {len(names)}, and not {len(inputs)}")
+    unknown, missing = [*examples.keys() - {*names} - initialisers], [*{*names} - examples.keys()]
     if unknown or missing:
-        wrong = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
-        raise InputError(f"the inputs of the model are {told}: {wrong}")
-    return {each.name: _example(each, given[each.name]) for each in model.graph.input if each.name in given}
+        problem = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
+        raise InputError(f"the inputs of the model are {expected}: {problem}")
+    return {each.name: _example(each, examples[each.name]) for each in model.graph.input if each.name in examples}
 
 
 def dtype_of(stated: ValueInfoProto) -> np.dtype[Any]:
-    """Give the dtype that a model states for an input. Raises InputError for one that ONNX does not define."""
+    """Return the dtype that a model states for an input. Raises InputError for a dtype that ONNX does not define."""
     element = stated.type.tensor_type.elem_type
     if element not in helper.get_all_tensor_dtypes():
         raise InputError(f"{stated.name!r} has the element type {element}, which ONNX does not define")
@@ -100,7 +100,7 @@ def dtype_of(stated: ValueInfoProto) -> np.dtype[Any]:
 
 
 def _example(stated: Any, value: Any) -> Any:
-    """An example as an array of the dtype that the model states; what is no array is left as it is."""
+    """Convert an example to an array of the dtype that the model states. Return other values unchanged."""
     if isinstance(value, TensorProto):
         value = numpy_helper.to_array(value)
     if not stated.type.HasField("tensor_type") or value is None or isinstance(value, list):
@@ -132,17 +132,17 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
         return _made(scope, fed, leaves, outputs, translator)
     except GradserveError:
         raise
-    except Exception as error:  # whatever a file contains, callers need to catch the importer's own errors alone
+    except Exception as error:  # whatever a file contains, callers must only have to catch the importer's errors
         raise InputError(f"the importer fails on {budget.location}: {type(error).__name__}: {error}") from error
 
 
 def _initialisers(
     model: ModelProto, scope: Scope, inputs: Mapping[str, Any], parameters: Collection[str] | None, budget: Budget
 ) -> dict[str, Value]:
-    """The values of the file, of which floats may be trained: those by name."""
+    """Return the values of the initialisers by name, and mark the floats that are trained."""
     if model.graph.sparse_initializer:
         raise InputError("the model has sparse initialisers: make them dense before it is imported")
-    found = {}
+    values = {}
     for each in model.graph.initializer:
         if each.name in inputs:
             continue
@@ -152,17 +152,17 @@ def _initialisers(
         trained = array.dtype.kind == "f" and array.dtype.name in REALS
         trained = trained and (parameters is None or each.name in parameters)
         known = Known.MODEL if trained else Known.CONSTANT
-        found[each.name] = scope[each.name] = Value(each.name, array, known, trained=trained)
-    unknown = sorted({*(parameters or ())} - found.keys())
+        values[each.name] = scope[each.name] = Value(each.name, array, known, trained=trained)
+    unknown = sorted({*(parameters or ())} - values.keys())
     if unknown:
         raise InputError(f"{unknown[0]!r} is no initialiser of the model")
-    return found
+    return values
 
 
 def _inputs(
     scope: Scope, inputs: Mapping[str, Any], constants: Collection[str], obstacles: Obstacles
 ) -> dict[str, Node]:
-    """The leaves that are fed, by name; those that are constants are none."""
+    """Create the leaves of inputs that are fed, by name. Inputs that are constants have no leaf."""
     unknown = sorted({*constants} - inputs.keys())
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model, and cannot be one of its constants")
@@ -171,7 +171,7 @@ def _inputs(
         if name in constants:
             scope[name] = Value(name, example, Known.CONSTANT)
             continue
-        reason = unsendable(example)
+        reason = wire_obstacle(example)
         if reason is not None:
             obstacles.meet(
                 "input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else "")
@@ -188,7 +188,7 @@ def _declared(example: Array) -> dict[str, Any]:
 
 
 def _require_names(model: ModelProto) -> None:
-    """Raise InputError for a name that a node reads and nothing gives."""
+    """Raise InputError for a name that a node reads before any node or input defines it."""
     known = {each.name for each in (*model.graph.input, *model.graph.initializer)}
     for node in model.graph.node:
         for name in node.input:
@@ -198,18 +198,18 @@ def _require_names(model: ModelProto) -> None:
 
 
 def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str, Node]:
-    found = {}
+    outputs = {}
     for each in model.graph.output:
         value = scope.find(each.name)
         if value is None:
             raise InputError(f"nothing gives the output {each.name!r}")
         try:
-            found[each.name] = scope.node_of(value)
+            outputs[each.name] = scope.node_of(value)
         except Blocked as blocked:
             obstacles.meet("output", repr(each.name), blocked)
         except Unknown:
-            pass  # what it depends on has been noted
-    return found
+            pass  # the obstacle that it depends on has been recorded
+    return outputs
 
 
 def _made(
@@ -219,9 +219,9 @@ def _made(
     outputs: Mapping[str, Node],
     translator: Translator,
 ) -> Imported:
-    """What the outputs need, and all inputs."""
+    """Build the result: all inputs, and the part of the graph that the outputs need."""
     part = scope.graph.part([*fed.values(), *outputs.values()])
-    kept = {
+    parameters = {
         name: value
         for name, value in leaves.items()
         if value.trained and value.node is not None and value.node.id in part.nodes
@@ -229,9 +229,9 @@ def _made(
     return Imported(
         graph=part.graph,
         inputs={name: part.nodes[node.id] for name, node in fed.items()},
-        parameters={name: part.nodes[value.node.id] for name, value in kept.items() if value.node is not None},
-        values={name: value.example for name, value in kept.items()},
+        parameters={name: part.nodes[value.node.id] for name, value in parameters.items() if value.node is not None},
+        values={name: value.example for name, value in parameters.items()},
         outputs={name: part.nodes[node.id] for name, node in outputs.items()},
-        notes=(*translator.tally.notes(), *notes_of(leaves.values(), kept), *translator.remarks),
+        notes=(*translator.tally.notes(), *notes_of(leaves.values(), parameters), *translator.remarks),
         tally=translator.tally,
     )

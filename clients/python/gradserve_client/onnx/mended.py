@@ -1,4 +1,4 @@
-"""What ONNX's reference evaluator lacks, or has wrong, in onnx 1.23."""
+"""Corrections of ONNX's reference evaluator, as of onnx 1.23."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from onnx import NodeProto, defs, helper
 
 
-def renamed(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:
-    """The node as an op that the evaluator has, where it lacks an older name of it."""
+def with_current_name(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:
+    """Replace an old name of an op that the evaluator lacks with the current one."""
     if node.op_type != "Scatter":
         return node, opsets
-    made = NodeProto()
-    made.CopyFrom(node)
-    made.op_type = "ScatterElements"
-    return made, {**opsets, "": 11}
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.op_type = "ScatterElements"
+    return copy, {**opsets, "": 11}
 
 
-def mended(node: NodeProto, values: Mapping[str, Any]) -> list[Any] | None:
-    """The outputs of a node that the evaluator has wrong; None for any other."""
-    run = _MENDED.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
+def corrected_outputs(node: NodeProto, values: Mapping[str, Any]) -> list[Any] | None:
+    """Return the outputs of a node that the evaluator computes wrongly, or None for any other node."""
+    run = _CORRECTED.get(node.op_type) if node.domain in {"", "ai.onnx"} else None
     if run is None:
         return None
     schema = defs.get_schema(node.op_type)
@@ -32,18 +32,24 @@ def mended(node: NodeProto, values: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _lrn(x: Any, alpha: float, beta: float, bias: float, size: int) -> Any:
-    """ONNX's formula over all channels, of any rank. The evaluator normalises as many channels as there are images."""
+    """Compute ONNX's formula over all channels, for any rank.
+
+    The evaluator normalises as many channels as there are images.
+    """
     squares = np.zeros_like(x)
     channels, before = x.shape[1], (size - 1) // 2
     for c in range(channels):
-        near = x[:, max(0, c - before) : min(channels, c + size - before)]
-        squares[:, c] = (near**2).sum(axis=1)
+        neighbours = x[:, max(0, c - before) : min(channels, c + size - before)]
+        squares[:, c] = (neighbours**2).sum(axis=1)
     return (x / (bias + alpha / size * squares) ** beta).astype(x.dtype)
 
 
 def _gather_elements(x: Any, indices: Any, axis: int) -> Any:
-    """Elements at positions along an axis. The evaluator takes a position that is far outside one extent at a time."""
+    """Gather elements at positions along an axis.
+
+    The evaluator brings a position far out of range into it by one extent at a time.
+    """
     return np.take_along_axis(x, indices, axis)
 
 
-_MENDED: Final[Mapping[str, Callable[..., Any]]] = {"GatherElements": _gather_elements, "LRN": _lrn}
+_CORRECTED: Final[Mapping[str, Callable[..., Any]]] = {"GatherElements": _gather_elements, "LRN": _lrn}

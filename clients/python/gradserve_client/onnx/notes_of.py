@@ -1,4 +1,4 @@
-"""What is noted of initialisers."""
+"""Notes about initialisers."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Container, Iterable, Iterator
 from gradserve_client.importing import Note
 from gradserve_client.onnx.scope import Value
 
-#: how many of the nodes that read an initialiser are named
+#: maximum number of reading nodes that a note names
 _NAMED = 4
 
 
-def notes_of(leaves: Iterable[Value], kept: Container[str]) -> Iterator[Note]:
-    """A note for each parameter that several nodes read, and for floats whose values became part of the graph."""
+def notes_of(leaves: Iterable[Value], parameters: Container[str]) -> Iterator[Note]:
+    """Yield a note for each parameter that several nodes read, and for each float initialiser that is no parameter."""
     for leaf in leaves:
-        if leaf.name in kept and len(leaf.readers) > 1:
+        if leaf.name in parameters and len(leaf.readers) > 1:
             yield Note("leaf", leaf.name, len(leaf.readers), _shared(leaf))
-        elif leaf.trained and leaf.readers and leaf.name not in kept:
+        elif leaf.trained and leaf.readers and leaf.name not in parameters:
             yield Note("leaf", leaf.name, len(leaf.readers), "its value is part of the graph, or no output needs it")
 
 

@@ -1,7 +1,7 @@
 """Reading of models: every tensor and every name of a file is checked before anything is translated.
 
-A file comes from anywhere. Once `read_model` returns, each tensor holds its data, as much as its shape says; external
-data has been read, and only from regular files in the model's folder.
+Files are untrusted. When `read_model` returns, each tensor holds as much data as its shape requires. External data has
+been read, and only from regular files in the model's folder.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gradserve_client.errors import InputError
 from gradserve_client.importing import Budget
 from gradserve_client.tensors import Array
 
-#: a model: a file, its bytes, or what the onnx package makes of either
+#: a model: a path, the bytes of a file, or the onnx package's parsed form
 Model: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
 
 def read_model(model: Model, budget: Budget) -> ModelProto:
     """Read a model, with its external data.
 
-    Raises InputError for what is not a model, for one that is newer than this onnx, and for tensors that cannot be
-    read; and ImportRefused where the model exceeds the budget.
+    Raises InputError for an invalid model, for an opset newer than the installed onnx supports, and for tensors that
+    cannot be read; and ImportRefused if the model exceeds the budget.
     """
     folder = None if isinstance(model, bytes | ModelProto) else Path(model).parent
     try:
@@ -37,7 +37,7 @@ def read_model(model: Model, budget: Budget) -> ModelProto:
         raise
     except (OSError, ValueError) as error:
         raise InputError(f"this is no model of ONNX: {error}") from error
-    except Exception as error:  # of protobuf, which has several
+    except Exception as error:  # protobuf raises several types
         raise InputError(f"this is no model of ONNX: {type(error).__name__}: {error}") from error
     if not parsed.graph.output:
         raise InputError("this is no model of ONNX: it has no outputs")
@@ -60,18 +60,18 @@ def _parsed(model: Model, budget: Budget) -> ModelProto:
 
 
 def _tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Yield every tensor of a model, wherever it stands. Raises InputError for a name that is not UTF-8."""
-    rest: list[Any] = [model]
-    while rest:
-        message = rest.pop()
+    """Yield every tensor of a model, at any depth. Raises InputError for a name that is not UTF-8."""
+    pending: list[Any] = [model]
+    while pending:
+        message = pending.pop()
         if isinstance(message, TensorProto):
             yield message
             continue
         for field, value in message.ListFields():
             if field.message_type is not None:
-                rest += [value] if hasattr(value, "ListFields") else value
+                pending += [value] if hasattr(value, "ListFields") else value
             elif field.type == field.TYPE_STRING:
-                # protobuf gives bytes where it cannot decode
+                # protobuf returns bytes if it cannot decode a string
                 for text in [value] if isinstance(value, str | bytes) else value:
                     if isinstance(text, bytes):
                         raise InputError(f"this is no model of ONNX: {text!r} in it is not UTF-8")
@@ -89,12 +89,12 @@ def _check_opsets(model: ModelProto) -> None:
 
 
 def opsets_of(model: ModelProto) -> dict[str, int]:
-    """Give the versions of opsets by domain; the default domain has two names."""
+    """Return the versions of opsets by domain. The default domain has two names."""
     return {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
 
 
 def _check(tensor: TensorProto, folder: Path | None, budget: Budget) -> None:
-    """Read external data into the tensor, and raise InputError where its data are not those of its type and shape."""
+    """Read external data into the tensor. Raise InputError if its data do not match its type and shape."""
     name, shape = repr(tensor.name), [*tensor.dims]
     budget.locate("tensor", lambda: name)
     if tensor.data_type not in helper.get_all_tensor_dtypes():
@@ -109,12 +109,12 @@ def _check(tensor: TensorProto, folder: Path | None, budget: Budget) -> None:
 
 
 def array_bytes(shape: Any, dtype: np.dtype[Any]) -> int:
-    """Give the bytes of an array. An extent of 0 counts as 1: a loop over another axis takes its time."""
+    """Return the bytes of an array. An extent of 0 counts as 1, because a loop over another axis still takes time."""
     return math.prod(max(1, int(extent)) for extent in shape) * dtype.itemsize
 
 
 def array_of(tensor: TensorProto) -> Array:
-    """Give the array that a tensor holds. Raises InputError where its data do not fit its shape."""
+    """Return the array that a tensor holds. Raises InputError if its data do not match its shape."""
     try:
         array: Array = numpy_helper.to_array(tensor)
     except Exception as error:  # onnx raises whatever NumPy raises
@@ -152,11 +152,14 @@ def _read_external(tensor: TensorProto, folder: Path | None, budget: Budget) -> 
 
 
 def _inside(folder: Path, location: str, name: str) -> Path:
-    """Give the file of a location, links resolved. Raises InputError for anything but a regular file in the folder."""
+    """Return the path of a location, links resolved.
+
+    Raises InputError for anything but a regular file in the folder.
+    """
     try:
         path = (folder / location).resolve(strict=True)
         inside = path.is_relative_to(folder.resolve()) and path.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # links in a circle are a RuntimeError
+    except (OSError, ValueError, RuntimeError) as error:  # a cycle of links raises RuntimeError
         raise InputError(f"the data of the tensor {name!r} cannot be read from {location!r}: {error}") from error
     if not inside:
         raise InputError(
@@ -165,7 +168,7 @@ def _inside(folder: Path, location: str, name: str) -> Path:
     return path
 
 
-def _whole(stated: str, what: str, name: str) -> int:
+def _whole(stated: str, key: str, name: str) -> int:
     if not (stated.isascii() and stated.isdecimal() and len(stated) < 20):
-        raise InputError(f"the external data of the tensor {name!r} have the {what} {stated!r}, which is no position")
+        raise InputError(f"the external data of the tensor {name!r} have the {key} {stated!r}, which is no position")
     return int(stated)

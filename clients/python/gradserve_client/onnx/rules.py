@@ -1,4 +1,4 @@
-"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+"""Table of all rules, and the ops that are refused by name, with the reason."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(op: str) -> Blocked | None:
-    """Why an op is refused whatever its operands are, or None."""
+    """Return why an op is refused whatever its operands are, or None."""
     stated = REFUSED.get(op)
     return None if stated is None else Blocked(*stated)

@@ -1,4 +1,4 @@
-"""The names that the nodes of a model see, and what is known of their values."""
+"""Scopes of names in a model, and the value of each name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradserve_client.tensors import REALS
 
 
 class Known(IntEnum):
-    """When a value is known: in the file, as it stands there and can be trained, or only with the data."""
+    """Stage at which a value is known: fixed in the file, trainable in the file, or only with the input data."""
 
     CONSTANT = 0
     MODEL = 1
@@ -23,16 +23,16 @@ class Known(IntEnum):
 
 
 class Unknown(Exception):
-    """There is no value, since what would give it cannot be said; which has been noted."""
+    """A value could not be translated. The obstacle that caused it has already been recorded."""
 
 
 @dataclass(eq=False)
 class Value:
-    """What a name stands for.
+    """Value of a name.
 
-    `example` is its value for the example inputs, an array, or what else ONNX has; None where that is not known.
-    `roots` are the inputs of the model that it depends on. `node` gives it in the graph of its scope: a constant, and a
-    leaf that nobody has read, have none yet.
+    `example` is the value for the example inputs: an array or another ONNX value, or None if it is unknown. `roots` are
+    the model inputs that the value depends on. `node` is the node of the scope's graph that computes the value. It is
+    None for constants and leaves that no rule has read yet.
     """
 
     name: str
@@ -40,30 +40,30 @@ class Value:
     known: Known = Known.DATA
     roots: frozenset[str] = frozenset()
     node: Node | None = None
-    #: whether it is an initialiser that becomes a parameter once it is read as a node
+    #: whether the value is an initialiser that becomes a parameter when a rule first reads it as a node
     trained: bool = False
-    #: the nodes of the model that read it
+    #: names of the model's nodes that read the value
     readers: list[str] = field(default_factory=list)
 
     @property
-    def is_told(self) -> bool:
-        """Whether the example has a value."""
+    def has_example(self) -> bool:
+        """Whether the value for the example inputs is known."""
         return self.example is not None
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of its array."""
+        """Dtype of the example array."""
         dtype: np.dtype[Any] = self.example.dtype
         return dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its array."""
+        """Shape of the example array."""
         return tuple(int(extent) for extent in self.example.shape)
 
 
-def unsendable(example: Any) -> str | None:
-    """What keeps an example from being a tensor of the wire, or None where nothing does."""
+def wire_obstacle(example: Any) -> str | None:
+    """Return why an example cannot be sent as a tensor, or None if it can."""
     if not isinstance(example, np.ndarray | np.generic):
         return "a sequence, an optional or a map, which are no tensors"
     if example.dtype.name in REALS:
@@ -74,10 +74,11 @@ def unsendable(example: Any) -> str | None:
 
 
 class Scope:
-    """The names of a graph, of a body, or of a function that ONNX writes an op with.
+    """Names of a graph, of a body, or of a function by which ONNX defines an op.
 
-    `opsets` are versions by domain. `expanded` says that its nodes are those of an op's definition, which stand in no
-    file. Names of the scope around are seen where they are constants; others are passed to bodies.
+    `opsets` maps domains to versions. `expanded` is true if the nodes come from an op's definition and not from the
+    file. A name of the outer scope is visible directly only if it is a constant; other values are passed to bodies as
+    operands.
     """
 
     def __init__(
@@ -93,22 +94,25 @@ class Scope:
         self._values[name] = value
 
     def find(self, name: str) -> Value | None:
-        """The value of a name, or None where it has none: of an input of a function that was left out."""
+        """Return the value of a name, or None if it has no value, as for an omitted input of a function."""
         if name in self._values:
             return self._values[name]
-        around = self.outer.find(name) if self.outer is not None else None
-        if around is None or around.known is not Known.CONSTANT:
-            return around
-        # the node of a constant is one of the graph around
-        self._values[name] = Value(name, around.example, Known.CONSTANT, around.roots)
+        outer_value = self.outer.find(name) if self.outer is not None else None
+        if outer_value is None or outer_value.known is not Known.CONSTANT:
+            return outer_value
+        # the constant's node belongs to the outer graph, so this scope needs its own value without a node
+        self._values[name] = Value(name, outer_value.example, Known.CONSTANT, outer_value.roots)
         return self._values[name]
 
     def node_of(self, value: Value) -> Node:
-        """The node that gives a value, made where there is none yet. Raises Blocked for what is no tensor."""
-        if not value.is_told:
+        """Return the node of a value, and create it if there is none yet.
+
+        Raises Blocked if the value is not a tensor.
+        """
+        if not value.has_example:
             raise Unknown(value.name)
         if value.node is None:
-            reason = unsendable(value.example)
+            reason = wire_obstacle(value.example)
             if reason is not None:
                 raise Blocked(f"{value.name!r} is of {reason}")
             value.node = self._leaf(value) if value.trained else self.graph.constant(np.asarray(value.example))
@@ -121,5 +125,5 @@ class Scope:
 
 
 def named(name: str) -> str | None:
-    """A name for a node, where it is not longer than names may be."""
+    """Return a name for a node, or None if it is longer than names may be."""
     return name if len(name) <= 128 else None

@@ -1,4 +1,4 @@
-"""Sizes of what a node computes, known before it runs: by ONNX's shape inference from the values of its operands."""
+"""Bounds on the memory of a node before it runs, from ONNX's shape inference on the values of its operands."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from gradserve_client.importing import Blocked
 from gradserve_client.onnx.expanding import schema_of
 from gradserve_client.onnx.reading import array_bytes
 
-#: an operand that says a shape has at most so many elements: a start and an end for each of 64 axes
+#: maximum number of elements of an operand that states a shape: a start and an end for each of 64 axes
 _SHAPE_ELEMENTS: Final = 128
-#: bytes of an element whose type is not known, and of those that ONNX's evaluator computes with in between
+#: assumed bytes of an element of unknown type, and of an element of the evaluator's intermediate arrays
 _WIDE: Final = 8
 _NEWEST: Final = 2**31 - 1
-#: ops that ONNX's evaluator runs as a loop of Python over one axis
+#: ops that ONNX's evaluator runs as a Python loop over one axis
 _RECURRENT: Final = frozenset({"CausalConvWithState", "GRU", "LSTM", "LinearAttention", "RNN"})
 
 
 def held_bytes(values: Iterable[Any]) -> int:
-    """Give the bytes of all arrays among values."""
+    """Return the total bytes of the arrays among values."""
     return sum(array_bytes(value.shape, value.dtype) for value in values if isinstance(value, np.ndarray))
 
 
 def loop_steps(node: NodeProto, values: Mapping[str, Any]) -> int:
-    """Give how many iterations ONNX's evaluator makes of a node at most, where it loops over an axis."""
+    """Return an upper bound on the iterations of ONNX's evaluator for a node that it loops over an axis for, else 0."""
     return max(values[node.input[0]].shape, default=0) if node.op_type in _RECURRENT else 0
 
 
 def needed_bytes(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> int:
-    """Give the bytes of a node's results, and of the arrays that ONNX's evaluator makes on the way to them.
+    """Return the bytes of a node's results and of the arrays that ONNX's evaluator allocates on the way.
 
-    Raises Blocked for a node that is not as ONNX defines its op.
+    Raises Blocked if the node does not match ONNX's definition of its op.
     """
     if node.op_type == "Constant":
         return int(node.ByteSize())
@@ -58,7 +58,7 @@ def needed_bytes(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str
 
 
 def _require_sound(node: NodeProto, attrs: Mapping[str, Any], operands: Sequence[Any]) -> None:
-    """Raise Blocked for what ONNX's inference does not check, and ends the process on, or fills the memory with."""
+    """Raise Blocked for errors that ONNX's inference does not check, and that crash the process or exhaust memory."""
     if node.op_type == "LayerNormalization":
         axis, rank = attrs.get("axis", -1), operands[0].ndim
         if not -rank <= axis < rank:
@@ -72,11 +72,16 @@ def _require_sound(node: NodeProto, attrs: Mapping[str, Any], operands: Sequence
 
 
 def _result_types(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> Mapping[str, TypeProto]:
-    """Infer the types of results. Exporters write some nodes as only a newer version of the op allows."""
+    """Infer the types of results.
+
+    Exporters write some nodes in a form that only a newer version of the op allows, so the newest version is tried
+    second.
+    """
     arrays = {name: values[name] for name in node.input if name}
     if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-        return {}  # a sequence or an optional is among the operands
+        return {}  # an operand is a sequence or an optional
     types = {name: _type_of(array) for name, array in arrays.items()}
+    # results' shapes may depend on the values of small operands, such as the shape of a Reshape
     small = {
         name: numpy_helper.from_array(array)
         for name, array in arrays.items()
@@ -104,18 +109,18 @@ def _type_of(array: Any) -> TypeProto:
 
 
 def _dtype_of(element: int) -> np.dtype[Any]:
-    """Give the dtype of a result; of a string, one that is as wide as a number in words."""
+    """Return the dtype of a result. For strings it is a dtype wide enough for a number in words."""
     dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(element)
     return np.dtype("U32") if element == TensorProto.STRING else dtype
 
 
 def _shape_of(stated: TypeProto) -> list[int] | None:
-    """Give the shape of a type, or None where an extent depends on the data."""
+    """Return the shape of a type, or None if an extent depends on the data."""
     if not stated.HasField("tensor_type") or not stated.tensor_type.HasField("shape"):
         return None
     dims = stated.tensor_type.shape.dim
     if any(dim.dim_value < 0 for dim in dims):
-        # of a scale beyond all sizes, too
+        # an excessive scale overflows to a negative extent, too
         raise Blocked(f"the shape of its result would be {[dim.dim_value for dim in dims]}")
     return [dim.dim_value for dim in dims] if all(dim.HasField("dim_value") for dim in dims) else None
 
@@ -125,10 +130,10 @@ def _count(extents: Iterable[Any]) -> int:
 
 
 def _unknown_elements(op: str, operands: Sequence[Any]) -> int:
-    """Bound the elements of a result of which inference knows no shape."""
+    """Bound the number of elements of a result whose shape cannot be inferred."""
     if op == "MaxUnpool":
         return _count(operands[2])
-    # such as those of Compress and NonZero: a selection of entries, or of their positions
+    # ops such as Compress and NonZero select entries, or positions of entries
     arrays = [each for each in operands if isinstance(each, np.ndarray)]
     return sum(_count(each.shape) * max(1, each.ndim) for each in arrays)
 
@@ -136,7 +141,7 @@ def _unknown_elements(op: str, operands: Sequence[Any]) -> int:
 def _working_elements(
     op: str, attrs: Mapping[str, Any], operands: Sequence[Any], result: Sequence[int] | None
 ) -> Iterator[int]:
-    """Give the elements of the arrays that ONNX's evaluator and the rules make on the way to a result."""
+    """Yield the sizes, in elements, of the intermediate arrays of ONNX's evaluator and of the rules."""
     if op in {"AveragePool", "Conv", "ConvInteger", "LpPool", "MaxPool", "QLinearConv"}:
         kernel = attrs.get("kernel_shape") or operands[3 if op == "QLinearConv" else 1].shape[2:]
         lead = _count(operands[0].shape[:2])
@@ -168,12 +173,12 @@ def _working_elements(
 
 
 def _spans(kernel: Sequence[int], attrs: Mapping[str, Any]) -> list[int]:
-    """Count the elements that a dilated window spans along each axis."""
+    """Return the number of elements that a dilated window spans along each axis."""
     return [(k - 1) * d + 1 for k, d in zip(kernel, attrs.get("dilations") or [1] * len(kernel), strict=True)]
 
 
 def _padded(extents: Sequence[int], kernel: Sequence[int], attrs: Mapping[str, Any]) -> int:
-    """Count the elements after padding; automatic padding adds at most one window on each side."""
+    """Return the number of elements after padding. Automatic padding adds at most one window on each side."""
     axes = len(kernel)
     pads = [max(0, pad) for pad in attrs.get("pads") or [0] * (2 * axes)]
     borders = zip(extents, _spans(kernel, attrs), pads[:axes], pads[axes:], strict=True)

@@ -1,4 +1,19 @@
-"""The walk over the nodes of a model: what is constant is folded, rules say the rest, or what ONNX defines it by."""
+"""The walk over the nodes of a model.
+
+The translator visits nodes in the order of the file and puts the value of each output into the scope. For each node it
+takes the first way that applies:
+
+1. An op that is refused by name becomes an obstacle. 2. If all operands are constants, ONNX's evaluator computes the
+node, and its results are constants. 3. If the op has a rule, the rule writes nodes of the graph. 4. If the op is a
+function, the model's own or one with which ONNX defines the op, its nodes are walked in a scope of their own. A rule
+may also ask for this way with `ByDefinition`.
+
+For example, in `Shape -> Gather -> Reshape`, `Shape` has a rule that returns an array, so its result is a constant,
+`Gather` is folded, and only `Reshape` becomes a node.
+
+A node that cannot be translated is recorded in `obstacles`. Its outputs get placeholder inputs with the example's
+values, so that the walk can go on and find the other obstacles.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +27,8 @@ from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Budget, Note, Obstacles, Rule, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.onnx.bodies import Bodies
-from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, Said
-from gradserve_client.onnx.evaluating import evaluated
+from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, RuleResult
+from gradserve_client.onnx.evaluating import evaluate_node
 from gradserve_client.onnx.expanding import (
     FunctionKey,
     Functions,
@@ -25,46 +40,49 @@ from gradserve_client.onnx.expanding import (
     substituted,
 )
 from gradserve_client.onnx.rules import RULES, refusal_of
-from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, unsendable
+from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, wire_obstacle
 
-#: of these, ONNX's evaluator knows neither clip, nor activations, nor lengths: what is constant is said, too
+#: ops that are translated even if all operands are constants: ONNX's evaluator ignores clip, activations and lengths
 _NOT_FOLDED = frozenset({"RNN", "GRU", "LSTM"})
-#: domains whose ops the rules are of
+#: domains of the ops that have rules
 _DEFAULT = ("", "ai.onnx")
-#: nodes that say no op
+#: ops of leaves, which the tally leaves out
 _LEAVES = ("constant", "input", "parameter")
-#: how deep bodies and functions may be within one another: a walk calls itself for each
+#: maximum nesting of bodies and functions, for each of which a walk calls itself
 _DEPTH = 32
 
 
 class Translator:
-    """Says the nodes of one model. What it cannot say is in `obstacles`, what it said in `tally`."""
+    """Translator of the nodes of one model. `obstacles` collects unsupported nodes, `tally` counts translated ones."""
 
     def __init__(self, functions: Functions, budget: Budget, max_steps: int | None = None) -> None:
         self.obstacles = Obstacles()
         self.tally = Tally()
         self.max_steps = max_steps
-        #: what is to be told beside the counts
+        #: notes to report besides the counts
         self.remarks: list[Note] = []
-        #: how often a definition of ONNX's computes in float32 what is float64
+        #: number of casts from float64 to float32 within ONNX's definitions of ops
         self.narrowed = 0
         self._functions = functions
         self._budget = budget
-        #: how many walks this one is within
+        #: number of walks around this one
         self._depth = 0
-        #: the functions of the model that this walk is within
+        #: functions of the model that the current walk is inside
         self._calling: frozenset[FunctionKey] = frozenset()
 
-    def apart(self, *calling: FunctionKey) -> Translator:
-        """Another for the same model, which keeps to itself what it finds; within a call of these functions, too."""
-        made = Translator(self._functions, self._budget, self.max_steps)
-        made._depth, made._calling = self._depth, self._calling.union(calling)
-        return made
+    def fork(self, *calling: FunctionKey) -> Translator:
+        """Return another translator of the same model, inside a call of these functions.
+
+        Its obstacles and notes are its own.
+        """
+        inner = Translator(self._functions, self._budget, self.max_steps)
+        inner._depth, inner._calling = self._depth, self._calling.union(calling)
+        return inner
 
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
-        """Say all of these. The names of their outputs are in the scope then.
+        """Translate nodes, and put the values of their outputs into the scope.
 
-        Raises ImportRefused beyond the budget.
+        Raises ImportRefused if the budget is exceeded.
         """
         if self._depth == _DEPTH:
             raise Blocked(f"bodies and functions are more than {_DEPTH} deep within one another")
@@ -78,15 +96,16 @@ class Translator:
         self._depth -= 1
 
     def _walk_step(self, step: _Step, scope: Scope) -> None:
-        """Say one node, and put its outputs into the scope."""
+        """Translate one node, and put its outputs into the scope."""
         if not scope.expanded:
             step.read()
+        # the nodes from here on are those that this step adds, for the tally
         before = len(scope.graph)
         try:
-            results = self._said(step)
+            results = self._translate(step)
         except Blocked as blocked:
             self.obstacles.meet(step.op, step.place, blocked)
-            results = step.instead(self._budget)
+            results = step.placeholders(self._budget)
         except Unknown:
             results = [Value(name, None) for name in step.node.output]
         # a node may leave out the last of its outputs
@@ -94,31 +113,32 @@ class Translator:
             if name:
                 scope[name] = value
         if not scope.expanded:
-            self.tally.count(step.op, _said_by(scope.graph, before))
+            self.tally.count(step.op, _ops_since(scope.graph, before))
 
-    def _said(self, step: _Step) -> list[Value]:
+    def _translate(self, step: _Step) -> list[Value]:
         refused = refusal_of(step.op)
         if refused is not None:
             raise refused
-        ours = step.node.domain in _DEFAULT and not self._is_own(step.node)
-        rule = RULES.find(step.node.op_type) if ours else None
+        has_rules = step.node.domain in _DEFAULT and not self._is_own(step.node)
+        rule = RULES.find(step.node.op_type) if has_rules else None
         may_fold = step.is_constant and step.node.op_type not in _NOT_FOLDED and not self._is_own(step.node)
+        # an op without a rule that is a function is expanded instead, and its nodes are folded one by one
         if may_fold and (rule is not None or self._body(step) is None):
             return step.folded(self._budget)
         if rule is None:
             return self._expanded(step)
-        step.require_told()
+        step.require_examples()
         try:
             return self._by_rule(step, rule)
         except ByDefinition:
             return self._expanded(step)
 
     def _body(self, step: _Step) -> FunctionProto | None:
-        """The function that the node is, if it is one."""
+        """Return the function that the node calls, or that defines its op, or None."""
         return body_of(step.node, step.scope.opsets, step.operands, self._functions)
 
     def _is_own(self, node: NodeProto) -> bool:
-        """Whether it is a function of the model."""
+        """Return whether a node calls a function of the model."""
         return _key(node) in self._functions
 
     def _by_rule(self, step: _Step, rule: Rule[OpRule]) -> list[Value]:
@@ -132,8 +152,8 @@ class Translator:
             )
         step.require_attributes(schema)
         results = step.results(self._budget)
-        for found in results:
-            reason = None if found is None else unsendable(found)
+        for result in results:
+            reason = None if result is None else wire_obstacle(result)
             if reason is not None:
                 raise Blocked(f"it gives {reason}")
         attrs = {
@@ -149,14 +169,14 @@ class Translator:
         return step.wrapped(rule.say(call), results)
 
     def _expanded(self, step: _Step) -> list[Value]:
-        """By the nodes of the function that the op is."""
+        """Translate a node by the nodes of its function."""
         function = self._body(step)
         if function is None:
-            step.require_told()
+            step.require_examples()
             raise Blocked("there is no rule for it, and ONNX defines it by no others")
         if self._is_own(step.node) and _key(step.node) in self._calling:
             raise Blocked("it is a function that calls itself")
-        step.require_told()
+        step.require_examples()
         return self._through(step, function)
 
     def _through(self, step: _Step, function: FunctionProto) -> list[Value]:
@@ -166,18 +186,19 @@ class Translator:
             if operand is not None:
                 inside[name] = operand
         schema = None if self._is_own(step.node) else schema_of(step.node, step.scope.opsets)
-        met = len(self.obstacles)
-        inner = self.apart(_key(step.node))
+        before = len(self.obstacles)
+        # its obstacles are collected separately, to report them under the op of the model's node
+        inner = self.fork(_key(step.node))
         inner.walk(substituted(function.node, attributes_for(step.node, function, schema)), inside)
         if inner.narrowed:
             self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
         for obstacle in inner.obstacles:
             within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
             self.obstacles.meet(step.op, step.place, within)
-        if len(self.obstacles) > met:
-            return step.instead(self._budget)
-        found = [inside.find(name) for name in function.output]
-        return [Value(name, None) if value is None else value for name, value in _paired(step.node.output, found)]
+        if len(self.obstacles) > before:
+            return step.placeholders(self._budget)
+        values = [inside.find(name) for name in function.output]
+        return [Value(name, None) if value is None else value for name, value in _paired(step.node.output, values)]
 
 
 def _key(node: NodeProto) -> FunctionKey:
@@ -195,8 +216,8 @@ def _place_of(node: NodeProto) -> str:
     return repr(node.name) if node.name or not node.output else f"the node that gives {node.output[0]!r}"
 
 
-def _said_by(graph: SourceGraph, before: int) -> list[str]:
-    """The ops of the nodes that came since, but leaves."""
+def _ops_since(graph: SourceGraph, before: int) -> list[str]:
+    """Return the ops of the nodes added since position `before`, leaves excluded."""
     ops = (graph.find(i).op for i in range(before, len(graph)))
     return [op for op in ops if op not in _LEAVES]
 
@@ -206,15 +227,15 @@ def _paired(names: Sequence[str], values: Sequence[Value | None]) -> list[tuple[
 
 
 class _Step:
-    """A node that is being said, its operands, and what its bodies read."""
+    """A node being translated, its operands, and the values that its bodies read."""
 
     def __init__(self, node: NodeProto, scope: Scope) -> None:
         self.node = node
         self.scope = scope
         self.op = _op_of(node)
         self.operands = [scope.find(name) if name else None for name in node.input]
-        around = {name: scope.find(name) for name in read_around(bodies_of(node).values())}
-        self.around = {name: value for name, value in around.items() if value is not None}
+        outer = {name: scope.find(name) for name in read_around(bodies_of(node).values())}
+        self.outer_values = {name: value for name, value in outer.items() if value is not None}
 
     @property
     def place(self) -> str:
@@ -223,35 +244,35 @@ class _Step:
 
     @property
     def _all(self) -> list[Value]:
-        return [value for value in self.operands if value is not None] + [*self.around.values()]
+        return [value for value in self.operands if value is not None] + [*self.outer_values.values()]
 
     @property
     def known(self) -> Known:
-        """When its results are known."""
+        """Stage at which its results are known: the latest of its operands'."""
         return max((value.known for value in self._all), default=Known.CONSTANT)
 
     @property
     def is_constant(self) -> bool:
-        """Whether its results are known from the file alone."""
-        return self.known is Known.CONSTANT and all(value.is_told for value in self._all)
+        """Whether the file alone determines its results."""
+        return self.known is Known.CONSTANT and all(value.has_example for value in self._all)
 
     @property
     def roots(self) -> frozenset[str]:
-        """The inputs of the model that it depends on."""
+        """Model inputs that it depends on."""
         return frozenset().union(*(value.roots for value in self._all))
 
     def read(self) -> None:
-        """Note with its operands that it reads them."""
+        """Record the node as a reader of its operands."""
         for value in {id(each): each for each in self._all}.values():
             value.readers.append(self.place)
 
-    def require_told(self) -> None:
-        """Raise Unknown where an operand is."""
-        if not all(value.is_told for value in self._all):
+    def require_examples(self) -> None:
+        """Raise Unknown if the example value of an operand is unknown."""
+        if not all(value.has_example for value in self._all):
             raise Unknown(self.op)
 
     def require_attributes(self, schema: defs.OpSchema) -> None:
-        """Raise Blocked unless the node has all attributes of its op, of the right types, and no others."""
+        """Raise Blocked unless the node has exactly the attributes of its op, of the right types."""
         stated = {each.name: each.type for each in self.node.attribute}
         for name, kind in stated.items():
             if name not in schema.attributes:
@@ -263,55 +284,58 @@ class _Step:
                 raise Blocked(f"it lacks the attribute {name!r}")
 
     def results(self, budget: Budget) -> list[Any]:
-        """What it gives for the example, an array for each output that is asked for."""
+        """Return the node's outputs for the example, None for outputs that are not requested."""
         named = zip(self.node.input, self.operands, strict=True)
         values = {name: value.example for name, value in named if value is not None}
-        values |= {name: value.example for name, value in self.around.items()}
-        return evaluated(self.node, values, self.scope.opsets, budget)
+        values |= {name: value.example for name, value in self.outer_values.items()}
+        return evaluate_node(self.node, values, self.scope.opsets, budget)
 
     def narrows(self, results: Sequence[Any]) -> bool:
-        """Whether a definition of ONNX's makes float32 of float64 here."""
+        """Return whether the node is a cast from float64 to float32 inside ONNX's definition of an op."""
         wide = bool(self.operands) and self.operands[0] is not None and self.operands[0].dtype.name == "float64"
         return self.scope.expanded and self.node.op_type == "Cast" and wide and results[0].dtype.name == "float32"
 
     def folded(self, budget: Budget) -> list[Value]:
-        """Its results as constants."""
+        """Return its results as constants."""
         return [
-            Value(name, found, Known.CONSTANT, self.roots)
-            for name, found in zip(self.node.output, self.results(budget), strict=True)
+            Value(name, result, Known.CONSTANT, self.roots)
+            for name, result in zip(self.node.output, self.results(budget), strict=True)
         ]
 
-    def wrapped(self, said: Said, results: Sequence[Any]) -> list[Value]:
-        """Its results as they were said, with the example's."""
-        each: list[Result] = [*said] if isinstance(said, Sequence) else [said]
+    def wrapped(self, translated: RuleResult, results: Sequence[Any]) -> list[Value]:
+        """Pair the results of a rule with those of the example."""
+        each: list[Result] = [*translated] if isinstance(translated, Sequence) else [translated]
         each += [None] * (len(results) - len(each))
         known = max(self.known, Known.MODEL)
         return [
-            self._value(name, one, found, known)
-            for name, one, found in zip(self.node.output, each, results, strict=False)
+            self._value(name, rule_result, example, known)
+            for name, rule_result, example in zip(self.node.output, each, results, strict=False)
         ]
 
-    def _value(self, name: str, said: Result, found: Any, known: Known) -> Value:
-        if isinstance(said, Value):
-            return said
-        if isinstance(said, Node):
-            return Value(name, found, known, self.roots, said)
-        return Value(name, said, Known.CONSTANT) if said is not None else Value(name, None)
+    def _value(self, name: str, translated: Result, example: Any, known: Known) -> Value:
+        if isinstance(translated, Value):
+            return translated
+        if isinstance(translated, Node):
+            return Value(name, example, known, self.roots, translated)
+        return Value(name, translated, Known.CONSTANT) if translated is not None else Value(name, None)
 
-    def instead(self, budget: Budget) -> list[Value]:
-        """Results that stand in for those of a node that cannot be said, to go on with: nobody gets to see them."""
+    def placeholders(self, budget: Budget) -> list[Value]:
+        """Return stand-ins for the results of an unsupported node, to continue the walk.
+
+        They never reach the caller.
+        """
         try:
-            self.require_told()
+            self.require_examples()
             results = self.results(budget)
         except (Blocked, Unknown):
             return [Value(name, None) for name in self.node.output]
         return [
             Value(
                 name,
-                None if found is None or unsendable(found) else found,
+                None if example is None or wire_obstacle(example) else example,
                 Known.DATA,
                 self.roots,
                 self.scope.graph.input(),
             )
-            for name, found in zip(self.node.output, results, strict=True)
+            for name, example in zip(self.node.output, results, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Functions in Python, recorded as graphs: what is written against the Array API standard, or with operators."""
+"""Recording: Python functions, written with operators or against the Array API standard, become graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorded function is called with."""
+"""The arguments of a recorded function."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.traced import DType, Shape, Traced
+from gradserve_client.recording.recorder import DType, Shape, Traced
 from gradserve_client.recording.trees import Structure, flatten
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, as_array
 
-#: which arguments: a position, a name, or several of these
-Which = int | str | Sequence[int | str]
+#: selects arguments: a position, a name, or several of these
+Selector = int | str | Sequence[int | str]
 
 
 class LeafType(NamedTuple):
-    """Dtype and shape of an array among the arguments."""
+    """The dtype and shape of an array among the arguments."""
 
     dtype: DType
     shape: Shape
 
 
 def is_array(value: object) -> bool:
-    """Whether it is fed: an array, a number, or what the server keeps."""
+    """Return whether a value becomes a feed: an array, a number, or a resident tensor."""
     if isinstance(value, bool):
         return False
     return isinstance(value, int | float | complex | np.ndarray | np.generic | Resident | Traced)
 
 
-#: what is fed; or the type alone, where there are no elements yet
+#: a feed, or its type alone if its elements are not known yet
 Fed = Array | Resident | LeafType
 
 
 class Library(NamedTuple):
-    """What the arrays of a library are, and what is fed of them."""
+    """The arrays of an array library: `is_array` recognises them, `fed` converts one to a feed."""
 
     is_array: Callable[[object], bool]
     fed: Callable[[Any], Fed]
@@ -47,7 +47,7 @@ NUMPY: Final = Library(is_array, lambda array: array if isinstance(array, Reside
 
 
 class Argument(NamedTuple):
-    """One argument, and which of all arrays are its."""
+    """One argument. Its arrays are those from `start` to `stop` (exclusive) among the arrays of the call."""
 
     key: int | str
     name: str
@@ -56,17 +56,18 @@ class Argument(NamedTuple):
     stop: int
 
 
-class Chosen(NamedTuple):
-    """Arrays by their places, and the structure in which what belongs to them is given back."""
+class Selection(NamedTuple):
+    """The positions of some arrays among the arrays of the call, and the structure that results for them have."""
 
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     structure: Structure
 
 
 class Arguments:
-    """The arguments of one call: arrays in order, and where they stand.
+    """The arguments of one call: its arrays in order, and the structure around them.
 
-    What is no array, number, list, tuple or dict, is part of what is recorded, as are those that `static` names.
+    Values that are not arrays, numbers, lists, tuples or dicts become part of the recording, and so do the arguments
+    named in `static`.
     """
 
     def __init__(
@@ -77,32 +78,32 @@ class Arguments:
         kwargs: Mapping[str, Any],
         library: Library = NUMPY,
     ) -> None:
-        given: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        named_values: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
         self._library = library
         self.arguments: list[Argument] = []
-        self.given: list[Any] = []
+        self.library_arrays: list[Any] = []
         self.names: list[str] = []
-        for key, value in given:
+        for key, value in named_values:
             name = key if isinstance(key, str) else names[key] if key < len(names) else f"argument{key}"
             self._add(key, name, value, is_static=name in {*static})
-        self.arrays: list[Fed] = [*map(library.fed, self.given)]
+        self.arrays: list[Fed] = [*map(library.fed, self.library_arrays)]
 
     def _add(self, key: int | str, name: str, value: Any, *, is_static: bool) -> None:
         if is_static and not isinstance(value, Hashable):
             raise InputError(f"{name} is static, and {type(value).__name__} cannot be compared by a key")
-        leaves, structure = ([], Structure(fixed=value)) if is_static else flatten(value, self._library.is_array)
-        start = len(self.given)
+        leaves, structure = ([], Structure(static=value)) if is_static else flatten(value, self._library.is_array)
+        start = len(self.library_arrays)
         for leaf in leaves:
             self.names.append(name + leaf.path)
-            self.given.append(leaf.value)
-        self.arguments.append(Argument(key, name, structure, start, len(self.given)))
+            self.library_arrays.append(leaf.value)
+        self.arguments.append(Argument(key, name, structure, start, len(self.library_arrays)))
 
     def key(self, types: Sequence[LeafType]) -> Hashable:
-        """What a recording is found by."""
+        """Return the cache key of the recordings for these arguments, if their arrays have these types."""
         return tuple((argument.key, argument.structure) for argument in self.arguments), tuple(types)
 
-    def filled(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Arguments as they were given, with other values in place of the arrays."""
+    def replace_arrays(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return positional and keyword arguments with other values in place of the arrays."""
         args, kwargs = list[Any](), dict[str, Any]()
         for argument in self.arguments:
             value = argument.structure.build(iter(values[argument.start : argument.stop]))
@@ -112,24 +113,24 @@ class Arguments:
                 kwargs[argument.key] = value
         return args, kwargs
 
-    def chosen(self, which: Which) -> Chosen:
-        """The arrays of some arguments. Raises InputError where there is none of the name or at the position."""
-        if isinstance(which, int | str):
-            return self._one(which)
-        each = [self._one(one) for one in which]
-        places = tuple(place for one in each for place in one.places)
-        return Chosen(places, Structure(tuple, (), tuple(one.structure for one in each)))
+    def select(self, selector: Selector) -> Selection:
+        """Select the arrays of some arguments. Raises InputError for an unknown name or position."""
+        if isinstance(selector, int | str):
+            return self._select_one(selector)
+        selections = [self._select_one(each) for each in selector]
+        positions = tuple(position for selection in selections for position in selection.positions)
+        return Selection(positions, Structure(tuple, (), tuple(selection.structure for selection in selections)))
 
-    def _one(self, which: int | str) -> Chosen:
+    def _select_one(self, selector: int | str) -> Selection:
         for argument in self.arguments:
-            if which in (argument.key, argument.name):
-                return Chosen(tuple(range(argument.start, argument.stop)), argument.structure)
-        told = ", ".join(argument.name for argument in self.arguments)
-        raise InputError(f"there is no argument {which!r} among {told or 'none'}")
+            if selector in (argument.key, argument.name):
+                return Selection(tuple(range(argument.start, argument.stop)), argument.structure)
+        known_names = ", ".join(argument.name for argument in self.arguments)
+        raise InputError(f"there is no argument {selector!r} among {known_names or 'none'}")
 
 
 def names_of(function: Callable[..., Any]) -> list[str]:
-    """The names of the positional parameters, where the function says."""
+    """Return the names of the positional parameters; nothing if the function has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

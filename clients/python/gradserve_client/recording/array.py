@@ -1,4 +1,4 @@
-"""The array that a recorded function computes with."""
+"""The array that recorded functions compute with."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Final, NoReturn, Self
 from gradserve_client.recording import elementwise, namespace, products
 from gradserve_client.recording.indexing import getitem, setitem
 from gradserve_client.recording.info import DEVICE
-from gradserve_client.recording.lines import RecordingError, pointing, users_line
+from gradserve_client.recording.lines import RecordingError, locates_errors, users_line
 from gradserve_client.recording.manipulation import matrix_transpose, permute_dims
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
-#: versions of the standard of which the namespace has all that ops can express
+#: supported versions of the Array API standard
 VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
@@ -32,7 +32,7 @@ def _reflected(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArra
 
 
 def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray, Any], Any]:
-    """The array becomes the result, under all of its names; it keeps shape and dtype."""
+    """Return an operator that makes the array, under all of its names, the result. Shape and dtype must not change."""
 
     def operate(array: RecordedArray, other: Any) -> Any:
         if not _is_operand(other):
@@ -40,7 +40,7 @@ def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray
         result = function(array, other)
         if (result.shape, result.dtype) != (array.shape, array.dtype):
             raise RecordingError(
-                f"{function.__name__} ({users_line()}): in place, {array.told} cannot become {result.told}"
+                f"{function.__name__} ({users_line()}): in place, {array.type_name} cannot become {result.type_name}"
             )
         array.become(result)
         return array
@@ -49,28 +49,28 @@ def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray
 
 
 def _is_operand(other: Any) -> bool:
-    """Whether it has a part in arithmetic: an array, recorded or of NumPy, or a number."""
+    """Return whether a value can be an operand: a recorded or NumPy array, or a number."""
     return isinstance(other, Traced | bool | int | float | complex) or hasattr(other, "__array_interface__")
 
 
 def namespace_hint(name: str) -> str:
-    """What to write in place of a method, or of a function of NumPy."""
+    """Return what to write instead of a method or a NumPy function."""
     if name in namespace.__all__:
         return f"write xp.{name}(x), with xp = x.__array_namespace__()"
     return "take the functions of x.__array_namespace__()"
 
 
-_getitem, _setitem = pointing(getitem), pointing(setitem)
+_getitem, _setitem = locates_errors(getitem), locates_errors(setitem)
 
 
 class RecordedArray(Traced):
-    """An array as the Array API standard has it, whose operations become nodes of the graph that is recorded.
+    """An array of the Array API standard whose operations append nodes to the graph being recorded.
 
-    It has a shape and a dtype, and no elements yet: `bool`, `float` and `int` of it are looks at the example values,
-    where the function may take any, and raise RecordingError where it may not.
+    It has a shape and a dtype, but no elements yet. `bool`, `float` and `int` read an element of the example values if
+    the function may read values, and otherwise raise RecordingError.
 
-    `x[key] = value` and `x += y` give this array, under all of its names, another node. Parts that were taken of it
-    before stay as they were, as the standard lets them, and as NumPy's views do not.
+    `x[key] = value` and `x += y` change this array, under all of its names. Arrays that were indexed from it before
+    keep their elements, which the standard allows, unlike NumPy's views.
     """
 
     __hash__ = None  # type: ignore[assignment] # == is elementwise
@@ -82,25 +82,27 @@ class RecordedArray(Traced):
 
     @property
     def device(self) -> str:
-        """Where the elements will be."""
+        """The device of the elements."""
         return DEVICE
 
     def to_device(self, device: object, /, *, stream: object = None) -> Self:
-        """Itself: there is one device. Raises RecordingError for another."""
+        """Return self, since there is only one device. Raises RecordingError for any other device."""
         if device != DEVICE:
             raise RecordingError(f"to_device ({users_line()}): there is one device here, {DEVICE!r}")
         return self
 
     @property
     def T(self) -> Traced:  # noqa: N802 - the standard's name
-        """The transpose of a matrix."""
+        """The transpose of a matrix. Raises RecordingError unless the array has two axes."""
         if self.ndim != 2:
-            raise RecordingError(f"T ({users_line()}): is of matrices, and {self.told} has {self.ndim} axes: write mT")
+            raise RecordingError(
+                f"T ({users_line()}): is of matrices, and {self.type_name} has {self.ndim} axes: write mT"
+            )
         return permute_dims(self, (1, 0))
 
     @property
     def mT(self) -> Traced:  # noqa: N802 - the standard's name
-        """The transposes of matrices on the last two axes."""
+        """The array with its last two axes swapped."""
         return matrix_transpose(self)
 
     def __len__(self) -> int:
@@ -115,7 +117,7 @@ class RecordedArray(Traced):
         raise AttributeError(f"recorded arrays have no {name}; {namespace_hint(name)}")
 
     def __repr__(self) -> str:
-        return f"<recorded {self.told} of {self.node!r}>"
+        return f"<recorded {self.type_name} of {self.node!r}>"
 
     def __bool__(self) -> bool:
         truth = elementwise.not_equal(self, 0) if self.dtype.kind == "c" else self
@@ -129,7 +131,7 @@ class RecordedArray(Traced):
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
-            raise TypeError(f"{self.told} is no whole number")
+            raise TypeError(f"{self.type_name} is no whole number")
         return int(self.recorder.value(self, "int"))
 
     def __complex__(self) -> complex:
@@ -138,11 +140,13 @@ class RecordedArray(Traced):
         parts = elementwise.real(self), elementwise.imag(self)
         return complex(*(part.recorder.value(part, "complex") for part in parts))
 
-    def _real(self, asked: str) -> float | int | bool:
-        """What a look gives. Raises RecordingError for a complex number, which is none of those that are asked for."""
+    def _real(self, reader: str) -> float | int | bool:
+        """Read the only element. Raises RecordingError for a complex dtype, which `reader` cannot return."""
         if self.dtype.kind == "c":
-            raise RecordingError(f"{asked} ({users_line()}): {self.told} has two parts: look at complex(x), or abs(x)")
-        return self.recorder.value(self, asked)
+            raise RecordingError(
+                f"{reader} ({users_line()}): {self.type_name} has two parts: look at complex(x), or abs(x)"
+            )
+        return self.recorder.value(self, reader)
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RecordingError(
@@ -151,8 +155,8 @@ class RecordedArray(Traced):
         )
 
     def __array_function__(self, function: Callable[..., Any], *args: object) -> NoReturn:
-        called = function.__name__
-        raise RecordingError(f"numpy.{called} ({users_line()}): takes no recorded arrays; {namespace_hint(called)}")
+        name = function.__name__
+        raise RecordingError(f"numpy.{name} ({users_line()}): takes no recorded arrays; {namespace_hint(name)}")
 
     def __dlpack__(self, **kwargs: object) -> NoReturn:
         self.__array__()
@@ -175,19 +179,39 @@ class RecordedArray(Traced):
     def __invert__(self) -> Traced:
         return elementwise.bitwise_invert(self)
 
-    __add__, __radd__, __iadd__ = (made(elementwise.add) for made in (_operator, _reflected, _in_place))
-    __sub__, __rsub__, __isub__ = (made(elementwise.subtract) for made in (_operator, _reflected, _in_place))
-    __mul__, __rmul__, __imul__ = (made(elementwise.multiply) for made in (_operator, _reflected, _in_place))
-    __truediv__, __rtruediv__, __itruediv__ = (made(elementwise.divide) for made in (_operator, _reflected, _in_place))
-    __floordiv__, __rfloordiv__, __ifloordiv__ = (
-        made(elementwise.floor_divide) for made in (_operator, _reflected, _in_place)
+    __add__, __radd__, __iadd__ = (
+        make_operator(elementwise.add) for make_operator in (_operator, _reflected, _in_place)
     )
-    __mod__, __rmod__, __imod__ = (made(elementwise.remainder) for made in (_operator, _reflected, _in_place))
-    __pow__, __rpow__, __ipow__ = (made(elementwise.pow) for made in (_operator, _reflected, _in_place))
-    __matmul__, __rmatmul__, __imatmul__ = (made(products.matmul) for made in (_operator, _reflected, _in_place))
-    __and__, __rand__, __iand__ = (made(elementwise.bitwise_and) for made in (_operator, _reflected, _in_place))
-    __or__, __ror__, __ior__ = (made(elementwise.bitwise_or) for made in (_operator, _reflected, _in_place))
-    __xor__, __rxor__, __ixor__ = (made(elementwise.bitwise_xor) for made in (_operator, _reflected, _in_place))
+    __sub__, __rsub__, __isub__ = (
+        make_operator(elementwise.subtract) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __mul__, __rmul__, __imul__ = (
+        make_operator(elementwise.multiply) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __truediv__, __rtruediv__, __itruediv__ = (
+        make_operator(elementwise.divide) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __floordiv__, __rfloordiv__, __ifloordiv__ = (
+        make_operator(elementwise.floor_divide) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __mod__, __rmod__, __imod__ = (
+        make_operator(elementwise.remainder) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __pow__, __rpow__, __ipow__ = (
+        make_operator(elementwise.pow) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __matmul__, __rmatmul__, __imatmul__ = (
+        make_operator(products.matmul) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __and__, __rand__, __iand__ = (
+        make_operator(elementwise.bitwise_and) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __or__, __ror__, __ior__ = (
+        make_operator(elementwise.bitwise_or) for make_operator in (_operator, _reflected, _in_place)
+    )
+    __xor__, __rxor__, __ixor__ = (
+        make_operator(elementwise.bitwise_xor) for make_operator in (_operator, _reflected, _in_place)
+    )
     __lt__ = _operator(elementwise.less)
     __le__ = _operator(elementwise.less_equal)
     __gt__ = _operator(elementwise.greater)

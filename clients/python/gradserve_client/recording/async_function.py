@@ -1,4 +1,4 @@
-"""Functions that a server differentiates, for asyncio: the same calls, awaited."""
+"""Recorded functions for asyncio: the calls of `Function` as coroutines."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from gradserve_client.recording import calls
 from gradserve_client.recording.arguments import is_array
 from gradserve_client.recording.call import Source
 from gradserve_client.recording.recorded import Steps
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.trees import flatten
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class OfAsyncFunction(Generic[P, T]):
-    """A call as a method of a function, to be awaited."""
+class AsyncFunctionMethod(Generic[P, T]):
+    """A descriptor: a call as a coroutine method of a recorded function."""
 
     def __init__(self, call: Callable[Concatenate[Source, P], Steps[T]]) -> None:
         self._call = call
         self.__doc__ = call.__doc__
 
     def __get__(self, f: AsyncFunction, owner: type[AsyncFunction]) -> Callable[P, Coroutine[Any, Any, T]]:
-        """The call of this function."""
+        """Return the call bound to this function."""
 
-        def called(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
+        def bound_call(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, T]:
             return f.run(self._call(f.source, *args, **kwargs))
 
-        return called
+        return bound_call
 
 
 class AsyncFunction:
-    """A function whose values and derivatives a server computes: `function` makes it of an AsyncClient.
+    """A recorded function, whose values and derivatives a server computes. Created by `function` with an AsyncClient.
 
-    Its calls are those of `Function`, awaited. It may not look at values.
+    Its calls are those of `Function`, as coroutines. It cannot read values while it is recorded.
     """
 
     def __init__(self, function: Callable[..., Any], client: AsyncClient, static: Sequence[str]) -> None:
         functools.update_wrapper(self, function)
-        #: what asks
+        #: the client that makes the calls
         self.client = client
         self.source = Source(function, static, None)
 
@@ -50,30 +50,32 @@ class AsyncFunction:
         return f"<recorded function {self.source.name}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Its value, to be awaited; within a function that is being recorded, a part of that, at once."""
+        """Return the value, to be awaited; inside a function that is being recorded, append its operations, at once."""
         leaves, _ = flatten((args, kwargs), is_array)
         if any(isinstance(leaf.value, Traced) for leaf in leaves):
             return self.source.function(*args, **kwargs)
         return self.value(*args, **kwargs)
 
-    value = OfAsyncFunction(calls.value)
-    grad = OfAsyncFunction(calls.grad)
-    value_and_grad = OfAsyncFunction(calls.value_and_grad)
-    vjp = OfAsyncFunction(calls.vjp)
-    jvp = OfAsyncFunction(calls.jvp)
-    hvp = OfAsyncFunction(calls.hvp)
-    hessian = OfAsyncFunction(calls.hessian)
-    jacobian = OfAsyncFunction(calls.jacobian)
-    batch = OfAsyncFunction(calls.batch)
-    check = OfAsyncFunction(calls.check)
-    plan = OfAsyncFunction(calls.plan)
-    graph = OfAsyncFunction(calls.graph)
+    value = AsyncFunctionMethod(calls.value)
+    grad = AsyncFunctionMethod(calls.grad)
+    value_and_grad = AsyncFunctionMethod(calls.value_and_grad)
+    vjp = AsyncFunctionMethod(calls.vjp)
+    jvp = AsyncFunctionMethod(calls.jvp)
+    hvp = AsyncFunctionMethod(calls.hvp)
+    hessian = AsyncFunctionMethod(calls.hessian)
+    jacobian = AsyncFunctionMethod(calls.jacobian)
+    batch = AsyncFunctionMethod(calls.batch)
+    check = AsyncFunctionMethod(calls.check)
+    plan = AsyncFunctionMethod(calls.plan)
+    graph = AsyncFunctionMethod(calls.graph)
 
     async def run(self, steps: Steps[T]) -> T:
-        """Ask the client what is to be asked, until there is a result."""
+        """Make the client calls that the steps yield, until they return a result."""
         try:
-            ask = next(steps)
+            client_call = next(steps)
             while True:
-                ask = steps.send(await getattr(self.client, ask.call)(ask.on, **ask.asked))
+                client_call = steps.send(
+                    await getattr(self.client, client_call.call)(client_call.target, **client_call.options)
+                )
         except StopIteration as end:
             return cast("T", end.value)

@@ -1,4 +1,4 @@
-"""Functions for ops to run: recorded by themselves, and written into the graph with what they read from around."""
+"""Bodies: functions that an op runs, recorded on their own and written into the graph with the arrays they capture."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.recording.arguments import LeafType
-from gradserve_client.recording.emitting import common_dtype, is_scalar, lifted
-from gradserve_client.recording.recorder import RecordedGraph, current
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.emitting import common_dtype, is_scalar, lift
+from gradserve_client.recording.recorder import RecordedGraph, Traced, current
 from gradserve_client.recording.trees import Structure, flatten
 
 
-class Arrays(NamedTuple):
-    """The arrays of a tree, the place of each, and the tree without them."""
+class ArrayTree(NamedTuple):
+    """The arrays of a tree with their paths, and the tree's structure."""
 
     arrays: list[Traced]
     paths: list[str]
@@ -24,84 +23,87 @@ class Arrays(NamedTuple):
 
     @property
     def types(self) -> list[LeafType]:
-        """Dtypes and shapes."""
+        """The dtypes and shapes of the arrays."""
         return [type_of(array) for array in self.arrays]
 
     @property
-    def kind(self) -> Kind:
-        """All that is known of them."""
-        return Kind(self.types, self.structure)
+    def tree_type(self) -> TreeType:
+        """The types of the arrays with the structure of the tree."""
+        return TreeType(self.types, self.structure)
 
 
-class Kind(NamedTuple):
-    """Types of arrays, and the tree that they are in."""
+class TreeType(NamedTuple):
+    """The types of the arrays of a tree, and its structure."""
 
     types: list[LeafType]
     structure: Structure
 
-    def built(self, arrays: Iterable[Traced]) -> Any:
-        """The tree of such arrays."""
+    def build(self, arrays: Iterable[Traced]) -> Any:
+        """Return a tree of this structure with these arrays."""
         return self.structure.build(iter(arrays))
 
 
 def type_of(array: Traced) -> LeafType:
-    """Dtype and shape."""
+    """Return the dtype and shape of an array."""
     return LeafType(array.dtype, array.shape)
 
 
-def arrays_of(tree: Any, like: Sequence[Traced] = ()) -> Arrays:
-    """The arrays of a tree. Numbers become constants, which take the dtypes of what they are `like`."""
+def flatten_arrays(tree: Any, like: Sequence[Traced] = ()) -> ArrayTree:
+    """Return the arrays of a tree. Numbers become constants, with the dtype of the array in `like` at their place."""
     leaves, structure = flatten(tree, _is_leaf)
-    arrays = [_lifted(leaf.value, [*like[i : i + 1]]) for i, leaf in enumerate(leaves)]
-    return Arrays(arrays, [leaf.path for leaf in leaves], structure)
+    arrays = [_lift(leaf.value, [*like[i : i + 1]]) for i, leaf in enumerate(leaves)]
+    return ArrayTree(arrays, [leaf.path for leaf in leaves], structure)
 
 
 def _is_leaf(value: object) -> bool:
     return isinstance(value, bool | int | float | complex | np.ndarray | np.generic | Traced)
 
 
-def _lifted(value: Any, like: Sequence[Traced]) -> Traced:
+def _lift(value: Any, like: Sequence[Traced]) -> Traced:
     dtype = common_dtype(value, *like) if like and is_scalar(value) else None
-    return current().own(lifted(value, dtype))
+    return current().capture(lift(value, dtype))
 
 
 class Body:
-    """A function of Python's, called once with arrays of these kinds; `result` is what it gave back."""
+    """A Python function, called once with arrays of the given types. `result` is its result."""
 
-    def __init__(self, function: Callable[..., Any], *given: Kind) -> None:
+    def __init__(self, function: Callable[..., Any], *tree_types: TreeType) -> None:
         name = getattr(function, "__name__", "")
         self._name = name if name.isidentifier() else None
-        self._recorder = current().inner()
+        self._recorder = current().nested()
         with self._recorder.recording():
-            trees = [kind.built([self._recorder.parameter(*each) for each in kind.types]) for kind in given]
+            trees = [
+                tree_type.build([self._recorder.parameter(*each) for each in tree_type.types])
+                for tree_type in tree_types
+            ]
             self.result = function(*trees)
 
-    def arrays(self, tree: Any, like: Sequence[Traced] = ()) -> Arrays:
-        """The arrays of a part of the result."""
+    def arrays(self, tree: Any, like: Sequence[Traced] = ()) -> ArrayTree:
+        """Return the arrays of a part of the result."""
         with self._recorder.recording():
-            return arrays_of(tree, like)
+            return flatten_arrays(tree, like)
 
     @property
     def consts(self) -> list[Traced]:
-        """What it read of the function around it."""
+        """The arrays that it captured from the enclosing function."""
         return [each.outer for each in self._recorder.captured.values()]
 
-    def written(self, outputs: Sequence[Traced], consts: Sequence[Traced]) -> GraphFunction:
-        """The function of the graph: of consts, which may be more than it read, and what it was given."""
-        return self._recorder.graph.function(lambda graph: self._again(graph, outputs, consts), self._name)
+    def write(self, outputs: Sequence[Traced], consts: Sequence[Traced]) -> GraphFunction:
+        """Write the function into the graph. Its parameters are `consts`, a superset of its captures, then its own."""
+        return self._recorder.graph.function(lambda graph: self._copy_nodes(graph, outputs, consts), self._name)
 
-    def _again(self, graph: Graph, outputs: Sequence[Traced], consts: Sequence[Traced]) -> list[Node]:
-        """All of its nodes once more, behind the consts: which these are is known when it has been called alone."""
+    def _copy_nodes(self, graph: Graph, outputs: Sequence[Traced], consts: Sequence[Traced]) -> list[Node]:
+        """Copy all nodes behind parameters for `consts`, which are known only after all bodies of the op have run."""
         assert isinstance(graph, RecordedGraph)
-        made: dict[int, Node] = {}
+        copies: dict[int, Node] = {}
         for const in consts:
             node = graph.input()
             if const.node.id in self._recorder.captured:
-                made[self._recorder.captured[const.node.id].own.node.id] = node
+                copies[self._recorder.captured[const.node.id].inner.node.id] = node
         for node in self._recorder.graph:
-            if node.id not in made:
-                made[node.id] = graph.again(node, [made[i] for i in node.operands])
-        return [made[output.node.id] for output in outputs]
+            if node.id not in copies:
+                copies[node.id] = graph.copy_node(node, [copies[i] for i in node.operands])
+        return [copies[output.node.id] for output in outputs]
 
 
 def run(
@@ -113,10 +115,10 @@ def run(
     first: Sequence[Traced] = (),
     **attrs: Any,
 ) -> list[Traced]:
-    """An op that runs functions, which are stated with their outputs: its results.
+    """Append an op that runs functions, given with their outputs, and return its results.
 
-    What they read is passed in front of the operands, behind those that come `first`.
+    Its operands are `first`, then the arrays that the functions captured, then `operands`.
     """
     consts = list({const.node.id: const for body, _ in bodies.values() for const in body.consts}.values())
-    functions = {name: body.written(outputs, consts) for name, (body, outputs) in bodies.items()}
-    return current().several(op, [*first, *consts, *operands], results, **functions, **attrs)
+    functions = {name: body.write(outputs, consts) for name, (body, outputs) in bodies.items()}
+    return current().emit_several(op, [*first, *consts, *operands], results, **functions, **attrs)

@@ -1,4 +1,4 @@
-"""A recorded function with arguments: which recording it goes by, what it feeds, and what comes back where."""
+"""One call of a recorded function: choose or make the recording, build the feeds, and assign results to arguments."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.arguments import (
     NUMPY,
     Arguments,
-    Chosen,
     Fed,
     LeafType,
     Library,
-    Which,
+    Selection,
+    Selector,
     is_array,
     names_of,
 )
 from gradserve_client.recording.array import RecordedArray
-from gradserve_client.recording.emitting import FLOATING, lifted
+from gradserve_client.recording.emitting import FLOATING, lift
 from gradserve_client.recording.lines import RecordingError, users_line
 from gradserve_client.recording.maps import TypedNode
-from gradserve_client.recording.recorded import Ask, Recorded, Recordings, Steps
+from gradserve_client.recording.recorded import ClientCall, Recorded, Recordings, Steps
 from gradserve_client.recording.recorder import Recorder
-from gradserve_client.recording.trees import flatten, matched
+from gradserve_client.recording.trees import flatten, match_leaves
 from gradserve_client.registered import Registered
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array
@@ -38,159 +38,164 @@ Feeds = dict[Node | str | int, Any]
 
 
 class Source:
-    """A function in Python, how it is recorded, and what came of that so far.
+    """A Python function with its recordings.
 
-    `looks` gives the client that answers what the function looks at; without it, it may not look at anything.
+    `value_client` returns the client that computes the values that the function reads; None if it may not read any.
     """
 
     def __init__(
-        self, function: Callable[..., Any], static: Sequence[str] | str, looks: Callable[[], Client] | None
+        self, function: Callable[..., Any], static: Sequence[str] | str, value_client: Callable[[], Client] | None
     ) -> None:
         self.function = function
         self.static = (static,) if isinstance(static, str) else tuple(static)
-        self.looks = looks
+        self.value_client = value_client
         self.names = names_of(function)
         self._recordings: dict[Hashable, Recordings] = {}
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """The name of the function."""
         return str(getattr(self.function, "__qualname__", self.function))
 
     def recordings_of(self, key: Hashable) -> Recordings:
-        """The recordings for arguments of one kind."""
+        """Return the recordings for one combination of structure and types."""
         return self._recordings.setdefault(key, Recordings())
 
-    def called(
+    def bind(
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        wrt: Which = (),
-        mapped: Which | None = (),
+        wrt: Selector = (),
+        mapped: Selector | None = (),
         library: Library = NUMPY,
     ) -> Steps[FunctionCall]:
-        """The function with arguments. What the server keeps is asked for where its handle does not say its type."""
+        """Bind arguments. The dtype and shape of a resident tensor are fetched if its handle lacks them."""
         arguments = Arguments(self.names, self.static, args, kwargs, library)
         types = []
         for array in arguments.arrays:
-            known = array
+            typed = array
             if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
-                known = (yield Ask("get", array, {})).handle
-            assert known.dtype is not None
-            assert known.shape is not None
-            types.append(LeafType(np.dtype(known.dtype), known.shape))
+                typed = (yield ClientCall("get", array, {})).handle
+            assert typed.dtype is not None
+            assert typed.shape is not None
+            types.append(LeafType(np.dtype(typed.dtype), typed.shape))
         return FunctionCall(self, arguments, types, wrt, mapped)
 
 
 class FunctionCall:
-    """A function with arguments, about to be asked."""
+    """A function with its arguments."""
 
     def __init__(
-        self, source: Source, arguments: Arguments, given: Sequence[LeafType], wrt: Which, mapped: Which | None
+        self, source: Source, arguments: Arguments, types: Sequence[LeafType], wrt: Selector, mapped: Selector | None
     ) -> None:
         self._source = source
         self._arguments = arguments
-        everything = [argument.key for argument in self._arguments.arguments]
-        self._mapped = {*self._arguments.chosen(everything if mapped is None else mapped).places}
-        self._given = given
-        #: of one example, where there are many
-        self._types = [self._example_type(place, kind) for place, kind in enumerate(given)]
-        self._wrt: Chosen = self._arguments.chosen(wrt)
-        for place in self._wrt.places:
-            if self._types[place].dtype.kind not in FLOATING:
-                told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
-                raise InputError(f"derivatives are by floats and complex numbers, and {told}")
+        all_arguments = [argument.key for argument in self._arguments.arguments]
+        self._mapped = {*self._arguments.select(all_arguments if mapped is None else mapped).positions}
+        self._types = types
+        #: the types of a single example, if there are many
+        self._example_types = [self._example_type(position, leaf_type) for position, leaf_type in enumerate(types)]
+        self._wrt: Selection = self._arguments.select(wrt)
+        for position in self._wrt.positions:
+            if self._example_types[position].dtype.kind not in FLOATING:
+                description = f"{self._arguments.names[position]} is {self._example_types[position].dtype.name}"
+                raise InputError(f"derivatives are by floats and complex numbers, and {description}")
 
     @property
-    def given(self) -> list[Any]:
-        """The arrays as the library has them that the call is made with."""
-        return self._arguments.given
+    def library_arrays(self) -> list[Any]:
+        """The arrays among the arguments, as the library has them."""
+        return self._arguments.library_arrays
 
-    def _example_type(self, place: int, given: LeafType) -> LeafType:
-        if place not in self._mapped:
-            return given
-        if not given.shape:
-            raise InputError(f"{self._arguments.names[place]} is mapped, and has no axis of examples")
-        return LeafType(given.dtype, given.shape[1:])
+    def _example_type(self, position: int, leaf_type: LeafType) -> LeafType:
+        if position not in self._mapped:
+            return leaf_type
+        if not leaf_type.shape:
+            raise InputError(f"{self._arguments.names[position]} is mapped, and has no axis of examples")
+        return LeafType(leaf_type.dtype, leaf_type.shape[1:])
 
     def types(self, recorded: Recorded) -> dict[Node | str | int, LeafType]:
-        """What would be fed, by leaf."""
-        return dict(zip(recorded.leaves, self._given, strict=True))
+        """Return the types of the feeds, by leaf."""
+        return dict(zip(recorded.leaves, self._types, strict=True))
 
     def feeds(self, recorded: Recorded) -> Feeds:
-        """The arrays, by leaf."""
+        """Return the arrays to feed, by leaf."""
         return dict(zip(recorded.leaves, self._arguments.arrays, strict=True))
 
     def wrt(self, recorded: Recorded) -> list[Node]:
-        """The leaves by which one differentiates."""
-        return [recorded.leaves[place] for place in self._wrt.places]
+        """Return the leaves to differentiate with respect to."""
+        return [recorded.leaves[position] for position in self._wrt.positions]
 
     def mapped(self, recorded: Recorded) -> list[Node]:
-        """The leaves that have an axis of examples."""
-        return [recorded.leaves[place] for place in sorted(self._mapped)]
+        """Return the leaves with an axis of examples."""
+        return [recorded.leaves[position] for position in sorted(self._mapped)]
 
-    def built(self, parts: Any) -> Any:
-        """Something for each array of `wrt`, in the structure of its argument."""
+    def build(self, parts: Any) -> Any:
+        """Return the structure of the `wrt` arguments, with one part for each array."""
         return self._wrt.structure.build(iter(parts))
 
     def by_argument(self, recorded: Recorded, results: Results[Array]) -> Any:
-        """Results by the leaves of `wrt`, likewise."""
-        return self.built(results[node] for node in self.wrt(recorded))
+        """Return the results of the `wrt` leaves, in the structure of their arguments."""
+        return self.build(results[node] for node in self.wrt(recorded))
 
-    def along(self, recorded: Recorded, tree: Any, what: str) -> Feeds:
-        """Tangents or vectors, by leaf."""
-        return dict(zip(self.wrt(recorded), matched(tree, self._wrt.structure, what), strict=True))
+    def tangents_by_leaf(self, recorded: Recorded, tree: Any, role: str) -> Feeds:
+        """Return the tangents or vectors of `tree` by leaf of `wrt`. Raises InputError if the structure differs.
 
-    def run(self, ask: Callable[[Recorded], Ask]) -> Steps[tuple[Recorded, Any]]:
-        """An answer by a recording whose guards hold."""
-        recordings = self._source.recordings_of(self._arguments.key(self._types))
-        return (yield from recordings.run(ask, self._record))
+        `role` names the tree in messages.
+        """
+        return dict(zip(self.wrt(recorded), match_leaves(tree, self._wrt.structure, role), strict=True))
 
-    def confirmed(self) -> Steps[Recorded]:
-        """A recording whose guards hold, for calls that have no outputs."""
-        recordings = self._source.recordings_of(self._arguments.key(self._types))
-        if not recordings.kept:
-            recordings.kept.append(self._record())
-        if not recordings.kept[0].guards:
-            return recordings.kept[0]
-        return (yield from self.run(self._looks_at_guards))[0]
+    def run(self, call_on: Callable[[Recorded], ClientCall]) -> Steps[tuple[Recorded, Any]]:
+        """Make the call on a recording whose guards hold."""
+        recordings = self._source.recordings_of(self._arguments.key(self._example_types))
+        return (yield from recordings.run(call_on, self._record))
 
-    def _looks_at_guards(self, recorded: Recorded) -> Ask:
-        """A call that gives what came out at its guards: of each example, where there are many."""
-        asked = {"feeds": self.feeds(recorded), "outputs": [guard.node for guard in recorded.guards]}
+    def validated(self) -> Steps[Recorded]:
+        """Return a recording whose guards hold, for calls that have no outputs."""
+        recordings = self._source.recordings_of(self._arguments.key(self._example_types))
+        if not recordings.recordings:
+            recordings.recordings.append(self._record())
+        if not recordings.recordings[0].guards:
+            return recordings.recordings[0]
+        return (yield from self.run(self._guard_call))[0]
+
+    def _guard_call(self, recorded: Recorded) -> ClientCall:
+        """Return a call that computes the guards, in each example if there are many."""
+        options = {"feeds": self.feeds(recorded), "outputs": [guard.node for guard in recorded.guards]}
         if not self._mapped:
-            return recorded.ask("forward", **asked)
-        return recorded.ask("batch", mapped=self.mapped(recorded), **asked)
+            return recorded.request("forward", **options)
+        return recorded.request("batch", mapped=self.mapped(recorded), **options)
 
     def _record(self) -> Recorded:
-        recorder = Recorder(RecordedArray, self._look if self._source.looks else None)
+        recorder = Recorder(RecordedArray, self._read_value if self._source.value_client else None)
         with recorder.recording():
-            named = zip(self._arguments.names, self._types, strict=True)
-            leaves = [recorder.leaf(name, kind.shape, kind.dtype) for name, kind in named]
-            args, kwargs = self._arguments.filled(leaves)
-            given, structure = flatten(self._source.function(*args, **kwargs), is_array)
-            if not given:
+            named_types = zip(self._arguments.names, self._example_types, strict=True)
+            leaves = [recorder.leaf(name, leaf_type.shape, leaf_type.dtype) for name, leaf_type in named_types]
+            args, kwargs = self._arguments.replace_arrays(leaves)
+            result_leaves, structure = flatten(self._source.function(*args, **kwargs), is_array)
+            if not result_leaves:
                 raise InputError("the function gives back no array: there is nothing to compute")
-            arrays = [lifted(each.value) for each in given]
+            arrays = [lift(each.value) for each in result_leaves]
         outputs = [TypedNode(array.node, array.shape, array.dtype) for array in arrays]
         registered = Registered(recorder.graph, requests.registration(recorder.graph, "", None))
         return Recorded(registered, recorder.leaves, outputs, structure, recorder.guards)
 
-    def _look(self, graph: Graph, leaves: Sequence[Node], node: Node) -> Array:
-        """A value of the example, which is the first one where there are many: the server computes it.
+    def _read_value(self, graph: Graph, leaves: Sequence[Node], node: Node) -> Array:
+        """Compute a value for the arguments, or for the first example if there are many.
 
-        Raises RecordingError where the arguments have no values yet.
+        Raises RecordingError if the arguments are types without values.
         """
-        assert self._source.looks is not None
-        client = self._source.looks()
-        examples = [self._example(client, place, array) for place, array in enumerate(self._arguments.arrays)]
+        assert self._source.value_client is not None
+        client = self._source.value_client()
+        examples = [
+            self._first_example(client, position, array) for position, array in enumerate(self._arguments.arrays)
+        ]
         feeds: Any = dict(zip(leaves, examples, strict=True))
         return client.forward(graph, feeds, outputs=[node]).value
 
-    def _example(self, client: Client, place: int, array: Fed) -> Array | Resident:
+    def _first_example(self, client: Client, position: int, array: Fed) -> Array | Resident:
         if isinstance(array, LeafType):
             raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
-        if place not in self._mapped:
+        if position not in self._mapped:
             return array
-        whole = client.get(array).array if isinstance(array, Resident) else array
-        return np.ascontiguousarray(whole[0])
+        full_array = client.get(array).array if isinstance(array, Resident) else array
+        return np.ascontiguousarray(full_array[0])

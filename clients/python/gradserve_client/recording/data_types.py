@@ -1,4 +1,4 @@
-"""Dtypes: what there are, what they become together, and what their numbers are like."""
+"""The dtypes of the namespace, promotion, and the limits of their numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from gradserve_client.recording.emitting import cast, common_dtype, dtype_of
-from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import DType, Traced
+from gradserve_client.recording.lines import locates_errors
+from gradserve_client.recording.recorder import DType, Traced
 
 bool: Final[DType] = np.dtype("bool")
 int8: Final[DType] = np.dtype("int8")
@@ -22,7 +22,7 @@ float32: Final[DType] = np.dtype("float32")
 float64: Final[DType] = np.dtype("float64")
 complex64: Final[DType] = np.dtype("complex64")
 complex128: Final[DType] = np.dtype("complex128")
-#: by their names
+#: the dtypes by name
 ALL: Final = {
     dtype.name: dtype
     for dtype in (
@@ -32,42 +32,45 @@ ALL: Final = {
 }
 
 
-def _dtype(of: object) -> DType:
-    return of.dtype if isinstance(of, Traced | np.ndarray) else np.dtype(of)  # type: ignore[call-overload] # NumPy says
+def _dtype(value: object) -> DType:
+    return value.dtype if isinstance(value, Traced | np.ndarray) else np.dtype(value)  # type: ignore[call-overload] # NumPy says
 
 
-@pointing
+@locates_errors
 def astype(x: Traced, dtype: object, /, *, copy: object = True, device: object = None) -> Traced:
-    """x in another dtype. Between floats it has derivatives; complex numbers have two, and become no real ones."""
-    made = cast(x, dtype_of(dtype))
-    return x.recorder.array(made.node, made.shape, made.dtype) if copy else made
+    """Cast x to another dtype, as NumPy's `astype`. A cast between floats is differentiable.
+
+    Raises RecordingError for a cast from complex to real.
+    """
+    result = cast(x, dtype_of(dtype))
+    return x.recorder.array(result.node, result.shape, result.dtype) if copy else result
 
 
-@pointing
+@locates_errors
 def can_cast(from_: object, to: object, /) -> object:
-    """Whether every number of the one is one of the other."""
+    """Return whether a cast keeps every value exactly."""
     return np.can_cast(_dtype(from_), _dtype(to))
 
 
-@pointing
+@locates_errors
 def finfo(type: object, /) -> np.finfo[Any]:
-    """The limits of a dtype of floats."""
+    """Return the limits of a float dtype."""
     return np.finfo(_dtype(type))
 
 
-@pointing
+@locates_errors
 def iinfo(type: object, /) -> np.iinfo[Any]:
-    """The limits of a dtype of whole numbers."""
+    """Return the limits of an integer dtype."""
     return np.iinfo(_dtype(type))
 
 
-@pointing
+@locates_errors
 def isdtype(dtype: object, kind: Any) -> object:
-    """Whether a dtype is of a kind, by the standard's names of kinds."""
+    """Return whether a dtype is of a kind, such as "real floating" or "integral"."""
     return np.isdtype(_dtype(dtype), kind)
 
 
-@pointing
+@locates_errors
 def result_type(*arrays_and_dtypes: object) -> DType:
-    """The dtype that these have together."""
+    """Return the dtype that the arguments promote to. Python numbers take the dtype of the arrays."""
     return common_dtype(*arrays_and_dtypes)

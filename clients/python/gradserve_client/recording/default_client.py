@@ -1,4 +1,4 @@
-"""The client of functions that are given none."""
+"""The default client of recorded functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 
 from gradserve_client.client import Client
 
-#: the variable that has the server's URL
+#: environment variable with the server's URL
 URL_VARIABLE: Final = "GRADSERVE_URL"
-_URL: Final = "http://127.0.0.1:8000"
+_DEFAULT_URL: Final = "http://127.0.0.1:8000"
 
 
 @cache
 def default_client() -> Client:
-    """A client of the server that GRADSERVE_URL names, else of one on this machine; the same one each time."""
-    return Client(os.environ.get(URL_VARIABLE) or _URL)
+    """Return a client, always the same one, of the server at GRADSERVE_URL, by default the one on this machine."""
+    return Client(os.environ.get(URL_VARIABLE) or _DEFAULT_URL)

@@ -1,4 +1,4 @@
-"""The functions of the standard that work element by element."""
+"""The elementwise functions of the standard."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gradserve_client.recording.emitting import (
     common_dtype,
     emit,
     is_scalar,
-    lifted,
-    ordered,
-    part_of,
-    promoted,
+    lift,
+    promote,
+    real_dtype,
+    require_ordered,
 )
-from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.lines import locates_errors
+from gradserve_client.recording.recorder import Traced
 
 Unary = Callable[[Traced], Traced]
 Binary = Callable[[Operand, Operand], Traced]
@@ -31,19 +31,19 @@ Bound = Operand | None
 
 def _named(function: Callable[..., Traced], name: str, op: str) -> Callable[..., Traced]:
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"As the standard's `{name}`, by the op `{op}`."
-    return pointing(function)
+    function.__doc__ = f"Compute the standard's `{name}` elementwise, with the op `{op}`."
+    return locates_errors(function)
 
 
 def _floating(name: str, op: str | None = None, *, instead: str | None = None) -> Unary:
-    """A function of floats and complex numbers; of integers it is that of float64.
+    """Create a function of floats and complex numbers. Integers are converted to float64.
 
-    `instead` says what to write of complex numbers, where the op has none.
+    `instead` tells what to write for complex numbers, if the op does not support them.
     """
     op = op or name
 
     def function(x: Traced, /) -> Traced:
-        (x,) = promoted(x, floating=True)
+        (x,) = promote(x, floating=True)
         if instead:
             _check_real(x, instead)
         return emit(op, [x], x.shape, x.dtype)
@@ -53,22 +53,22 @@ def _floating(name: str, op: str | None = None, *, instead: str | None = None) -
 
 def _check_real(x: Traced, instead: str) -> None:
     if x.dtype.kind == "c":
-        raise InputError(f"no op has this of complex numbers, as {x.told} is: {instead}")
+        raise InputError(f"no op has this of complex numbers, as {x.type_name} is: {instead}")
 
 
 def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary:
-    """A function of numbers that keeps their dtype; `orders`: not of complex ones."""
+    """Create a function of numbers that preserves their dtype; with `orders=True`, not of complex numbers."""
     op = op or name
 
     def function(x: Traced, /) -> Traced:
-        x = ordered(_numbers(x)) if orders else _numbers(x)
+        x = require_ordered(_numbers(x)) if orders else _numbers(x)
         return emit(op, [x], x.shape, x.dtype)
 
     return _named(function, name, op)
 
 
 def _numbers(x: Operand) -> Traced:
-    x = lifted(x)
+    x = lift(x)
     if x.dtype == BOOL:
         raise InputError("this is of numbers, and bool is none: astype() makes some of it")
     return x
@@ -84,19 +84,19 @@ def _arithmetic(
     floating: bool = False,
     orders: bool = False,
 ) -> Binary:
-    """A function of two arrays. `scalar` is the op, if there is one, of which a number is the attribute.
+    """Create a function of two arrays. If one is a number, it becomes the attribute `attr` of the op `scalar`, if any.
 
-    `orders`: not of complex numbers.
+    With `orders=True`, complex numbers are rejected.
     """
 
     def function(x1: Operand, x2: Operand, /) -> Traced:
         if commutes and is_scalar(x1):
             x1, x2 = x2, x1
         if scalar and _is_attribute(x2, x1):
-            (x,) = promoted(x1)
+            (x,) = promote(x1)
             return emit(scalar, [x], x.shape, x.dtype, **{attr: float(x2)})  # type: ignore[arg-type] # a number
-        x, y = promoted(x1, x2, floating=floating)
-        _numbers(ordered(x) if orders else x)
+        x, y = promote(x1, x2, floating=floating)
+        _numbers(require_ordered(x) if orders else x)
         if op == "pow":
             _check_real(x, "its exponents are real numbers of Python's; write exp(y * log(x))")
         return emit(op, [x, y], broadcast_shape(x, y), x.dtype)
@@ -105,7 +105,7 @@ def _arithmetic(
 
 
 def _is_attribute(number: Operand, x: Operand) -> bool:
-    """Whether it is a number that JSON has, beside an array of floats or complex ones, whose dtype it takes."""
+    """Return whether a number can be an attribute: finite and real, next to an array of floats or complex numbers."""
     if isinstance(number, complex) or not is_scalar(number) or not isinstance(x, Traced):
         return False
     return x.dtype.kind in FLOATING and math.isfinite(float(number))  # type: ignore[arg-type] # a number
@@ -113,9 +113,9 @@ def _is_attribute(number: Operand, x: Operand) -> bool:
 
 def _comparison(name: str, *, orders: bool = True) -> Binary:
     def function(x1: Operand, x2: Operand, /) -> Traced:
-        x, y = promoted(x1, x2)
+        x, y = promote(x1, x2)
         if orders:
-            ordered(x)
+            require_ordered(x)
         return emit(name, [x, y], broadcast_shape(x, y), BOOL)
 
     return _named(function, name, name)
@@ -168,16 +168,16 @@ _LN_2: Final = math.log(2)
 _LN_10: Final = math.log(10)
 
 
-@pointing
+@locates_errors
 def abs(x: Traced, /) -> Traced:
-    """The size of x, which is real."""
+    """Return the absolute value, which is real for complex x."""
     x = _numbers(x)
-    return emit("abs", [x], x.shape, part_of(x.dtype))
+    return emit("abs", [x], x.shape, real_dtype(x.dtype))
 
 
-@pointing
+@locates_errors
 def sign(x: Traced, /) -> Traced:
-    """−1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
+    """Return −1, 0 or 1; for complex x, x / |x|, and 0 at 0."""
     x = _numbers(x)
     if x.dtype.kind != "c":
         return emit("sign", [x], x.shape, x.dtype)
@@ -185,89 +185,92 @@ def sign(x: Traced, /) -> Traced:
     return divide(x, where(equal(size, 0), 1, size))
 
 
-@pointing
+@locates_errors
 def tan(x: Traced, /) -> Traced:
-    """The tangent; of complex numbers tan x = −i tanh i x, which is finite far from the real axis, too."""
-    (x,) = promoted(x, floating=True)
+    """Return the tangent.
+
+    For complex x it is −i tanh(i x), which does not overflow far from the real axis.
+    """
+    (x,) = promote(x, floating=True)
     if x.dtype.kind != "c":
         return emit("tan", [x], x.shape, x.dtype)
     return multiply(tanh(multiply(x, 1j)), -1j)
 
 
-@pointing
+@locates_errors
 def log2(x: Traced, /) -> Traced:
-    """log₂ x; of complex numbers ln x / ln 2."""
-    (x,) = promoted(x, floating=True)
+    """Return log₂ x, computed as ln x / ln 2 for complex x."""
+    (x,) = promote(x, floating=True)
     return divide(log(x), _LN_2) if x.dtype.kind == "c" else emit("log2", [x], x.shape, x.dtype)
 
 
-@pointing
+@locates_errors
 def log10(x: Traced, /) -> Traced:
-    """log₁₀ x = ln x / ln 10."""
+    """Return log₁₀ x, computed as ln x / ln 10."""
     return divide(log(x), _LN_10)
 
 
-@pointing
+@locates_errors
 def positive(x: Traced, /) -> Traced:
-    """x, as an array of its own."""
+    """Return x as a new array."""
     x = _numbers(x)
     return x.recorder.array(x.node, x.shape, x.dtype)
 
 
-@pointing
+@locates_errors
 def conj(x: Traced, /) -> Traced:
-    """x with its imaginary part negated; real numbers as they are."""
+    """Return the complex conjugate; real x as a new array."""
     x = _numbers(x)
     return emit("conj", [x], x.shape, x.dtype) if x.dtype.kind == "c" else positive(x)
 
 
-@pointing
+@locates_errors
 def real(x: Traced, /) -> Traced:
-    """The real part; of real numbers themselves."""
+    """Return the real part; real x as a new array."""
     x = _numbers(x)
-    return emit("real", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else positive(x)
+    return emit("real", [x], x.shape, real_dtype(x.dtype)) if x.dtype.kind == "c" else positive(x)
 
 
-@pointing
+@locates_errors
 def imag(x: Traced, /) -> Traced:
-    """The imaginary part; of real numbers 0."""
+    """Return the imaginary part; zeros for real x."""
     x = _numbers(x)
-    return emit("imag", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else multiply(positive(x), 0)
+    return emit("imag", [x], x.shape, real_dtype(x.dtype)) if x.dtype.kind == "c" else multiply(positive(x), 0)
 
 
-@pointing
+@locates_errors
 def angle(x: Traced, /) -> Traced:
-    """The angle of x in [−π, π]; of real numbers 0 or π. It is NumPy's: the standard has none."""
-    (x,) = promoted(x, floating=True)
-    return emit("angle", [x], x.shape, part_of(x.dtype))
+    """Return the angle in the complex plane, in [−π, π]; 0 or π for real x. NumPy's: the standard has none."""
+    (x,) = promote(x, floating=True)
+    return emit("angle", [x], x.shape, real_dtype(x.dtype))
 
 
-@pointing
+@locates_errors
 def trunc(x: Traced, /) -> Traced:
-    """x without its fraction: towards 0."""
-    x = ordered(_numbers(x))
+    """Round towards zero."""
+    x = require_ordered(_numbers(x))
     return x if x.dtype.kind != "f" else where(less(x, 0), ceil(x), floor(x))
 
 
-@pointing
+@locates_errors
 def hypot(x1: Operand, x2: Operand, /) -> Traced:
-    """√(x1² + x2²), without overflow on the way; its gradient at the origin is 0."""
-    x, y = promoted(x1, x2, floating=True)
-    ordered(x)
+    """Return √(x1² + x2²) without intermediate overflow. The gradient at the origin is 0."""
+    x, y = promote(x1, x2, floating=True)
+    require_ordered(x)
     shape = broadcast_shape(x, y)
-    spread = [emit("broadcast_to", [each], shape, x.dtype, shape=shape) for each in (x, y)]
-    pair = emit("stack", spread, (2, *shape), x.dtype, axis=0)
+    operands = [emit("broadcast_to", [each], shape, x.dtype, shape=shape) for each in (x, y)]
+    pair = emit("stack", operands, (2, *shape), x.dtype, axis=0)
     return emit("norm", [pair], shape, x.dtype, axes=[0])
 
 
-@pointing
+@locates_errors
 def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
-    """⌊x1 / x2⌋, by way of the remainder, as NumPy has it: the quotient alone may be rounded to the next number.
+    """Return ⌊x1 / x2⌋, computed from the remainder as NumPy does: rounding of x1 / x2 could yield the next integer.
 
-    Whole numbers are exact up to 2⁵³, and divided by 0 they give 0.
+    Integer division is exact up to 2⁵³. Integer division by 0 gives 0.
     """
-    x, y = promoted(x1, x2)
-    ordered(x)
+    x, y = promote(x1, x2)
+    require_ordered(x)
     rest = remainder(x, y)
     quotient = round(divide(subtract(x, rest), y))
     if x.dtype.kind == "f":
@@ -275,45 +278,45 @@ def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
     return cast(where(equal(y, 0), 0.0, quotient), x.dtype)
 
 
-@pointing
+@locates_errors
 def signbit(x: Traced, /) -> Traced:
-    """Whether x is below 0 or −0. Of NaN it is false."""
+    """Return whether the sign bit is set: for negative numbers and −0. For NaN it is False."""
     return less(atan2(x, -1.0), 0)
 
 
-@pointing
+@locates_errors
 def copysign(x1: Operand, x2: Operand, /) -> Traced:
-    """x1 with the sign of x2."""
-    x, y = promoted(x1, x2, floating=True)
-    size = abs(ordered(x))
+    """Return |x1| with the sign of x2."""
+    x, y = promote(x1, x2, floating=True)
+    size = abs(require_ordered(x))
     return where(signbit(y), negative(size), size)
 
 
-@pointing
+@locates_errors
 def isfinite(x: Traced, /) -> Traced:
-    """Whether x is neither infinite nor NaN."""
+    """Return whether x is neither infinite nor NaN."""
     x = _numbers(x)
     return emit("is_finite", [x], x.shape, BOOL)
 
 
-@pointing
+@locates_errors
 def isnan(x: Traced, /) -> Traced:
-    """Whether x is NaN, which differs from itself."""
+    """Return whether x is NaN."""
     x = _numbers(x)
     return not_equal(x, x)
 
 
-@pointing
+@locates_errors
 def isinf(x: Traced, /) -> Traced:
-    """Whether x is ∞ or −∞."""
+    """Return whether x is ∞ or −∞."""
     x = _numbers(x)
     return equal(abs(x), math.inf)
 
 
-@pointing
+@locates_errors
 def clip(x: Traced, /, min: Bound = None, max: Bound = None) -> Traced:
-    """x, but at least min and at most max; in x's dtype."""
-    x = ordered(_numbers(x))
+    """Limit x to [min, max], in the dtype of x. A bound that is None does not apply."""
+    x = require_ordered(_numbers(x))
     bounds = {name: bound for name, bound in (("min", min), ("max", max)) if bound is not None}
     if all(_is_attribute(bound, x) for bound in bounds.values()):
         return emit("clamp", [x], x.shape, x.dtype, **bounds) if bounds else positive(x)
@@ -330,7 +333,7 @@ def _logical(name: str, op: str) -> Binary:
 
 
 def _truth(x: Operand) -> Traced:
-    x = lifted(x)
+    x = lift(x)
     if x.dtype != BOOL:
         raise InputError(f"this is of bool, and not of {x.dtype.name}: compare it with 0")
     return x
@@ -341,9 +344,9 @@ logical_or = _logical("logical_or", "logical_or")
 logical_xor = _logical("logical_xor", "not_equal")
 
 
-@pointing
+@locates_errors
 def logical_not(x: Traced, /) -> Traced:
-    """Not x, of bool."""
+    """Return the logical negation of bools."""
     x = _truth(x)
     return emit("logical_not", [x], x.shape, BOOL)
 
@@ -367,9 +370,9 @@ bitwise_xor = _bitwise("bitwise_xor", logical_xor)
 bitwise_invert = _bitwise("bitwise_invert", logical_not)
 
 
-@pointing
+@locates_errors
 def where(condition: Operand, x1: Operand, x2: Operand, /) -> Traced:
-    """x1 where the condition holds, else x2. Each gets its gradient where it was chosen, and 0 elsewhere."""
-    chooser = _truth(condition)
-    x, y = promoted(x1, x2)
-    return emit("where", [chooser, x, y], broadcast_shape(chooser, x, y), x.dtype)
+    """Return x1 where the condition is true, else x2. Gradients go to the selected elements only."""
+    condition_array = _truth(condition)
+    x, y = promote(x1, x2)
+    return emit("where", [condition_array, x, y], broadcast_shape(condition_array, x, y), x.dtype)

@@ -1,4 +1,4 @@
-"""Nodes from arrays and numbers: how they are lifted, brought to one dtype, and written."""
+"""Helpers that turn arrays and numbers into nodes: lifting, type promotion, and appending ops."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from typing import Any, Final
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.recorder import current
-from gradserve_client.recording.traced import DType, Scalar, Traced
+from gradserve_client.recording.recorder import DType, Scalar, Traced, current
 from gradserve_client.tensors import DTYPES, PARTS, as_array
 
-#: what stands for an array in an expression
+#: operands of expressions: recorded arrays, numbers and NumPy arrays
 Operand = Traced | Scalar | np.ndarray[Any, Any]
 DEFAULT_FLOAT: Final[DType] = np.dtype("float64")
 DEFAULT_INT: Final[DType] = np.dtype("int64")
 BOOL: Final[DType] = np.dtype("bool")
-#: the kinds of dtypes that have derivatives: floats, and complex numbers
+#: the kinds of dtypes that have derivatives: floats and complex numbers
 FLOATING: Final = "fc"
 
 
 def emit(op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType, /, **attrs: Any) -> Traced:
-    """An op on arrays, of whose result shape and dtype are known. Arrays of NumPy among them become constants."""
-    return current().emit(op, [lifted(operand) for operand in operands], shape, dtype, **attrs)
+    """Append an op whose result has the given shape and dtype. NumPy arrays among the operands become constants."""
+    return current().emit(op, [lift(operand) for operand in operands], shape, dtype, **attrs)
 
 
 def constant(value: object, dtype: DType | None = None) -> Traced:
-    """Numbers as an array of the graph. Raises InputError for what is no array, and for dtypes that the wire lacks."""
+    """Append a constant. Raises InputError for a value that is not an array, and for an unsupported dtype."""
     try:
         if dtype is not None and dtype.kind != "c" and np.asarray(value).dtype.kind == "c":
             raise ValueError(f"complex numbers have two parts, of which {dtype.name} holds one")
@@ -41,35 +40,38 @@ def constant(value: object, dtype: DType | None = None) -> Traced:
 
 
 def is_scalar(value: object) -> bool:
-    """Whether it is a number of Python's, which has no dtype of its own. NumPy's float64 and complex128 are such."""
+    """Return whether a value is a Python number, which has no dtype of its own.
+
+    NumPy's float64 and complex128 are subclasses of float and complex, and count as Python numbers.
+    """
     return isinstance(value, bool | int | float | complex)
 
 
 def dtype_of(dtype: object) -> DType:
-    """A dtype as NumPy has it. Raises InputError for one that the wire lacks."""
+    """Return a NumPy dtype. Raises InputError for an unsupported dtype."""
     try:
-        found: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
+        result: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
         raise InputError(f"this is no dtype: {error}") from None
-    if found.name not in DTYPES:
-        raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(DTYPES)}")
-    return found
+    if result.name not in DTYPES:
+        raise InputError(f"there are no arrays of {result.name}: the dtypes are {', '.join(DTYPES)}")
+    return result
 
 
 def common_dtype(*values: object) -> DType:
-    """The dtype that these have together, by the standard's table; numbers of Python's follow the arrays.
+    """Return the dtype that the values promote to, by the standard's table; Python numbers take the dtype of the
+    arrays.
 
-    Where the standard leaves it open, as of int64 with float32, it is NumPy's, as on the server.
-
-    Raises InputError where there is none.
+    Promotions that the standard leaves undefined, such as int64 with float32, follow NumPy, as on the server. Raises
+    InputError if there is no common dtype.
     """
-    stated = [_typed(value) for value in values]
-    if all(map(is_scalar, stated)):
-        stated = [np.asarray(value).dtype for value in stated]
-    return dtype_of(np.result_type(*stated))  # type: ignore[arg-type] # dtypes and numbers
+    types = [_dtype_or_number(value) for value in values]
+    if all(map(is_scalar, types)):
+        types = [np.asarray(value).dtype for value in types]
+    return dtype_of(np.result_type(*types))  # type: ignore[arg-type] # dtypes and numbers
 
 
-def _typed(value: object) -> object:
+def _dtype_or_number(value: object) -> object:
     if isinstance(value, Traced | np.ndarray):
         return value.dtype
     if isinstance(value, np.float64 | np.complex128):
@@ -77,48 +79,50 @@ def _typed(value: object) -> object:
     return value.dtype if isinstance(value, np.generic) else value
 
 
-def lifted(value: object, dtype: DType | None = None) -> Traced:
-    """An array as it is; else a constant, where it is a number of the dtype that is given."""
+def lift(value: object, dtype: DType | None = None) -> Traced:
+    """Return a recorded array as it is, and any other value as a constant. A Python number takes the given dtype."""
     if isinstance(value, Traced):
         return value
     return constant(value, dtype if is_scalar(value) else None)
 
 
 def cast(x: Traced, dtype: DType) -> Traced:
-    """In another dtype; itself where it has that. Raises InputError where that would leave a part out."""
+    """Cast to another dtype. Raises InputError for a cast from complex to real."""
     if x.dtype.kind == "c" != dtype.kind:
-        raise InputError(f"{x.told} has two parts, of which {dtype.name} holds one: take real(), imag() or abs()")
+        raise InputError(f"{x.type_name} has two parts, of which {dtype.name} holds one: take real(), imag() or abs()")
     return x if x.dtype == dtype else emit("cast", [x], x.shape, dtype, dtype=dtype)
 
 
-def promoted(*values: object, floating: bool = False) -> list[Traced]:
-    """All in their common dtype; `floating`: in the default one of floats where that would be none."""
+def promote(*values: object, floating: bool = False) -> list[Traced]:
+    """Cast all values to their common dtype; with `floating=True`, to float64 if that is not floating."""
     dtype = common_dtype(*values)
     if floating and dtype.kind not in FLOATING:
         dtype = DEFAULT_FLOAT
-    return [cast(lifted(value, dtype), dtype) for value in values]
+    return [cast(lift(value, dtype), dtype) for value in values]
 
 
-def part_of(dtype: DType) -> DType:
-    """The dtype of real and imaginary parts; of real numbers their own."""
+def real_dtype(dtype: DType) -> DType:
+    """Return the dtype of real and imaginary parts; a real dtype is returned as it is."""
     return np.dtype(PARTS.get(dtype.name, dtype))
 
 
-def complex_of(dtype: DType) -> DType:
-    """The dtype of the complex numbers that are made of these, as FFTs have it: complex128 but of narrower floats."""
-    narrow = dtype.name in ("float16", "float32", "complex64")
-    return np.dtype("complex64" if narrow else "complex128")
+def complex_dtype(dtype: DType) -> DType:
+    """Return the complex dtype of an FFT of this dtype: complex64 for float16 and float32, otherwise complex128."""
+    is_narrow = dtype.name in ("float16", "float32", "complex64")
+    return np.dtype("complex64" if is_narrow else "complex128")
 
 
-def ordered(x: Traced) -> Traced:
-    """Itself. Raises InputError for complex numbers, which have no order."""
+def require_ordered(x: Traced) -> Traced:
+    """Return the array. Raises InputError for complex numbers, which have no order."""
     if x.dtype.kind == "c":
-        raise InputError(f"complex numbers have no order, and this is of {x.told}: take it of real(), imag() or abs()")
+        raise InputError(
+            f"complex numbers have no order, and this is of {x.type_name}: take it of real(), imag() or abs()"
+        )
     return x
 
 
 def broadcast_shape(*arrays: Traced) -> tuple[int, ...]:
-    """The shape that these have together. Raises InputError where they do not fit."""
+    """Return the broadcast shape. Raises InputError if the shapes do not broadcast."""
     try:
         return np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
@@ -126,15 +130,15 @@ def broadcast_shape(*arrays: Traced) -> tuple[int, ...]:
         raise InputError(f"the shapes {shapes} do not broadcast") from None
 
 
-def axes_of(axis: int | Sequence[int] | None, ndim: int) -> list[int]:
-    """Axes counted from the front, all where none is named. Raises InputError for one that is not there, or twice."""
+def normalize_axes(axis: int | Sequence[int] | None, ndim: int) -> list[int]:
+    """Return axes as non-negative numbers; all if `axis` is None. Raises InputError for invalid and repeated axes."""
     if axis is None:
         return [*range(ndim)]
-    named = [axis] if isinstance(axis, int) else [*axis]
-    for each in named:
+    raw_axes = [axis] if isinstance(axis, int) else [*axis]
+    for each in raw_axes:
         if not -ndim <= each < ndim:
             raise InputError(f"there is no axis {each} in an array of {ndim}")
-    found = [int(each) % ndim for each in named]
-    if len({*found}) < len(found):
-        raise InputError(f"{named} names an axis twice")
-    return found
+    axes = [int(each) % ndim for each in raw_axes]
+    if len({*axes}) < len(axes):
+        raise InputError(f"{raw_axes} names an axis twice")
+    return axes

@@ -1,4 +1,4 @@
-"""Functions that a server differentiates."""
+"""Recorded functions, whose values and derivatives a server computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradserve_client.recording.call import Source
 from gradserve_client.recording.default_client import default_client
 from gradserve_client.recording.maps import Map
 from gradserve_client.recording.recorded import Recorded, Steps
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.trees import flatten
 
 P = ParamSpec("P")
@@ -24,34 +24,34 @@ T = TypeVar("T")
 ValuesMode = Literal["never", "guarded"]
 
 
-class OfFunction(Generic[P, T]):
-    """A call as a method of a function, which waits for the answers."""
+class FunctionMethod(Generic[P, T]):
+    """A descriptor: a call as a method of a recorded function, which waits for the result."""
 
     def __init__(self, call: Callable[Concatenate[Source, P], Steps[T]]) -> None:
         self._call = call
         self.__doc__ = call.__doc__
 
     def __get__(self, f: Function, owner: type[Function]) -> Callable[P, T]:
-        """The call of this function."""
+        """Return the call bound to this function."""
 
-        def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        def bound_call(*args: P.args, **kwargs: P.kwargs) -> T:
             return f.run(self._call(f.source, *args, **kwargs))
 
-        return called
+        return bound_call
 
 
 class Function:
-    """A function whose values and derivatives a server computes: `function` makes it.
+    """A recorded function, whose values and derivatives a server computes. Created by `function`.
 
-    Calls take the arguments of the function: arrays, numbers, handles of what the server keeps, and lists, tuples and
-    dicts of these. Strings, None, True and False, and what `static` names, are part of what is recorded. The function
-    is recorded once for each structure, dtypes and shapes of its arguments; then its graph is registered, and later
-    calls send the arrays alone.
+    Calls take the arguments of the function: arrays, numbers, resident tensors, and lists, tuples and dicts of these.
+    All other values, such as strings, None and bools, and the arguments named in `static`, become part of the
+    recording. The function is recorded once for each combination of structure, dtypes and shapes of its arguments. Its
+    graph is then registered, and later calls send only the arrays.
 
-    `wrt` says by which arguments one differentiates: by position or name, or several of these, whose derivatives then
-    come as a tuple; by default by the first. Derivatives have the structure of their argument.
+    `wrt` selects the arguments to differentiate with respect to: a position, a name, or a sequence of these, for which
+    the derivatives are a tuple. It defaults to the first argument. Derivatives have the structure of their argument.
 
-    Raises RecordingError for what cannot be recorded, and what calls of the client raise.
+    Raises RecordingError for operations that cannot be recorded, and the exceptions of the client.
     """
 
     def __init__(
@@ -66,44 +66,49 @@ class Function:
 
     @property
     def client(self) -> Client:
-        """The client that asks."""
+        """The client that makes the calls."""
         return self._client or default_client()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Its value; within a function that is being recorded, a part of that."""
+        """Return the value; inside a function that is being recorded, append this function's operations to it."""
         leaves, _ = flatten((args, kwargs), is_array)
         if any(isinstance(leaf.value, Traced) for leaf in leaves):
             return self.source.function(*args, **kwargs)
         return self.value(*args, **kwargs)
 
-    value = OfFunction(calls.value)
-    grad = OfFunction(calls.grad)
-    value_and_grad = OfFunction(calls.value_and_grad)
-    vjp = OfFunction(calls.vjp)
-    jvp = OfFunction(calls.jvp)
-    hvp = OfFunction(calls.hvp)
-    hessian = OfFunction(calls.hessian)
-    jacobian = OfFunction(calls.jacobian)
-    batch = OfFunction(calls.batch)
-    check = OfFunction(calls.check)
-    plan = OfFunction(calls.plan)
-    graph = OfFunction(calls.graph)
+    value = FunctionMethod(calls.value)
+    grad = FunctionMethod(calls.grad)
+    value_and_grad = FunctionMethod(calls.value_and_grad)
+    vjp = FunctionMethod(calls.vjp)
+    jvp = FunctionMethod(calls.jvp)
+    hvp = FunctionMethod(calls.hvp)
+    hessian = FunctionMethod(calls.hessian)
+    jacobian = FunctionMethod(calls.jacobian)
+    batch = FunctionMethod(calls.batch)
+    check = FunctionMethod(calls.check)
+    plan = FunctionMethod(calls.plan)
+    graph = FunctionMethod(calls.graph)
 
     def run(self, steps: Steps[T]) -> T:
-        """Ask the client what is to be asked, until there is a result."""
+        """Make the client calls that the steps yield, until they return a result."""
         try:
-            ask = next(steps)
+            client_call = next(steps)
             while True:
-                ask = steps.send(getattr(self.client, ask.call)(ask.on, **ask.asked))
+                client_call = steps.send(
+                    getattr(self.client, client_call.call)(client_call.target, **client_call.options)
+                )
         except StopIteration as end:
             return cast("T", end.value)
 
     def mapped_for(
         self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Recorded, Map, list[Any]]:
-        """For bridges: what is recorded for arguments of a library, as a map, and the arrays among these for it."""
-        recorded, given = self.run(calls.recorded_for(self.source, library, args, kwargs))
-        return recorded, recorded.map(self.client), given
+        """Record the function for the arrays of a library, for bridges.
+
+        Returns the recording, its map, and the arrays among the arguments, one for each input of the map.
+        """
+        recorded, arrays = self.run(calls.recorded_for(self.source, library, args, kwargs))
+        return recorded, recorded.map(self.client), arrays
 
 
 @overload
@@ -130,7 +135,7 @@ def function(
     values: ValuesMode = "never",
     static: Sequence[str] = (),
 ) -> Any:
-    """A function written with operators, or against the Array API standard, as one that a server differentiates.
+    """Turn a Python function into one that a server evaluates and differentiates. Can be used as a decorator.
 
         @gs.function
         def loss(w, x):
@@ -139,12 +144,16 @@ def function(
 
         loss.value_and_grad(w, x)
 
-    `client` asks; by default the one of the server that GRADSERVE_URL names. With an AsyncClient, calls are awaited.
+    The function is written with operators, or with the functions of the Array API standard.
 
-    `values="guarded"` lets the function look at values, with `bool`, `float` and `int`: they are those of the example
-    for which it is recorded, and later calls ask for them, too. Where one comes out otherwise, the answer is discarded
-    and the function recorded anew, at most eight times. `static` names arguments that are taken as they are, such as
-    axes: the function is recorded for each.
+    `client` defaults to a client of the server at GRADSERVE_URL. With an AsyncClient, calls are coroutines.
+
+    `values="guarded"` lets the function read values, with `bool`, `float` and `int`. They are those of the arguments
+    for which it is recorded, and later calls request them too. If one differs, the result is discarded and the function
+    is recorded again, at most eight times. `static` names arguments, such as axes, that are passed as they are: the
+    function is recorded for each value.
+
+    Raises InputError for an unknown `values`, and for guarded values with an AsyncClient.
     """
     if values not in ("never", "guarded"):
         raise InputError(f'values is "never" or "guarded", and not {values!r}')

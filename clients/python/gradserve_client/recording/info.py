@@ -1,4 +1,4 @@
-"""What the namespace says of itself."""
+"""The inspection functions of the namespace."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording import data_types, missing
-from gradserve_client.recording.traced import DType
+from gradserve_client.recording.recorder import DType
 
 DEVICE: Final = "server"
-#: axes that a server admits unless it is told otherwise
-_MOST_AXES: Final = 32
+#: the server's default limit on the number of axes
+_MAX_AXES: Final = 32
 
 
 class NamespaceInfo:
-    """Capabilities, devices and dtypes, as the standard asks for them; and what is missing."""
+    """The inspection API of the standard: capabilities, devices and dtypes; and the names that are missing."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What shapes may depend on: never on data."""
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _MOST_AXES}
+        """Return the capabilities. Shapes never depend on data."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": _MAX_AXES}
 
     def default_device(self) -> str:
-        """The only device."""
+        """Return the only device."""
         return DEVICE
 
     def devices(self) -> list[str]:
-        """The only device."""
+        """Return a list of the only device."""
         return [DEVICE]
 
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
-        """What numbers of Python's become."""
+        """Return the dtypes that Python numbers become."""
         integral = data_types.int64
         return {
             "real floating": data_types.float64,
@@ -42,17 +42,17 @@ class NamespaceInfo:
         }
 
     def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The dtypes of a kind, by name; beside those of the standard there is float16."""
+        """Return the dtypes of a kind by name: those of the standard, and float16."""
         try:
             return {name: dtype for name, dtype in data_types.ALL.items() if kind is None or np.isdtype(dtype, kind)}
         except ValueError as error:
             raise InputError(str(error)) from None
 
     def missing(self) -> Mapping[str, str]:
-        """What the namespace lacks of the standard, and what to write instead."""
+        """Return the names of the standard that the namespace lacks, with what to write instead."""
         return {**missing.MAIN, **{f"linalg.{name}": instead for name, instead in missing.LINALG.items()}}
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
-    """Capabilities, devices, dtypes, and what is missing."""
+    """Return the inspection object: capabilities, devices, dtypes, and missing names."""
     return NamespaceInfo()

@@ -1,4 +1,4 @@
-"""The extension `linalg` of the standard, as far as ops can express it, and some of NumPy's and SciPy's beside it."""
+"""The `linalg` extension of the standard, as far as ops can express it, with some functions of NumPy and SciPy."""
 
 from __future__ import annotations
 

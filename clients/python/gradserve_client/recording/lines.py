@@ -1,4 +1,4 @@
-"""Where in the user's own program an op is written."""
+"""The line of the user's program that an op comes from."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ _INSTALLED: Final = tuple(sysconfig.get_paths()[scheme] for scheme in ("stdlib",
 
 
 def users_line() -> Line:
-    """The innermost line that belongs neither to this package nor to an installed library.
+    """Return the innermost line that belongs neither to this package nor to an installed library.
 
-    So a function of SciPy's is named by the line that calls it. Where all is installed, the innermost one counts.
+    For example, an op inside a SciPy function points at the line that calls SciPy. If all code is installed, it is the
+    innermost line outside of this package.
     """
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's line
     innermost = frame
     while frame is not None:
         if frame.f_globals.get("__name__", "").partition(".")[0] != _PACKAGE:
-            innermost = innermost if innermost and not _is_ours(innermost) else frame
+            innermost = innermost if innermost and not _is_in_package(innermost) else frame
             if not frame.f_code.co_filename.startswith((*_INSTALLED, "<frozen")):
                 return _line(frame)
         frame = frame.f_back
@@ -35,7 +36,7 @@ def users_line() -> Line:
     return _line(innermost)
 
 
-def _is_ours(frame: FrameType) -> bool:
+def _is_in_package(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE
 
 
@@ -44,31 +45,31 @@ def _line(frame: FrameType) -> Line:
 
 
 class RecordingError(InputError):
-    """What cannot be recorded: the message names the function, the user's line, and what to write instead."""
+    """An operation that cannot be recorded. The message names the function, the user's line, and an alternative."""
 
-    #: why, where a function of the namespace refuses
+    #: the message without function and line, if a function of the namespace raised it
     reason: str | None = None
 
 
-def pointing(function: Callable[P, T]) -> Callable[P, T]:
-    """A function of the namespace whose refusals name it and the user's line."""
+def locates_errors(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function of the namespace: its errors name the function and the user's line."""
 
     @functools.wraps(function)
-    def pointed(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except RecordingError as error:
-            # One function may be written with others: the one that the user called is named.
+            # Functions may call one another: the outermost one, which the user called, is named.
             if error.reason is None:
                 raise
-            raise _refusal(function.__name__, error.reason) from None
+            raise _located_error(function.__name__, error.reason) from None
         except (ValueError, OverflowError) as error:
-            raise _refusal(function.__name__, str(error)) from None
+            raise _located_error(function.__name__, str(error)) from None
 
-    return pointed
+    return wrapper
 
 
-def _refusal(name: str, reason: str) -> RecordingError:
+def _located_error(name: str, reason: str) -> RecordingError:
     error = RecordingError(f"{name} ({users_line()}): {reason}")
     error.reason = reason
     return error

@@ -1,7 +1,8 @@
-"""Loops and branches as the server runs them: `scan`, `map`, `while_loop`, `fixed_point`, `cond` and `call`.
+"""Loops and branches that run on the server: `scan`, `map`, `while_loop`, `fixed_point`, `cond` and `call`.
 
-Functions are called once, with arrays that have no values, and are written into the graph once, whatever the steps.
-What they read of the function around them is passed to them. Trees are arrays and numbers in tuples, lists and dicts.
+Callbacks are called once, with arrays that have no values, and are written into the graph once, whatever the number of
+steps. Arrays of the enclosing function that they use are passed to them by the op. Trees are arrays and numbers in
+tuples, lists and dicts.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gradserve_client.recording.arguments import LeafType
-from gradserve_client.recording.bodies import Arrays, Body, Kind, arrays_of, run, type_of
-from gradserve_client.recording.emitting import BOOL, DEFAULT_FLOAT, DEFAULT_INT, FLOATING, lifted
+from gradserve_client.recording.bodies import ArrayTree, Body, TreeType, flatten_arrays, run, type_of
+from gradserve_client.recording.emitting import BOOL, DEFAULT_FLOAT, DEFAULT_INT, FLOATING, lift
 from gradserve_client.recording.lines import RecordingError, users_line
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 
 Tree = Any
-#: of loops that may end early, behind their carries: how many steps ran, and whether it was not the bound that ended it
-_ENDED: Final = [LeafType(DEFAULT_INT, ()), LeafType(BOOL, ())]
+#: the last results of loops that may end early: the number of steps, and whether the loop ended before the bound
+_LOOP_STATUS: Final = [LeafType(DEFAULT_INT, ()), LeafType(BOOL, ())]
 
 
 def scan(
@@ -28,91 +29,121 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
 ) -> tuple[Tree, Tree]:
-    """f(carry, x) → carry, y, for one entry of xs after the other: the last carry, and all y stacked.
+    """Run `carry, y = f(carry, x)` for each entry of `xs`; return the last carry and the stacked ys.
 
-    `length` is needed where there are no xs. With `reverse` the last entry comes first; each y stays at its entry.
+    Entries are taken along the leading axis of the arrays of `xs`. `f` must return a carry with the structure, dtypes
+    and shapes of `init`. Each stacked y has the number of steps as its leading axis. `length` is required if `xs` has
+    no arrays. With `reverse=True`, the loop runs from the last entry to the first; each y is still stacked at the
+    position of its entry. As `jax.lax.scan`.
+
+    Raises RecordingError if the carry changes its type, or if leading extents differ.
     """
-    carry, sequences = arrays_of(init), arrays_of(xs)
-    steps = _steps("scan", sequences, length)
-    body = Body(f, carry.kind, _entries(sequences))
+    carry, sequences = flatten_arrays(init), flatten_arrays(xs)
+    steps = _count_steps("scan", sequences, length)
+    body = Body(f, carry.tree_type, _entry_type(sequences))
     if not isinstance(body.result, tuple) or len(body.result) != 2:
-        raise _refused("scan", "its function gives back the next carry, and what is stacked: None for nothing")
-    after, ys = body.arrays(body.result[0], carry.arrays), body.arrays(body.result[1])
-    _check_carry("scan", carry, after)
-    made = run(
+        raise _error("scan", "its function gives back the next carry, and what is stacked: None for nothing")
+    next_carry, ys = body.arrays(body.result[0], carry.arrays), body.arrays(body.result[1])
+    _check_carry("scan", carry, next_carry)
+    results = run(
         "scan",
-        {"body": (body, [*after.arrays, *ys.arrays])},
+        {"body": (body, [*next_carry.arrays, *ys.arrays])},
         [*carry.arrays, *sequences.arrays],
-        [*carry.types, *_stacks(ys, steps)],
+        [*carry.types, *_stacked_types(ys, steps)],
         carries=len(carry.arrays),
         sequences=len(sequences.arrays),
         length=None if sequences.arrays else steps,
         reverse=reverse or None,
     )
-    many = len(carry.arrays)
-    return carry.kind.built(made[:many]), ys.kind.built(made[many:])
+    carry_count = len(carry.arrays)
+    return carry.tree_type.build(results[:carry_count]), ys.tree_type.build(results[carry_count:])
 
 
 def map(f: Callable[[Tree], Tree], xs: Tree, *, at_once: int | None = None) -> Tree:
-    """f of each entry of xs, in no order, stacked. `at_once` are computed in one batch; by default as many as fit."""
-    sequences = arrays_of(xs)
-    steps = _steps("map", sequences, None)
-    body = Body(f, _entries(sequences))
+    """Apply `f` to each entry of `xs` along the leading axis, in any order; return the stacked results.
+
+    `at_once` entries are computed in one batch, by default as many as fit. As `jax.lax.map`.
+    """
+    sequences = flatten_arrays(xs)
+    steps = _count_steps("map", sequences, None)
+    body = Body(f, _entry_type(sequences))
     ys = body.arrays(body.result)
-    stacks = _stacks(ys, steps)
+    result_types = _stacked_types(ys, steps)
     bodies = {"body": (body, ys.arrays)}
-    made = run("map", bodies, sequences.arrays, stacks, sequences=len(sequences.arrays), at_once=at_once)
-    return ys.kind.built(made)
+    results = run("map", bodies, sequences.arrays, result_types, sequences=len(sequences.arrays), at_once=at_once)
+    return ys.tree_type.build(results)
 
 
 def while_loop(
     cond: Callable[[Tree], Any], body: Callable[[Tree], Tree], init: Tree, *, max_steps: int
 ) -> tuple[Tree, Traced, Traced]:
-    """body(carry), again and again while cond(carry) holds, at most so often: carry, steps and whether it is finished.
+    """Run `carry = body(carry)` while `cond(carry)` holds; return (carry, steps, finished).
 
-    It is not where the bound has ended it.
+    `steps`, an int64 scalar, is the number of steps that ran, at most `max_steps`. `finished`, a bool scalar, is False
+    if the loop was stopped by `max_steps`. `cond` must return one bool; `body` must return a carry with the structure,
+    dtypes and shapes of `init`.
+
+    Raises RecordingError if they do not.
     """
-    carry = arrays_of(init)
-    holds, step = Body(cond, carry.kind), Body(body, carry.kind)
-    condition, after = holds.arrays(holds.result), step.arrays(step.result, carry.arrays)
+    carry = flatten_arrays(init)
+    condition_body, step_body = Body(cond, carry.tree_type), Body(body, carry.tree_type)
+    condition, next_carry = (
+        condition_body.arrays(condition_body.result),
+        step_body.arrays(step_body.result, carry.arrays),
+    )
     if condition.types != [LeafType(BOOL, ())]:
-        told = ", ".join(array.told for array in condition.arrays) or "no array"
-        raise _refused("while_loop", f"its condition gives back one bool, and not {told}")
-    _check_carry("while_loop", carry, after)
-    bodies = {"condition": (holds, condition.arrays), "body": (step, after.arrays)}
-    return _until("while", bodies, carry, max_steps=max_steps)
+        received = ", ".join(array.type_name for array in condition.arrays) or "no array"
+        raise _error("while_loop", f"its condition gives back one bool, and not {received}")
+    _check_carry("while_loop", carry, next_carry)
+    bodies = {"condition": (condition_body, condition.arrays), "body": (step_body, next_carry.arrays)}
+    return _early_ending_loop("while", bodies, carry, max_steps=max_steps)
 
 
 def fixed_point(
     body: Callable[[Tree], Tree], init: Tree, *, tolerance: float, max_steps: int
 ) -> tuple[Tree, Traced, Traced]:
-    """x = body(x) until max |Δx| ≤ tolerance · (1 + max |x|), at most so often: x, steps and whether it is finished.
+    """Iterate `x = body(x)` until max |Δx| ≤ tolerance · (1 + max |x|); return (x, steps, finished).
 
-    The gradient is implicit: of the point, and not of the way to it.
+    `x` is a tree of floats. `steps`, an int64 scalar, is the number of steps that ran, at most `max_steps`. `finished`,
+    a bool scalar, is False if the iteration did not converge. The gradient is implicit: that of the fixed point, not of
+    the iterations; `init` has none.
     """
-    x = arrays_of(init)
+    x = flatten_arrays(init)
     for path, array in zip(x.paths, x.arrays, strict=True):
         if array.dtype.kind != "f":
-            raise _refused("fixed_point", f"x{path} is {array.told}: a point is of floats")
-    step = Body(body, x.kind)
-    after = step.arrays(step.result, x.arrays)
-    _check_carry("fixed_point", x, after)
-    return _until("fixed_point", {"body": (step, after.arrays)}, x, tolerance=tolerance, max_steps=max_steps)
+            raise _error("fixed_point", f"x{path} is {array.type_name}: a point is of floats")
+    step_body = Body(body, x.tree_type)
+    next_x = step_body.arrays(step_body.result, x.arrays)
+    _check_carry("fixed_point", x, next_x)
+    return _early_ending_loop(
+        "fixed_point", {"body": (step_body, next_x.arrays)}, x, tolerance=tolerance, max_steps=max_steps
+    )
 
 
 def cond(pred: Any, then: Callable[..., Tree], otherwise: Callable[..., Tree], *operands: Tree) -> Tree:
-    """then(*operands) where pred, one bool, holds, else otherwise(*operands): of equal types. Only one of them runs."""
-    predicate = lifted(pred)
+    """Return `then(*operands)` if `pred` is true, else `otherwise(*operands)`. Only one of them runs.
+
+    `pred` is one bool. Both functions must return the same structure, dtypes and shapes. Raises RecordingError if they
+    do not.
+    """
+    predicate = lift(pred)
     if type_of(predicate) != LeafType(BOOL, ()):
-        raise _refused("cond", f"chooses by one bool, and not by {predicate.told}")
-    given = [arrays_of(operand) for operand in operands]
-    first, second = (Body(each, *(operand.kind for operand in given)) for each in (then, otherwise))
-    one = first.arrays(first.result)
-    other = second.arrays(second.result, one.arrays)
-    _check_alike("cond", one, other, "one function gives back {}, and the other {}: both give back the same types")
-    bodies = {"then": (first, one.arrays), "otherwise": (second, other.arrays)}
-    passed = [array for operand in given for array in operand.arrays]
-    return one.kind.built(run("cond", bodies, passed, one.types, first=[predicate]))
+        raise _error("cond", f"chooses by one bool, and not by {predicate.type_name}")
+    operand_trees = [flatten_arrays(operand) for operand in operands]
+    then_body, otherwise_body = (
+        Body(each, *(operand.tree_type for operand in operand_trees)) for each in (then, otherwise)
+    )
+    then_result = then_body.arrays(then_body.result)
+    otherwise_result = otherwise_body.arrays(otherwise_body.result, then_result.arrays)
+    _check_same_types(
+        "cond",
+        then_result,
+        otherwise_result,
+        "one function gives back {}, and the other {}: both give back the same types",
+    )
+    bodies = {"then": (then_body, then_result.arrays), "otherwise": (otherwise_body, otherwise_result.arrays)}
+    arrays = [array for operand in operand_trees for array in operand.arrays]
+    return then_result.tree_type.build(run("cond", bodies, arrays, then_result.types, first=[predicate]))
 
 
 def call(
@@ -121,88 +152,102 @@ def call(
     derivative: Callable[[Tree, Tree, Tree], Tree] | None = None,
     recompute: bool = False,
 ) -> Tree:
-    """f(*operands). With `recompute` nothing inside is kept for the way back, which computes it once more.
+    """Return `f(*operands)`, run as a function of the graph, with an optional derivative or checkpointing.
 
-    derivative(operands, result, cotangents), where it is given, is differentiated by in place of f: it gives back a
-    cotangent for each float of the operands, which are a tuple. Then neither function reads what it is not given.
+    With `recompute=True`, no intermediate results are stored for the backward pass, which computes them again.
+
+    `derivative(operands, result, cotangents)` replaces the derivative of `f`. `operands` is a tuple; `cotangents` has
+    the structure of the result. It must return one cotangent for each float or complex array of the operands. With it,
+    neither function may use arrays of the enclosing function. As `jax.custom_vjp`.
+
+    Raises RecordingError if the cotangents have other types, or if a function uses arrays of the enclosing function.
     """
-    given = arrays_of(operands)
-    body = Body(lambda passed: f(*passed), given.kind)
+    operand_tree = flatten_arrays(operands)
+    body = Body(lambda passed: f(*passed), operand_tree.tree_type)
     result = body.arrays(body.result)
     bodies = {"body": (body, result.arrays)}
     if derivative is not None:
-        bodies["derivative"] = _derivative(derivative, given, result, body)
-    return result.kind.built(run("call", bodies, given.arrays, result.types, recompute=recompute or None))
+        bodies["derivative"] = _derivative(derivative, operand_tree, result, body)
+    return result.tree_type.build(run("call", bodies, operand_tree.arrays, result.types, recompute=recompute or None))
 
 
 def _derivative(
-    function: Callable[[Tree, Tree, Tree], Tree], given: Arrays, result: Arrays, body: Body
+    function: Callable[[Tree, Tree, Tree], Tree], operand_tree: ArrayTree, result: ArrayTree, body: Body
 ) -> tuple[Body, list[Traced]]:
-    """A function's own derivative, and its cotangents: those of integers and bools are zeros of float64."""
+    """Record a custom derivative. Return its body with its outputs.
+
+    The cotangents of integer and bool results are zeros of float64.
+    """
     cotangents = [each if each.dtype.kind in FLOATING else LeafType(DEFAULT_FLOAT, each.shape) for each in result.types]
-    made = Body(function, given.kind, result.kind, Kind(cotangents, result.structure))
-    if body.consts or made.consts:
-        told = [*body.consts, *made.consts][0].told
-        raise _refused("call", f"with a derivative of its own, a function reads what it is given, and {told} it is not")
-    floats = [array for array in given.arrays if array.dtype.kind in FLOATING]
-    outputs = made.arrays(made.result, floats)
+    derivative = Body(function, operand_tree.tree_type, result.tree_type, TreeType(cotangents, result.structure))
+    if body.consts or derivative.consts:
+        captured = [*body.consts, *derivative.consts][0].type_name
+        raise _error(
+            "call", f"with a derivative of its own, a function reads what it is given, and {captured} it is not"
+        )
+    floats = [array for array in operand_tree.arrays if array.dtype.kind in FLOATING]
+    outputs = derivative.arrays(derivative.result, floats)
     if outputs.types != [type_of(array) for array in floats]:
-        wanted, got = (", ".join(array.told for array in arrays) or "nothing" for arrays in (floats, outputs.arrays))
-        raise _refused("call", f"its derivative gives back a cotangent for each float operand, {wanted}, and not {got}")
-    return made, outputs.arrays
+        expected, received = (
+            ", ".join(array.type_name for array in arrays) or "nothing" for arrays in (floats, outputs.arrays)
+        )
+        raise _error(
+            "call", f"its derivative gives back a cotangent for each float operand, {expected}, and not {received}"
+        )
+    return derivative, outputs.arrays
 
 
-def _until(op: str, bodies: Any, carry: Arrays, **attrs: Any) -> tuple[Tree, Traced, Traced]:
-    """A loop that ends by itself."""
-    *last, steps, finished = run(op, bodies, carry.arrays, [*carry.types, *_ENDED], carries=len(carry.arrays), **attrs)
-    return carry.kind.built(last), steps, finished
+def _early_ending_loop(op: str, bodies: Any, carry: ArrayTree, **attrs: Any) -> tuple[Tree, Traced, Traced]:
+    """Append a loop that may end before `max_steps`, and return the last carry, the number of steps, and finished."""
+    *last, steps, finished = run(
+        op, bodies, carry.arrays, [*carry.types, *_LOOP_STATUS], carries=len(carry.arrays), **attrs
+    )
+    return carry.tree_type.build(last), steps, finished
 
 
-def _entries(sequences: Arrays) -> Kind:
-    """One entry of each."""
-    return Kind([LeafType(each.dtype, each.shape[1:]) for each in sequences.types], sequences.structure)
+def _entry_type(sequences: ArrayTree) -> TreeType:
+    """Return the type of one entry of each sequence."""
+    return TreeType([LeafType(each.dtype, each.shape[1:]) for each in sequences.types], sequences.structure)
 
 
-def _stacks(ys: Arrays, steps: int) -> list[LeafType]:
+def _stacked_types(ys: ArrayTree, steps: int) -> list[LeafType]:
     return [LeafType(each.dtype, (steps, *each.shape)) for each in ys.types]
 
 
-def _steps(op: str, sequences: Arrays, length: int | None) -> int:
-    """How many entries there are to go through."""
+def _count_steps(op: str, sequences: ArrayTree, length: int | None) -> int:
+    """Return the number of steps. Raises RecordingError if sequences and `length` disagree, or if there are neither."""
     for path, array in zip(sequences.paths, sequences.arrays, strict=True):
         if not array.ndim:
-            raise _refused(op, f"xs{path} is {array.told}, and has no axis to go along")
+            raise _error(op, f"xs{path} is {array.type_name}, and has no axis to go along")
     extents = {array.shape[0] for array in sequences.arrays} | ({length} if length is not None else set())
     if len(extents) > 1:
-        told = ", ".join(str(extent) for extent in sorted(extents))
-        raise _refused(op, f"xs and length disagree on the steps: {told}")
+        counts = ", ".join(str(extent) for extent in sorted(extents))
+        raise _error(op, f"xs and length disagree on the steps: {counts}")
     if not extents:
-        raise _refused(
-            op, "without xs, the length says how many steps there are" if op == "scan" else "xs has no array"
-        )
+        raise _error(op, "without xs, the length says how many steps there are" if op == "scan" else "xs has no array")
     return int(extents.pop())
 
 
-def _check_carry(op: str, before: Arrays, after: Arrays) -> None:
-    _check_alike(op, before, after, "the carry begins as {}, and becomes {}: it keeps dtype, shape and structure")
+def _check_carry(op: str, before: ArrayTree, after: ArrayTree) -> None:
+    _check_same_types(op, before, after, "the carry begins as {}, and becomes {}: it keeps dtype, shape and structure")
 
 
-def _check_alike(op: str, one: Arrays, other: Arrays, sentence: str) -> None:
-    """Raise RecordingError where two trees differ, in a sentence about what differs."""
+def _check_same_types(op: str, one: ArrayTree, other: ArrayTree, sentence: str) -> None:
+    """Raise RecordingError if two trees differ. `sentence` has a placeholder for each."""
     if one.structure != other.structure:
-        raise _refused(op, sentence.format(_told(one.kind), _told(other.kind)))
+        raise _error(op, sentence.format(_describe(one.tree_type), _describe(other.tree_type)))
     for path, x, y in zip(one.paths, one.arrays, other.arrays, strict=True):
         if type_of(x) != type_of(y):
-            at = f" at {path}" if path else ""
-            raise _refused(op, sentence.format(f"{x.told}{at}", y.told))
+            location = f" at {path}" if path else ""
+            raise _error(op, sentence.format(f"{x.type_name}{location}", y.type_name))
 
 
-def _told(kind: Kind) -> str:
-    """A tree as messages have it."""
-    return str(kind.structure.build(iter(f"{each.dtype.name}{list(each.shape)}" for each in kind.types))).replace(
-        "'", ""
-    )
+def _describe(tree_type: TreeType) -> str:
+    """Return a tree as error messages show it."""
+    return str(
+        tree_type.structure.build(iter(f"{each.dtype.name}{list(each.shape)}" for each in tree_type.types))
+    ).replace("'", "")
 
 
-def _refused(op: str, reason: str) -> RecordingError:
+def _error(op: str, reason: str) -> RecordingError:
     return RecordingError(f"{op} ({users_line()}): {reason}")

@@ -1,4 +1,4 @@
-"""Functions that arrange elements anew."""
+"""Functions that rearrange elements."""
 
 from __future__ import annotations
 
@@ -10,37 +10,39 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.emitting import (
-    axes_of,
     broadcast_shape,
     emit,
-    promoted,
+    normalize_axes,
+    promote,
 )
-from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Shape, Traced
+from gradserve_client.recording.lines import locates_errors
+from gradserve_client.recording.recorder import Shape, Traced
 
 
 def extents(shape: int | Sequence[int]) -> Shape:
-    """A shape as it is stated: one number is that of one axis."""
+    """Return a shape as a tuple; a number is the shape of one axis."""
     return (
-        (operator.index(shape),) if not isinstance(shape, Sequence) else tuple(operator.index(each) for each in shape)
+        (operator.index(shape),)
+        if not isinstance(shape, Sequence)
+        else tuple(operator.index(extent) for extent in shape)
     )
 
 
-def joined(arrays: Sequence[Traced], axis: int) -> Traced:
-    """Arrays of one dtype, one after the other along an axis. Raises InputError where they differ elsewhere."""
+def join(arrays: Sequence[Traced], axis: int) -> Traced:
+    """Join arrays of one dtype along an axis. Raises InputError if their other extents differ."""
     first, *others = arrays
     for other in others:
         if other.ndim != first.ndim or any(
             one != another for i, (one, another) in enumerate(zip(first.shape, other.shape, strict=True)) if i != axis
         ):
-            raise InputError(f"{first.told} and {other.told} cannot be joined along axis {axis}")
+            raise InputError(f"{first.type_name} and {other.type_name} cannot be joined along axis {axis}")
     shape = [*first.shape]
     shape[axis] = sum(array.shape[axis] for array in arrays)
     return emit("cat", arrays, shape, first.dtype, axis=axis)
 
 
-def cut(x: Traced, axis: int, start: int, stop: int) -> Traced:
-    """The part of x between two positions of an axis."""
+def slice_axis(x: Traced, axis: int, start: int, stop: int) -> Traced:
+    """Return the elements from `start` to `stop` (exclusive) along an axis."""
     stop = max(stop, start)
     starts = [start if i == axis else 0 for i in range(x.ndim)]
     stops = [stop if i == axis else extent for i, extent in enumerate(x.shape)]
@@ -48,120 +50,122 @@ def cut(x: Traced, axis: int, start: int, stop: int) -> Traced:
     return emit("slice", [x], shape, x.dtype, starts=starts, stops=stops)
 
 
-@pointing
+@locates_errors
 def reshape(x: Traced, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Traced:
-    """The elements in row-major order in another shape, of which one extent may be −1."""
-    wanted = extents(shape)
-    known = math.prod(extent for extent in wanted if extent != -1)
-    if wanted.count(-1) == 1 and known and x.size % known == 0:
-        wanted = tuple(x.size // known if extent == -1 else extent for extent in wanted)
-    if math.prod(wanted) != x.size or any(extent < 0 for extent in wanted):
-        raise InputError(f"{x.told} has {x.size} elements, which {list(wanted)} does not hold")
-    return x if wanted == x.shape else emit("reshape", [x], wanted, x.dtype, shape=wanted)
+    """Return the elements, in row-major order, in another shape. One extent may be −1."""
+    target = extents(shape)
+    known = math.prod(extent for extent in target if extent != -1)
+    if target.count(-1) == 1 and known and x.size % known == 0:
+        target = tuple(x.size // known if extent == -1 else extent for extent in target)
+    if math.prod(target) != x.size or any(extent < 0 for extent in target):
+        raise InputError(f"{x.type_name} has {x.size} elements, which {list(target)} does not hold")
+    return x if target == x.shape else emit("reshape", [x], target, x.dtype, shape=target)
 
 
-@pointing
+@locates_errors
 def broadcast_to(x: Traced, /, shape: int | Sequence[int]) -> Traced:
-    """x repeated along new axes and those of extent 1."""
-    wanted = extents(shape)
-    padded = (1,) * (len(wanted) - x.ndim) + x.shape
-    if len(padded) != len(wanted) or any(have not in (1, want) for have, want in zip(padded, wanted, strict=True)):
-        raise InputError(f"{x.told} does not broadcast to {list(wanted)}")
-    return x if x.shape == wanted else emit("broadcast_to", [x], wanted, x.dtype, shape=wanted)
+    """Repeat x along new leading axes and along axes of extent 1."""
+    target = extents(shape)
+    padded = (1,) * (len(target) - x.ndim) + x.shape
+    if len(padded) != len(target) or any(
+        extent not in (1, target_extent) for extent, target_extent in zip(padded, target, strict=True)
+    ):
+        raise InputError(f"{x.type_name} does not broadcast to {list(target)}")
+    return x if x.shape == target else emit("broadcast_to", [x], target, x.dtype, shape=target)
 
 
-@pointing
+@locates_errors
 def broadcast_arrays(*arrays: Traced) -> list[Traced]:
-    """All in the shape that they have together."""
+    """Broadcast the arrays to their common shape."""
     shape = broadcast_shape(*arrays)
     return [broadcast_to(array, shape) for array in arrays]
 
 
-@pointing
+@locates_errors
 def concat(arrays: Sequence[Traced], /, *, axis: int | None = 0) -> Traced:
-    """One after the other along an axis; flat where that is None."""
-    parts = promoted(*arrays)
+    """Join arrays along an axis; flattened if `axis` is None."""
+    parts = promote(*arrays)
     if axis is None:
-        return joined([reshape(part, (-1,)) if part.ndim != 1 else part for part in parts], 0)
-    return joined(parts, axes_of(axis, parts[0].ndim)[0])
+        return join([reshape(part, (-1,)) if part.ndim != 1 else part for part in parts], 0)
+    return join(parts, normalize_axes(axis, parts[0].ndim)[0])
 
 
-@pointing
+@locates_errors
 def stack(arrays: Sequence[Traced], /, *, axis: int = 0) -> Traced:
-    """One after the other along a new axis."""
-    parts = promoted(*arrays)
+    """Join arrays of the same shape along a new axis."""
+    parts = promote(*arrays)
     if len({part.shape for part in parts}) > 1:
-        raise InputError(f"arrays of different shapes cannot be stacked: {', '.join(part.told for part in parts)}")
-    place = axes_of(axis, parts[0].ndim + 1)[0]
+        raise InputError(f"arrays of different shapes cannot be stacked: {', '.join(part.type_name for part in parts)}")
+    position = normalize_axes(axis, parts[0].ndim + 1)[0]
     shape = [*parts[0].shape]
-    shape.insert(place, len(parts))
-    return emit("stack", parts, shape, parts[0].dtype, axis=place)
+    shape.insert(position, len(parts))
+    return emit("stack", parts, shape, parts[0].dtype, axis=position)
 
 
-@pointing
+@locates_errors
 def unstack(x: Traced, /, *, axis: int = 0) -> tuple[Traced, ...]:
-    """The parts along an axis, each without it."""
-    along = axes_of(axis, x.ndim)[0]
+    """Split x along an axis into arrays without this axis."""
+    along = normalize_axes(axis, x.ndim)[0]
     shape = x.shape[:along] + x.shape[along + 1 :]
     return tuple(emit("select", [x], shape, x.dtype, index=i, axis=along) for i in range(x.shape[along]))
 
 
-@pointing
+@locates_errors
 def expand_dims(x: Traced, /, *, axis: int | tuple[int, ...] = 0) -> Traced:
-    """With new axes of extent 1."""
+    """Insert axes of extent 1."""
     count = 1 if isinstance(axis, int) else len(axis)
-    new, rest = axes_of(axis, x.ndim + count), iter(x.shape)
-    return reshape(x, tuple(1 if i in new else next(rest) for i in range(x.ndim + count)))
+    new_axes, extents_left = normalize_axes(axis, x.ndim + count), iter(x.shape)
+    return reshape(x, tuple(1 if i in new_axes else next(extents_left) for i in range(x.ndim + count)))
 
 
-@pointing
+@locates_errors
 def squeeze(x: Traced, /, axis: int | tuple[int, ...]) -> Traced:
-    """Without axes of extent 1."""
-    gone = axes_of(axis, x.ndim)
-    if any(x.shape[i] != 1 for i in gone):
-        raise InputError(f"only axes of extent 1 can be dropped, and {x.told} has others among {gone}")
-    return reshape(x, tuple(extent for i, extent in enumerate(x.shape) if i not in gone))
+    """Remove axes of extent 1."""
+    removed = normalize_axes(axis, x.ndim)
+    if any(x.shape[i] != 1 for i in removed):
+        raise InputError(f"only axes of extent 1 can be dropped, and {x.type_name} has others among {removed}")
+    return reshape(x, tuple(extent for i, extent in enumerate(x.shape) if i not in removed))
 
 
-@pointing
+@locates_errors
 def permute_dims(x: Traced, /, axes: tuple[int, ...]) -> Traced:
-    """With its axes in another order."""
-    order = axes_of(axes, x.ndim)
+    """Reorder the axes."""
+    order = normalize_axes(axes, x.ndim)
     if len(order) != x.ndim:
-        raise InputError(f"an order of the {x.ndim} axes of {x.told} is needed, and {list(axes)} is none")
+        raise InputError(f"an order of the {x.ndim} axes of {x.type_name} is needed, and {list(axes)} is none")
     return x if order == [*range(x.ndim)] else emit("transpose", [x], [x.shape[i] for i in order], x.dtype, axes=order)
 
 
-@pointing
+@locates_errors
 def moveaxis(x: Traced, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Traced:
-    """With some axes elsewhere, the others in their order."""
-    sources, places = axes_of(source, x.ndim), axes_of(destination, x.ndim)
-    if len(sources) != len(places):
-        raise InputError(f"{len(sources)} axes cannot be moved to {len(places)} places")
+    """Move axes to other positions; the other axes keep their order."""
+    sources, destinations = normalize_axes(source, x.ndim), normalize_axes(destination, x.ndim)
+    if len(sources) != len(destinations):
+        raise InputError(f"{len(sources)} axes cannot be moved to {len(destinations)} places")
     order = [i for i in range(x.ndim) if i not in sources]
-    for place, moved in sorted(zip(places, sources, strict=True)):
-        order.insert(place, moved)
+    for position, axis in sorted(zip(destinations, sources, strict=True)):
+        order.insert(position, axis)
     return permute_dims(x, tuple(order))
 
 
-@pointing
+@locates_errors
 def matrix_transpose(x: Traced, /) -> Traced:
-    """With the last two axes swapped."""
+    """Swap the last two axes."""
     if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
+        raise InputError(f"matrices have two axes, and {x.type_name} has {x.ndim}")
     return moveaxis(x, -1, -2)
 
 
-@pointing
+@locates_errors
 def flip(x: Traced, /, *, axis: int | tuple[int, ...] | None = None) -> Traced:
-    """With the order of elements reversed along axes, by default all."""
-    axes = axes_of(axis, x.ndim)
+    """Reverse the elements along axes, by default all."""
+    axes = normalize_axes(axis, x.ndim)
     return emit("flip", [x], x.shape, x.dtype, axes=axes) if axes else x
 
 
-@pointing
+@locates_errors
 def roll(x: Traced, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Traced:
-    """With elements moved along axes, those beyond the end to the front; flat where no axis is named."""
+    """Shift elements along axes, with those beyond the end at the front; flattened if `axis` is None."""
     shifts = extents(shift)
     if axis is None:
         return emit("roll", [x], x.shape, x.dtype, shifts=[sum(shifts)])
@@ -169,14 +173,14 @@ def roll(x: Traced, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, .
     shifts = shifts * len(axes) if len(shifts) == 1 else shifts
     if len(shifts) != len(axes):
         raise InputError(f"{len(shifts)} shifts are not for {len(axes)} axes")
-    for by, each in zip(shifts, axes, strict=True):  # an axis may be named twice
-        x = emit("roll", [x], x.shape, x.dtype, shifts=[by], axes=axes_of(each, x.ndim))
+    for amount, axis_number in zip(shifts, axes, strict=True):  # an axis may be named twice
+        x = emit("roll", [x], x.shape, x.dtype, shifts=[amount], axes=normalize_axes(axis_number, x.ndim))
     return x
 
 
-@pointing
+@locates_errors
 def tile(x: Traced, repetitions: tuple[int, ...], /) -> Traced:
-    """x so many times along each axis."""
+    """Repeat x as a whole, the given number of times along each axis."""
     counts = extents(repetitions)
     rank = max(len(counts), x.ndim)
     counts = (1,) * (rank - len(counts)) + counts
@@ -185,26 +189,26 @@ def tile(x: Traced, repetitions: tuple[int, ...], /) -> Traced:
     return emit("tile", [x], shape, x.dtype, repeats=counts)
 
 
-@pointing
+@locates_errors
 def repeat(x: Traced, repeats: object, /, *, axis: int | None = None) -> Traced:
-    """Each element so many times along an axis; flat where that is None.
+    """Repeat each element the given number of times along an axis; flattened if `axis` is None.
 
-    How often has to be known while recording, since the shape depends on it.
+    Raises RecordingError unless `repeats` is known while recording, since the shape depends on it.
     """
     counts = x.recorder.known(repeats) if isinstance(repeats, Traced) else np.asarray(repeats)
     if counts is None:
         raise InputError("how often elements are repeated is known only when the graph runs: give numbers")
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    along = axes_of(axis, x.ndim)[0]
-    places = np.repeat(np.arange(x.shape[along]), counts)
-    return picked(x, places, along)
+    along = normalize_axes(axis, x.ndim)[0]
+    positions = np.repeat(np.arange(x.shape[along]), counts)
+    return pick_slices(x, positions, along)
 
 
-def picked(x: Traced, places: np.ndarray[tuple[int], np.dtype[np.int64]], axis: int) -> Traced:
-    """The slices at these positions of an axis, which are known and counted from the front."""
+def pick_slices(x: Traced, positions: np.ndarray[tuple[int], np.dtype[np.int64]], axis: int) -> Traced:
+    """Return the slices at positions along an axis, which are known and not negative."""
     shape = [*x.shape]
-    shape[axis] = len(places)
-    if not len(places):
-        return cut(x, axis, 0, 0)
-    return emit("gather", [x], shape, x.dtype, axis=axis, indices=places.tolist())
+    shape[axis] = len(positions)
+    if not len(positions):
+        return slice_axis(x, axis, 0, 0)
+    return emit("gather", [x], shape, x.dtype, axis=axis, indices=positions.tolist())

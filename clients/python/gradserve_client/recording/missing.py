@@ -1,4 +1,4 @@
-"""What the namespace lacks, and what to write instead."""
+"""Names of the standard that the namespace lacks, with what to write instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradserve_client.recording.lines import RecordingError, users_line
 
 
 class NotRecorded(RecordingError, AttributeError):
-    """A function of the standard that no op expresses. `hasattr` says so as well."""
+    """A function of the standard that no op can express. It is an AttributeError, so that `hasattr` returns False."""
 
 
 SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
@@ -17,7 +17,7 @@ _BITS: Final = "no op works on bits"
 _WIRE: Final = "there are no such numbers on the server: take"
 _SPECTRUM: Final = "no op gives eigenvalues but of symmetric matrices: those are eigh() and eigvalsh()"
 
-#: of the main namespace
+#: names missing in the main namespace
 MAIN: Final[Mapping[str, str]] = {
     "unique_all": f"{SHAPES}; sort() has equal elements side by side",
     "unique_counts": f"{SHAPES}; sort() has equal elements side by side",
@@ -30,15 +30,15 @@ MAIN: Final[Mapping[str, str]] = {
     "uint16": f"{_WIRE} int32",
     "uint64": f"{_WIRE} int64",
 }
-#: of `linalg`
+#: names missing in `linalg`
 LINALG: Final[Mapping[str, str]] = {
     "eig": _SPECTRUM,
     "eigvals": _SPECTRUM,
 }
 
 
-def refuse(name: str, called: str, missing: Mapping[str, str]) -> NoReturn:
-    """Raise NotRecorded for a name that the standard has, and AttributeError for any other."""
+def refuse(name: str, qualified_name: str, missing: Mapping[str, str]) -> NoReturn:
+    """Raise NotRecorded for a name of the standard, and AttributeError for any other name."""
     if name in missing:
-        raise NotRecorded(f"{called} ({users_line()}): {missing[name]}")
-    raise AttributeError(f"the Array API standard has no {called}")
+        raise NotRecorded(f"{qualified_name} ({users_line()}): {missing[name]}")
+    raise AttributeError(f"the Array API standard has no {qualified_name}")

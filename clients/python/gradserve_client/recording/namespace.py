@@ -1,7 +1,7 @@
-"""The main namespace of the Array API standard, version 2024.12, but what missing.py lists, and what is beside it.
+"""The main namespace of the Array API standard, version 2024.12, except the names in missing.py, with some additions.
 
-It may be imported as well: inside of a recorded function, `import gradserve_client.recording.namespace as xp` is what
-`x.__array_namespace__()` gives.
+Inside a recorded function, `import gradserve_client.recording.namespace as xp` is the same module as
+`x.__array_namespace__()`.
 """
 
 from __future__ import annotations

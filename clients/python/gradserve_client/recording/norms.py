@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, and the condition of these."""
+"""Norms of vectors and matrices, and condition numbers."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from typing import Final, Literal
 from gradserve_client.errors import InputError
 from gradserve_client.recording.decompositions import svdvals
 from gradserve_client.recording.elementwise import abs, divide, multiply, not_equal, pow
-from gradserve_client.recording.emitting import axes_of, cast, emit, part_of, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import cast, emit, normalize_axes, promote, real_dtype
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import expand_dims, moveaxis, reshape
-from gradserve_client.recording.matrices import inv, matrices_of
-from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.matrices import as_matrices, inv
+from gradserve_client.recording.recorder import Traced
+from gradserve_client.recording.reductions import Axis, max, min, reduce_axes, sum
 
 Order = int | float
 MatrixOrder = Order | Literal["fro", "nuc"]
-_OF_SINGULAR_VALUES: Final[dict[MatrixOrder, Callable[..., Traced]]] = {2: max, -2: min, "nuc": sum}
+_SPECTRAL_NORMS: Final[dict[MatrixOrder, Callable[..., Traced]]] = {2: max, -2: min, "nuc": sum}
 
 
 def _real(x: Traced) -> Traced:
-    """Numbers of the same sizes that are real, as the op `norm` takes them."""
+    """Return real numbers with the same absolute values, as the op `norm` requires."""
     return abs(x) if x.dtype.kind == "c" else x
 
 
-@pointing
+@locates_errors
 def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
-    """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
-    (x,) = promoted(x, floating=True)
+    """Return the vector norm over axes, by default all: (Σ |x|ᵖ)^(1/p) for `ord` p.
+
+    The largest absolute value for ∞, the smallest for −∞, and the number of nonzero elements for 0.
+    """
+    (x,) = promote(x, floating=True)
     if ord == 2:
-        return reduced("norm", _real(x), part_of(x.dtype), axis, keepdims=keepdims)
+        return reduce_axes("norm", _real(x), real_dtype(x.dtype), axis, keepdims=keepdims)
     size = abs(x)
     if math.isinf(ord):
         return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
@@ -42,27 +45,28 @@ def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord:
     return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
 
 
-@pointing
+@locates_errors
 def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro") -> Traced:
-    """The norm of matrices: Frobenius', or the largest or least sum of sizes over a column (±1) or a row (±∞).
+    """Return the norm of matrices. `ord` is "fro", the Frobenius norm, or one of the following.
 
-    By singular values, the largest (2), the least (−2), and the sum of all ("nuc").
+    The largest (positive ord) or smallest (negative ord) sum of absolute values over the columns (±1) or rows (±∞). The
+    largest (2) or smallest (−2) singular value, or the sum of the singular values ("nuc").
     """
-    x = matrices_of(x)
+    x = as_matrices(x)
     if ord == "fro":
-        return reduced("norm", _real(x), part_of(x.dtype), (-2, -1), keepdims=keepdims)
-    if ord in _OF_SINGULAR_VALUES:
-        found = _OF_SINGULAR_VALUES[ord](svdvals(x), axis=-1)
-        return expand_dims(found, axis=(-2, -1)) if keepdims else found
+        return reduce_axes("norm", _real(x), real_dtype(x.dtype), (-2, -1), keepdims=keepdims)
+    if ord in _SPECTRAL_NORMS:
+        result = _SPECTRAL_NORMS[ord](svdvals(x), axis=-1)
+        return expand_dims(result, axis=(-2, -1)) if keepdims else result
     if ord not in (1, -1, math.inf, -math.inf):
         raise InputError(f"there is no norm {ord!r} of matrices: take 'fro', 'nuc', ±1, ±2 or ±inf")
     over = -1 if math.isinf(ord) else -2
     sums = sum(abs(x), axis=over, keepdims=True)
-    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
-    return chosen if keepdims else reshape(chosen, x.shape[:-2])
+    result = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
+    return result if keepdims else reshape(result, x.shape[:-2])
 
 
-@pointing
+@locates_errors
 def norm(
     x: Traced,
     /,
@@ -70,13 +74,13 @@ def norm(
     axis: int | tuple[int, int] | None = None,
     keepdims: bool = False,
 ) -> Traced:
-    """NumPy's: of vectors along one axis, of matrices over two; of all elements where neither is given."""
+    """Return NumPy's `norm`: of vectors along one axis, of matrices over two axes, and of all elements by default."""
     if ord is None and axis is None:
         return vector_norm(x, keepdims=keepdims)
-    along = axes_of(axis, x.ndim)
+    along = normalize_axes(axis, x.ndim)
     if len(along) == 2:
-        found = matrix_norm(moveaxis(x, tuple(along), (-2, -1)), ord="fro" if ord is None else ord)
-        return expand_dims(found, axis=tuple(along)) if keepdims else found
+        result = matrix_norm(moveaxis(x, tuple(along), (-2, -1)), ord="fro" if ord is None else ord)
+        return expand_dims(result, axis=tuple(along)) if keepdims else result
     if len(along) != 1 or isinstance(ord, str):
         raise InputError(
             f"the norm {ord!r} is not over {len(along)} axes: of vectors it is over one, of matrices over two"
@@ -84,12 +88,12 @@ def norm(
     return vector_norm(x, axis=along[0], ord=2 if ord is None else ord, keepdims=keepdims)
 
 
-@pointing
+@locates_errors
 def cond(x: Traced, /, p: MatrixOrder | None = None) -> Traced:
-    """NumPy's: the condition of matrices, by the 2-norm, or by another norm of the matrix and of its inverse."""
-    x = matrices_of(x)
+    """Return NumPy's `cond`: the condition number of matrices in the 2-norm, or in the norm p."""
+    x = as_matrices(x)
     if p is None or p == 2:
-        return emit("cond_number", [x], x.shape[:-2], part_of(x.dtype))
+        return emit("cond_number", [x], x.shape[:-2], real_dtype(x.dtype))
     if p == -2:
         s = svdvals(x)
         return divide(min(s, axis=-1), max(s, axis=-1))

@@ -1,4 +1,4 @@
-"""Sums of products: of matrices, vectors and tensors."""
+"""Sums of products of vectors, matrices and tensors."""
 
 from __future__ import annotations
 
@@ -9,55 +9,57 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import conj, multiply
-from gradserve_client.recording.emitting import Operand, axes_of, emit, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import Operand, emit, normalize_axes, promote
+from gradserve_client.recording.lines import locates_errors
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.reductions import sum
-from gradserve_client.recording.traced import Traced
 
 
-@pointing
+@locates_errors
 def matmul(x1: Operand, x2: Operand, /) -> Traced:
-    """The product of matrices; of a vector as a row on the left, and as a column on the right."""
-    x, y = promoted(x1, x2)
+    """Return the matrix product of (…, m, k) and (…, k, n). A vector on the left is a row, on the right a column."""
+    x, y = promote(x1, x2)
     if not x.ndim or not y.ndim or x.shape[-1] != y.shape[max(y.ndim - 2, 0)]:
-        raise InputError(f"{x.told} @ {y.told}: the last axis of the one is summed with the last but one of the other")
+        raise InputError(
+            f"{x.type_name} @ {y.type_name}: the last axis of the one is summed with the last but one of the other"
+        )
     try:
         batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
-        raise InputError(f"{x.told} @ {y.told}: the axes before the matrices do not broadcast") from None
+        raise InputError(f"{x.type_name} @ {y.type_name}: the axes before the matrices do not broadcast") from None
     return emit("matmul", [x, y], (*batch, *x.shape[-2:-1], *(y.shape[-1:] if y.ndim > 1 else ())), x.dtype)
 
 
-@pointing
+@locates_errors
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
-    """The products of vectors along an axis, which is counted from the end. A complex first one is conjugated."""
-    x, y = promoted(x1, x2)
+    """Return the dot product of vectors along a negative `axis`. A complex x1 is conjugated."""
+    x, y = promote(x1, x2)
     if axis >= 0 or axis < -min(x.ndim, y.ndim) or x.shape[axis] != y.shape[axis]:
-        raise InputError(f"{x.told} and {y.told} have no vectors of the same length along axis {axis}")
+        raise InputError(f"{x.type_name} and {y.type_name} have no vectors of the same length along axis {axis}")
     return sum(multiply(conj(x) if x.dtype.kind == "c" else x, y), axis=axis, dtype=x.dtype)
 
 
-@pointing
+@locates_errors
 def tensordot(x1: Traced, x2: Traced, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Traced:
-    """The sum of products over pairs of axes: so many of the last and first ones, or those that are named."""
-    x, y = promoted(x1, x2)
-    first, second = _summed(x, y, axes)
-    if [x.shape[i] for i in first] != [y.shape[i] for i in second]:
-        raise InputError(f"{x.told} and {y.told} differ along the axes {first} and {second}")
+    """Return the sum of products over pairs of axes: the last and first `axes` ones, or the given ones."""
+    x, y = promote(x1, x2)
+    x_summed, y_summed = _summed_axes(x, y, axes)
+    if [x.shape[i] for i in x_summed] != [y.shape[i] for i in y_summed]:
+        raise InputError(f"{x.type_name} and {y.type_name} differ along the axes {x_summed} and {y_summed}")
     letters = iter(ascii_letters)
-    of_x = [next(letters) for _ in x.shape]
-    pairs = dict(zip(second, first, strict=True))
-    of_y = [of_x[pairs[i]] if i in pairs else next(letters) for i in range(y.ndim)]
-    left = [i for i in range(x.ndim) if i not in first]
-    right = [i for i in range(y.ndim) if i not in second]
-    result = "".join([of_x[i] for i in left] + [of_y[i] for i in right])
-    shape = [x.shape[i] for i in left] + [y.shape[i] for i in right]
-    return emit("einsum", [x, y], shape, x.dtype, equation=f"{''.join(of_x)},{''.join(of_y)}->{result}")
+    x_letters = [next(letters) for _ in x.shape]
+    pairs = dict(zip(y_summed, x_summed, strict=True))
+    y_letters = [x_letters[pairs[i]] if i in pairs else next(letters) for i in range(y.ndim)]
+    x_axes = [i for i in range(x.ndim) if i not in x_summed]
+    y_axes = [i for i in range(y.ndim) if i not in y_summed]
+    result = "".join([x_letters[i] for i in x_axes] + [y_letters[i] for i in y_axes])
+    shape = [x.shape[i] for i in x_axes] + [y.shape[i] for i in y_axes]
+    return emit("einsum", [x, y], shape, x.dtype, equation=f"{''.join(x_letters)},{''.join(y_letters)}->{result}")
 
 
-def _summed(x: Traced, y: Traced, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
+def _summed_axes(x: Traced, y: Traced, axes: int | tuple[Sequence[int], Sequence[int]]) -> tuple[list[int], list[int]]:
     if not isinstance(axes, int):
-        return axes_of(axes[0], x.ndim), axes_of(axes[1], y.ndim)
+        return normalize_axes(axes[0], x.ndim), normalize_axes(axes[1], y.ndim)
     if axes > min(x.ndim, y.ndim):
-        raise InputError(f"{x.told} and {y.told} have not {axes} axes each")
+        raise InputError(f"{x.type_name} and {y.type_name} have not {axes} axes each")
     return [*range(x.ndim - axes, x.ndim)], [*range(axes)]

@@ -1,4 +1,4 @@
-"""What came of recording a function once, and which of several recordings a call goes by."""
+"""The result of recording a function, and the choice among several recordings of it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from gradserve_client.registered import Registered
 from gradserve_client.tensors import Array
 
 T = TypeVar("T")
-#: how often a function is recorded anew for one set of types, where its looks come out otherwise
-_MOST_ANEW: Final = 8
+#: maximum number of times that a function is recorded again, for one set of types, because a guard failed
+_MAX_RERECORDINGS: Final = 8
 
 
-class Ask(NamedTuple):
-    """A call of a client is to be made, on a registered graph, or of a tensor; what comes back is the answer."""
+class ClientCall(NamedTuple):
+    """A client call to make, on a registered graph or a tensor. The driver sends its result back."""
 
     call: str
-    on: Any
-    asked: Mapping[str, Any]
+    target: Any
+    options: Mapping[str, Any]
 
 
-#: what asks, and waits for the answers: who drives it does, with or without asyncio
-Steps = Generator[Ask, Any, T]
+#: a generator that yields client calls and receives their results, driven with or without asyncio
+Steps = Generator[ClientCall, Any, T]
 
 
 class Recorded:
-    """A graph with its leaves, one for each array among the arguments; its outputs; and its guards."""
+    """A recorded graph, with a leaf for each array among the arguments, its outputs, and its guards."""
 
     def __init__(
         self,
@@ -57,74 +57,82 @@ class Recorded:
         self._map: Map | None = None
 
     def map(self, client: Client) -> Map:
-        """What it computes beside its guards, by the client that asks for it; the same one each time."""
+        """Return the outputs as a map of the client. The map is created once."""
         if self._map is None:
-            attrs = [(leaf, leaf.attrs) for leaf in self.leaves]
-            inputs = [TypedNode(leaf, tuple(has.get("shape", ())), np.dtype(has["dtype"])) for leaf, has in attrs]
+            leaf_attrs = [(leaf, leaf.attrs) for leaf in self.leaves]
+            inputs = [
+                TypedNode(leaf, tuple(attrs.get("shape", ())), np.dtype(attrs["dtype"])) for leaf, attrs in leaf_attrs
+            ]
             self._map = Map(client, self.registered, inputs, self.outputs)
         return self._map
 
-    def ask(self, call: str, /, **asked: Any) -> Ask:
-        """A call on its graph."""
-        return Ask(call, self.registered, asked)
+    def request(self, call: str, /, **options: Any) -> ClientCall:
+        """Return a call on the graph."""
+        return ClientCall(call, self.registered, options)
 
     @property
-    def asked(self) -> list[Node]:
-        """The nodes that every call asks for: outputs and guards, each once."""
+    def requested_nodes(self) -> list[Node]:
+        """The nodes whose values every call requests: outputs and guards, without duplicates."""
         nodes = [*(output.node for output in self.outputs), *(guard.node for guard in self.guards)]
         return [*dict.fromkeys(nodes)]
 
-    def built(self, of: Callable[[TypedNode], Any]) -> Any:
-        """What the function gives back, with something in place of each array."""
-        return self.structure.build(map(of, self.outputs))
+    def build(self, leaf_of: Callable[[TypedNode], Any]) -> Any:
+        """Return the structure of the function's result, with `leaf_of(output)` in place of each array."""
+        return self.structure.build(map(leaf_of, self.outputs))
 
     def values(self, results: Results[Array]) -> Any:
-        """What the function gives back."""
-        return self.built(lambda output: results[output.node])
+        """Return the function's result, with NumPy arrays."""
+        return self.build(lambda output: results[output.node])
 
-    def scalar(self, call: str) -> Node:
-        """The only output, which is one float. Raises InputError where it is something else."""
+    def scalar_output(self, call: str) -> Node:
+        """Return the only output. Raises InputError unless the function returns one float."""
         if len(self.outputs) != 1 or self.outputs[0].shape or self.outputs[0].dtype.kind != "f":
             raise InputError(
-                f"{call} is of functions that give one float, and this one gives {self._told}: take vjp or jacobian"
+                f"{call} is of functions that give one float, and this one gives {self._output_types}: "
+                "take vjp or jacobian"
             )
         return self.outputs[0].node
 
-    def ask_each(self, call: str, /, **asked: Any) -> Ask:
-        """A call that differentiates the only output, which is of floats, in each example: of several it has Jacobians.
+    def request_each(self, call: str, /, **options: Any) -> ClientCall:
+        """Return a call that differentiates the only output in each example. With several elements, it has Jacobians.
 
-        Raises InputError where it is something else.
+        Raises InputError unless the function returns one array of floats.
         """
         if len(self.outputs) != 1 or self.outputs[0].dtype.kind != "f":
             raise InputError(
-                f"batch differentiates functions that give one array of floats, and this one gives {self._told}"
+                f"batch differentiates functions that give one array of floats, and this one gives {self._output_types}"
             )
         (output,) = self.outputs
-        return Ask(call, self._of_opset_2 if output.shape else self.registered, {"of": output.node, **asked})
+        return ClientCall(
+            call, self._registered_opset_2 if output.shape else self.registered, {"of": output.node, **options}
+        )
 
     @cached_property
-    def _of_opset_2(self) -> Registered:
-        """The same graph and nodes, stated as of the opset since which there are Jacobians of examples."""
-        stated = self.registered.graph.copy()
-        stated.opset = 2
-        return Registered(self.registered.graph, requests.registration(stated, "", None))
+    def _registered_opset_2(self) -> Registered:
+        """The same graph, declared as opset 2, which has Jacobians of examples."""
+        copy = self.registered.graph.copy()
+        copy.opset = 2
+        return Registered(self.registered.graph, requests.registration(copy, "", None))
 
     @property
-    def _told(self) -> str:
+    def _output_types(self) -> str:
         return ", ".join(f"{each.dtype.name}{list(each.shape)}" for each in self.outputs)
 
-    def floats(self, call: str) -> None:
-        """Raises InputError where an output has no derivatives."""
+    def require_floats(self, call: str) -> None:
+        """Raise InputError unless all outputs have derivatives."""
         for output in self.outputs:
             if output.dtype.kind not in FLOATING:
-                given = output.dtype.name
+                dtype_name = output.dtype.name
                 raise InputError(
-                    f"{call} is of functions that give floats or complex numbers, and this one gives {given}"
+                    f"{call} is of functions that give floats or complex numbers, and this one gives {dtype_name}"
                 )
 
-    def surprises(self, results: Results[Array]) -> list[float]:
-        """What came out at the guards up to the first that does not hold; nothing where all hold."""
-        seen = list[float]()
+    def failed_outcomes(self, results: Results[Array]) -> list[float]:
+        """Return the values of the guards up to the first that fails; nothing if all guards hold.
+
+        Raises RecordingError if the examples of a batch disagree.
+        """
+        outcomes = list[float]()
         for guard in self.guards:
             value = results[guard.node]
             first = value.reshape(-1)[0] if value.size else guard.outcome
@@ -133,46 +141,51 @@ class Recorded:
                     f"the examples of a batch come out differently where the function looks at a value ({guard.line}): "
                     "choose with where()"
                 )
-            seen.append(float(first))
+            outcomes.append(float(first))
             if not guard.holds(value):
-                return seen
+                return outcomes
         return []
 
-    def may_fit(self, seen: Sequence[float]) -> bool:
-        """Whether what came out at another recording's guards speaks for this one: they looked alike until then."""
-        outcomes = [guard.outcome for guard in self.guards[: len(seen)]]
-        return bool(np.array_equal(outcomes, seen[: len(outcomes)], equal_nan=True))
+    def may_match(self, outcomes: Sequence[float]) -> bool:
+        """Return whether this recording's guards begin with the outcomes that failed another recording.
+
+        Both read the same values up to that point, so a recording with a different outcome cannot be valid either.
+        """
+        own_outcomes = [guard.outcome for guard in self.guards[: len(outcomes)]]
+        return bool(np.array_equal(own_outcomes, outcomes[: len(own_outcomes)], equal_nan=True))
 
 
 class Recordings:
-    """The recordings of a function for one set of types, the latest that held first."""
+    """The recordings of a function for one set of types, the most recently valid one first."""
 
     def __init__(self) -> None:
-        self.kept: list[Recorded] = []
+        self.recordings: list[Recorded] = []
 
-    def run(self, ask: Callable[[Recorded], Ask], record: Callable[[], Recorded]) -> Steps[tuple[Recorded, Any]]:
-        """An answer all of whose guards hold, by a recording that is kept or made anew; others are discarded.
+    def run(
+        self, call_on: Callable[[Recorded], ClientCall], record: Callable[[], Recorded]
+    ) -> Steps[tuple[Recorded, Any]]:
+        """Make the call on a recording, old or new, whose guards all hold. Results of others are discarded.
 
-        Raises RecordingError where the function was recorded anew too often.
+        Raises RecordingError if the function was recorded again too often.
         """
-        tried, seen, surprise = list[Recorded](), list[float](), ""
+        tried, outcomes, failed_line = list[Recorded](), list[float](), ""
         while True:
-            untried = [each for each in self.kept if each not in tried and each.may_fit(seen)]
-            recorded = untried[0] if untried else self._record(record, surprise)
-            answer = yield ask(recorded)
-            surprises = recorded.surprises(answer.values)
-            if not surprises:
-                self.kept = [recorded, *(each for each in self.kept if each is not recorded)]
+            untried = [each for each in self.recordings if each not in tried and each.may_match(outcomes)]
+            recorded = untried[0] if untried else self._record_new(record, failed_line)
+            answer = yield call_on(recorded)
+            failed_outcomes = recorded.failed_outcomes(answer.values)
+            if not failed_outcomes:
+                self.recordings = [recorded, *(each for each in self.recordings if each is not recorded)]
                 return recorded, answer
             tried.append(recorded)
-            seen, surprise = surprises, str(recorded.guards[len(surprises) - 1].line)
+            outcomes, failed_line = failed_outcomes, str(recorded.guards[len(failed_outcomes) - 1].line)
 
-    def _record(self, record: Callable[[], Recorded], surprise: str) -> Recorded:
-        if len(self.kept) > _MOST_ANEW:
+    def _record_new(self, record: Callable[[], Recorded], failed_line: str) -> Recorded:
+        if len(self.recordings) > _MAX_RERECORDINGS:
             raise RecordingError(
-                f"the function was recorded anew {_MOST_ANEW} times, since what it looks at ({surprise}) comes out "
-                "otherwise again and again: choose with where(), which needs no look"
+                f"the function was recorded anew {_MAX_RERECORDINGS} times, since what it looks at ({failed_line}) "
+                "comes out otherwise again and again: choose with where(), which needs no look"
             )
         recorded = record()
-        self.kept.append(recorded)
+        self.recordings.append(recorded)
         return recorded

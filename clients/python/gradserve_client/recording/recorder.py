@@ -1,7 +1,24 @@
-"""A graph as a function writes it, with the looks that it takes at values on the way."""
+"""Recording: the arrays that stand for values while a function runs, and the graph that their operations write.
+
+A function is recorded by calling it once with `Traced` arrays, which have a shape and a dtype but no elements. Each
+operation on them appends a node to the graph of their `Recorder` and returns a new `Traced` array. For
+
+    def loss(w, x):
+        return xp.mean(xp.square(x @ w))
+
+the graph is `w`, `x`, `matmul`, `square`, `mean`. Python control flow runs during recording only, so the graph holds
+the branch that was taken. With guarded values a function may nevertheless read an element, as in `if x[0] > 0`: the
+server computes it for the arguments of the recording, and the recorder notes a `Guard`, the node with the outcome. Each
+later call requests the guards too. If one differs, its result is discarded and the function is recorded again for this
+outcome.
+
+The body of a loop is recorded by a nested recorder, into the graph of a function. An array of the enclosing function
+that it uses is captured: the nested recorder adds a parameter for it, and the op passes the array as an operand.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,170 +29,215 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Line, Node
 from gradserve_client.recording.lines import RecordingError, users_line
-from gradserve_client.recording.traced import DType, Traced
 from gradserve_client.tensors import Array, dtype_name
 
-#: gives the value of a node of a graph that is being written, whose leaves are these
-Look = Callable[[Graph, Sequence[Node], Node], Array]
-#: whole numbers up to which float64, in which guards are compared, tells neighbours apart
-_EXACT: Final = 2**53
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+#: a Python number, which takes the dtype of the array that it is combined with
+Scalar = bool | int | float | complex
+#: a callback that computes the value of a node, given the unfinished graph, its leaves, and the node
+ReadValue = Callable[[Graph, Sequence[Node], Node], Array]
+#: largest integer up to which float64, the dtype in which guards are compared, is exact
+_MAX_EXACT_INTEGER: Final = 2**53
 _CURRENT: Final[ContextVar[Recorder | None]] = ContextVar("recorder", default=None)
 
 
+class Traced:
+    """An array whose elements only the server will know: a node with its shape and dtype."""
+
+    # Makes NumPy arrays defer to the operators of this class.
+    __array_ufunc__ = None
+
+    def __init__(self, recorder: Recorder, node: Node, shape: Sequence[int], dtype: DType) -> None:
+        self.recorder = recorder
+        self.node = node
+        self.shape: Shape = tuple(map(int, shape))
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def type_name(self) -> str:
+        """The dtype and shape, as error messages show them."""
+        return f"{self.dtype.name}{list(self.shape)}"
+
+    def become(self, other: Traced) -> None:
+        """Stand for another node from now on, as after an assignment to elements.
+
+        Raises RecordingError for an array of the enclosing function, which would not see the change.
+        """
+        if other.recorder is not self.recorder:
+            raise RecordingError(
+                f"in place ({users_line()}): {self.type_name} is of the function around this one, which would not see "
+                "that it is another: make it a carry, or give it back"
+            )
+        self.node, self.shape, self.dtype = other.node, other.shape, other.dtype
+
+
 class Guard(NamedTuple):
-    """A value that the function has looked at: what is recorded holds where it comes out so again."""
+    """A value that the function has read: the recording is valid for calls in which it has the same outcome."""
 
     node: Node
     outcome: float
     line: Line
 
     def holds(self, value: Array) -> bool:
-        """Whether it came out so, in all examples of a batch."""
+        """Return whether the value equals the outcome, in every example of a batch."""
         return bool(np.array_equal(value, np.full_like(value, self.outcome), equal_nan=True))
 
 
 class RecordedGraph(Graph):
-    """A graph whose nodes name the user's line, not that of a library between."""
+    """A graph whose nodes point at the user's line, even if a library in between wrote them."""
 
     def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
-        """As of every graph."""
+        """Append an op, as `Graph.op` does."""
         return self._append(op, operands, attrs, name, users_line())
 
-    def again(self, node: Node, operands: Sequence[Node]) -> Node:
-        """A node of another graph on operands of this one, as from the line that wrote it."""
+    def copy_node(self, node: Node, operands: Sequence[Node]) -> Node:
+        """Append a copy of a node of another graph, with operands of this graph and the line of the original."""
         return self._append(node.op, operands, node.attrs, node.name, node.line)
 
 
 class Captured(NamedTuple):
-    """An array of the function around, and what stands for it in the one that is passed it."""
+    """An array of the enclosing function, and the parameter that stands for it in the nested function."""
 
     outer: Traced
-    own: Traced
+    inner: Traced
 
 
 class Recorder:
-    """What is being recorded. `look` gives values, where the function may ask for any.
+    """The recording of one function. `read_value` computes values, if the function may read any.
 
-    `outer` is the recording of the function around, where it is one for an op to run.
+    `outer` is the recorder of the enclosing function, if this is the body of an op.
     """
 
-    def __init__(self, array_type: type[Traced], look: Look | None, outer: Recorder | None = None) -> None:
+    def __init__(self, array_type: type[Traced], read_value: ReadValue | None, outer: Recorder | None = None) -> None:
         self.graph: RecordedGraph = RecordedGraph(outer=outer.graph.owner if outer else None)
         self.outer = outer
-        #: what is read of the function around, by the ids of its nodes there
+        #: captured arrays, by the ids of their nodes in the enclosing function
         self.captured: dict[int, Captured] = {}
         self.leaves: list[Node] = []
         self.guards: list[Guard] = []
         self._array_type = array_type
-        self._look = look
-        #: nodes that are the same whatever is fed, and of these the values that are known here
-        self._fixed: set[int] = set()
-        self._constants: dict[int, Array] = {}
+        self._read_value = read_value
+        #: ids of nodes that do not depend on feeds, and the values of those that are constants
+        self._constant_ids: set[int] = set()
+        self._constant_values: dict[int, Array] = {}
 
     def array(self, node: Node, shape: Sequence[int], dtype: DType) -> Traced:
-        """A node as the function sees it."""
+        """Return the array that stands for a node in the function."""
         return self._array_type(self, node, shape, dtype)
 
     def leaf(self, name: str, shape: Sequence[int], dtype: DType) -> Traced:
-        """An argument: an input, by which one differentiates where a call names it."""
+        """Append an input for an argument, and return its array. Calls may differentiate with respect to it."""
         node = self.graph.input(name, dtype=dtype, shape=list(shape) or None, zero_d=None if shape else True)
         self.leaves.append(node)
         return self.array(node, shape, dtype)
 
-    def inner(self) -> Recorder:
-        """For a function within this one. It may not look at values: they differ from step to step."""
+    def nested(self) -> Recorder:
+        """Return a recorder for a nested function. It cannot read values, since they differ from step to step."""
         return Recorder(self._array_type, None, self)
 
     def parameter(self, dtype: DType, shape: Sequence[int]) -> Traced:
-        """What a function is given by the op that runs it."""
+        """Append a parameter, which the op that runs the function passes, and return its array."""
         return self.array(self.graph.input(), shape, dtype)
 
-    def own(self, array: Traced) -> Traced:
-        """An array as it is here: what is of the function around is passed to this one.
+    def capture(self, array: Traced) -> Traced:
+        """Return the array as one of this function: an array of an enclosing function becomes a parameter.
 
-        Raises RecordingError for what is neither.
+        Raises RecordingError for an array of any other function.
         """
         if array.recorder is self:
             return array
         if self.outer is None:
             raise RecordingError(
-                f"{array.told} ({users_line()}): is of another function that is recorded, of which only what it gives "
-                "back is seen"
+                f"{array.type_name} ({users_line()}): is of another function that is recorded, of which only what it "
+                "gives back is seen"
             )
-        outer = self.outer.own(array)
+        outer = self.outer.capture(array)
         if outer.node.id not in self.captured:
-            kept = self.outer.array(outer.node, outer.shape, outer.dtype)
-            self.captured[outer.node.id] = Captured(kept, self.parameter(outer.dtype, outer.shape))
-            self._know(self.captured[outer.node.id].own, self.outer.known(outer))
-        return self.captured[outer.node.id].own
+            # A copy: an assignment to elements changes the node that `outer` stands for.
+            outer_array = self.outer.array(outer.node, outer.shape, outer.dtype)
+            self.captured[outer.node.id] = Captured(outer_array, self.parameter(outer.dtype, outer.shape))
+            self._set_constant(self.captured[outer.node.id].inner, self.outer.known(outer))
+        return self.captured[outer.node.id].inner
 
-    def several(self, op: str, operands: Sequence[Traced], types: Sequence[Any], /, **attrs: Any) -> list[Traced]:
-        """An op of several results, of which dtypes and shapes are known."""
-        node = self.graph.op(op, *(self.own(operand).node for operand in operands), **attrs)
+    def emit_several(self, op: str, operands: Sequence[Traced], types: Sequence[Any], /, **attrs: Any) -> list[Traced]:
+        """Append an op with several results of the given dtypes and shapes."""
+        node = self.graph.op(op, *(self.capture(operand).node for operand in operands), **attrs)
         return [self.array(node.get_output(i), shape, dtype) for i, (dtype, shape) in enumerate(types)]
 
     def emit(self, op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType, /, **attrs: Any) -> Traced:
-        """An op, of whose result shape and dtype are known."""
-        operands = [self.own(operand) for operand in operands]
+        """Append an op whose result has the given shape and dtype."""
+        operands = [self.capture(operand) for operand in operands]
         node = self.graph.op(op, *(operand.node for operand in operands), **attrs)
-        if all(operand.node.id in self._fixed for operand in operands):
-            self._fixed.add(node.id)
+        if all(operand.node.id in self._constant_ids for operand in operands):
+            self._constant_ids.add(node.id)
         return self.array(node, shape, dtype)
 
     def constant(self, value: Array) -> Traced:
-        """A tensor that is part of the graph."""
+        """Append a constant. Raises InputError for an unsupported dtype."""
         dtype_name(value.dtype)
-        made = self.emit("constant", (), value.shape, value.dtype, value=value)
-        self._know(made, value)
-        return made
+        array = self.emit("constant", (), value.shape, value.dtype, value=value)
+        self._set_constant(array, value)
+        return array
 
-    def _know(self, array: Traced, value: Array | None) -> None:
-        """Keep what the elements are, if that is known."""
+    def _set_constant(self, array: Traced, value: Array | None) -> None:
+        """Remember the elements of a constant; do nothing if they are None."""
         if value is not None:
-            self._fixed.add(array.node.id)
-            self._constants[array.node.id] = value
+            self._constant_ids.add(array.node.id)
+            self._constant_values[array.node.id] = value
 
     def known(self, array: Traced) -> Array | None:
-        """The elements of a constant; None where they depend on something."""
-        return self._constants.get(array.node.id)
+        """Return the elements of a constant; None for any other array."""
+        return self._constant_values.get(array.node.id)
 
-    def value(self, array: Traced, asked: str) -> float | int | bool:
-        """The only element, which is guarded from now on unless it is always the same.
+    def value(self, array: Traced, reader: str) -> float | int | bool:
+        """Return the only element. If it depends on the arguments, it is guarded from now on.
 
-        Raises RecordingError where the function may not look, and where there is not one element.
+        `reader` names the operation in messages. Raises RecordingError if the function may not read values, and if
+        there is not exactly one element.
         """
         if array.size != 1:
-            raise RecordingError(f"{asked} ({users_line()}): {array.told} has {array.size} elements, and not one")
+            raise RecordingError(f"{reader} ({users_line()}): {array.type_name} has {array.size} elements, and not one")
         known = self.known(array)
         if known is None:
-            known = self._looked_at(array, asked)
+            known = self._read(array, reader)
         value: float | int | bool = known.reshape(()).item()
         return value
 
-    def _looked_at(self, array: Traced, asked: str) -> Array:
+    def _read(self, array: Traced, reader: str) -> Array:
         line = users_line()
-        if self._look is None:
+        if self._read_value is None:
             guarded = "" if self.outer else ', or record with values="guarded"'
             raise RecordingError(
-                f"{asked} ({line}): a recorded array has no value yet; choose with where() or gs.cond(), loop with "
+                f"{reader} ({line}): a recorded array has no value yet; choose with where() or gs.cond(), loop with "
                 f"gs.while_loop() or gs.scan(){guarded}"
             )
-        guard = self._comparable(array)
-        value = self._look(self.graph, self.leaves, guard)
-        if array.dtype.kind in "iu" and abs(float(value)) > _EXACT:
-            raise RecordingError(f"{asked} ({line}): whole numbers beyond 2⁵³ cannot be looked at")
-        if array.node.id not in self._fixed:
-            self.guards.append(Guard(guard, float(value), line))
+        guard_node = self._guard_node(array)
+        value = self._read_value(self.graph, self.leaves, guard_node)
+        if array.dtype.kind in "iu" and abs(float(value)) > _MAX_EXACT_INTEGER:
+            raise RecordingError(f"{reader} ({line}): whole numbers beyond 2⁵³ cannot be looked at")
+        if array.node.id not in self._constant_ids:
+            self.guards.append(Guard(guard_node, float(value), line))
         return value.astype(array.dtype)
 
-    def _comparable(self, array: Traced) -> Node:
-        """The value as a float64 without derivatives, which every call takes as an output."""
+    def _guard_node(self, array: Traced) -> Node:
+        """Return a node with the value as a float64 without derivatives, which every call accepts as an output."""
         node = array.node if array.ndim == 0 else array.node.reshape(shape=[])
         return node.cast("float64").stop_gradient()
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Within, what has no array to say where it belongs belongs here."""
+        """Make this the current recorder, which functions without an array argument append to."""
         token = _CURRENT.set(self)
         try:
             yield
@@ -184,7 +246,7 @@ class Recorder:
 
 
 def current() -> Recorder:
-    """What is being recorded now. Raises InputError where nothing is."""
+    """Return the current recorder. Raises InputError if no function is being recorded."""
     recorder = _CURRENT.get()
     if recorder is None:
         raise InputError("there are recorded arrays only while a function is recorded: call this inside of it")

@@ -1,4 +1,4 @@
-"""Special functions beside the standard, under SciPy's names: `scipy.special` takes them from here where it may."""
+"""Special functions under SciPy's names; `scipy.special` uses them if it can. They are not part of the standard."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.emitting import Operand, broadcast_shape, emit, promoted
-from gradserve_client.recording.lines import pointing
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.emitting import Operand, broadcast_shape, emit, promote
+from gradserve_client.recording.lines import locates_errors
+from gradserve_client.recording.recorder import Traced
 
 __all__ = [
     "betainc",
@@ -36,24 +36,24 @@ __all__ = [
 ]
 
 
-def _function(name: str, op: str, of: int) -> Callable[..., Traced]:
-    """A function of so many arrays that broadcast; of integers it is that of float64."""
+def _function(name: str, op: str, arity: int) -> Callable[..., Traced]:
+    """Create an elementwise function of `arity` arrays, which broadcast. Integers are converted to float64."""
 
     def function(*arrays: Operand) -> Traced:
-        if len(arrays) != of:
-            raise InputError(f"this is of {of} arrays, and not of {len(arrays)}")
-        return _emitted(op, *arrays)
+        if len(arrays) != arity:
+            raise InputError(f"this is of {arity} arrays, and not of {len(arrays)}")
+        return _emit(op, *arrays)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"SciPy's `{name}`, by the op `{op}`, elementwise."
-    return pointing(function)
+    function.__doc__ = f"Compute SciPy's `{name}` elementwise, with the op `{op}`."
+    return locates_errors(function)
 
 
-def _emitted(op: str, *arrays: Operand, **attrs: int) -> Traced:
-    operands = promoted(*arrays, floating=True)
+def _emit(op: str, *arrays: Operand, **attrs: int) -> Traced:
+    operands = promote(*arrays, floating=True)
     first = operands[0]
     if first.dtype.kind == "c" and op != "sigmoid":
-        raise InputError(f"no op has this of complex numbers, as {first.told} is")
+        raise InputError(f"no op has this of complex numbers, as {first.type_name} is")
     return emit(op, operands, broadcast_shape(*operands), first.dtype, **attrs)
 
 
@@ -78,16 +78,16 @@ xlog1py = _function("xlog1py", "xlog1py", 2)
 xlogy = _function("xlogy", "xlogy", 2)
 
 
-@pointing
+@locates_errors
 def polygamma(n: int, x: Operand, /) -> Traced:
-    """SciPy's `polygamma`, by the op: the n-th derivative of `digamma`, n a number."""
-    return _emitted("polygamma", x, order=operator.index(n))
+    """Compute SciPy's `polygamma`: the n-th derivative of `digamma`, for an int n."""
+    return _emit("polygamma", x, order=operator.index(n))
 
 
-@pointing
+@locates_errors
 def zeta(x: Operand, q: Operand | None = None, /) -> Traced:
-    """SciPy's `zeta`, by the op: Hurwitz' function Σ (q + k)⁻ˣ; Riemann's, of q = 1, where that is not given."""
-    return _emitted("zeta", x, 1 if q is None else q)
+    """Compute SciPy's `zeta`: the Hurwitz zeta function Σ (q + k)⁻ˣ; without q, the Riemann zeta function (q = 1)."""
+    return _emit("zeta", x, 1 if q is None else q)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Triangular factors and systems beside the standard, under the names that `scipy.linalg` has for them."""
+"""LU factors and triangular systems, under the names of `scipy.linalg`. They are not part of the standard."""
 
 from __future__ import annotations
 
@@ -8,63 +8,67 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import conj, equal
-from gradserve_client.recording.emitting import DEFAULT_INT, Operand, cast, emit, part_of, promoted
-from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.emitting import DEFAULT_INT, Operand, cast, emit, promote, real_dtype
+from gradserve_client.recording.lines import locates_errors
 from gradserve_client.recording.manipulation import broadcast_to, expand_dims, squeeze
-from gradserve_client.recording.matrices import matrices_of, square_of
+from gradserve_client.recording.matrices import as_matrices, as_square_matrices
 from gradserve_client.recording.products import matmul
+from gradserve_client.recording.recorder import Traced
 from gradserve_client.recording.searching import argsort
-from gradserve_client.recording.traced import Traced
 
-#: SciPy's words for which system is solved
+#: SciPy's values of `trans`, and whether they transpose
 _TRANSPOSED = {0: False, "N": False, 1: True, "T": True, 2: True, "C": True}
 
 
 class LUResult(NamedTuple):
-    """a = P L U; or, by indices, a = L[p] U."""
+    """a = P L U; with `p_indices`, a = L[p] U."""
 
     p: Traced
     l: Traced  # noqa: E741 - SciPy's word
     u: Traced
 
 
-@pointing
+@locates_errors
 def lu(a: Traced, /, *, permute_l: bool = False, p_indices: bool = False) -> LUResult | tuple[Traced, Traced]:
-    """SciPy's `lu`: (p, l, u) with a = p l u; of `p_indices`, a = l[p] u; of `permute_l`, (p l, u)."""
-    a = matrices_of(a)
+    """Return SciPy's `lu`: (p, l, u) with a = p l u; with `p_indices`, a = l[p] u; with `permute_l`, (p l, u).
+
+    For a of shape (…, m, n) and k = min(m, n), l has shape (…, m, k), and u (…, k, n).
+    """
+    a = as_matrices(a)
     *batch, m, n = a.shape
     k = np.minimum(m, n).item()
     results = [((*batch, m), DEFAULT_INT), ((*batch, m, k), a.dtype), ((*batch, k, n), a.dtype)]
-    both = emit("lu", [a], *results[0])
-    order, lower, upper = (emit("get_output", [both], *each, index=i) for i, each in enumerate(results))
-    # a[order] = l u: row i of a has the place of i in the order
-    places = argsort(order)
+    node_array = emit("lu", [a], *results[0])
+    order, lower, upper = (emit("get_output", [node_array], *each, index=i) for i, each in enumerate(results))
+    # a[order] = l u, so row i of a is the row of l u whose number is the position of i in the order.
+    inverse_order = argsort(order)
     if p_indices and not permute_l:
-        return LUResult(places, lower, upper)
-    rows = cast(equal(expand_dims(places, axis=-1), np.arange(m)), part_of(a.dtype))
-    return (matmul(rows, lower), upper) if permute_l else LUResult(rows, lower, upper)
+        return LUResult(inverse_order, lower, upper)
+    permutation = cast(equal(expand_dims(inverse_order, axis=-1), np.arange(m)), real_dtype(a.dtype))
+    return (matmul(permutation, lower), upper) if permute_l else LUResult(permutation, lower, upper)
 
 
-@pointing
+@locates_errors
 def solve_triangular(
     a: Traced, b: Operand, /, *, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
 ) -> Traced:
-    """SciPy's `solve_triangular`: x with t x = b, t the triangle of a; or its transpose, or adjoint, by `trans`.
+    """Solve t x = b, as SciPy's `solve_triangular`: t is a triangle of a, or by `trans` its transpose or adjoint.
 
-    b is a vector, or has a right side in each column. Raises InputError for a `unit_diagonal`: no op has one.
+    a has shape (…, n, n); b is a vector of shape (n,), or has shape (…, n, k). Raises RecordingError for
+    `unit_diagonal`, which no op supports.
     """
-    x, y = promoted(a, b, floating=True)
-    x = square_of(x)
+    x, y = promote(a, b, floating=True)
+    x = as_square_matrices(x)
     if unit_diagonal:
         raise InputError("no op takes ones for a diagonal: divide a and b by it, row by row")
     if trans not in _TRANSPOSED:
         raise InputError(f"trans is 0, 1 or 2, or N, T or C, and not {trans!r}")
     if y.ndim == 0 or y.shape[-1 if y.ndim == 1 else -2] != x.shape[-1]:
-        raise InputError(f"right sides have as many rows as {x.told}, and {y.told} has not")
+        raise InputError(f"right sides have as many rows as {x.type_name}, and {y.type_name} has not")
     matrix = conj(x) if trans in (2, "C") and x.dtype.kind == "c" else x
     columns = expand_dims(y, axis=-1) if y.ndim == 1 else y
     batch = np.broadcast_shapes(matrix.shape[:-2], columns.shape[:-2])
     columns = broadcast_to(columns, (*batch, *columns.shape[-2:]))
-    stated = {"lower": bool(lower), "transpose": _TRANSPOSED[trans]}
-    found = emit("triangular_solve", [matrix, columns], columns.shape, x.dtype, **stated)
-    return squeeze(found, -1) if y.ndim == 1 else found
+    attrs = {"lower": bool(lower), "transpose": _TRANSPOSED[trans]}
+    solution = emit("triangular_solve", [matrix, columns], columns.shape, x.dtype, **attrs)
+    return squeeze(solution, -1) if y.ndim == 1 else solution

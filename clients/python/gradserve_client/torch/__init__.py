@@ -1,20 +1,8 @@
-"""The bridge to PyTorch, and its importer. Both need the extra `torch`.
+"""Bridge to PyTorch. Needs the extra `torch`.
 
-layer             `layer`: recorded functions as operations of PyTorch
-resident          `ResidentModule`: layers whose parameters stay with the server
-arrays            tensors of PyTorch as arrays that are fed, and back
-importer          `import_module`: from a module and example arguments to what `gradserve_client.importing` gives
-exporting         from a module to a program of ops that have rules, by torch.export
-marks             where a program stops gradients, marked before that is forgotten
-leaves            what a program reads: parameters, buffers, constants, inputs
-translator        the walk over the nodes of a program: folds, asks rules
-values            what their results are
-call              one node, as a rule sees it
-places            where a node was written
-rules             the table of rules, with those of all families; what is refused by name
-families          the rules, a family a file
-
-The importer is loaded when it is first asked for.
+`layer` wraps a recorded function as a differentiable PyTorch operation. `ResidentModule` is such a layer whose
+parameters stay on the server. `import_module` exports a module with torch.export and translates the program, one rule
+per op, into a graph. The importer is loaded on first use.
 """
 
 from __future__ import annotations

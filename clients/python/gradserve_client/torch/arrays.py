@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays that are fed, and arrays that come back as tensors."""
+"""Conversion between PyTorch tensors and the arrays of requests and responses."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _is_array(value: object) -> bool:
 
 
 def as_fed(value: Any) -> Fed:
-    """The elements of a tensor, without a copy where that is possible; what else is fed, as everywhere.
+    """Convert a tensor to an array, without a copy if possible. Other values are converted by NumPy.
 
-    Raises InputError for a dtype that the wire lacks.
+    Raises InputError for an unsupported dtype.
     """
     if not isinstance(value, torch.Tensor):
         return NUMPY.fed(value)
@@ -34,10 +34,10 @@ TORCH: Final = Library(_is_array, as_fed)
 
 
 def as_tensor(array: Array, device: torch.device) -> torch.Tensor:
-    """A tensor of these elements, which may be written to."""
+    """Convert an array to a writable tensor."""
     return torch.from_numpy(np.require(array, requirements="W")).to(device)
 
 
 def device_of(values: Sequence[Any]) -> torch.device:
-    """Where the first tensor among them is; else the memory of this machine."""
+    """Return the device of the first tensor, or the CPU if there is none."""
     return next((value.device for value in values if isinstance(value, torch.Tensor)), torch.device("cpu"))

@@ -1,4 +1,4 @@
-"""Where a node of a program was written."""
+"""Source locations of a program's nodes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 _FRAME: Final = re.compile(r'File "(.+?)", line (\d+), in ')
-#: frames of these are none that the module was written in
+#: paths of frames that are not the module's source
 _LIBRARY: Final = re.compile(r"site-packages.torch.|<eval_with_key>|<string>")
 
 
 def place_of(node: Any) -> str:
-    """The module within the model by its path, and the last line of its source outside PyTorch."""
+    """Return the path of the submodule, and the innermost source line outside PyTorch."""
     stack = [*(node.meta.get("nn_module_stack") or {}).values()]
     path = str(stack[-1][0]).removeprefix("L['self'].") if stack else ""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")

@@ -1,12 +1,13 @@
-"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+"""The complete table of rules, and the reasons why other ops are unsupported."""
 
 from __future__ import annotations
 
 from gradserve_client.importing import Blocked
 from gradserve_client.torch.families import (  # noqa: F401 - each puts its rules into the table
     activations,
-    attending,
+    attention,
     borders,
+    clamping,
     comparisons,
     complex_numbers,
     constants,
@@ -15,12 +16,12 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     elementwise,
     factors,
     indexing,
+    integers,
     losses,
     normalisation,
     ordering,
     pools,
     products,
-    ranges,
     recurrent,
     reductions,
     resampling,
@@ -28,7 +29,6 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     scattering,
     shapes,
     spectra,
-    whole,
 )
 from gradserve_client.torch.families.refused import REFUSED
 from gradserve_client.torch.families.table import RULES
@@ -37,6 +37,6 @@ __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(op: str) -> Blocked | None:
-    """Why an op is refused whatever its operands are, or None."""
-    stated = REFUSED.get(op)
-    return None if stated is None else Blocked(*stated)
+    """Return why an op is unsupported regardless of its operands, or None."""
+    reason = REFUSED.get(op)
+    return None if reason is None else Blocked(*reason)

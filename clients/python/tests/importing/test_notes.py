@@ -13,7 +13,11 @@ def test_what_several_nodes_say_is_noted_with_how_often() -> None:
     tally.count("Norm", ["identity"])
     assert [str(note) for note in tally.notes()] == ["Norm (2×): said by up to 4 nodes: mean, sub, 2 mul"]
     assert tally.occurrences == {"Relu": 1, "Norm": 3}
-    assert (tally.nodes_of("Norm"), tally.nodes_of("Relu"), tally.nodes_of("Other")) == ((1, 4), (1, 1), (0, 0))
+    assert (tally.node_counts("Norm"), tally.node_counts("Relu"), tally.node_counts("Other")) == (
+        (1, 4),
+        (1, 1),
+        (0, 0),
+    )
 
 
 def test_a_note_tells_how_often_where_that_is_more_than_once() -> None:

@@ -102,7 +102,7 @@ def test_what_does_not_depend_on_arguments_is_no_guard(client: gs.Client) -> Non
 
     guarded = gs.function(f, client=client, values="guarded")
     assert [node.op for node in guarded.graph(X)].count("input") == 1
-    assert guarded.source.recordings_of(next(iter(guarded.source._recordings))).kept[0].guards == []
+    assert guarded.source.recordings_of(next(iter(guarded.source._recordings))).recordings[0].guards == []
 
 
 def test_constants_are_known_without_a_look(client: gs.Client) -> None:

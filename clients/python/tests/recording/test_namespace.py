@@ -14,7 +14,7 @@ from clients.python.tests.recording import namespace_cases as cases
 from clients.python.tests.recording import test_triangles as triangles
 from clients.python.tests.recording.namespace_cases import Case, X
 from gradserve_client.recording import fft, linalg, missing, namespace
-from gradserve_client.recording.traced import Traced
+from gradserve_client.recording.recorder import Traced
 from tests.sampling import together
 
 #: what of the standard's main namespace is no function of arrays

@@ -209,6 +209,7 @@ def test_a_bound_kernel_keeps_what_it_points_at() -> None:
     assert_same_bits(case, results, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @pytest.mark.parametrize(("function", "dtype"), [*CASES, ("mod", "float32"), ("mod", "float64")])
 def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_path: Path) -> None:

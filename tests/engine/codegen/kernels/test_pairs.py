@@ -65,7 +65,8 @@ OF_AN_ANGLE = {
 FORMULAS = (*OF_TWO, *OF_ONE, *OF_AN_ANGLE["imag"], *OF_AN_ANGLE["real"])
 
 each_dtype = pytest.mark.parametrize("dtype", COMPLEX)
-each_printer = pytest.mark.parametrize("printer", PRINTERS)
+#: each dtype, and each printer
+each_way = pytest.mark.parametrize(("dtype", "printer"), sampled(itertools.product(COMPLEX, PRINTERS), set))
 #: an element alone, vectors that are not whole, and more than one
 ROWS = list(itertools.product([1, 2, 7, 63, 65, 1003], COMPLEX, PRINTERS))
 
@@ -126,8 +127,7 @@ def assert_numpys(formulas: Sequence[Formula], printer: str, *operands: Array) -
         assert_alike(one, other, exact=formula.exact or printer in ("numpy", "arrays"), what=formula)
 
 
-@each_printer
-@each_dtype
+@each_way
 def test_special_values_are_numpys(dtype: str, printer: str) -> None:
     z = grid(dtype)
     assert_numpys(OF_ONE, printer, z)
@@ -135,8 +135,7 @@ def test_special_values_are_numpys(dtype: str, printer: str) -> None:
     assert_numpys(OF_TWO, printer, a, b)
 
 
-@each_printer
-@each_dtype
+@each_way
 @pytest.mark.parametrize("part", OF_AN_ANGLE)
 def test_special_values_of_functions_are_numpys(part: str, dtype: str, printer: str) -> None:
     """Angles that kernels are written for, since all others are NumPy's; and then these."""
@@ -151,8 +150,7 @@ def test_rows_of_any_length(size: int, dtype: str, printer: str) -> None:
     assert_numpys(OF_TWO, printer, numbers(dtype, size), numbers(dtype, size, seed=1))
 
 
-@each_printer
-@each_dtype
+@each_way
 def test_operands_lie_and_broadcast_as_they_like(dtype: str, printer: str) -> None:
     """Rows, columns, single numbers, real ones, and what is seen across or in steps."""
     wide, real_dtype = numbers(dtype, 34, 118), real(dtype)
@@ -164,8 +162,7 @@ def test_operands_lie_and_broadcast_as_they_like(dtype: str, printer: str) -> No
         assert_numpys(OF_TWO, printer, other, a)
 
 
-@each_printer
-@each_dtype
+@each_way
 def test_parts_are_put_together_and_chosen(dtype: str, printer: str) -> None:
     z = grid(dtype)
     re, im = z.real.copy(), z.imag.copy()
@@ -264,8 +261,7 @@ def test_sizes_are_numbers_wherever_they_can_be(dtype: str) -> None:
         np.testing.assert_allclose(root, np.sqrt(z), 4 * info.eps)
 
 
-@each_printer
-@each_dtype
+@each_way
 def test_an_exponential_is_a_number_where_that_of_its_real_part_is_none(dtype: str, printer: str) -> None:
     largest = float(np.log(np.finfo(real(dtype)).max))
     z = np.array([largest + 1 + 1.5j, largest + 5 + 1.5703j, -largest - 5 + 1j], dtype)
@@ -276,8 +272,7 @@ def test_an_exponential_is_a_number_where_that_of_its_real_part_is_none(dtype: s
     np.testing.assert_allclose(found.real, wanted.real, 1e-4 if dtype == "complex64" else 1e-11)
 
 
-@each_printer
-@each_dtype
+@each_way
 @pytest.mark.parametrize("op", ["sqrt", "rsqrt", "log"])
 def test_cuts_are_seen_from_both_sides(op: str, dtype: str, printer: str) -> None:
     sides = [np.array([complex(-4.0, zero)], dtype) for zero in (-0.0, 0.0)]
@@ -289,8 +284,7 @@ def test_cuts_are_seen_from_both_sides(op: str, dtype: str, printer: str) -> Non
 # in plans
 
 
-@each_printer
-@each_dtype
+@each_way
 def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
     """A sum of a row's sizes times a number a row, and rows by that: two results of one loop."""
     z, w = numbers(dtype, 9, 67), numbers(dtype, 9, 1, seed=1)

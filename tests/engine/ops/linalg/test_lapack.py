@@ -163,6 +163,7 @@ def test_what_will_be_late_is_not_begun() -> None:
         lapack.qr_each(RunContext(np, Deadline(20.0)), x, np.empty((0, N + 6, N)), np.empty((0, N, N)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 400, 150), (2, 150, 400), (3, 300, 300)], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
 def test_factors_take_no_more_memory_than_planned(shape: tuple[int, ...], dtype: str) -> None:

@@ -46,6 +46,7 @@ LAYOUTS = st.builds(
 )
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 @needs_haproxy
 @settings(max_examples=15)

@@ -62,6 +62,7 @@ class TestWhoGetsARequest:
         assert [answer(piece) for piece in range(40)] == first
         assert {*first} == {b"node1", b"node2", b"node3"}
 
+    @pytest.mark.smoke
     def test_requests_without_a_key_go_round(self, three: tuple[RunningIngress, list[Node]]) -> None:
         running, _ = three
         assert {running.ask("GET", "/v1/ops").body for _ in range(40)} == {b"node1", b"node2", b"node3"}

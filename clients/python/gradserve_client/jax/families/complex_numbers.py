@@ -1,13 +1,13 @@
-"""Complex numbers: their parts, and which primitives take them."""
+"""Parts of complex numbers, and the primitives that support them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from gradserve_client.jax.call import Call, Said
+from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.table import RULES
 
-#: primitives whose rules hold for complex operands and results; of the others there is no op
+#: primitives whose rules support complex operands and results
 TAKE_COMPLEX: Final = frozenset(
     (
         "abs",
@@ -93,24 +93,24 @@ TAKE_COMPLEX: Final = frozenset(
 
 
 @RULES("complex")
-def complex_(call: Call) -> Said:
+def complex_(call: Call) -> Results:
     """`make_complex`."""
     return call.node(0).make_complex(call.node(1))
 
 
 @RULES("real")
-def real(call: Call) -> Said:
+def real(call: Call) -> Results:
     """`real`."""
     return call.node().real()
 
 
 @RULES("imag")
-def imag(call: Call) -> Said:
+def imag(call: Call) -> Results:
     """`imag`."""
     return call.node().imag()
 
 
 @RULES("conj")
-def conj(call: Call) -> Said:
-    """`conj`, which is complex of a real operand, too."""
+def conj(call: Call) -> Results:
+    """`conj`; the result is complex for a real operand, too."""
     return call.cast(call.node(), call.dtype()).conj()

@@ -1,4 +1,4 @@
-"""What several families write."""
+"""Helpers shared by several rule families."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from gradserve_client.graph import Node
 from gradserve_client.importing.writing import TO_THE_END
 
 
-def transposed(node: Node, order: Sequence[int]) -> Node:
-    """A node with its axes in another order; itself, where that is the same."""
+def transpose_axes(node: Node, order: Sequence[int]) -> Node:
+    """Transpose a node, or return it if the order is unchanged."""
     return node if [*order] == [*range(len(order))] else node.transpose(axes=[int(axis) for axis in order])
 
 
-def inverse(order: Sequence[int]) -> list[int]:
-    """The permutation that undoes another."""
+def inverse_order(order: Sequence[int]) -> list[int]:
+    """Return the inverse of a permutation."""
     return [int(axis) for axis in np.argsort(order)]
 
 
-def spread(node: Node, shape: Sequence[int], interior: Sequence[int]) -> Node:
-    """A node of this shape with so many zeros between neighbours on each axis."""
+def insert_gaps(node: Node, shape: Sequence[int], interior: Sequence[int]) -> Node:
+    """Insert `interior` zeros between neighbours on each axis of a node of this shape."""
     for axis, (extent, gap) in enumerate(zip(shape, interior, strict=True)):
         if gap and extent > 1:
             wide = node.unsqueeze(axes=[axis + 1])
@@ -32,6 +32,6 @@ def spread(node: Node, shape: Sequence[int], interior: Sequence[int]) -> Node:
     return node
 
 
-def spread_extents(shape: Sequence[int], interior: Sequence[int]) -> list[int]:
-    """The extents that `spread` gives."""
+def gapped_shape(shape: Sequence[int], interior: Sequence[int]) -> list[int]:
+    """Return the shape of the result of `insert_gaps`."""
     return [extent + max(0, extent - 1) * gap for extent, gap in zip(shape, interior, strict=True)]

@@ -1,4 +1,9 @@
-"""Systems of equations, inverses, determinants and exponentials of matrices."""
+"""Linear systems, inverses, determinants and exponentials of matrices.
+
+JAX implements solvers, inverses and determinants by LU factors and custom rules. The name of a function says which
+operation it is, but `vmap` may have moved its axes. The rules therefore evaluate the jaxpr on a random matrix, compare
+the result with NumPy's, and then write one op.
+"""
 
 from __future__ import annotations
 
@@ -12,143 +17,143 @@ from jax.extend.core import jaxpr_as_fun
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import size
-from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import inverse, transposed
+from gradserve_client.jax.call import Call, Results
+from gradserve_client.jax.families.helpers import inverse_order, transpose_axes
 from gradserve_client.jax.families.table import RULES
-from gradserve_client.jax.values import Later, Value
+from gradserve_client.jax.values import LazyNode, Value
 from gradserve_client.tensors import Array
 
 
 @RULES("triangular_solve")
-def triangular_solve(call: Call) -> Said:
-    """`triangular_solve`; from the right by transposing, and with ones on the diagonal where these are meant."""
-    stated = call.params
+def triangular_solve(call: Call) -> Results:
+    """`triangular_solve`; transposed if `left_side` is false, with ones on the diagonal if `unit_diagonal` is set."""
+    params = call.params
     a, b = call.nodes
-    lower, transpose = bool(stated["lower"]), bool(stated["transpose_a"])
-    if stated["conjugate_a"] and call.is_complex():
+    lower, transpose = bool(params["lower"]), bool(params["transpose_a"])
+    if params["conjugate_a"] and call.is_complex():
         a = a.conj()
-    if stated["unit_diagonal"]:
+    if params["unit_diagonal"]:
         extent = call.shape()[-1]
         strict = a.tril(offset=-1) if lower else a.triu(offset=1)
         a = strict.add(call.constant(np.eye(extent), call.dtype()))
-    if stated["left_side"]:
+    if params["left_side"]:
         return a.triangular_solve(b, lower=lower, transpose=transpose)
     return a.triangular_solve(b.transpose(), lower=lower, transpose=not transpose).transpose()
 
 
-def _random(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """Numbers that tell hypotheses apart; square matrices of them are far from singular."""
-    drawn = np.random.default_rng(0).standard_normal(tuple(shape))
+def _random_array(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Draw numbers to compare functions on. Square matrices are far from singular."""
+    numbers = np.random.default_rng(0).standard_normal(tuple(shape))
     if len(shape) >= 2 and shape[-1] == shape[-2]:
-        drawn = drawn / 4 + 2 * np.eye(shape[-1])
-    return (drawn * (1 + 0.5j) if dtype.kind == "c" else drawn).astype(dtype)
+        numbers = numbers / 4 + 2 * np.eye(shape[-1])
+    return (numbers * (1 + 0.5j) if dtype.kind == "c" else numbers).astype(dtype)
 
 
-def _agree(one: Any, other: Any, dtype: np.dtype[Any]) -> bool:
-    if np.shape(one) != np.shape(other):
+def _agree(actual: Any, expected: Any, dtype: np.dtype[Any]) -> bool:
+    if np.shape(actual) != np.shape(expected):
         return False
     tolerance = 1e-3 if np.finfo(dtype).bits <= 32 else 1e-9
-    return np.allclose(one, other, rtol=tolerance, atol=tolerance)
+    return np.allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
 @RULES("custom_linear_solve")
-def custom_linear_solve(call: Call) -> Said:
-    """`solve` of the matrix that its product is with, where it is solved by factors of that; of no other solver."""
+def custom_linear_solve(call: Call) -> Results:
+    """`solve`, if the matrix of its product is solved by LU factors. Other solvers are unsupported."""
     lengths, jaxprs = call.params["const_lengths"], call.params["jaxprs"]
-    places = [0, lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
-    first = np.cumsum(places)
-    solver = call.operands[first[2] : first[3]]
-    if lengths.matvec != 1 or not any(isinstance(value.marker, Later) for value in solver) or len(call.results) != 1:
+    counts = [0, lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
+    starts = np.cumsum(counts)
+    solver = call.operands[starts[2] : starts[3]]
+    if lengths.matvec != 1 or not any(isinstance(value.marker, LazyNode) for value in solver) or len(call.results) != 1:
         raise Blocked("it is solved by a program of its own", "use jnp.linalg.solve, or lax.fixed_point as custom_vjp")
     a, b = call.operands[0], call.operands[-1]
-    for turned in (False, True):
+    for transposed in (False, True):
         for axis in range(len(b.shape)):
-            if _is_product(jaxprs.matvec, a, b, axis, turned):
-                return [_solved(call, a, b, axis, turned)]
+            if _is_product(jaxprs.matvec, a, b, axis, transposed):
+                return [_solve(call, a, b, axis, transposed)]
     raise Blocked("which axes of its operands are those of matrices is not to be seen", "map over leading axes")
 
 
-def _places(a: Value, b: Value, axis: int) -> tuple[int, list[int]] | None:
-    """How many axes of the matrices are a batch, and the order of b's axes in which its columns stand behind it."""
+def _column_order(a: Value, b: Value, axis: int) -> tuple[int, list[int]] | None:
+    """Return the number of batch axes, and the order of b's axes that puts `axis` behind these and the columns last."""
     batch = len(a.shape) - 2
     if axis < batch or len(b.shape) <= batch or b.shape[axis] != a.shape[-1] or b.shape[:batch] != a.shape[:batch]:
         return None
     return batch, [*range(batch), axis, *(i for i in range(batch, len(b.shape)) if i != axis)]
 
 
-def _is_product(matvec: Any, a: Value, b: Value, axis: int, turned: bool) -> bool:
-    """Whether the product is that of matrices on the last axes of a with the columns along an axis of b."""
-    found = _places(a, b, axis)
-    if found is None:
+def _is_product(matvec: Any, a: Value, b: Value, axis: int, transposed: bool) -> bool:
+    """Return whether the product multiplies matrices on the last axes of a by columns along an axis of b."""
+    columns_order = _column_order(a, b, axis)
+    if columns_order is None:
         return False
-    batch, order = found
-    matrix, x = _random(a.shape, a.dtype), _random(b.shape, b.dtype)
+    batch, order = columns_order
+    matrix, x = _random_array(a.shape, a.dtype), _random_array(b.shape, b.dtype)
     moved = np.transpose(x, order)
     columns = moved.reshape(*moved.shape[: batch + 1], -1)
-    product = (np.swapaxes(matrix, -1, -2) if turned else matrix) @ columns
+    product = (np.swapaxes(matrix, -1, -2) if transposed else matrix) @ columns
     expected = np.transpose(product.reshape(moved.shape), np.argsort(order))
-    (given,) = jaxpr_as_fun(matvec)(matrix, x)
-    return _agree(given, expected, a.dtype)
+    (actual,) = jaxpr_as_fun(matvec)(matrix, x)
+    return _agree(actual, expected, a.dtype)
 
 
-def _solved(call: Call, a: Value, b: Value, axis: int, turned: bool) -> Node:
-    found = _places(a, b, axis)
-    assert found is not None, "it is a product"
-    batch, order = found
+def _solve(call: Call, a: Value, b: Value, axis: int, transposed: bool) -> Node:
+    columns_order = _column_order(a, b, axis)
+    assert columns_order is not None, "it is a product"
+    batch, order = columns_order
     matrix = call.scope.node_of(a)
-    moved = transposed(call.scope.node_of(b), order)
+    moved = transpose_axes(call.scope.node_of(b), order)
     shape = [b.shape[i] for i in order]
     columns = moved.reshape(shape=[*shape[: batch + 1], size(shape[batch + 1 :])])
-    solution = (matrix.transpose() if turned else matrix).solve(columns)
-    return transposed(solution.reshape(shape=shape), inverse(order))
+    solution = (matrix.transpose() if transposed else matrix).solve(columns)
+    return transpose_axes(solution.reshape(shape=shape), inverse_order(order))
 
 
-def _results_among(call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]) -> list[int] | None:
-    """Which results of a function of matrices on the last two axes a jaxpr gives; None where it gives others."""
+def _matching_results(call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]) -> list[int] | None:
+    """Return which results of `reference`, a function of a matrix, a jaxpr returns, or None if it returns others."""
     value = call.operands[0]
     if len(call.operands) != 1 or len(value.shape) < 2 or value.shape[-1] != value.shape[-2]:
         return None
-    matrix = _random(value.shape, value.dtype)
+    matrix = _random_array(value.shape, value.dtype)
     expected = reference(matrix)
-    places = []
+    positions = []
     for result in jaxpr_as_fun(closed)(matrix):
-        among = [i for i, each in enumerate(expected) if _agree(result, each, value.dtype)]
-        if len(among) != 1:
+        matches = [i for i, candidate in enumerate(expected) if _agree(result, candidate, value.dtype)]
+        if len(matches) != 1:
             return None
-        places += among
-    return places
+        positions += matches
+    return positions
 
 
-def log_determinant(call: Call, closed: Any) -> Said | None:
-    """`slogdet`, of which one result may be all that is read."""
-    places = _results_among(call, closed, lambda x: [*np.linalg.slogdet(x)])
-    if places is None:
+def log_determinant(call: Call, closed: Any) -> Results | None:
+    """Write `slogdet` if the jaxpr returns its results or one of them."""
+    positions = _matching_results(call, closed, lambda x: [*np.linalg.slogdet(x)])
+    if positions is None:
         return None
-    found = call.node().slogdet()
-    return [found.get_output(place) for place in places]
+    node = call.node().slogdet()
+    return [node.get_output(position) for position in positions]
 
 
-def determinant(call: Call, closed: Any) -> Said | None:
-    """`det`."""
-    if _results_among(call, closed, lambda x: [np.linalg.det(x)]) is None:
+def determinant(call: Call, closed: Any) -> Results | None:
+    """Write `det` if the jaxpr returns the determinant."""
+    if _matching_results(call, closed, lambda x: [np.linalg.det(x)]) is None:
         return None
     return [call.node().det()]
 
 
-def _inverse(call: Call, closed: Any) -> Said | None:
-    if _results_among(call, closed, lambda x: [np.linalg.inv(x)]) is None:
+def _inverse(call: Call, closed: Any) -> Results | None:
+    if _matching_results(call, closed, lambda x: [np.linalg.inv(x)]) is None:
         return None
     return [call.node().inv()]
 
 
-def _exponential(call: Call, closed: Any) -> Said | None:
-    if _results_among(call, closed, lambda x: [np.asarray(jax.scipy.linalg.expm(x))]) is None:
+def _exponential(call: Call, closed: Any) -> Results | None:
+    if _matching_results(call, closed, lambda x: [np.asarray(jax.scipy.linalg.expm(x))]) is None:
         return None
     return [call.node().matrix_exp()]
 
 
-#: JAX's own jitted functions that are put in place of what they run
-NAMED: Final[Mapping[str, Callable[[Call, Any], Said | None]]] = {
+#: jitted JAX functions that are one op, by name
+NAMED: Final[Mapping[str, Callable[[Call, Any], Results | None]]] = {
     "expm": _exponential,
     "inv": _inverse,
     "slogdet": log_determinant,

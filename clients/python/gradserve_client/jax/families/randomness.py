@@ -1,4 +1,4 @@
-"""Keys of threefry, and what is drawn of them."""
+"""Threefry keys and random bits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import size
-from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.drawn import Drawn, each_key, marked
+from gradserve_client.jax.call import Call, Results
+from gradserve_client.jax.families.random_bits import RandomBits, draw_per_key, with_marker
 from gradserve_client.jax.families.table import RULES
 
 
 @RULES("random_seed")
-def random_seed(call: Call) -> Said:
-    """`random_key` of one seed. Of 32 bits and less, the upper word is 0."""
+def random_seed(call: Call) -> Results:
+    """`random_key` of one seed. For seeds of up to 32 bits, the upper word is 0."""
     if call.rank():
         raise Blocked("it makes keys of several seeds", "make one key, and split it")
     seed = call.node().cast("int64")
@@ -23,28 +23,28 @@ def random_seed(call: Call) -> Said:
 
 
 @RULES("random_wrap")
-def random_wrap(call: Call) -> Said:
-    """The words as they are."""
+def random_wrap(call: Call) -> Results:
+    """The words unchanged."""
     return call.node().identity()
 
 
 @RULES("random_unwrap", "random_clone")
-def random_unwrap(call: Call) -> Said:
-    """The words as they are."""
+def random_unwrap(call: Call) -> Results:
+    """The words unchanged."""
     return call.node().identity()
 
 
 @RULES("random_split")
-def random_split(call: Call) -> Said:
+def random_split(call: Call) -> Results:
     """`random_split`."""
     shape = tuple(int(extent) for extent in call.params["shape"])
-    split = each_key(call.node(), call.shape(), (size(shape), 2), lambda key: key.random_split(size(shape)))
+    split = draw_per_key(call.node(), call.shape(), (size(shape), 2), lambda key: key.random_split(size(shape)))
     return split if len(shape) == 1 else split.reshape(shape=[*call.shape(), *shape, 2])
 
 
 @RULES("random_fold_in")
-def random_fold_in(call: Call) -> Said:
-    """`random_fold_in` of one key; of several, a `map`."""
+def random_fold_in(call: Call) -> Results:
+    """`random_fold_in`; for several keys, in a `map`."""
     key, number = call.nodes
     if not call.rank() and not call.rank(1):
         return key.random_fold_in(number)
@@ -56,12 +56,14 @@ def random_fold_in(call: Call) -> Said:
 
 
 @RULES("random_bits")
-def random_bits(call: Call) -> Said:
-    """`random_bits` of 32 bits; those of 64 only on their way to become floats, as `random_uniform`."""
+def random_bits(call: Call) -> Results:
+    """`random_bits` of 32 bits. Bits that become floats are `random_uniform`; 64 bits are supported only for that."""
     shape, width = tuple(int(extent) for extent in call.params["shape"]), int(call.params["bit_width"])
     if width not in {32, 64}:
         raise Blocked(f"it draws {width} bits for each number", "draw float32, float64 or int32")
-    drawn = Drawn(call.node(), call.shape(), shape, width)
+    bits = RandomBits(call.node(), call.shape(), shape, width)
     if width == 64:
-        return marked(call, drawn)
-    return marked(call, drawn, each_key(call.node(), call.shape(), shape, lambda key: key.random_bits([*shape])))
+        return with_marker(call, bits)
+    return with_marker(
+        call, bits, draw_per_key(call.node(), call.shape(), shape, lambda key: key.random_bits([*shape]))
+    )

@@ -1,4 +1,4 @@
-"""Primitives that no graph can say, by reason."""
+"""Unsupported primitives and the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GENERATOR: Final = (
 _GENERAL: Final = ("it reduces by a function of its own", "use sum, prod, max, min, any or all")
 _ELSEWHERE: Final = ("it is a program of another machine", "write it with jax.numpy")
 
-#: why, and a way round it
+#: the reason and a workaround
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (
@@ -74,7 +74,7 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("custom_partitioning", "ffi_call", "linear_call"), _ELSEWHERE),
 }
 
-#: those of them that are computed beforehand where the function alone decides their operands
+#: unsupported primitives that JAX still evaluates during the import if their operands are constants
 COMPUTED: Final = frozenset(
-    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _BITS} and op != "random_gamma"
+    op for op, reason in REFUSED.items() if reason in {_NO_OP, _FACTORS, _BITS} and op != "random_gamma"
 )

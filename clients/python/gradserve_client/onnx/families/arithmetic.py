@@ -1,4 +1,4 @@
-"""Elementwise numbers, comparisons, logic, and casts."""
+"""Elementwise arithmetic, comparisons, logic, and casts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onnx import helper
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.onnx.call import Call, Said, is_float
+from gradserve_client.onnx.call import Call, RuleResult, is_float
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.tensors import REALS
 
-#: ops that are one of ours on the same operands, by the first opset that has them so
+#: ONNX ops that equal one of our ops on the same operands: our op, and the first opset where this holds
 SAME: Final[Mapping[str, tuple[str, int]]] = {
     "Abs": ("abs", 6),
     "Acos": ("acos", 7),
@@ -71,23 +71,23 @@ for _name, (_op, _since) in SAME.items():
 
 
 @RULES("Div", since=7)
-def div(call: Call) -> Said:
-    """Whole numbers are divided towards zero."""
+def div(call: Call) -> RuleResult:
+    """Divide. Integers are divided towards zero."""
     if is_float(call.dtype()):
         return call.node(0).div(call.node(1))
     return call.node(0).trunc_div(call.node(1))
 
 
 @RULES("Mod", since=10)
-def mod(call: Call) -> Said:
-    """With `fmod` the remainder has the sign of the dividend."""
+def mod(call: Call) -> RuleResult:
+    """Compute the remainder. With `fmod` it has the sign of the dividend."""
     a, b = call.node(0), call.node(1)
     return a.rem(b) if call.attrs["fmod"] else a.mod(b)
 
 
 @RULES("Pow", since=7)
-def power(call: Call) -> Said:
-    """The result has the dtype of the base: of whole numbers to fractional powers, the fraction is cut off."""
+def power(call: Call) -> RuleResult:
+    """Compute a power in the dtype of the base. Integers to fractional powers are truncated."""
     base, exponent = call.dtype(0), call.dtype(1)
     a, b = call.node(0), call.node(1)
     if is_float(base):
@@ -100,7 +100,7 @@ def power(call: Call) -> Said:
 
 
 def _folded(op: str) -> Any:
-    def say(call: Call) -> Said:
+    def say(call: Call) -> RuleResult:
         return reduce(lambda left, right: call.graph.op(op, left, right), call.nodes)
 
     return say
@@ -111,37 +111,40 @@ for _name, _op in {"Max": "maximum", "Min": "minimum", "Sum": "add"}.items():
 
 
 @RULES("Mean", since=6)
-def mean(call: Call) -> Said:
-    """The sum of the operands by how many they are."""
+def mean(call: Call) -> RuleResult:
+    """Compute the mean of the operands, elementwise."""
     return reduce(Node.add, call.nodes).div_scalar(float(len(call)))
 
 
 @RULES("IsNaN", since=9)
-def is_nan(call: Call) -> Said:
-    """What differs from itself."""
+def is_nan(call: Call) -> RuleResult:
+    """Compare with itself: only NaN differs."""
     return call.node().not_equal(call.node())
 
 
 @RULES("IsInf", since=10)
-def is_inf(call: Call) -> Said:
-    """Of either sign, of one, or of none."""
-    stated = ((np.inf, call.attrs["detect_positive"]), (-np.inf, call.attrs["detect_negative"]))
-    found = [call.node().equal(call.like(infinity)) for infinity, wanted in stated if wanted]
-    return reduce(Node.logical_or, found) if found else np.zeros(call.shape(), np.bool_)
+def is_inf(call: Call) -> RuleResult:
+    """Compare with the infinities of the signs that the attributes select."""
+    infinities = ((np.inf, call.attrs["detect_positive"]), (-np.inf, call.attrs["detect_negative"]))
+    comparisons = [call.node().equal(call.like(infinity)) for infinity, selected in infinities if selected]
+    return reduce(Node.logical_or, comparisons) if comparisons else np.zeros(call.shape(), np.bool_)
 
 
 @RULES("Clip", since=6)
-def clip(call: Call) -> Said:
-    """Bounds that are known are numbers of `clamp`, which lets the gradient pass at the bounds; else they are nodes."""
+def clip(call: Call) -> RuleResult:
+    """Translate to `clamp`, whose gradient passes at the bounds, if the bounds are known.
+
+    Otherwise translate to `maximum` and `minimum` with the nodes of the bounds.
+    """
     if call.version < 11:
         return call.node().clamp(min=float(call.attrs["min"]), max=float(call.attrs["max"]))
     known = all(not call.has(i) or call.value(i).known < 2 for i in (1, 2))
     if known and is_float(call.dtype()):
         low, high = (float(call.static(i, "bound")) if call.has(i) else np.nan for i in (1, 2))
-        least, most = (bound if np.isfinite(bound) else None for bound in (low, high))
+        lower, upper = (bound if np.isfinite(bound) else None for bound in (low, high))
         reached = (np.isinf(low) and low > 0) or (np.isinf(high) and high < 0)
         if not reached:
-            return call.node().clamp(min=least, max=most) if (least, most) != (None, None) else call.node().identity()
+            return call.node().clamp(min=lower, max=upper) if (lower, upper) != (None, None) else call.node().identity()
     node = call.node()
     if call.has(1):
         node = node.maximum(call.node(1))
@@ -151,17 +154,17 @@ def clip(call: Call) -> Said:
 
 
 @RULES("Cast", "CastLike", since=6)
-def cast(call: Call) -> Said:
-    """To a dtype of the wire."""
-    wanted = call.results[0].dtype
-    if wanted.name not in REALS:
-        raise Blocked(f"it gives {wanted.name}, which the wire lacks")
+def cast(call: Call) -> RuleResult:
+    """Cast to a dtype of the wire."""
+    dtype = call.results[0].dtype
+    if dtype.name not in REALS:
+        raise Blocked(f"it gives {dtype.name}, which the wire lacks")
     if call.op == "CastLike" and call.is_constant(0):
-        return np.asarray(call.value().example).astype(wanted)
-    return call.node().cast(wanted.name)
+        return np.asarray(call.value().example).astype(dtype)
+    return call.node().cast(dtype.name)
 
 
-def element_type(call: Call, name: str, otherwise: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that an attribute states."""
-    stated = call.attrs.get(name)
-    return otherwise if stated is None else np.dtype(helper.tensor_dtype_to_np_dtype(stated))
+def element_type(call: Call, name: str, default: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that an attribute states, or the default."""
+    element = call.attrs.get(name)
+    return default if element is None else np.dtype(helper.tensor_dtype_to_np_dtype(element))

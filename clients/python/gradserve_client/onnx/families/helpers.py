@@ -1,4 +1,4 @@
-"""What several families write."""
+"""Helpers of several families."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gradserve_client.graph import Node
 from gradserve_client.onnx.call import Call
 
 
-def as_dtype(node: Node, found: Any, wanted: Any) -> Node:
-    """A node of one dtype in another, cast where that is another."""
-    return node if np.dtype(found) == np.dtype(wanted) else node.cast(np.dtype(wanted).name)
+def as_dtype(node: Node, current: Any, target: Any) -> Node:
+    """Cast a node from dtype `current` to dtype `target`, unless they are equal."""
+    return node if np.dtype(current) == np.dtype(target) else node.cast(np.dtype(target).name)
 
 
 def summed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that sums and products of this one have: int64 for all whole numbers."""
+    """Return the dtype of sums and products of this dtype: int64 for all integers."""
     return dtype if dtype.kind == "f" else np.dtype(np.int64)
 
 
 def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:
-    """The entries at positions of an axis, which are known."""
+    """Gather the entries at constant positions of an axis."""
     return node.gather(axis=axis, indices=[int(each) for each in positions])
 
 
 def from_front(call: Call, i: int, extent: int) -> Node:
-    """Operand i, positions of an axis, those of which are counted from the front that are known."""
+    """Return operand i, positions on an axis, with negative positions counted from the front if they are constant."""
     value = call.value(i)
     if call.is_constant(i):
         return call.constant(np.where(value.example < 0, value.example + extent, value.example), value.dtype)
@@ -35,12 +35,12 @@ def from_front(call: Call, i: int, extent: int) -> Node:
 
 
 def counted(call: Call, i: int) -> dict[str, Any]:
-    """The attribute by which negative positions among operand i count from the end, where they may be some."""
+    """Return the attribute that lets negative positions in operand i count from the end, if it may hold any."""
     return {} if call.is_constant(i) else {"from_end": True}
 
 
 def everywhere(call: Call, index: Node, extents: Sequence[int], axis: int) -> list[Node]:
-    """An index along an axis as one of all axes: of the others, the places of its own entries."""
+    """Extend an index along one axis to an index of all axes: on the others, each entry keeps its own position."""
     return [
         index if i == axis else call.constant(np.arange(n).reshape([-1, *[1] * (len(extents) - 1 - i)]), np.int64)
         for i, n in enumerate(extents)

@@ -1,4 +1,4 @@
-"""Means and variances taken out; dropout."""
+"""Normalisation by means and variances, and dropout."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import TO_THE_END
-from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
 
 
 def _per_channel(call: Call, i: int) -> Node:
-    """Operand i, a number for each channel, beside operand 0."""
+    """Return operand i, one number per channel, in a shape that broadcasts against operand 0."""
     return call.node(i).reshape(shape=[1, call.shape()[1], *[1] * (call.rank() - 2)])
 
 
 @RULES("BatchNormalization", since=9)
-def batch_normalization(call: Call) -> Said:
-    """By the statistics that are given, or in training by those of the batch, towards which the running ones move."""
+def batch_normalization(call: Call) -> RuleResult:
+    """Normalise by the given statistics, or in training by those of the batch, which also update the running ones."""
     eps = call.attrs["epsilon"]
     training = bool(call.attrs.get("training_mode", 0))
-    if call.version < 14 and call.asked(1):
+    if call.version < 14 and call.is_requested(1):
         raise Blocked(
             "before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer"
         )
@@ -34,31 +34,31 @@ def batch_normalization(call: Call) -> Said:
 
 
 def _by_statistics(call: Call) -> Node:
-    """In the widest of the dtypes, which may be three, and of the operand's in the end."""
+    """Normalise by given statistics, in the widest of the operands' dtypes, and cast back."""
     wide = np.result_type(*(call.dtype(i) for i in range(5)))
     x, scale, shift, mean, variance = (as_dtype(call.node(i), call.dtype(i), wide) for i in range(5))
-    # without channels, there is one
+    # a vector has no channel axis: treat it as a single channel
     flat = call.rank() == 1
     x = x.unsqueeze(axes=[1]) if flat else x
     y = x.batch_norm_given(mean, variance, scale, shift, axis=1, eps=call.attrs["epsilon"])
     return as_dtype(y.squeeze(axes=[1]) if flat else y, wide, call.dtype())
 
 
-def _moved(call: Call, i: int, found: Node) -> Node:
-    """Running statistics after a batch."""
+def _moved(call: Call, i: int, statistic: Node) -> Node:
+    """Update running statistics with those of a batch."""
     momentum = call.attrs["momentum"]
-    return call.node(i).mul_scalar(momentum).add(found.mul_scalar(1 - momentum))
+    return call.node(i).mul_scalar(momentum).add(statistic.mul_scalar(1 - momentum))
 
 
 @RULES("InstanceNormalization", since=6)
-def instance_normalization(call: Call) -> Said:
-    """Each channel of each example by itself."""
+def instance_normalization(call: Call) -> RuleResult:
+    """Normalise each channel of each example on its own."""
     return call.node().group_norm(call.node(1), call.node(2), groups=call.shape()[1], eps=call.attrs["epsilon"])
 
 
 @RULES("LayerNormalization", since=17)
-def layer_normalization(call: Call) -> Said:
-    """Over the axis and all behind it; float16 in float32, as ONNX has it."""
+def layer_normalization(call: Call) -> RuleResult:
+    """Normalise over `axis` and all later axes. float16 is computed in float32, as ONNX defines it."""
     axes = [*range(call.axis(call.rank()), call.rank())]
     eps, dtype = call.attrs["epsilon"], call.dtype()
     x, extents = _widened(call), call.shape()[axes[0] :]
@@ -67,17 +67,20 @@ def layer_normalization(call: Call) -> Said:
     else:
         y = as_dtype(x.layer_norm(axes=axes, eps=eps), _wide(dtype), dtype).mul(call.node(1))
         results = [y.add(call.node(2)) if call.has(2) else y]
-    if call.asked(1):
+    if call.is_requested(1):
         results.append(as_dtype(x.mean(axes=axes, keepdims=True), _wide(dtype), call.results[1].dtype))
-    if call.asked(2):
+    if call.is_requested(2):
         inverse = x.var(axes=axes, keepdims=True).add_scalar(eps).rsqrt()
         results.append(as_dtype(inverse, _wide(dtype), call.results[2].dtype))
     return results
 
 
 @RULES("GroupNormalization", since=21)
-def group_normalization(call: Call) -> Said:
-    """Groups of channels of each example, then each channel by itself; float16 in float32, as ONNX has it."""
+def group_normalization(call: Call) -> RuleResult:
+    """Normalise groups of channels of each example, then scale each channel.
+
+    float16 is computed in float32, as ONNX defines it.
+    """
     stated, dtype = {"groups": call.attrs["num_groups"], "eps": call.attrs["epsilon"]}, call.dtype()
     if _wide(dtype) == dtype:
         return call.node().group_norm(call.node(1), call.node(2), **stated)
@@ -86,8 +89,8 @@ def group_normalization(call: Call) -> Said:
 
 
 @RULES("RMSNormalization", since=23)
-def rms_normalization(call: Call) -> Said:
-    """Over the axis and all behind it; float16 in float32, as ONNX has it."""
+def rms_normalization(call: Call) -> RuleResult:
+    """Normalise over `axis` and all later axes. float16 is computed in float32, as ONNX defines it."""
     axes = [*range(call.axis(call.rank()), call.rank())]
     dtype = call.dtype()
     y = as_dtype(_widened(call).rms_norm(axes=axes, eps=call.attrs["epsilon"]), _wide(dtype), dtype)
@@ -103,8 +106,8 @@ def _widened(call: Call) -> Node:
 
 
 @RULES("LRN")
-def lrn(call: Call) -> Said:
-    """x / (bias + alpha / size · Σ x²)^beta, the sum over channels near by."""
+def lrn(call: Call) -> RuleResult:
+    """Compute x / (bias + alpha / size · Σ x²)^beta, summed over neighbouring channels."""
     width = call.attrs["size"]
     if width < 1:
         raise Blocked(f"its size is {width}, and at least 1")
@@ -118,11 +121,11 @@ def lrn(call: Call) -> Said:
 
 
 @RULES("Dropout", since=7)
-def dropout(call: Call) -> Said:
-    """Its operand, where it is not for training or drops nothing."""
+def dropout(call: Call) -> RuleResult:
+    """Return the operand, unless dropout is active in training, which is refused."""
     training = call.has(2) and bool(call.static(2, "training mode"))
     ratio = float(call.static(1, "ratio").reshape(-1)[0]) if call.has(1) else call.attrs.get("ratio", 0.5)
     if training and ratio:
         raise Blocked("it is random in training", "export the model for inference, or pass the mask as an input")
-    kept: list[Node | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = [call.node().identity()]
-    return [*kept, np.ones(call.shape(), np.bool_)] if call.asked(1) else kept
+    results: list[Node | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = [call.node().identity()]
+    return [*results, np.ones(call.shape(), np.bool_)] if call.is_requested(1) else results

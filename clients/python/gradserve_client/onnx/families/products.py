@@ -1,4 +1,4 @@
-"""Matrices, einsum, determinants."""
+"""Matrix products, einsum and determinants."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from typing import NamedTuple
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.onnx.call import Call, Said, is_float
+from gradserve_client.onnx.call import Call, RuleResult, is_float
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
 
 
 @RULES("Gemm", since=7)
-def gemm(call: Call) -> Said:
-    """alpha · a @ b + beta · c."""
+def gemm(call: Call) -> RuleResult:
+    """Compute alpha · a @ b + beta · c."""
     a = call.node(0).transpose() if call.attrs["transA"] else call.node(0)
     b = call.node(1).transpose() if call.attrs["transB"] else call.node(1)
     product = _scaled(call, a.matmul(b), call.attrs["alpha"])
     return product.add(_scaled(call, call.node(2), call.attrs["beta"])) if call.has(2) else product
 
 
-def _scaled(call: Call, node: Node, by: float) -> Node:
-    """Whole numbers are scaled by floats as NumPy scales them, and cut off."""
-    if by == 1:
+def _scaled(call: Call, node: Node, factor: float) -> Node:
+    """Scale a node. Integers are scaled in float64, as NumPy does, and truncated."""
+    if factor == 1:
         return node
     if is_float(call.dtype()):
-        return node.mul_scalar(by)
-    return as_dtype(node.cast("float64").mul_scalar(by), "float64", call.dtype())
+        return node.mul_scalar(factor)
+    return as_dtype(node.cast("float64").mul_scalar(factor), "float64", call.dtype())
 
 
 @RULES("Det", since=11)
-def det(call: Call) -> Said:
-    """`det`, whose gradient of a singular matrix is that of the cofactors."""
+def det(call: Call) -> RuleResult:
+    """Compute `det`, whose gradient at a singular matrix is that of the cofactors."""
     return call.node().det()
 
 
@@ -42,8 +42,8 @@ class _Terms(NamedTuple):
 
 
 @RULES("Einsum", since=12)
-def einsum(call: Call) -> Said:
-    """With its ellipses as letters, its result stated, and letters that repeat within an operand as diagonals."""
+def einsum(call: Call) -> RuleResult:
+    """Translate to `einsum` with ellipses as letters, an explicit result, and diagonals for repeated letters."""
     terms = _terms(call)
     nodes = []
     letters = []
@@ -56,39 +56,41 @@ def einsum(call: Call) -> Said:
 
 def _terms(call: Call) -> _Terms:
     equation = call.text("equation").replace(" ", "")
-    left, arrow, result = equation.partition("->")
-    operands = left.split(",")
+    inputs, arrow, result = equation.partition("->")
+    operands = inputs.split(",")
     free = [letter for letter in string.ascii_letters if letter not in equation]
     hidden = [call.rank(i) - len(operand.replace("...", "")) for i, operand in enumerate(operands) if "..." in operand]
-    most = max(hidden, default=0)
-    dots = "".join(free[:most])
-    if any(extents != (1,) and 1 in extents for extents in _broadcast_extents(call, operands, most)):
+    max_hidden = max(hidden, default=0)
+    ellipsis_letters = "".join(free[:max_hidden])
+    if any(extents != (1,) and 1 in extents for extents in _broadcast_extents(call, operands, max_hidden)):
         raise Blocked("its ellipses broadcast extents of 1, which letters do not")
     if not arrow:
-        stated = left.replace(",", "").replace("...", "")
-        result = "..." * ("..." in left) + "".join(sorted(letter for letter in {*stated} if stated.count(letter) == 1))
-    # an ellipsis stands for the last of the axes that any has
+        letters = inputs.replace(",", "").replace("...", "")
+        result = "..." * ("..." in inputs) + "".join(
+            sorted(letter for letter in {*letters} if letters.count(letter) == 1)
+        )
+    # ellipses align at their last axes, so a shorter one takes the last letters
     expanded = [
-        operand.replace("...", dots[most - (call.rank(i) - len(operand.replace("...", ""))) :])
+        operand.replace("...", ellipsis_letters[max_hidden - (call.rank(i) - len(operand.replace("...", ""))) :])
         for i, operand in enumerate(operands)
     ]
-    return _Terms(expanded, result.replace("...", dots))
+    return _Terms(expanded, result.replace("...", ellipsis_letters))
 
 
-def _broadcast_extents(call: Call, operands: list[str], most: int) -> list[tuple[int, ...]]:
-    """For each axis of the ellipses, counted from the last, the extents that operands have there."""
-    found: list[set[int]] = [set() for _ in range(most)]
+def _broadcast_extents(call: Call, operands: list[str], max_hidden: int) -> list[tuple[int, ...]]:
+    """Return the operands' extents on each axis of the ellipses, aligned at the last."""
+    extents_of_axes: list[set[int]] = [set() for _ in range(max_hidden)]
     for i, operand in enumerate(operands):
         if "..." in operand:
             start = operand.index("...")
             hidden = call.rank(i) - len(operand.replace("...", ""))
-            for place in range(hidden):
-                found[most - hidden + place].add(call.shape(i)[start + place])
-    return [tuple(sorted(extents)) for extents in found]
+            for axis in range(hidden):
+                extents_of_axes[max_hidden - hidden + axis].add(call.shape(i)[start + axis])
+    return [tuple(sorted(extents)) for extents in extents_of_axes]
 
 
 def _without_repeats(node: Node, letters: str) -> tuple[Node, str]:
-    """The diagonal of axes that have one letter, two at a time; it is the last axis then."""
+    """Replace axes that share a letter with their diagonal, two at a time. The diagonal becomes the last axis."""
     for letter in dict.fromkeys(letters):
         while letters.count(letter) > 1:
             first = letters.index(letter)

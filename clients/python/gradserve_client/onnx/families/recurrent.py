@@ -1,4 +1,9 @@
-"""RNN, GRU and LSTM as scans: one for each direction, over what the operand adds to all gates at each step."""
+"""RNN, GRU and LSTM as scans.
+
+Each direction is one scan. Its sequence is the contribution of the operand to all gates, computed for all steps by one
+matrix product before the scan. The recurrent weights are consts of the body, and the states are its carries. If the
+operand has lengths, a counter is a second sequence, and steps beyond the length keep the states and output zeros.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,15 @@ import numpy as np
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import TO_THE_END
-from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.table import RULES
 
 Activation = Callable[[Node], Node]
-#: one step of a cell: the graph, the activations, the consts behind the recurrent weights, what x adds to the gates,
-#: and the states before it; the states after it, of which the first is the output
+#: one step of a cell: takes the cell, the graph, the consts (recurrent weights first), the operand's contribution to
+#: the gates, and the states; returns the next states, the first of which is the output
 Step = Callable[["Cell", Graph, Sequence[Node], Node, Sequence[Node]], Sequence[Node]]
 
-#: activations by name: of a node and alpha and beta, with the defaults of these
+#: activations by name: a function of a node, alpha and beta, with the defaults of alpha and beta
 _ACTIVATIONS: dict[str, tuple[Callable[[Node, float, float], Node], float | None, float | None]] = {
     "relu": (lambda x, a, b: x.relu(), None, None),
     "tanh": (lambda x, a, b: x.tanh(), None, None),
@@ -36,7 +41,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[Node, float, float], Node], float | None
 
 @dataclass(frozen=True)
 class Cell:
-    """What the steps of one direction have in common."""
+    """Parameters that all steps of one direction share."""
 
     call: Call
     direction: int
@@ -45,45 +50,50 @@ class Cell:
 
     @property
     def hidden(self) -> int:
-        """How many numbers the state has."""
+        """Size of the state."""
         return self.call.shape(2)[-1]
 
     def weights(self, i: int) -> Node:
-        """Operand i for this direction."""
+        """Return operand i for this direction."""
         return self.call.node(i).select(self.direction)
 
     def clipped(self, node: Node) -> Node:
-        """What goes into an activation."""
+        """Clip the input of an activation."""
         clip = self.call.attrs.get("clip")
         return node if clip is None else node.clamp(min=-clip, max=clip)
 
 
 def _activations(call: Call, direction: int, defaults: Sequence[str]) -> list[Activation]:
-    """Those of a direction, with the alphas and betas that were stated for the ones that have any, in order."""
+    """Return the activations of a direction.
+
+    Stated alphas and betas go, in order, to the activations that have them.
+    """
     stated = [each.decode() if isinstance(each, bytes) else each for each in call.attrs.get("activations") or []]
     directions = call.shape(1)[0]
     names = stated if len(stated) == directions * len(defaults) else [*defaults] * directions
     alphas, betas = ([*(call.attrs.get(name) or [])] for name in ("activation_alpha", "activation_beta"))
-    found: list[Activation] = []
+    activations: list[Activation] = []
     for name in names:
         if name.lower() not in _ACTIVATIONS:
             raise Blocked(f"its activation {name} has no rule")
-        say, alpha, beta = _ACTIVATIONS[name.lower()]
+        function, alpha, beta = _ACTIVATIONS[name.lower()]
         a = alphas.pop(0) if alpha is not None and alphas else alpha
         b = betas.pop(0) if beta is not None and betas else beta
-        found.append(_bound(say, a or 0.0, b or 0.0))
-    return found[direction * len(defaults) : (direction + 1) * len(defaults)]
+        activations.append(_bound(function, a or 0.0, b or 0.0))
+    return activations[direction * len(defaults) : (direction + 1) * len(defaults)]
 
 
-def _bound(say: Callable[[Node, float, float], Node], a: float, b: float) -> Activation:
-    return lambda x: say(x, a, b)
+def _bound(function: Callable[[Node, float, float], Node], a: float, b: float) -> Activation:
+    return lambda x: function(x, a, b)
 
 
-def _recurrent(call: Call, gates: int, states: Sequence[int], defaults: Sequence[str], consts: Any, step: Step) -> Said:
-    """All directions, side by side. `states` are the operands with the first states."""
+def _recurrent(
+    call: Call, gates: int, states: Sequence[int], defaults: Sequence[str], consts: Any, step: Step
+) -> RuleResult:
+    """Run all directions and stack their results. `states` are the operands with the initial states."""
     layout = call.attrs.get("layout", 0)
-    stated = call.text("direction")
-    directions = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[stated]
+    direction = call.text("direction")
+    directions = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     each = [
         _direction(Cell(call, i, gates, _activations(call, i, defaults)), backwards, states, consts, step)
         for i, backwards in enumerate(directions)
@@ -97,38 +107,47 @@ def _recurrent(call: Call, gates: int, states: Sequence[int], defaults: Sequence
 
 
 def _direction(cell: Cell, backwards: bool, states: Sequence[int], consts: Any, step: Step) -> list[Node]:
-    """The outputs of all steps, and the last states."""
+    """Return the outputs of all steps, and the final states."""
     call = cell.call
     x = call.node().transpose(axes=[1, 0, 2]) if call.attrs.get("layout", 0) else call.node()
     steps, batch = (call.shape()[1], call.shape()[0]) if call.attrs.get("layout", 0) else call.shape()[:2]
-    added = x.matmul(cell.weights(1).transpose())
-    passed = [cell.weights(2).transpose(), *consts(cell)]
+    contribution = x.matmul(cell.weights(1).transpose())
+    consts_of_scan = [cell.weights(2).transpose(), *consts(cell)]
     bias = _bias(cell, consts)
-    added = added if bias is None else added.add(bias)
-    first = [_first(cell, i, batch) for i in states]
-    sequences = [added]
+    contribution = contribution if bias is None else contribution.add(bias)
+    initial = [_initial_state(cell, i, batch) for i in states]
+    sequences = [contribution]
     if call.has(4):
-        passed.append(call.node(4).cast("int64").reshape(shape=[batch, 1]))
+        consts_of_scan.append(call.node(4).cast("int64").reshape(shape=[batch, 1]))
         sequences.append(call.constant(np.arange(steps), np.int64))
-    body = call.graph.function(_body(cell, len(passed), len(states), step), call.op.lower())
-    found = call.graph.scan(
-        *passed, *first, *sequences, body=body, carries=len(states), sequences=len(sequences), reverse=backwards or None
+    body = call.graph.function(_body(cell, len(consts_of_scan), len(states), step), call.op.lower())
+    result = call.graph.scan(
+        *consts_of_scan,
+        *initial,
+        *sequences,
+        body=body,
+        carries=len(states),
+        sequences=len(sequences),
+        reverse=backwards or None,
     )
-    return [found.get_output(len(states)), *(found.get_output(i) for i in range(len(states)))]
+    return [result.get_output(len(states)), *(result.get_output(i) for i in range(len(states)))]
 
 
 def _bias(cell: Cell, consts: Any) -> Node | None:
-    """What both biases add to the gates, but for the recurrent one of a GRU's new state, which may be gated."""
+    """Return the sum of both biases of the gates.
+
+    The recurrent bias of a GRU's new state is left out, because the reset gate may apply to it.
+    """
     if not cell.call.has(3):
         return None
-    whole, width = cell.weights(3), cell.gates * cell.hidden
-    ours, recurrent = whole.slice(stops=[width]), whole.slice(starts=[width])
+    bias, width = cell.weights(3), cell.gates * cell.hidden
+    operand_bias, recurrent = bias.slice(stops=[width]), bias.slice(starts=[width])
     if consts is _gru_consts:
         recurrent = recurrent.slice(stops=[2 * cell.hidden]).pad([0, cell.hidden])
-    return ours.add(recurrent)
+    return operand_bias.add(recurrent)
 
 
-def _first(cell: Cell, i: int, batch: int) -> Node:
+def _initial_state(cell: Cell, i: int, batch: int) -> Node:
     call = cell.call
     if not call.has(i):
         return call.constant(np.zeros((batch, cell.hidden)), call.dtype())
@@ -136,21 +155,21 @@ def _first(cell: Cell, i: int, batch: int) -> Node:
 
 
 def _body(cell: Cell, consts: int, states: int, step: Step) -> Callable[[Graph], Sequence[Node]]:
-    """A step, which leaves the states of sequences that have ended as they are, and gives zeros there."""
+    """Return the body of the scan. Steps beyond a sequence's length keep the states and output zeros."""
     lengths = cell.call.has(4)
 
     def write(graph: Graph) -> Sequence[Node]:
-        passed = [graph.input() for _ in range(consts)]
+        consts_of_body = [graph.input() for _ in range(consts)]
         before = [graph.input() for _ in range(states)]
         x = graph.input()
-        given = passed[:-1] if lengths else passed
-        after = [*step(cell, graph, given, x, before)]
+        step_consts = consts_of_body[:-1] if lengths else consts_of_body
+        after = [*step(cell, graph, step_consts, x, before)]
         if not lengths:
             return [*after, after[0]]
-        goes_on = graph.input().less(passed[-1])
+        running = graph.input().less(consts_of_body[-1])
         zero = graph.constant(np.zeros((), cell.call.dtype()))
-        kept = [goes_on.where(new, old) for new, old in zip(after, before, strict=True)]
-        return [*kept, goes_on.where(after[0], zero)]
+        next_states = [running.where(new, old) for new, old in zip(after, before, strict=True)]
+        return [*next_states, running.where(after[0], zero)]
 
     return write
 
@@ -160,8 +179,8 @@ def _no_consts(cell: Cell) -> list[Node]:
 
 
 @RULES("RNN", since=7)
-def rnn(call: Call) -> Said:
-    """h = f(x Wᵀ + h Rᵀ + b)."""
+def rnn(call: Call) -> RuleResult:
+    """Compute h = f(x Wᵀ + h Rᵀ + b)."""
 
     def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
         return [cell.activations[0](cell.clipped(x.add(states[0].matmul(consts[0]))))]
@@ -170,29 +189,29 @@ def rnn(call: Call) -> Said:
 
 
 def _gru_consts(cell: Cell) -> list[Node]:
-    """The recurrent bias of the new state."""
+    """Return the recurrent bias of the new state."""
     if not cell.call.has(3):
         return [cell.call.constant(np.zeros(cell.hidden), cell.call.dtype())]
     return [cell.weights(3).slice(starts=[5 * cell.hidden])]
 
 
 @RULES("GRU", since=7)
-def gru(call: Call) -> Said:
-    """h = (1 − z) · n + z · h; K. Cho et al. (2014), with the reset before the product or after it."""
+def gru(call: Call) -> RuleResult:
+    """Compute h = (1 − z) · n + z · h; K. Cho et al. (2014). The reset applies before or after the product."""
     after_product = bool(call.attrs["linear_before_reset"])
 
     def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
         f, g = cell.activations
         weights, bias = consts
         h, hidden = states[0], cell.hidden
-        both = weights.slice(stops=[hidden, 2 * hidden])
-        gates = f(cell.clipped(x.slice(stops=[TO_THE_END, 2 * hidden]).add(h.matmul(both))))
+        gate_weights = weights.slice(stops=[hidden, 2 * hidden])
+        gates = f(cell.clipped(x.slice(stops=[TO_THE_END, 2 * hidden]).add(h.matmul(gate_weights))))
         z, r = (gates.slice(starts=[0, i * hidden], stops=[TO_THE_END, (i + 1) * hidden]) for i in range(2))
-        rest, mine = weights.slice(starts=[0, 2 * hidden]), x.slice(starts=[0, 2 * hidden])
+        new_weights, new_input = weights.slice(starts=[0, 2 * hidden]), x.slice(starts=[0, 2 * hidden])
         if after_product:
-            inner = mine.add(r.mul(h.matmul(rest).add(bias)))
+            inner = new_input.add(r.mul(h.matmul(new_weights).add(bias)))
         else:
-            inner = mine.add(r.mul(h).matmul(rest)).add(bias)
+            inner = new_input.add(r.mul(h).matmul(new_weights)).add(bias)
         n = g(cell.clipped(inner))
         return [n.sub(z.mul(n)).add(z.mul(h))]
 
@@ -200,33 +219,33 @@ def gru(call: Call) -> Said:
 
 
 def _lstm_consts(cell: Cell) -> list[Node]:
-    """The peepholes of the input, output and forget gates, where there are any."""
+    """Return the peepholes of the input, output and forget gates, if there are any."""
     if not cell.call.has(7):
         return []
-    whole = cell.weights(7)
-    return [whole.slice(starts=[i * cell.hidden], stops=[(i + 1) * cell.hidden]) for i in range(3)]
+    peepholes = cell.weights(7)
+    return [peepholes.slice(starts=[i * cell.hidden], stops=[(i + 1) * cell.hidden]) for i in range(3)]
 
 
 @RULES("LSTM", since=7)
-def lstm(call: Call) -> Said:
-    """c = f · c + i · g, h = o · tanh c; S. Hochreiter, J. Schmidhuber (1997), with peepholes that look at the cell."""
+def lstm(call: Call) -> RuleResult:
+    """Compute c = f · c + i · g, h = o · tanh c; S. Hochreiter, J. Schmidhuber (1997), with peepholes."""
     coupled = bool(call.attrs["input_forget"])
 
     def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
-        f, g, out = cell.activations
-        weights, *holes = consts
+        f, g, output = cell.activations
+        weights, *peepholes = consts
         (h, c), hidden = states, cell.hidden
         gates = x.add(h.matmul(weights))
         i, o, forget, new = (
             gates.slice(starts=[0, k * hidden], stops=[TO_THE_END, (k + 1) * hidden]) for k in range(4)
         )
-        i = f(cell.clipped(i.add(holes[0].mul(c)) if holes else i))
+        i = f(cell.clipped(i.add(peepholes[0].mul(c)) if peepholes else i))
         if coupled:
             forget = i.neg().add_scalar(1.0)
         else:
-            forget = f(cell.clipped(forget.add(holes[2].mul(c)) if holes else forget))
+            forget = f(cell.clipped(forget.add(peepholes[2].mul(c)) if peepholes else forget))
         c = forget.mul(c).add(i.mul(g(cell.clipped(new))))
-        o = f(cell.clipped(o.add(holes[1].mul(c)) if holes else o))
-        return [o.mul(out(c)), c]
+        o = f(cell.clipped(o.add(peepholes[1].mul(c)) if peepholes else o))
+        return [o.mul(output(c)), c]
 
     return _recurrent(call, 4, (5, 6), ("Sigmoid", "Tanh", "Tanh"), _lstm_consts, step)

@@ -1,4 +1,4 @@
-"""Sums and the like over axes and along them, softmax, and sorting."""
+"""Reductions and accumulations, softmax, and sorting."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import TO_THE_END, highest, lowest, several, size
-from gradserve_client.onnx.call import Call, Said, is_float
+from gradserve_client.onnx.call import Call, RuleResult, is_float
 from gradserve_client.onnx.families.helpers import as_dtype, at_positions, summed_dtype
 from gradserve_client.onnx.families.table import RULES
 
 
 def _axes(call: Call) -> list[int]:
-    """The axes that are reduced: all of them where none are stated, or none, as the attribute says."""
+    """Return the axes to reduce. If none are stated, these are all axes, or none with `noop_with_empty_axes`."""
     stated = call.ints(1, "axes")
     rank = call.rank()
     if stated:
@@ -25,31 +25,31 @@ def _axes(call: Call) -> list[int]:
 
 
 def _reduced(op: str, before: str | None, after: str | None) -> Any:
-    def say(call: Call) -> Said:
+    def say(call: Call) -> RuleResult:
         axes, dtype = _axes(call), call.dtype()
         if op in {"max", "min"} and not size([call.shape()[axis] for axis in axes]):
-            nothing = lowest(dtype) if op == "max" else highest(dtype)
-            return np.full(call.result_shape(), nothing, dtype)
+            neutral = lowest(dtype) if op == "max" else highest(dtype)
+            return np.full(call.result_shape(), neutral, dtype)
         x = call.node()
         if before is not None:
             x = call.graph.op(before, x)
         y = call.graph.op(op, x, axes=axes, keepdims=bool(call.attrs["keepdims"])) if axes else x.identity()
-        found = _reduced_dtype(op, dtype) if axes else dtype
+        dtype_of_result = _reduced_dtype(op, dtype) if axes else dtype
         if after is None:
-            return as_dtype(y, found, dtype)
-        return as_dtype(call.graph.op(after, y), found if is_float(found) else np.float64, dtype)
+            return as_dtype(y, dtype_of_result, dtype)
+        return as_dtype(call.graph.op(after, y), dtype_of_result if is_float(dtype_of_result) else np.float64, dtype)
 
     return say
 
 
 def _reduced_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What an op of ours makes of a dtype."""
+    """Return the dtype of the result of our op."""
     if op in {"max", "min"} or is_float(dtype):
         return dtype
     return summed_dtype(dtype) if op in {"sum", "prod"} else np.dtype(np.float64)
 
 
-#: an op of ours, and what is done before and after it
+#: our reduction, and the elementwise ops before and after it
 _PARTS: Final[Mapping[str, tuple[str, str | None, str | None]]] = {
     "ReduceSum": ("sum", None, None),
     "ReduceMean": ("mean", None, None),
@@ -66,8 +66,8 @@ for _name, _parts in _PARTS.items():
 
 
 @RULES("ReduceL2")
-def reduce_l2(call: Call) -> Said:
-    """The Euclidean norm, or |x| where there are no axes to reduce."""
+def reduce_l2(call: Call) -> RuleResult:
+    """Compute the Euclidean norm, or |x| if there are no axes to reduce."""
     axes, dtype = _axes(call), call.dtype()
     if not axes:
         return call.node().abs()
@@ -79,28 +79,28 @@ def reduce_l2(call: Call) -> Said:
 
 
 @RULES("ArgMax", "ArgMin")
-def arg_extreme(call: Call) -> Said:
-    """The first position, or with `select_last_index` the last: the first from the other end."""
+def arg_extreme(call: Call) -> RuleResult:
+    """Return the first position, or with `select_last_index` the last, which is the first of the flipped axis."""
     axis, op = call.axis(call.rank()), call.op.lower()
     keepdims = bool(call.attrs["keepdims"])
     if not call.attrs.get("select_last_index"):
-        found: Node = call.graph.op(op, call.node(), axis=axis, keepdims=keepdims)
-        return found
+        first: Node = call.graph.op(op, call.node(), axis=axis, keepdims=keepdims)
+        return first
     last = call.graph.op(op, call.node().flip(axes=[axis]), axis=axis, keepdims=keepdims)
     return call.constant(call.shape()[axis] - 1, np.int64).sub(last)
 
 
 @RULES("Softmax", "LogSoftmax", since=13)
-def softmax(call: Call) -> Said:
-    """Along one axis."""
+def softmax(call: Call) -> RuleResult:
+    """Compute the softmax, or its logarithm, along one axis."""
     return call.graph.op(
         {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[call.op], call.node(), axis=call.axis(call.rank())
     )
 
 
 @RULES("Hardmax", since=13)
-def hardmax(call: Call) -> Said:
-    """1 at the first maximum along the axis, 0 elsewhere."""
+def hardmax(call: Call) -> RuleResult:
+    """Return 1 at the first maximum along the axis and 0 elsewhere."""
     axis, extent = call.axis(call.rank()), call.shape()[call.axis(call.rank())]
     order = [*range(call.rank() - 1)]
     order.insert(axis, call.rank() - 1)
@@ -109,19 +109,19 @@ def hardmax(call: Call) -> Said:
 
 
 @RULES("CumSum", since=11)
-def cumsum(call: Call) -> Said:
-    """From either end, with or without the entry itself."""
+def cumsum(call: Call) -> RuleResult:
+    """Compute cumulative sums from either end, with or without the entry itself."""
     return _accumulated(call, "cumsum", 0)
 
 
 @RULES("CumProd", since=26)
-def cumprod(call: Call) -> Said:
-    """From either end, with or without the entry itself."""
+def cumprod(call: Call) -> RuleResult:
+    """Compute cumulative products from either end, with or without the entry itself."""
     return _accumulated(call, "cumprod", 1)
 
 
-def _accumulated(call: Call, op: str, neutral: int) -> Said:
-    """What an accumulation gives; of `exclusive` ones, that of the entry before, the first being neutral."""
+def _accumulated(call: Call, op: str, neutral: int) -> RuleResult:
+    """Accumulate along an axis. `exclusive` shifts the result by one entry and puts the neutral element first."""
     axis = int(call.static(1, "axis").reshape(-1)[0]) % call.rank()
     extent, dtype, reverse = call.shape()[axis], call.dtype(), bool(call.attrs["reverse"])
     y = call.graph.op(op, call.node(), axis=axis, reverse=True if reverse else None)
@@ -135,8 +135,8 @@ def _accumulated(call: Call, op: str, neutral: int) -> Said:
 
 
 @RULES("TopK")
-def topk(call: Call) -> Said:
-    """The largest, or the smallest by sorting; equal ones in the order of their positions."""
+def topk(call: Call) -> RuleResult:
+    """Return the largest entries, or the smallest by sorting. Equal entries keep the order of their positions."""
     axis = call.axis(call.rank())
     k = int(call.static(1, "count").reshape(-1)[0]) if call.has(1) else int(call.attrs["k"])
     if call.attrs.get("largest", 1):
@@ -147,8 +147,8 @@ def topk(call: Call) -> Said:
 
 
 @RULES("LpNormalization")
-def lp_normalization(call: Call) -> Said:
-    """x / ‖x‖ along the axis, and 0 where the norm is 0."""
+def lp_normalization(call: Call) -> RuleResult:
+    """Compute x / ‖x‖ along the axis, and 0 if the norm is 0."""
     axis, x = call.axis(call.rank()), call.node()
     if call.attrs["p"] not in {1, 2}:
         raise Blocked(f"norms of order {call.attrs['p']} are none of ONNX's")
@@ -158,8 +158,8 @@ def lp_normalization(call: Call) -> Said:
 
 
 @RULES("MeanVarianceNormalization", since=9)
-def mean_variance(call: Call) -> Said:
-    """(x − mean) / (σ + 1e-9), as ONNX's function has it."""
+def mean_variance(call: Call) -> RuleResult:
+    """Compute (x − mean) / (σ + 1e-9), as ONNX's function does."""
     axes = [axis % call.rank() for axis in call.attrs["axes"]]
     x = call.node()
     deviation = x.sub(x.mean(axes=axes, keepdims=True))

@@ -1,4 +1,4 @@
-"""Ops that no graph can say, by reason."""
+"""Ops that graphs cannot express, with the reasons."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _OF_SEQUENCES: Final = (
     "SequenceMap",
     "SplitToSequence",
 )
-#: ops that the importer does not even run on the example: what they take is not bounded by the size of their results
+#: ops that the importer never runs on the example: the size of their results does not bound their cost
 NOT_RUN: Final = frozenset({*_OF_STRINGS, *_OF_SEQUENCES, "ImageDecoder"})
 
-#: why, and a way round it
+#: reason for the refusal, and a workaround
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM

@@ -1,4 +1,4 @@
-"""Reading images between their positions."""
+"""Sampling of images between their pixels."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import size
-from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.table import RULES
 
-#: R. G. Keys, Cubic convolution interpolation for digital image processing (1981), as PyTorch has it
+#: parameter `a` of R. G. Keys, Cubic convolution interpolation for digital image processing (1981), as in PyTorch
 _CUBIC: float = -0.75
 
 
 class Points(NamedTuple):
-    """Where an image is read: flat [batch, channels, elements], of these extents, at places on each axis [batch, 1, n].
+    """Sample positions of an image.
 
-    `beyond` is what lies outside: zeros, the border, or the image reflected, about pixels (`aligned`) or their edges.
+    `image` is flattened to [batch, channels, elements], with its `extents`. `places` holds the positions on each axis,
+    [batch, 1, n]. `padding_mode` is `zeros`, `border` or `reflection`; `aligned` puts the borders at the
+    centres of the outer pixels, else they are at their edges.
     """
 
     call: Call
     image: Node
     extents: Sequence[int]
     places: Sequence[Node]
-    beyond: str
+    padding_mode: str
     aligned: bool
 
 
 class Tap(NamedTuple):
-    """A position on one axis, whole but of the dtype of places, and its weight; None: 1."""
+    """A pixel position on one axis, integral but of the dtype of places, and its weight; None means 1."""
 
     position: Node
     weight: Node | None
 
 
 def sampled(points: Points, mode: str) -> Node:
-    """[batch, channels, n]: the image at these places, by the nearest pixel, linearly, or cubic."""
+    """Return the image at these positions, [batch, channels, n], by nearest, linear or cubic interpolation."""
     taps = [_taps(place, mode) for place in points.places]
     total = None
     for corner in itertools.product(*taps):
@@ -62,18 +64,18 @@ def _taps(place: Node, mode: str) -> list[Tap]:
 
 
 def _inner(x: Node) -> Node:
-    """(a + 2) x³ − (a + 3) x² + 1."""
+    """Compute (a + 2) x³ − (a + 3) x² + 1."""
     return x.mul_scalar(_CUBIC + 2).sub_scalar(_CUBIC + 3).mul(x.square()).add_scalar(1.0)
 
 
 def _outer(x: Node) -> Node:
-    """a x³ − 5a x² + 8a x − 4a."""
+    """Compute a x³ − 5a x² + 8a x − 4a."""
     cubic = x.mul_scalar(_CUBIC).sub_scalar(5 * _CUBIC).mul(x)
     return cubic.add_scalar(8 * _CUBIC).mul(x).sub_scalar(4 * _CUBIC)
 
 
 def _read(points: Points, corner: Sequence[Tap]) -> Node:
-    """The image at one position for each place, times the weights."""
+    """Return the pixels of one corner of each position's neighbourhood, times their weights."""
     call = points.call
     flat, weight, inside = None, None, None
     for axis, (tap, extent) in enumerate(zip(corner, points.extents, strict=True)):
@@ -82,7 +84,7 @@ def _read(points: Points, corner: Sequence[Tap]) -> Node:
         flat = step if flat is None else flat.add(step)
         if tap.weight is not None:
             weight = tap.weight if weight is None else weight.mul(tap.weight)
-        if points.beyond == "zeros":
+        if points.padding_mode == "zeros":
             hit = tap.position.equal(position)
             inside = hit if inside is None else inside.logical_and(hit)
     assert flat is not None, "there is an axis"
@@ -92,8 +94,8 @@ def _read(points: Points, corner: Sequence[Tap]) -> Node:
 
 
 def _within(points: Points, position: Node, extent: int) -> Node:
-    """A position of the image: the nearest, or that of which it is the reflection."""
-    if points.beyond == "reflection":
+    """Move a position into the image: to the nearest pixel, or to the pixel that it reflects."""
+    if points.padding_mode == "reflection":
         position = reflected(points.call, position, *_borders(points, extent))
     return position.clamp(min=0.0, max=float(extent - 1))
 
@@ -103,12 +105,12 @@ def _borders(points: Points, extent: int) -> tuple[float, float]:
 
 
 def reflected(call: Call, x: Node, low: float, high: float) -> Node:
-    """x, or where it is outside, its reflection at the borders, as often as it takes."""
+    """Reflect positions outside the borders, as often as needed to bring them inside."""
     if high <= low:
         return x.clamp(min=low, max=low)
     outside = x.less(call.like(low)).logical_or(x.greater(call.like(high)))
-    along = x.sub_scalar(low).mod(call.like(2 * (high - low)))
-    folded = along.greater(call.like(high - low)).where(along.neg().add_scalar(2 * (high - low)), along)
+    phase = x.sub_scalar(low).mod(call.like(2 * (high - low)))
+    folded = phase.greater(call.like(high - low)).where(phase.neg().add_scalar(2 * (high - low)), phase)
     return outside.where(folded.add_scalar(low), x)
 
 
@@ -116,49 +118,56 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic":
 
 
 @RULES("GridSample", since=16)
-def grid_sample(call: Call) -> Said:
-    """Places come as fractions of the image between −1 and 1, those on the last axis first."""
+def grid_sample(call: Call) -> RuleResult:
+    """Sample at positions given as fractions of the image between −1 and 1, the last axis first."""
     if call.dtype(1) != call.dtype():
         raise Blocked(f"its grid is {call.dtype(1)} and its image {call.dtype()}", "cast one of them")
-    mode, beyond, aligned = _MODES[call.text("mode")], call.text("padding_mode"), bool(call.attrs["align_corners"])
+    mode, padding_mode, aligned = (
+        _MODES[call.text("mode")],
+        call.text("padding_mode"),
+        bool(call.attrs["align_corners"]),
+    )
     batch, channels, *extents = call.shape()
     out = call.shape(1)[1:-1]
     count, axes = size(out), len(extents)
     if not count or not size(extents):
         return np.zeros(call.result_shape(), call.dtype())
     image = call.node().reshape(shape=[batch, channels, size(extents)])
-    points = Points(call, image, extents, [], beyond, aligned)
+    points = Points(call, image, extents, [], padding_mode, aligned)
     places = []
     for axis, extent in enumerate(extents):
         n = call.node(1).select(axes - 1 - axis, axis=axes + 1).reshape(shape=[batch, 1, count])
         place = _place(n, extent, aligned)
         if mode == "nearest":
             place = place.round()
-        places.append(_brought_in(points, place, extent))
+        places.append(_padded_place(points, place, extent))
     return sampled(points._replace(places=places), mode).reshape(shape=[batch, channels, *out])
 
 
 def _place(n: Node, extent: int, aligned: bool) -> Node:
-    """−1 and 1 are the middles of the outer pixels (`aligned`), or their outer edges."""
+    """Convert a fraction to a position.
+
+    −1 and 1 are the centres of the outer pixels if `aligned`, else their outer edges.
+    """
     if aligned:
         return n.add_scalar(1.0).mul_scalar((extent - 1) / 2)
     return n.add_scalar(1.0).mul_scalar(extent / 2).sub_scalar(0.5)
 
 
-def _brought_in(points: Points, place: Node, extent: int) -> Node:
-    """What lies beyond the borders, before it is looked for pixels around it."""
-    if points.beyond == "zeros":
+def _padded_place(points: Points, place: Node, extent: int) -> Node:
+    """Apply the padding mode to positions beyond the borders, before their neighbouring pixels are read."""
+    if points.padding_mode == "zeros":
         return place
     low, high = _borders(points, extent)
-    if points.beyond == "reflection":
+    if points.padding_mode == "reflection":
         return reflected(points.call, place, low, high)
     outside = place.less(points.call.like(low)).logical_or(place.greater(points.call.like(high)))
     return outside.where(place.clamp(min=0.0, max=float(extent - 1)), place)
 
 
 @RULES("RoiAlign", since=10)
-def roi_align(call: Call) -> Said:
-    """Regions read at points of a grid within each bin, of which the mean or the maximum is taken."""
+def roi_align(call: Call) -> RuleResult:
+    """Sample regions at a grid of points within each bin, and take the mean or maximum of each bin."""
     ratio, rows, columns = call.attrs["sampling_ratio"], call.attrs["output_height"], call.attrs["output_width"]
     if ratio <= 0:
         raise Blocked("without a sampling_ratio, how many points are read depends on the regions", "state one")
@@ -172,25 +181,30 @@ def roi_align(call: Call) -> Said:
     inside = []
     places = []
     for axis, (bins, pixels) in enumerate(((rows, height), (columns, width))):
-        # in bins: the middles of equal parts of each
+        # in units of bins: the centres of `ratio` equal parts of each bin
         steps = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / bins
-        at = first.select(1 - axis, axis=1).unsqueeze(axes=[1])
-        at = at.add(extent.select(1 - axis, axis=1).unsqueeze(axes=[1]).mul(call.like(steps, 1)))
+        position = first.select(1 - axis, axis=1).unsqueeze(axes=[1])
+        position = position.add(extent.select(1 - axis, axis=1).unsqueeze(axes=[1]).mul(call.like(steps, 1)))
         shape = [regions, -1, 1] if axis == 0 else [regions, 1, -1]
-        at = (
-            at.reshape(shape=shape)
+        position = (
+            position.reshape(shape=shape)
             .broadcast_to(shape=[regions, rows * ratio, columns * ratio])
             .reshape(shape=[regions, 1, -1])
         )
-        inside.append(at.greater_equal(call.like(-1.0, 1)).logical_and(at.less_equal(call.like(float(pixels), 1))))
-        places.append(at.clamp(min=0.0, max=float(pixels - 1)))
+        inside.append(
+            position.greater_equal(call.like(-1.0, 1)).logical_and(position.less_equal(call.like(float(pixels), 1)))
+        )
+        places.append(position.clamp(min=0.0, max=float(pixels - 1)))
     image = call.node().embedding(call.node(2)).reshape(shape=[regions, channels, height * width])
     points = Points(call, image, [height, width], places, "border", True)
     return _pooled(call, points, inside[0].logical_and(inside[1]), [regions, channels, rows, ratio, columns, ratio])
 
 
 def _pooled(call: Call, points: Points, inside: Node, shape: list[int]) -> Node:
-    """The mean of the points of a bin; or the maximum of what each of their neighbours adds, as ONNX has it."""
+    """Return the mean of the points of a bin, or the maximum.
+
+    ONNX defines the maximum over the weighted neighbours of each point, not over the interpolated values.
+    """
     if call.text("mode") == "avg":
         read = inside.where(sampled(points, "linear"), call.like(0))
         return read.reshape(shape=shape).mean(axes=[3, 5])

@@ -1,4 +1,4 @@
-"""Shapes, joining, cutting, padding, and constants of shapes."""
+"""Reshaping, concatenation, splitting, slicing, padding, and constants that depend on shapes only."""
 
 from __future__ import annotations
 
@@ -7,56 +7,56 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import TO_THE_END, bordered, several
-from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.arithmetic import element_type
 from gradserve_client.onnx.families.helpers import at_positions
 from gradserve_client.onnx.families.table import RULES
 
 
 @RULES("Reshape", since=5)
-def reshape(call: Call) -> Said:
-    """To the shape that the example has, once it is clear that no data say it."""
+def reshape(call: Call) -> RuleResult:
+    """Reshape to the example's shape, which must not depend on the data."""
     call.static(1, "shape")
     return call.node().reshape(shape=call.result_shape())
 
 
 @RULES("Flatten", "Squeeze", "Unsqueeze")
-def reshaped(call: Call) -> Said:
-    """Axes that are merged, dropped or put in."""
+def reshaped(call: Call) -> RuleResult:
+    """Merge, drop or insert axes."""
     call.ints(1, "axes")
     return call.node().reshape(shape=call.result_shape())
 
 
 @RULES("Expand", since=8)
-def expand(call: Call) -> Said:
-    """Broadcast."""
+def expand(call: Call) -> RuleResult:
+    """Broadcast to the example's shape, which must not depend on the data."""
     call.static(1, "shape")
     return call.node().broadcast_to(shape=call.result_shape())
 
 
 @RULES("Tile", since=6)
-def tile(call: Call) -> Said:
-    """Repeated along each axis."""
+def tile(call: Call) -> RuleResult:
+    """Repeat along each axis."""
     repeats = [int(each) for each in call.static(1, "repeats")]
     return call.node().tile(repeats) if repeats else call.node().identity()
 
 
 @RULES("Transpose")
-def transpose(call: Call) -> Said:
-    """Axes permuted, or reversed where no order is stated."""
+def transpose(call: Call) -> RuleResult:
+    """Permute axes, or reverse them if no order is stated."""
     order = call.attrs.get("perm", [*reversed(range(call.rank()))])
     return call.node().transpose(axes=[int(axis) for axis in order]) if call.rank() > 1 else call.node().identity()
 
 
 @RULES("Concat", since=4)
-def concat(call: Call) -> Said:
-    """One after the other."""
+def concat(call: Call) -> RuleResult:
+    """Concatenate along an axis."""
     return call.graph.cat(*call.nodes, axis=call.axis(call.rank()))
 
 
 @RULES("Split", since=2)
-def split(call: Call) -> Said:
-    """Into the parts that the example has."""
+def split(call: Call) -> RuleResult:
+    """Split into parts of the example's sizes."""
     call.ints(1, "split")
     axis = call.axis(call.rank())
     sizes = [int(part.shape[axis]) for part in call.results]
@@ -64,8 +64,8 @@ def split(call: Call) -> Said:
 
 
 @RULES("Slice")
-def slice_(call: Call) -> Said:
-    """Steps backwards are slices forwards, reversed."""
+def slice_(call: Call) -> RuleResult:
+    """Slice. A negative step becomes a forward slice that is then reversed."""
     starts, stops = call.ints(1, "starts") or [], call.ints(2, "ends") or []
     rank = call.rank()
     axes = [axis % rank for axis in call.ints(3, "axes") or range(len(starts))]
@@ -88,15 +88,15 @@ def slice_(call: Call) -> Said:
 
 
 def _stop(read: range, extent: int) -> int:
-    """Where a slice stops, which need not be told of an axis that is whole."""
+    """Return the end of a slice, as `TO_THE_END` for a whole axis, so that the slice does not fix its extent."""
     if not read:
         return 0
     return TO_THE_END if read == range(extent) else read.stop
 
 
 @RULES("Pad", since=2)
-def pad(call: Call) -> Said:
-    """With a number, or with entries of the tensor itself at positions that are known."""
+def pad(call: Call) -> RuleResult:
+    """Pad with a number, or with entries of the tensor at constant positions."""
     rank = call.rank()
     stated = call.ints(1, "pads") or []
     axes = [axis % rank for axis in call.ints(3, "axes") or range(rank)]
@@ -116,7 +116,7 @@ def pad(call: Call) -> Said:
 
 
 def _fill(call: Call) -> float | Node:
-    """The number around, or a node where data say it."""
+    """Return the number to pad with, or its node if it depends on the data."""
     if not call.has(2):
         return float(call.attrs.get("value", 0.0))
     if not call.is_constant(2):
@@ -126,57 +126,57 @@ def _fill(call: Call) -> float | Node:
 
 
 @RULES("Shape")
-def shape(call: Call) -> Said:
-    """A constant: what the example has."""
+def shape(call: Call) -> RuleResult:
+    """Return the example's shape as a constant."""
     return np.asarray(call.results[0])
 
 
 @RULES("Size")
-def size(call: Call) -> Said:
-    """A constant: what the example has."""
+def size(call: Call) -> RuleResult:
+    """Return the example's size as a constant."""
     return np.asarray(call.results[0])
 
 
 @RULES("EyeLike", since=9)
-def eye_like(call: Call) -> Said:
-    """A constant of the operand's shape."""
+def eye_like(call: Call) -> RuleResult:
+    """Return a constant of the operand's shape."""
     rows, columns = call.shape()
     return np.eye(rows, columns, call.attrs["k"], dtype=element_type(call, "dtype", call.dtype()))
 
 
 @RULES("ConstantOfShape", since=9)
-def constant_of_shape(call: Call) -> Said:
-    """A constant, once no data say its shape."""
+def constant_of_shape(call: Call) -> RuleResult:
+    """Return a constant. Its shape must not depend on the data."""
     call.static(0, "shape")
     return np.asarray(call.results[0])
 
 
 @RULES("Range", since=11)
-def arange(call: Call) -> Said:
-    """Its length has to be known, and so all three."""
-    for i, what in enumerate(("start", "limit", "delta")):
-        call.static(i, what)
+def arange(call: Call) -> RuleResult:
+    """Return a constant. Its length, and so all three operands, must not depend on the data."""
+    for i, label in enumerate(("start", "limit", "delta")):
+        call.static(i, label)
     return np.asarray(call.results[0])
 
 
 @RULES("MelWeightMatrix", since=17)
-def mel_weight_matrix(call: Call) -> Said:
-    """A constant, once no data say any of its numbers."""
+def mel_weight_matrix(call: Call) -> RuleResult:
+    """Return a constant. None of its operands may depend on the data."""
     for i in range(len(call)):
         call.static(i, "numbers")
     return np.asarray(call.results[0])
 
 
 @RULES("Trilu", since=14)
-def trilu(call: Call) -> Said:
-    """A triangle of the last two axes."""
+def trilu(call: Call) -> RuleResult:
+    """Return a triangle of the last two axes."""
     offset = int(call.static(1, "diagonal").reshape(-1)[0]) if call.has(1) else 0
     return call.node().triu(offset=offset) if call.attrs["upper"] else call.node().tril(offset=offset)
 
 
 @RULES("DepthToSpace")
-def depth_to_space(call: Call) -> Said:
-    """Blocks of the channels as blocks of the image."""
+def depth_to_space(call: Call) -> RuleResult:
+    """Move blocks of channels to blocks of pixels."""
     block = call.attrs["blocksize"]
     n, channels, height, width = call.shape()
     rest = channels // block**2
@@ -190,8 +190,8 @@ def depth_to_space(call: Call) -> Said:
 
 
 @RULES("SpaceToDepth")
-def space_to_depth(call: Call) -> Said:
-    """Blocks of the image as blocks of the channels."""
+def space_to_depth(call: Call) -> RuleResult:
+    """Move blocks of pixels to blocks of channels."""
     block = call.attrs["blocksize"]
     n, channels, height, width = call.shape()
     parts = [n, channels, height // block, block, width // block, block]
@@ -201,14 +201,14 @@ def space_to_depth(call: Call) -> Said:
 
 
 @RULES("ReverseSequence", since=10)
-def reverse_sequence(call: Call) -> Said:
-    """Each entry of the batch reversed up to its length, which may be data: read at computed positions."""
+def reverse_sequence(call: Call) -> RuleResult:
+    """Reverse each batch entry up to its length, by reads at computed positions, since lengths may be data."""
     time, batch = call.attrs["time_axis"], call.attrs["batch_axis"]
     steps, entries = call.shape()[time], call.shape()[batch]
-    at = call.constant(np.arange(steps).reshape(-1, 1), np.int64)
+    step = call.constant(np.arange(steps).reshape(-1, 1), np.int64)
     lengths = call.node(1).reshape(shape=[1, entries])
-    index = at.less(lengths).where(
-        lengths.sub(at).sub(call.constant(1, np.int64)), at.broadcast_to(shape=[steps, entries])
+    index = step.less(lengths).where(
+        lengths.sub(step).sub(call.constant(1, np.int64)), step.broadcast_to(shape=[steps, entries])
     )
     if time > batch:
         index = index.transpose()
@@ -217,8 +217,8 @@ def reverse_sequence(call: Call) -> Said:
 
 
 @RULES("BitCast", since=26)
-def bit_cast(call: Call) -> Said:
-    """Of the same dtype alone: bits as other numbers are none of arithmetic."""
+def bit_cast(call: Call) -> RuleResult:
+    """Translate only casts to the same dtype: arithmetic cannot reinterpret bits."""
     if call.results[0].dtype != call.dtype():
         raise Blocked("it reads bits as numbers of another dtype, which arithmetic cannot say")
     return call.node().identity()

@@ -1,4 +1,4 @@
-"""The table that the families put their rules into."""
+"""The table of rules that the families fill."""
 
 from __future__ import annotations
 

@@ -1,34 +1,34 @@
-"""Elementwise functions of neural networks, and dropout that drops nothing."""
+"""Activation functions, and dropout in evaluation."""
 
 from __future__ import annotations
 
 from gradserve_client.importing import Blocked
-from gradserve_client.torch.call import Call, Said
+from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.refused import RANDOM
 from gradserve_client.torch.families.table import RULES
 
 
 @RULES("silu")
-def silu(call: Call) -> Said:
-    """x · sigmoid x."""
+def silu(call: Call) -> Results:
+    """Compute x · sigmoid x."""
     return call.node().silu()
 
 
 @RULES("gelu")
-def gelu(call: Call) -> Said:
-    """x · Φ(x), or its approximation by tanh."""
+def gelu(call: Call) -> Results:
+    """Compute x · Φ(x), or its approximation by tanh."""
     return call.graph.op("gelu", call.node(), approximate=call["approximate"])
 
 
 @RULES("leaky_relu")
-def leaky_relu(call: Call) -> Said:
-    """x, or slope · x below 0."""
+def leaky_relu(call: Call) -> Results:
+    """Compute x, or slope · x below 0."""
     return call.node().leaky_relu(alpha=float(call["negative_slope"]))
 
 
 @RULES("elu")
-def elu(call: Call) -> Said:
-    """scale · x, or scale · alpha · (exp(input_scale · x) − 1) below 0."""
+def elu(call: Call) -> Results:
+    """Compute scale · x, or scale · alpha · (exp(input_scale · x) − 1) below 0."""
     alpha, scale, inner = (float(call[name]) for name in ("alpha", "scale", "input_scale"))
     x = call.node()
     if inner == 1:
@@ -40,8 +40,8 @@ def elu(call: Call) -> Said:
 
 
 @RULES("softplus")
-def softplus(call: Call) -> Said:
-    """ln(1 + exp(beta · x)) / beta, and x where beta · x is above the threshold."""
+def softplus(call: Call) -> Results:
+    """Compute ln(1 + exp(beta · x)) / beta, or x where beta · x is above the threshold."""
     beta, threshold = float(call["beta"]), float(call["threshold"])
     x = call.node()
     scaled = x if beta == 1 else x.mul_scalar(beta)
@@ -51,14 +51,14 @@ def softplus(call: Call) -> Said:
 
 
 @RULES("log_sigmoid_forward")
-def log_sigmoid(call: Call) -> Said:
-    """The second result is what a kernel keeps for its way back."""
+def log_sigmoid(call: Call) -> Results:
+    """Write `log_sigmoid`. The second result is a buffer for PyTorch's backward kernel, and is unused."""
     return [call.node().log_sigmoid(), None]
 
 
 @RULES("hardsigmoid")
-def hardsigmoid(call: Call) -> Said:
-    """x / 6 + 1/2, between 0 and 1, and flat where it reaches them."""
+def hardsigmoid(call: Call) -> Results:
+    """Compute x / 6 + 1/2 clipped to [0, 1]. The derivative at the bounds is 0."""
     x, dtype = call.node(), call.dtype()
     inner = x.add_scalar(3.0).div_scalar(6.0)
     upper = x.greater_equal(call.constant(3, dtype)).where(call.constant(1, dtype), inner)
@@ -66,8 +66,8 @@ def hardsigmoid(call: Call) -> Said:
 
 
 @RULES("hardswish")
-def hardswish(call: Call) -> Said:
-    """x · (x + 3) / 6 between −3 and 3; 0 below, x above."""
+def hardswish(call: Call) -> Results:
+    """Compute x · (x + 3) / 6 between −3 and 3, 0 below, x above."""
     x, dtype = call.node(), call.dtype()
     inner = x.mul(x.add_scalar(3.0).div_scalar(6.0))
     upper = x.greater_equal(call.constant(3, dtype)).where(x, inner)
@@ -75,8 +75,8 @@ def hardswish(call: Call) -> Said:
 
 
 @RULES("native_dropout")
-def dropout(call: Call) -> Said:
-    """In evaluation, and where nothing is dropped, the same; else it is random."""
+def dropout(call: Call) -> Results:
+    """Return the input, in evaluation or with p = 0. Raises Blocked otherwise, as dropout is random."""
     if call["train"] and call["p"] != 0:
         raise Blocked(
             f"in training it is random; {RANDOM[0]}",

@@ -1,13 +1,13 @@
-"""Complex numbers: their parts, and which ops take them."""
+"""Parts of complex numbers, and the ops that support them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from gradserve_client.torch.call import Call, Said
+from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.table import RULES
 
-#: ops whose rules hold for complex operands and results; of the others there is no op
+#: ops whose rules support complex operands and results
 TAKE_COMPLEX: Final = frozenset(
     (
         "_conj",
@@ -97,39 +97,39 @@ TAKE_COMPLEX: Final = frozenset(
 
 
 @RULES("complex")
-def complex_(call: Call) -> Said:
-    """Of its two parts."""
+def complex_(call: Call) -> Results:
+    """Compose real and imaginary parts."""
     return call.node("real").make_complex(call.node("imag"))
 
 
 @RULES("polar")
-def polar(call: Call) -> Said:
-    """Of its absolute value and angle."""
+def polar(call: Call) -> Results:
+    """Compose absolute value and angle."""
     size, angle = call.node("abs"), call.node("angle")
     return size.mul(angle.cos()).make_complex(size.mul(angle.sin()))
 
 
 @RULES("view_as_real")
-def view_as_real(call: Call) -> Said:
-    """Both parts, along a new last axis."""
+def view_as_real(call: Call) -> Results:
+    """Stack both parts along a new last axis."""
     x = call.node()
     return call.graph.stack(x.real(), x.imag(), axis=call.rank())
 
 
 @RULES("view_as_complex")
-def view_as_complex(call: Call) -> Said:
-    """Of both parts, along the last axis."""
+def view_as_complex(call: Call) -> Results:
+    """Compose both parts, which are on the last axis."""
     x, axis = call.node(), call.rank() - 1
     return x.select(0, axis=axis).make_complex(x.select(1, axis=axis))
 
 
 @RULES("_conj", "_conj_physical")
-def conj(call: Call) -> Said:
-    """The conjugate."""
+def conj(call: Call) -> Results:
+    """Write `conj`."""
     return call.node().conj()
 
 
 @RULES("angle")
-def angle(call: Call) -> Said:
-    """The angle; of a real number 0 or π."""
-    return call.converted("self", call.result.dtype if not call.value().type.is_complex else call.dtype()).angle()
+def angle(call: Call) -> Results:
+    """Write `angle`, which is 0 or π for real numbers."""
+    return call.node_as("self", call.result.dtype if not call.value().type.is_complex else call.dtype()).angle()

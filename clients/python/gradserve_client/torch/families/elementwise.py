@@ -1,4 +1,4 @@
-"""Numbers one by one: arithmetic, functions, powers, remainders, casts."""
+"""Elementwise arithmetic, functions, powers, remainders and casts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final
 import torch
 
 from gradserve_client.graph import Node
-from gradserve_client.torch.call import Call, Said
+from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.helpers import with_derivative
 from gradserve_client.torch.families.table import RULES
-from gradserve_client.torch.marks import STOP_NAME
+from gradserve_client.torch.stop_gradients import STOP_NAME
 
-#: functions of floats, by their names there, and here where they are others
+#: functions of floats: PyTorch's name and the op's
 _FUNCTIONS: Final = {
     "acos": "acos",
     "acosh": "acosh",
@@ -49,36 +49,36 @@ _FUNCTIONS: Final = {
     "tan": "tan",
     "tanh": "tanh",
 }
-#: functions that keep the dtype
-_KEEPING: Final = ("neg", "relu", "sign")
+#: functions whose result has the operand's dtype
+_SAME_DTYPE: Final = ("neg", "relu", "sign")
 _ROUNDING: Final = ("ceil", "floor", "round")
 
 
 def _unary(op: str) -> Any:
-    return lambda call: call.graph.op(op, call.converted("self", call.result.dtype))
+    return lambda call: call.graph.op(op, call.node_as("self", call.result.dtype))
 
 
 for _name, _op in _FUNCTIONS.items():
     RULES.put(_name, _unary(_op))
-for _name in _KEEPING:
+for _name in _SAME_DTYPE:
     RULES.put(_name, _unary(_name))
 
 
 @RULES("abs")
-def absolute(call: Call) -> Said:
-    """|x|, which is real of complex numbers."""
-    return call.node().abs() if call.value().type.is_complex else call.converted("self", call.result.dtype).abs()
+def absolute(call: Call) -> Results:
+    """Compute |x|, which is real for complex numbers."""
+    return call.node().abs() if call.value().type.is_complex else call.node_as("self", call.result.dtype).abs()
 
 
 @RULES(*_ROUNDING)
-def rounded(call: Call) -> Said:
-    """To whole numbers, which whole numbers are."""
+def round_(call: Call) -> Results:
+    """Round. Integers are unchanged."""
     return call.graph.op(call.op, call.node()) if call.result.is_float else call.value()
 
 
 @RULES("trunc")
-def trunc(call: Call) -> Said:
-    """Towards zero."""
+def trunc(call: Call) -> Results:
+    """Round toward zero."""
     if not call.result.is_float:
         return call.value()
     x = call.node()
@@ -86,20 +86,20 @@ def trunc(call: Call) -> Said:
 
 
 @RULES("log10")
-def log10(call: Call) -> Said:
-    """By the natural logarithm."""
-    return call.converted("self", call.result.dtype).log().div_scalar(math.log(10))
+def log10(call: Call) -> Results:
+    """Compute log₁₀ x by the natural logarithm."""
+    return call.node_as("self", call.result.dtype).log().div_scalar(math.log(10))
 
 
 @RULES("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Scalar", "rsub.Tensor")
-def add(call: Call) -> Said:
-    """a ± alpha · b; a number is added as one."""
+def add(call: Call) -> Results:
+    """Compute a ± alpha · b. A finite number b is an attribute."""
     kind, alpha = call.result, call["alpha"]
     first, second = ("other", "self") if call.op.startswith("rsub") else ("self", "other")
     op = "add" if call.op.startswith("add") else "sub"
     if alpha == 1 and kind.is_float and isinstance(call[second], int | float) and math.isfinite(call[second]):
-        return call.graph.op(f"{op}_scalar", call.converted(first, kind.dtype), scalar=float(call[second]))
-    a, b = call.together([first, second], kind.dtype)
+        return call.graph.op(f"{op}_scalar", call.node_as(first, kind.dtype), scalar=float(call[second]))
+    a, b = call.broadcast_nodes([first, second], kind.dtype)
     if alpha != 1:
         b = b.mul_scalar(float(alpha)) if kind.is_float else b.mul(call.constant(alpha, kind.dtype))
     if kind.dtype == "bool":
@@ -108,17 +108,17 @@ def add(call: Call) -> Said:
 
 
 @RULES("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar")
-def mul(call: Call) -> Said:
-    """a · b, or a / b in floats; by a number as by one."""
+def mul(call: Call) -> Results:
+    """Compute a · b, or a / b of floats. A finite number b is an attribute."""
     kind, op = call.result, call.op.partition(".")[0]
     number = call["other"] if isinstance(call["other"], int | float) else None
     if number is not None and kind.is_float and math.isfinite(number):
-        return call.graph.op(f"{op}_scalar", call.converted("self", kind.dtype), scalar=float(number))
-    a, b = call.together(["self", "other"], kind.dtype)
+        return call.graph.op(f"{op}_scalar", call.node_as("self", kind.dtype), scalar=float(number))
+    a, b = call.broadcast_nodes(["self", "other"], kind.dtype)
     return a.logical_and(b) if kind.dtype == "bool" else call.graph.op(op, a, b)
 
 
-#: ops of two tensors, by their names there, and here
+#: functions of two tensors: PyTorch's name and the op's
 _BINARY: Final = {
     "atan2": "atan2",
     "igamma": "igamma",
@@ -132,66 +132,67 @@ _BINARY: Final = {
 
 
 @RULES(*_BINARY)
-def binary(call: Call) -> Said:
-    """Ops of two tensors that are one of ours; the incomplete gamma functions have a gradient by their shape here."""
-    return call.graph.op(_BINARY[call.op], *call.together(["self", "other"], call.result.dtype))
+def binary(call: Call) -> Results:
+    """Write one op of two tensors. Unlike PyTorch's, igamma and igammac are differentiable in their order."""
+    return call.graph.op(_BINARY[call.op], *call.broadcast_nodes(["self", "other"], call.result.dtype))
 
 
 @RULES("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
-def power(call: Call) -> Said:
-    """aᵇ; a number as exponent is an attribute."""
+def power(call: Call) -> Results:
+    """Compute aᵇ. A finite number as the exponent is an attribute."""
     kind, exponent = call.result, call["exponent"]
     if isinstance(exponent, int | float) and kind.is_float and math.isfinite(exponent):
-        base = call.converted("self", kind.dtype)
+        base = call.node_as("self", kind.dtype)
         return base.square() if exponent == 2 else base.pow_scalar(float(exponent))
-    base, exponent = call.together(["self", "exponent"], kind.dtype)
+    base, exponent = call.broadcast_nodes(["self", "exponent"], kind.dtype)
     return base.pow(exponent)
 
 
 @RULES("remainder.Tensor", "remainder.Scalar", "remainder.Scalar_Tensor")
-def remainder(call: Call) -> Said:
-    """With the sign of the divisor."""
-    a, b = call.together(["self", "other"], call.result.dtype)
+def remainder(call: Call) -> Results:
+    """Compute the remainder with the sign of the divisor."""
+    a, b = call.broadcast_nodes(["self", "other"], call.result.dtype)
     return a.mod(b)
 
 
 @RULES("fmod.Tensor", "fmod.Scalar")
-def fmod(call: Call) -> Said:
-    """With the sign of what is divided."""
-    a, b = call.together(["self", "other"], call.result.dtype)
+def fmod(call: Call) -> Results:
+    """Compute the remainder with the sign of the dividend."""
+    a, b = call.broadcast_nodes(["self", "other"], call.result.dtype)
     return a.rem(b)
 
 
 @RULES("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other")
-def xlogy(call: Call) -> Said:
-    """x · log y, 0 where x is 0; its derivatives are PyTorch's: by x, 0 where x is 0 and y is not positive."""
+def xlogy(call: Call) -> Results:
+    """Compute x · log y, or 0 for x = 0, with PyTorch's derivatives: with respect to x, 0 if x = 0 and y ≤ 0."""
     shapes = [() if isinstance(call[name], int | float) else call.shape(name) for name in ("self", "other")]
-    nothing = torch.zeros((), dtype=getattr(torch, call.result.dtype)).numpy()
+    zero_value = torch.zeros((), dtype=getattr(torch, call.result.dtype)).numpy()
 
     def value(x: Node, y: Node) -> Node:
-        zero = x.graph.constant(nothing)
+        zero = x.graph.constant(zero_value)
         return x.equal(zero).logical_and(y.equal(y)).where(zero, x.mul(y.log()))
 
     def back(x: Node, y: Node, _: Node, g: Node) -> Sequence[Node]:
-        zero = x.graph.constant(nothing)
-        by_x = x.equal(zero).logical_and(y.less_equal(zero)).where(zero, value(g, y))
+        zero = x.graph.constant(zero_value)
+        x_gradient = x.equal(zero).logical_and(y.less_equal(zero)).where(zero, value(g, y))
         return [
-            _summed(each, call.result.shape, shape) for each, shape in zip((by_x, g.mul(x).div(y)), shapes, strict=True)
+            _sum_to(each, call.result.shape, shape)
+            for each, shape in zip((x_gradient, g.mul(x).div(y)), shapes, strict=True)
         ]
 
-    return with_derivative(call, call.together(["self", "other"], call.result.dtype, ()), value, back)
+    return with_derivative(call, call.broadcast_nodes(["self", "other"], call.result.dtype, ()), value, back)
 
 
-def _summed(node: Node, found: Sequence[int], wanted: Sequence[int]) -> Node:
-    """Summed over what was repeated."""
-    lead = len(found) - len(wanted)
-    axes = [i for i, n in enumerate(found) if i < lead or (wanted[i - lead] == 1 and n != 1)]
-    return node.sum(axes=axes, keepdims=True).reshape(shape=[*wanted]) if axes else node
+def _sum_to(node: Node, shape: Sequence[int], operand_shape: Sequence[int]) -> Node:
+    """Sum over the axes that were broadcast from one shape to another."""
+    lead = len(shape) - len(operand_shape)
+    axes = [i for i, n in enumerate(shape) if i < lead or (operand_shape[i - lead] == 1 and n != 1)]
+    return node.sum(axes=axes, keepdims=True).reshape(shape=[*operand_shape]) if axes else node
 
 
 @RULES("_to_copy")
-def cast(call: Call) -> Said:
-    """To another dtype; the same is no node. Of complex numbers in a real one, the real part."""
+def cast(call: Call) -> Results:
+    """Write `cast` if the dtype changes. From complex to real, take the real part."""
     if call.dtype() == call.result.dtype:
         return call.value()
     x = call.node()
@@ -200,13 +201,13 @@ def cast(call: Call) -> Said:
 
 
 @RULES("alias", "clone")
-def same(call: Call) -> Said:
-    """No node."""
+def same(call: Call) -> Results:
+    """Return the operand."""
     return call.value()
 
 
 @RULES(STOP_NAME)
-def stop(call: Call) -> Said:
-    """What `detach` and `no_grad` were marked by."""
+def stop(call: Call) -> Results:
+    """Write `stop_gradient` for the marks of `detach` and `no_grad`."""
     value = call.value("x")
-    return value.given_by(call.graph).stop_gradient() if value.type.is_float else value
+    return value.node_in(call.graph).stop_gradient() if value.type.is_float else value

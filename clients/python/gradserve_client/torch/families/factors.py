@@ -1,25 +1,25 @@
-"""Factors of matrices, determinants and exponentials."""
+"""Matrix factorizations, determinants and exponentials."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from gradserve_client.importing.writing import several
-from gradserve_client.torch.call import Call, Said, blocked_unless
+from gradserve_client.torch.call import Call, Results, require
 from gradserve_client.torch.families.table import RULES
 
 
 @RULES("_linalg_eigh")
-def eigh(call: Call) -> Said:
-    """Of the symmetric part: the same, where both triangles say the same."""
+def eigh(call: Call) -> Results:
+    """Write `eigh` of the symmetric part, which is the matrix itself if it is symmetric."""
     return several(call.node("A").eigh(), 2)
 
 
 @RULES("_linalg_svd")
-def svd(call: Call) -> Said:
-    """The singular values, and their vectors where they are asked for."""
+def svd(call: Call) -> Results:
+    """Return the singular values, and their vectors if requested."""
     rows, columns = call.shape("A")[-2:]
-    blocked_unless(
+    require(
         not (call["compute_uv"] and call["full_matrices"]) or rows == columns,
         "it asks for vectors beyond those of values",
         "state full_matrices=False",
@@ -28,10 +28,10 @@ def svd(call: Call) -> Said:
 
 
 @RULES("linalg_qr")
-def qr(call: Call) -> Said:
-    """The reduced factors, or the second alone."""
+def qr(call: Call) -> Results:
+    """Return the reduced factors, or R only."""
     rows, columns = call.shape("A")[-2:]
-    blocked_unless(
+    require(
         call["mode"] != "complete" or rows <= columns,
         "it asks for columns beyond those of the matrix",
         "state mode='reduced'",
@@ -41,9 +41,9 @@ def qr(call: Call) -> Said:
 
 
 @RULES("linalg_lu")
-def lu(call: Call) -> Said:
-    """The factors, and the permutation as a matrix."""
-    blocked_unless(bool(call["pivot"]), "it exchanges no rows", "leave pivot as it is, True")
+def lu(call: Call) -> Results:
+    """Return the permutation as a matrix, and the factors."""
+    require(bool(call["pivot"]), "it exchanges no rows", "leave pivot as it is, True")
     permutation, lower, upper = several(call.node("A").lu(), 3)
     rows = call.constant(np.arange(call.shape("A")[-2]).reshape(-1, 1), "int64")
     matrix = permutation.unsqueeze(axes=[call.rank("A") - 2]).equal(rows).cast(call.results[0].dtype)
@@ -51,21 +51,21 @@ def lu(call: Call) -> Said:
 
 
 @RULES("_linalg_det")
-def det(call: Call) -> Said:
-    """The determinant; what its kernel keeps has no use."""
+def det(call: Call) -> Results:
+    """Write `det`. The kernel's LU results are unused."""
     return [call.node("A").det(), None, None]
 
 
 @RULES("linalg_matrix_exp")
-def matrix_exp(call: Call) -> Said:
-    """The exponential of a matrix."""
+def matrix_exp(call: Call) -> Results:
+    """Write `matrix_exp`."""
     return call.node().matrix_exp()
 
 
 @RULES("linalg_pinv.atol_rtol_tensor")
-def pinv(call: Call) -> Said:
-    """The pseudo-inverse; singular values below a fixed part of the largest one count as 0."""
+def pinv(call: Call) -> Results:
+    """Write `pinv`. Singular values below a fixed fraction of the largest one count as 0."""
     atol, rtol = ((call.value(name).number if call.has(name) else None) for name in ("atol", "rtol"))
-    known = all(not call.has(name) or call.value(name).number is not None for name in ("atol", "rtol"))
-    blocked_unless(known and not atol and not call["hermitian"], "its bound is no part of the largest singular value")
+    is_constant = all(not call.has(name) or call.value(name).number is not None for name in ("atol", "rtol"))
+    require(is_constant and not atol and not call["hermitian"], "its bound is no part of the largest singular value")
     return call.node().pinv(rcond=rtol)

@@ -1,4 +1,4 @@
-"""What several families write."""
+"""Helpers shared by several rule families."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ import torch
 from gradserve_client.graph import Graph, Node
 from gradserve_client.torch.call import Call
 
-#: writes a function of its operands
+#: writes a function of its operands into a graph
 Write = Callable[..., Node | Sequence[Node]]
 
 
 def common_dtype(call: Call, names: Sequence[str]) -> str:
-    """The dtype that PyTorch compares or computes these in: numbers and 0-d tensors count less than tensors."""
-    found = []
+    """Return the dtype that PyTorch promotes operands to. Tensors take precedence over 0-d tensors and numbers."""
+    operands = []
     for name in names:
-        stated = call[name]
-        if isinstance(stated, int | float | bool):
-            found.append(stated)
+        operand = call[name]
+        if isinstance(operand, int | float | bool):
+            operands.append(operand)
         else:
             kind = call.value(name).type
-            found.append(torch.empty([0] * len(kind.shape), dtype=getattr(torch, kind.dtype), device="meta"))
-    if len(found) == 1:
+            operands.append(torch.empty([0] * len(kind.shape), dtype=getattr(torch, kind.dtype), device="meta"))
+    if len(operands) == 1:
         return call.dtype(names[0])
-    return str(torch.result_type(*found)).removeprefix("torch.")
+    return str(torch.result_type(*operands)).removeprefix("torch.")
 
 
-def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:
-    """The entries at positions of an axis, which are known."""
+def take(node: Node, positions: Sequence[int], axis: int) -> Node:
+    """Return the entries at constant positions of an axis."""
     return node.gather(axis=axis, indices=[int(each) for each in positions])
 
 
-def to_front(node: Node, axis: int, rank: int) -> Node:
-    """An axis before all others."""
+def move_to_front(node: Node, axis: int, rank: int) -> Node:
+    """Move an axis to the front."""
     return node.transpose(axes=[axis, *(i for i in range(rank) if i != axis)]) if axis else node
 
 
-def from_front(node: Node, axis: int, rank: int) -> Node:
-    """The first axis where it was."""
+def move_from_front(node: Node, axis: int, rank: int) -> Node:
+    """Move the first axis back to its position."""
     order = [*range(1, rank)]
     order.insert(axis, 0)
     return node.transpose(axes=order) if axis else node
 
 
 def with_derivative(call: Call, operands: Sequence[Node], write: Write, derivative: Write) -> Node:
-    """A function of nodes whose derivative is stated: of its operands, its result and the cotangent of that."""
+    """Call a function with its own derivative, which takes the operands, the result and the result's cotangent."""
 
     def body(graph: Graph) -> Node | Sequence[Node]:
         return write(*(graph.input() for _ in operands))
@@ -61,10 +61,10 @@ def with_derivative(call: Call, operands: Sequence[Node], write: Write, derivati
 
 
 def lowest(dtype: str) -> float:
-    """What no number of a dtype is smaller than."""
+    """Return the least value of a dtype."""
     return -np.inf if dtype.startswith("float") else 0 if dtype == "bool" else int(np.iinfo(dtype).min)
 
 
 def highest(dtype: str) -> float:
-    """What no number of a dtype is larger than."""
+    """Return the greatest value of a dtype."""
     return np.inf if dtype.startswith("float") else 1 if dtype == "bool" else int(np.iinfo(dtype).max)

@@ -1,4 +1,4 @@
-"""Ops that no graph can say, by reason."""
+"""Unsupported ops and the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIZE: Final = ("it is a size that is not known, and sizes are", "")
 _CHANGING: Final = ("it changes buffers, and comes as _native_batch_norm_legit_functional, which has a rule", "")
 _RESIZED: Final = ("it changes the size of what is there", "make a tensor of the new size")
 
-#: why, and a way round it
+#: the reason and a workaround
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (

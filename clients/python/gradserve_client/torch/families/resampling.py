@@ -1,4 +1,4 @@
-"""Resizing."""
+"""Resizing of images."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from gradserve_client.graph import Node
-from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import at_positions
+from gradserve_client.torch.call import Call, Results
+from gradserve_client.torch.families.helpers import take
 from gradserve_client.torch.families.table import RULES
 
 _KINDS: Final = (
@@ -29,39 +29,39 @@ _KINDS: Final = (
 
 
 @RULES(*(f"{kind}.vec" for kind in _KINDS))
-def upsample(call: Call) -> Said:
-    """`resize`; where PyTorch has other positions, entries at these, or a product with a matrix for each axis."""
+def upsample(call: Call) -> Results:
+    """Write `resize`. If PyTorch samples at other positions, read at those, or multiply each axis by a matrix."""
     axes, node = call.rank("input") - 2, call.node("input")
-    if "nearest" not in call.op and _by_extents(call):
-        return _resized(call, node)
+    if "nearest" not in call.op and _scales_by_extents(call):
+        return _resize(call, node)
     matrices = [_matrix(call, i, axes) for i in range(axes)]
     if "nearest" in call.op:
-        places = [matrix.argmax(axis=0) for matrix in matrices]
-        if all(np.array_equal(each, _nearest(*matrix.shape)) for each, matrix in zip(places, matrices, strict=True)):
+        indices = [matrix.argmax(axis=0) for matrix in matrices]
+        if all(np.array_equal(each, _nearest(*matrix.shape)) for each, matrix in zip(indices, matrices, strict=True)):
             return node.resize([*call.result.shape[2:]], method="nearest")
-        for i, each in enumerate(places):
-            node = at_positions(node, each.tolist(), 2 + i)
+        for i, each in enumerate(indices):
+            node = take(node, each.tolist(), 2 + i)
         return node
     for i, matrix in enumerate(matrices):
-        node = _along(node, matrix.astype(call.dtype("input")), 2 + i, call.rank("input"))
+        node = _multiply_axis(node, matrix.astype(call.dtype("input")), 2 + i, call.rank("input"))
     return node
 
 
-def _nearest(extent: int, wanted: int) -> Any:
-    """Where `resize` reads: the entry that the middle of each new one is in."""
-    return np.minimum(((np.arange(wanted) + 0.5) * extent / wanted).astype(int), extent - 1)
+def _nearest(extent: int, new_extent: int) -> Any:
+    """Return the positions that `resize` reads: the entry that contains the centre of each new entry."""
+    return np.minimum(((np.arange(new_extent) + 0.5) * extent / new_extent).astype(int), extent - 1)
 
 
-def _by_extents(call: Call) -> bool:
-    """Whether it is scaled by what the extents are, and not by a number that these are rounded from."""
+def _scales_by_extents(call: Call) -> bool:
+    """Return whether the scale is the ratio of the extents, and not a factor whose result was rounded."""
     if call["align_corners"]:
         return not call.op.endswith("_aa.vec")
     scales = call["scale_factors"] or []
     pairs = zip(scales, call.shape("input")[2:], call.result.shape[2:], strict=False)
-    return all(scale * extent == wanted for scale, extent, wanted in pairs)
+    return all(scale * extent == new_extent for scale, extent, new_extent in pairs)
 
 
-def _resized(call: Call, node: Node) -> Node:
+def _resize(call: Call, node: Node) -> Node:
     return node.resize(
         [*call.result.shape[2:]],
         method="cubic" if "bicubic" in call.op else None,
@@ -70,8 +70,8 @@ def _resized(call: Call, node: Node) -> Node:
     )
 
 
-def _along(node: Node, matrix: Any, axis: int, rank: int) -> Node:
-    """The product of an axis with a matrix [extent, new extent]."""
+def _multiply_axis(node: Node, matrix: Any, axis: int, rank: int) -> Node:
+    """Multiply an axis by a matrix [extent, new extent]."""
     constant = node.graph.constant(matrix)
     if axis == rank - 1:
         return node.matmul(constant)
@@ -80,9 +80,9 @@ def _along(node: Node, matrix: Any, axis: int, rank: int) -> Node:
 
 
 def _matrix(call: Call, i: int, axes: int) -> Any:
-    """[extent, new extent] of spatial axis i."""
-    extent, wanted = call.shape("input")[2 + i], call.result.shape[2 + i]
-    # other axes have two entries: of one, PyTorch's antialiasing takes the channels for the last axis
+    """Return the matrix [extent, new extent] of spatial axis i, by resizing unit vectors with PyTorch."""
+    extent, new_extent = call.shape("input")[2 + i], call.result.shape[2 + i]
+    # other axes have two entries: with one, PyTorch's antialiasing takes the channels as the last axis
     along = [extent if axis == i else 1 for axis in range(axes)]
     spatial = [extent if axis == i else 2 for axis in range(axes)]
     identity = torch.eye(extent, dtype=getattr(torch, call.dtype("input"))).reshape(1, extent, *along)
@@ -91,11 +91,11 @@ def _matrix(call: Call, i: int, axes: int) -> Any:
         name: value for name, value in call.arguments.items() if name not in ("input", "output_size", "scale_factors")
     }
     scales = call["scale_factors"]
-    sizes = [wanted if axis == i else 2 for axis in range(axes)]
-    sized = {
+    sizes = [new_extent if axis == i else 2 for axis in range(axes)]
+    size_arguments = {
         "output_size": sizes if scales is None else None,
         "scale_factors": None if scales is None else [scales[i] if axis == i else 1.0 for axis in range(axes)],
     }
     packet = getattr(torch.ops.aten, call.op.removesuffix(".vec"))
-    made = packet.vec(identity, **sized, **arguments)
-    return made[(0, slice(None), *(slice(None) if axis == i else 0 for axis in range(axes)))].numpy()
+    resized = packet.vec(identity, **size_arguments, **arguments)
+    return resized[(0, slice(None), *(slice(None) if axis == i else 0 for axis in range(axes)))].numpy()

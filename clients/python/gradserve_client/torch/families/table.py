@@ -1,4 +1,4 @@
-"""The table that the families put their rules into."""
+"""The table that each family adds its rules to."""
 
 from __future__ import annotations
 
