@@ -298,7 +298,7 @@ class Programs:
         """`depth` bounds the nesting of their texts."""
         self._translator = translator
         self._depth = depth
-        self._cache: Cache[CachedProgram] = Cache(capacity, nbytes, lambda known: known.nbytes)
+        self._cache: Cache[CachedProgram] = Cache(capacity, nbytes, lambda program: program.nbytes)
 
     def source(self, name: Hashable, text: bytes) -> GraphSource:
         """Make the source of a graph with this name and text."""

@@ -18,7 +18,7 @@ from schemas import Feed, Graph, NodeType
 from service.api.answers import AnswerBody, RunStats, result_fields
 from service.api.graphs import Programs, Translator, read_array, unexpected_tensor, with_location
 from service.api.json_reader import Message, admit_nodes
-from service.api.residents import Find, ResidentFeed, fed_rows, is_condition, is_span, rows_refusal
+from service.api.residents import FindTensor, ResidentFeed, fed_rows, is_condition, is_span, rows_refusal
 from service.api.tensors import NodePlace, has_plain_numbers, numbers_of, type_of, validate
 from service.core.errors import Refusal
 from service.store.tables import is_name, require_name, unknown_tensor
@@ -53,7 +53,9 @@ class RequestReader:
         self._max_nodes = max_nodes
         self._precisions = precisions
 
-    def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
+    def open(
+        self, message: Message, model: type, roles: Sequence[str], find: FindTensor, *, packed: bool
+    ) -> ParsedRequest:
         """Validate a request against `model`; `roles` are those of tensors that may be sent beside its JSON.
 
         `find` returns resident tensors. With `packed`, the answer is in safetensors. Raises Refusal.
@@ -89,7 +91,7 @@ class ParsedRequest:
     message: Message
     reader: RequestReader
     encoding: str
-    find: Find
+    find: FindTensor
     precision: Precision
 
     def get(self, *names: str) -> list[Any]:

@@ -72,7 +72,7 @@ class Version(NamedTuple):
 
 
 #: returns the version of a name, None if it is unknown
-Find = Callable[[str], Version | None]
+FindTensor = Callable[[str], Version | None]
 
 
 class NewVersion(NamedTuple):

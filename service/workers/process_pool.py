@@ -134,7 +134,7 @@ class ProcessPool:
         all_done = not self._tickets
         # Whoever still waits gets an answer before the workers are killed.
         for ticket in tuple(self._tickets.values()):
-            if ticket.is_wanted:
+            if ticket.is_awaited:
                 self._abandon(ticket, stopping())
         if self._timer is not None:
             self._timer.cancel()
@@ -237,7 +237,7 @@ class ProcessPool:
 
     def cancel(self, task: Task) -> None:
         """Stop the work on a task whose result nobody waits for."""
-        if (ticket := self._tickets.get(task)) and ticket.is_wanted:
+        if (ticket := self._tickets.get(task)) and ticket.is_awaited:
             self._abandon(ticket)
 
     def drain(self) -> None:
@@ -261,7 +261,7 @@ class ProcessPool:
     def not_done(self, ticket: Ticket, reason: NotDone, seconds: float) -> None:
         """Send a task again with what the worker lacked, or move it to the long lane."""
         self._charge(ticket, seconds, QUICK)
-        if not ticket.is_wanted:
+        if not ticket.is_awaited:
             self._end(ticket)
         elif isinstance(reason, TooLong):
             kind = kind_of(ticket.task)
@@ -325,7 +325,7 @@ class ProcessPool:
 
     def drop_piece(self, ticket: PieceTicket) -> None:
         """Stop a piece of a sum that is not needed any more."""
-        if ticket.is_wanted:
+        if ticket.is_awaited:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
@@ -392,7 +392,7 @@ class ProcessPool:
 
     def skipped(self, ticket: Ticket) -> None:
         """End a task that a worker did not do, or put it back if it is still wanted."""
-        if ticket.is_wanted:
+        if ticket.is_awaited:
             self._lanes.put_back(ticket)
         else:
             self._end(ticket)
@@ -406,7 +406,7 @@ class ProcessPool:
         """
         for ticket in tickets:
             ticket.deaths += _BLAME if ticket is executing else 1
-            if not ticket.is_wanted:
+            if not ticket.is_awaited:
                 self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
                 self._refuse(ticket, worker_died())
@@ -425,7 +425,7 @@ class ProcessPool:
         """Answer a task whose deadline has passed, whatever becomes of the work."""
         self._abandon(ticket, deadline_exceeded(ticket.task.timeout))
 
-    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def overran(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Move all tasks away that wait behind a task that was expected to be short, and runs long."""
         # In the quick worker, another takes over the short lane. A general worker just gets no more tasks.
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
@@ -464,7 +464,7 @@ class ProcessPool:
         # The newest task has waited least, and is most likely not begun.
         for task in reversed(most.tasks):
             ticket = self._tickets[task]
-            if ticket.is_wanted and ticket.begun() is None:
+            if ticket.is_awaited and ticket.begun() is None:
                 self._displaced += 1
                 self._abandon(ticket, self._admission.crowded(self._held))
                 return True
@@ -565,10 +565,10 @@ class ProcessPool:
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """Release everything that is held for a task that no worker has, and answer the client if it still waits."""
-        is_wanted = ticket.state < _STOPPING
+        is_awaited = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._release(ticket)
-        if is_wanted and reply is not None:
+        if is_awaited and reply is not None:
             ticket.done(reply)
         elif reply is not None:
             # Nobody reads the reply, but it may lie in a buffer that its worker needs again.

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import HostArray
-from service.api.residents import Find, Version
+from service.api.residents import FindTensor, Version
 from service.core.allocation import VisibleBuffer
 from service.core.budget import TENSOR_BYTES
 from service.store.tables import TensorVersion
@@ -50,7 +50,7 @@ class Residents:
         self._known: dict[str, dict[str, Version]] = {}
         self._buffers: dict[tuple[str, str], int] = {}
 
-    def finder(self, namespace: str) -> Find:
+    def finder(self, namespace: str) -> FindTensor:
         """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 

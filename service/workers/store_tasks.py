@@ -45,7 +45,7 @@ from service.api.graphs import GraphSource, Programs, with_location, write_graph
 from service.api.json_codec import parse_json, parse_tensors
 from service.api.media import JSON, SAFETENSORS
 from service.api.request import ParsedRequest
-from service.api.residents import Find, new_etag
+from service.api.residents import FindTensor, new_etag
 from service.api.tensors import NodePlace, decode, encode, encoded_bytes, type_of, validate
 from service.core.errors import Refusal, from_engine
 from service.core.settings import Settings
@@ -172,7 +172,7 @@ class ModelCheck:
         """Names of the resident tensors that are bound."""
         return list(dict.fromkeys(entry["tensor_id"] for entry in self._bound if is_name(entry["tensor_id"])))
 
-    def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
+    def typed(self, find: FindTensor, compiler: Compiler, deadline: Deadline) -> TypedModel:
         """Return all types; `find` returns resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
         faults = [*_faults_of_names("inputs", self._request["inputs"])]
         faults += [*_faults_of_names("outputs", self._request["outputs"])]
@@ -262,7 +262,7 @@ class ModelCheck:
             except (EngineError, Refusal) as error:
                 yield with_location(error, ("inputs", i), NodePlace(entry["node"]))
 
-    def _faults_of_bound(self, find: Find) -> Iterator[Refusal]:
+    def _faults_of_bound(self, find: FindTensor) -> Iterator[Refusal]:
         """Yield faults for missing tensors."""
         for i, entry in enumerate(self._bound):
             place, node = f"/bound/{i}/tensor_id", entry["node"]

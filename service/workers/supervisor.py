@@ -331,7 +331,7 @@ class Watch:
         for worker in self._supervisor.working:
             # A long task holds up nobody: its worker has no other.
             if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
-                self._callbacks.held_up(worker, short)
+                self._callbacks.overran(worker, short)
 
     def inspect(self) -> None:
         """Kill workers that hang. Retire one that has reached a limit of its life, if a spare can replace it."""
@@ -349,7 +349,7 @@ class Watch:
                     return
 
     def _check_ticket(self, ticket: Ticket, now: float) -> None:
-        if ticket.is_wanted and now >= ticket.task.expires:
+        if ticket.is_awaited and now >= ticket.task.expires:
             self._callbacks.expired(ticket)
         elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped_at + GRACE:
             # A stop hits the task that is being executed. If it waits behind another, the worker is not to blame yet.
@@ -370,7 +370,7 @@ class Watch:
 
 def _next_check(ticket: Ticket) -> float:
     stopped = ticket.stopped_at + GRACE if ticket.is_stopped else _NEVER
-    return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
+    return min(stopped, ticket.task.expires) if ticket.is_awaited else stopped
 
 
 def is_stopped(pid: int) -> bool:

@@ -24,7 +24,7 @@ from engine.ir.run_report import (
     coarsest,
 )
 from service.api.media import JSON, PROBLEM
-from service.api.residents import Find, Version
+from service.api.residents import Version
 from service.core.allocation import GrowingAllocation, MemoryHolder
 from service.core.errors import Refusal
 from service.store.writes import Stored
@@ -180,7 +180,7 @@ class Task:
     namespace: str = ""
     subject: str | None = None
     tenant: str = ""
-    resident: Find = _no_tensor
+    resident: FindTensor = _no_tensor
     may_ask: bool = False
     consulted: bool = False
     model: bytes | None = None

@@ -184,7 +184,7 @@ class Ticket:
         """Note that the worker ended while executing this task, which is tried again."""
 
     @property
-    def is_wanted(self) -> bool:
+    def is_awaited(self) -> bool:
         """Whether somebody waits for the result."""
         return self.state < TaskState.STOPPING
 

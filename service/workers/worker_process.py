@@ -89,7 +89,7 @@ class Receiver(Protocol):
     def expired(self, ticket: Ticket) -> None:
         """Handle a task whose deadline has passed."""
 
-    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def overran(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Handle a task that was expected to be short, and runs long."""
 
 
@@ -278,7 +278,7 @@ class WorkerProcess(asyncio.Protocol):
         The last one comes first, so that the caller can put each back ahead of the one before. Tasks with a body in a
         buffer stay: the buffer would be reused while this worker reads it.
         """
-        taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_wanted]
+        taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_awaited]
         self._taken_back += len(taken)
         taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
         for ticket in taken:

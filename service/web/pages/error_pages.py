@@ -18,7 +18,7 @@ REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
 @dataclass(frozen=True)
 class Failure:
-    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with the refusal `refusal`).
+    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with its `refusal`).
 
     Without body and head: a state of the server or the connection, which no single request causes.
     """

@@ -17,7 +17,7 @@ from engine.runtime.interpreter import Executor
 from service.api.answers import AnswerBody, RunStats, write_result
 from service.api.calls.description import CallDescription
 from service.api.request import AnswerTemplate, ParsedRequest
-from service.api.residents import Find, NewVersion, ResidentFeed, StoreTargets, rows_from
+from service.api.residents import FindTensor, NewVersion, ResidentFeed, StoreTargets, rows_from
 from service.api.tensors import decode_payload
 from service.facades.foreign_call import OwnRequest
 from service.workers.task import Estimate, Task, Timings
@@ -46,7 +46,7 @@ class CachedRequest:
     store_targets: StoreTargets | None
 
     def read_tensors(
-        self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
+        self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: FindTensor
     ) -> dict[Hashable, HostArray] | None:
         """Read the tensors of a repetition: from `data`, in the order of `feeds`, and resident ones from `starts` on.
 
