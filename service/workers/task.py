@@ -24,7 +24,7 @@ from engine.ir.run_report import (
     coarsest,
 )
 from service.api.media import JSON, PROBLEM
-from service.api.residents import Version
+from service.api.residents import FindTensor, Version
 from service.core.allocation import GrowingAllocation, MemoryHolder
 from service.core.errors import Refusal
 from service.store.writes import Stored

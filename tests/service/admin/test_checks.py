@@ -112,7 +112,7 @@ class TestConfinement:
 
     def test_a_kernel_that_has_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The process that tries is told nothing, and so can do it all."""
-        monkeypatch.setattr("service.admin.host_checks.offers", lambda: KernelSupport(0, filters=False))
+        monkeypatch.setattr("service.admin.host_checks.kernel_support", lambda: KernelSupport(0, filters=False))
         monkeypatch.setattr("service.admin.host_checks.environment_of", lambda _: {})
         found = confinement(made())
         assert found.level is WARN
