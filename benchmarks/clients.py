@@ -34,7 +34,7 @@ from clients.packages.run import PACKAGES, version
 from clients.tools import lacking
 from examples.server import running_server
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 PAGE: Final = CLIENTS / "README.md"
 START, END = "<!-- costs: written by `python -m benchmarks.clients` -->\n", "<!-- end of costs -->"
@@ -85,7 +85,7 @@ def main() -> None:
     times = measured(languages, stated.rounds)
     text = "\n".join(part(times))
     PAGE.write_text(
-        rewritten(PAGE.read_text(encoding="utf-8"), START, END, text, "what clients cost"), encoding="utf-8"
+        replace_part(PAGE.read_text(encoding="utf-8"), START, END, text, "what clients cost"), encoding="utf-8"
     )
     print(text)
 

@@ -14,7 +14,7 @@ from benchmarks.problems.loops import PLANNED as LOOPS
 from benchmarks.record import DEFAULT, ROOT
 from benchmarks.suite import GROUPS
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 PAGE: Final = ROOT / "docs" / "performance.md"
 START, END = "<!-- measured: written by `make bench` -->\n", "<!-- end of measured -->"
@@ -212,7 +212,7 @@ def missed(groups: Groups) -> str:
 
 def written(text: str, sections: Iterator[str]) -> str:
     """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
-    return rewritten(text, START, END, "\n".join(sections), "what was measured")
+    return replace_part(text, START, END, "\n".join(sections), "what was measured")
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 from tests.engine.codegen.kernels.accuracy import CASES, DTYPES, NAMES, farthest
 
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
@@ -25,7 +25,7 @@ def figure(ulps: float) -> str:
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
     """Return the page with its table replaced. Raises ValueError if the page has no place for it."""
-    return rewritten(text, START, END, table(HEAD, rows), "the table")
+    return replace_part(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from scripts.build_docs import table
+from scripts.generated_part import replace_part
 from scripts.guarantees_page import PAGE, ROOT
-from scripts.written_part import rewritten
 
 RESULTS: Final = ROOT / "build" / "cluster_chaos.json"
 START, END = "<!-- chaos: written by `make cluster-chaos` -->\n", "<!-- end of chaos -->"
@@ -38,7 +38,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
 def main() -> None:
     """Write the page."""
     results = json.loads(RESULTS.read_text("utf-8"))
-    PAGE.write_text(rewritten(PAGE.read_text("utf-8"), START, END, section(results), "chaos"), "utf-8")
+    PAGE.write_text(replace_part(PAGE.read_text("utf-8"), START, END, section(results), "chaos"), "utf-8")
     print(f"wrote {Path(PAGE).name}")
 
 

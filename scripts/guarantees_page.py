@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "guarantees.md"
@@ -101,7 +101,7 @@ def verdict(row: Row) -> str:
 
 def written(text: str, parts: Iterator[str]) -> str:
     """Return the page with its sections replaced. Raises ValueError if the page has no place for them."""
-    return rewritten(text, START, END, "\n".join(parts), "figures")
+    return replace_part(text, START, END, "\n".join(parts), "figures")
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 from service.workers.ticket import TRANSITIONS, TaskState
 
 START: Final = "<!-- states: written by `make docs` from service/workers/ticket.py -->"
@@ -14,7 +14,7 @@ END: Final = "<!-- end of the states -->"
 
 def with_states(page: str) -> str:
     """Return the page with the current drawing and table."""
-    return rewritten(page, START, END, "\n".join(_lines()), "the states of a job")
+    return replace_part(page, START, END, "\n".join(_lines()), "the states of a job")
 
 
 def _lines() -> Iterator[str]:

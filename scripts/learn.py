@@ -173,9 +173,9 @@ def way(request: Any, *options: str) -> int:
 def readme_request() -> Any:
     """Return the request of the README."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"/v1/gradients [^\n]* -d '\s*(\{.*?\})\s*'", text, re.DOTALL)
-    assert found is not None
-    return json.loads(found[1])
+    command = re.search(r"/v1/gradients [^\n]* -d '\s*(\{.*?\})\s*'", text, re.DOTALL)
+    assert command is not None
+    return json.loads(command[1])
 
 
 def columns(root: Path, *packages: str) -> None:

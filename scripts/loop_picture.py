@@ -11,7 +11,7 @@ from engine.autodiff.bodies import tidy
 from engine.compiler.control_flow import PlannedScan
 from engine.compiler.plan import Step
 from engine.ir.tensor_type import FLOAT64
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 START: Final = "<!-- drawing: written by `make docs` from the plan of a gradient -->"
 END: Final = "<!-- end of the drawing -->"
@@ -41,7 +41,7 @@ class Loop:
 
 def with_loops(page: str) -> str:
     """Return the page with the current drawing."""
-    return rewritten(page, START, END, "\n".join(_lines()), "a scan and its way back")
+    return replace_part(page, START, END, "\n".join(_lines()), "a scan and its way back")
 
 
 def gradient() -> Plan:

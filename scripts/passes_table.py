@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.ir.passes import PASSES
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 from tests.passes.compare import ALL_ON, Compared, compare
 from tests.passes.corpus import FAMILIES
 
@@ -25,7 +25,7 @@ def cells(family: str, comparisons: Sequence[Compared]) -> list[str]:
 
 def written(text: str, rows: Sequence[Sequence[str]]) -> str:
     """Return the page with its table replaced. Raises ValueError if the page has no place for it."""
-    return rewritten(text, START, END, table(HEAD, rows), "the table")
+    return replace_part(text, START, END, table(HEAD, rows), "the table")
 
 
 def main() -> None:

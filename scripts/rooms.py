@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "architecture.md"
@@ -23,7 +23,7 @@ END: Final = "<!-- end of the rooms -->"
 
 def page() -> str:
     """Return architecture.md with its map regenerated."""
-    return rewritten(PAGE.read_text(encoding="utf-8"), START, END, _listed(), "the rooms")
+    return replace_part(PAGE.read_text(encoding="utf-8"), START, END, _listed(), "the rooms")
 
 
 def _summary(path: Path) -> str:

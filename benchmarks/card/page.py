@@ -12,7 +12,7 @@ from benchmarks.goals import card_verdict
 from benchmarks.page import NAMES
 from benchmarks.record import ROOT
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 PAGE: Final = ROOT / "docs" / "gpu.md"
 START, END = "<!-- measured: written by `make docs` from what `make card-report` left -->\n", "<!-- end of measured -->"
@@ -127,7 +127,7 @@ def _not_run(figures: Figures) -> Iterator[str]:
 
 def written(text: str, figures: Figures) -> str:
     """The page with these in place of its own. Raises ValueError where it has no place for them."""
-    return rewritten(text, START, END, measured(figures), "figures of a card")
+    return replace_part(text, START, END, measured(figures), "figures of a card")
 
 
 def main() -> None:

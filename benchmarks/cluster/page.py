@@ -10,7 +10,7 @@ from benchmarks.cluster.kept import KEPT, holds
 from benchmarks.page import conditions
 from benchmarks.record import ROOT
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 PAGE: Final = ROOT / "docs" / "scale.md"
 START, END = "<!-- cluster: written by `make bench-cluster` -->\n", "<!-- end of cluster -->"
@@ -52,7 +52,7 @@ def number(value: float) -> str:
 def main() -> None:
     """Write the page."""
     rows = json.loads(KEPT.read_text("utf-8")).get("cluster", {})
-    text = rewritten(PAGE.read_text("utf-8"), START, END, "\n".join(sections(rows)), "what was measured")
+    text = replace_part(PAGE.read_text("utf-8"), START, END, "\n".join(sections(rows)), "what was measured")
     PAGE.write_text(text, "utf-8")
     print(f"wrote {PAGE.name}")
 

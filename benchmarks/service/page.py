@@ -12,7 +12,7 @@ from benchmarks.page import PAGE, conditions
 from benchmarks.service.__main__ import KEPT
 from benchmarks.service.goals import verdict
 from scripts.build_docs import table
-from scripts.written_part import rewritten
+from scripts.generated_part import replace_part
 
 START, END = "<!-- service: written by `make bench-service` -->\n", "<!-- end of service -->"
 Rows = Mapping[str, Mapping[str, Any]]
@@ -73,7 +73,7 @@ def opened(row: Mapping[str, Any]) -> Iterator[list[str]]:
 
 def written(text: str, parts: Iterator[str]) -> str:
     """The page with these sections in place of its own. Raises ValueError where the page has no place for them."""
-    return rewritten(text, START, END, "\n".join(parts), "what was measured")
+    return replace_part(text, START, END, "\n".join(parts), "what was measured")
 
 
 def main() -> None:

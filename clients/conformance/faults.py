@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clients.conformance.cases import Case
-from clients.conformance.judging import Servers, Verdict, verdicts
 from clients.conformance.languages import Language
 from clients.conformance.programs import build
+from clients.conformance.verdicts import Servers, Verdict, verdicts
 
 
 class Fault(NamedTuple):

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from clients.conformance.cases import KINDS, Case, cases
 from clients.conformance.faults import caught, faults_of
-from clients.conformance.judging import Servers, servers, verdicts
 from clients.conformance.languages import LANGUAGES
 from clients.conformance.programs import ProgramError, build
+from clients.conformance.verdicts import Servers, servers, verdicts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

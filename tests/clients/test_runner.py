@@ -14,8 +14,8 @@ import pytest
 from clients.conformance import run
 from clients.conformance.cases import Case, cases
 from clients.conformance.faults import Fault, caught
-from clients.conformance.judging import Servers, servers, verdicts
 from clients.conformance.languages import LANGUAGES, Language
+from clients.conformance.verdicts import Servers, servers, verdicts
 
 ROOT = Path(__file__).parents[2]
 ENCODED = list(cases(["tensors"], "encode-float64-finite-base64"))

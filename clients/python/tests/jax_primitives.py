@@ -16,7 +16,7 @@ import jax
 
 from gradserve_client.jax.families.calls import OWN
 from gradserve_client.jax.families.linear_algebra import NAMED
-from gradserve_client.jax.families.refused import REFUSED
+from gradserve_client.jax.families.unsupported import UNSUPPORTED
 from gradserve_client.jax.rules import RULES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "jax.md"
@@ -45,7 +45,7 @@ def said_by(primitive: str) -> str:
     """The first paragraph of what a rule says of itself."""
     rule = RULES.find(primitive)
     assert rule is not None, "it is in the table"
-    written = inspect.getdoc(rule.say) or ""
+    written = inspect.getdoc(rule.translate) or ""
     sentence = " ".join(written.partition("\n\n")[0].split())
     assert sentence, f"the rule of {primitive} does not say what it does"
     return sentence.replace("|", "\\|")
@@ -56,11 +56,11 @@ def page() -> str:
     names = sorted({*OWN, *NAMED}, key=str.casefold)
     own = ", ".join(f"`{name}`" for name in names)
     version = ".".join(jax.__version__.split(".")[:2])
-    lines = [HEAD.format(version=version, said=len(RULES), refused=len(REFUSED), own=own).rstrip("\n")]
+    lines = [HEAD.format(version=version, said=len(RULES), refused=len(UNSUPPORTED), own=own).rstrip("\n")]
     lines += [f"| `{primitive}` | {said_by(primitive)} |" for primitive in RULES]
     lines += ["", "## Refused", "", "| primitives | why | a way round |", "| --- | --- | --- |"]
     by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for primitive, stated in REFUSED.items():
+    for primitive, stated in UNSUPPORTED.items():
         by_reason[stated].append(primitive)
     for (reason, way_round), primitives in by_reason.items():
         told = ", ".join(f"`{primitive}`" for primitive in sorted(primitives))

@@ -176,7 +176,7 @@ def run(cases: Sequence[Any], client: gs.Client, outcomes: Outcomes) -> None:
         outcomes.count(op, "differ" if told else "agree")
         if told:
             outcomes.differing.append(f"{case.name}: {told}")
-        elif not any(node.op == "input" for node in model.graph.part([*model.outputs.values()]).nodes.values()):
+        elif not any(node.op == "input" for node in model.graph.subgraph([*model.outputs.values()]).nodes.values()):
             outcomes.constant += 1
 
 

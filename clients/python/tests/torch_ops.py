@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from gradserve_client.torch.families.refused import REFUSED
+from gradserve_client.torch.families.unsupported import UNSUPPORTED
 from gradserve_client.torch.rules import RULES
 from gradserve_client.torch.stop_gradients import STOP_NAME
 from gradserve_client.torch.translator import name_of
@@ -68,15 +68,15 @@ def core_ops() -> list[str]:
 
 def left() -> list[str]:
     """Core ops that have neither a rule nor a refusal."""
-    return [op for op in core_ops() if op not in {*RULES} and op not in REFUSED]
+    return [op for op in core_ops() if op not in {*RULES} and op not in UNSUPPORTED]
 
 
 def page() -> str:
     """The page."""
     core = core_ops()
-    said, refused = [op for op in core if op in {*RULES}], [op for op in core if op in REFUSED]
+    said, refused = [op for op in core if op in {*RULES}], [op for op in core if op in UNSUPPORTED]
     more = [op for op in RULES if op not in core and op != STOP_NAME]
-    more_refused = sorted(op for op in REFUSED if op not in core)
+    more_refused = sorted(op for op in UNSUPPORTED if op not in core)
     return HEAD.format(
         version=".".join(torch.__version__.split(".")[:2]),
         core=len(core),
@@ -108,8 +108,8 @@ def _reasons(ops: Sequence[str]) -> Iterator[str]:
     """A row a reason."""
     yield "| why | instead | ops |"
     yield "| --- | --- | --- |"
-    for reason in dict.fromkeys(REFUSED[op] for op in ops):
-        yield f"| {reason[0]} | {reason[1]} | {', '.join(f'`{op}`' for op in ops if REFUSED[op] == reason)} |"
+    for reason in dict.fromkeys(UNSUPPORTED[op] for op in ops):
+        yield f"| {reason[0]} | {reason[1]} | {', '.join(f'`{op}`' for op in ops if UNSUPPORTED[op] == reason)} |"
 
 
 def main(arguments: Sequence[str]) -> int:

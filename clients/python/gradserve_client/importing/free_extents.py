@@ -15,11 +15,11 @@ from gradserve_client.importing.obstacles import Blocked, Obstacles
 from gradserve_client.importing.source_graph import SourceGraph
 
 #: free axes by the names of inputs
-Free = Mapping[str, Collection[int]]
-NOTHING_FREE: Final[Free] = {}
+FreeAxes = Mapping[str, Collection[int]]
+NO_FREE_AXES: Final[FreeAxes] = {}
 
 
-def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+def check_second_example(free: FreeAxes, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
     """Raise InputError unless the shapes of the examples differ on all free axes, and nowhere else."""
     unknown = sorted(free.keys() - first.keys())
     if unknown:
@@ -39,7 +39,7 @@ def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, An
             )
 
 
-def joined(first: Imported, second: Imported, free: Free) -> Imported:
+def join_imports(first: Imported, second: Imported, free: FreeAxes) -> Imported:
     """Return the first import, with -1 for extents in which the second one differs.
 
     Raises ImportRefused if an attribute depends on a free extent, unless it is a single extent of a shape.
@@ -50,7 +50,7 @@ def joined(first: Imported, second: Imported, free: Free) -> Imported:
     copied: dict[int, Node] = {}
     _functions(first, second, graph, obstacles)
     if len(first.graph) != len(second.graph):
-        obstacles.meet(
+        obstacles.add(
             "graph",
             "the whole",
             Blocked(f"it has {len(first.graph)} nodes, or with the second example {len(second.graph)}"),
@@ -79,7 +79,7 @@ def _functions(first: Imported, second: Imported, joined_graph: SourceGraph, obs
     """Append the functions of both imports. Free extents appear only in their shapes."""
     for one, other in zip(first.graph.functions, second.graph.functions, strict=False):
         if len(one.nodes) != len(other.nodes):
-            obstacles.meet("function", repr(one.name), Blocked("it has other nodes with the second example"))
+            obstacles.add("function", repr(one.name), Blocked("it has other nodes with the second example"))
             continue
 
         def write(graph: Graph, one: Any = one, other: Any = other) -> Sequence[Node]:
@@ -104,7 +104,7 @@ def _declared(leaf: Node, axes: Collection[int]) -> dict[str, Any]:
 def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
     """Return the common attributes. One extent of `reshape` may differ: it follows from the others."""
     if one.op != other.op or one.operands != other.operands or one.attrs.keys() != other.attrs.keys():
-        obstacles.meet(one.op, f"node {one.id}", Blocked(f"with the second example, there is {other.op} in its place"))
+        obstacles.add(one.op, f"node {one.id}", Blocked(f"with the second example, there is {other.op} in its place"))
         return dict(one.attrs)
     attrs = dict(one.attrs)
     for name, value in one.attrs.items():
@@ -115,7 +115,7 @@ def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
             blocked = Blocked(
                 f"its {name} is {_describe(value)}, and with the second example {_describe(other.attrs[name])}"
             )
-            obstacles.meet(one.op, f"node {one.id}", blocked)
+            obstacles.add(one.op, f"node {one.id}", blocked)
         else:
             attrs[name] = shape
     return attrs

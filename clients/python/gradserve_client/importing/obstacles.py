@@ -74,7 +74,7 @@ class Obstacles:
         for (op, reason, way_round), (places, reads) in self._places_by_obstacle.items():
             yield Obstacle(op, reason, way_round, tuple(places), reads)
 
-    def meet(self, op: str, place: str, blocked: Blocked) -> None:
+    def add(self, op: str, place: str, blocked: Blocked) -> None:
         """Add an op that cannot be expressed at a place."""
         places, _ = self._places_by_obstacle.setdefault((op, blocked.reason, blocked.way_round), ([], blocked.reads))
         places.append(place)

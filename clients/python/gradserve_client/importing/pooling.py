@@ -11,7 +11,7 @@ from gradserve_client.graph import Node
 _NEUTRAL: Final = {"kernel_size": 1, "stride": 1, "padding": 0, "dilation": 1}
 
 
-def pooled(
+def append_pool(
     op: str,
     x: Node,
     kernel: Sequence[int],

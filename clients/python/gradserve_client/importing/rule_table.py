@@ -11,10 +11,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Rule(Generic[R]):
-    """The function that expresses an op. `since` is the first version of the op that it is right for."""
+    """The function `translate` that expresses an op. `since` is the first version of the op that it is right for."""
 
     op: str
-    say: R
+    translate: R
     since: int = 1
 
 
@@ -31,18 +31,18 @@ class RuleTable(Generic[R]):
     def __call__(self, *ops: str, since: int = 1) -> Callable[[R], R]:
         """Return a decorator that makes a function the rule of these ops. Raises ValueError for an op with a rule."""
 
-        def put(say: R) -> R:
+        def put(function: R) -> R:
             for op in ops:
-                self.put(op, say, since)
-            return say
+                self.put(op, function, since)
+            return function
 
         return put
 
-    def put(self, op: str, say: R, since: int = 1) -> None:
+    def put(self, op: str, translate: R, since: int = 1) -> None:
         """Add the rule of an op. Raises ValueError if the op has a rule."""
         if op in self._rules:
             raise ValueError(f"{op} has a rule already")
-        self._rules[op] = Rule(op, say, since)
+        self._rules[op] = Rule(op, translate, since)
 
     def find(self, op: str) -> Rule[R] | None:
         """Return the rule of an op, or None."""

@@ -1,4 +1,4 @@
-"""The graph that rules append to, and the extraction of the part that outputs depend on."""
+"""The graph that rules append to, and the extraction of the subgraph that outputs depend on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUNCTIONS: Final = ("body", "condition", "then", "otherwise", "derivative")
 
 
 class SourceGraph(Graph):
-    """A graph from which a part can be extracted, since rules may append nodes that nothing reads in the end.
+    """A graph from which a subgraph can be extracted, since rules may append nodes that nothing reads in the end.
 
     Its nodes and constants, and those of its functions, are charged to the budget, if there is one.
     """
@@ -37,7 +37,7 @@ class SourceGraph(Graph):
         """Append a copy of a node of another graph, with operands of this graph and the given attributes."""
         return self._append(node.op, operands, attrs, node.name, node.line)
 
-    def part(self, outputs: Iterable[Node]) -> Part:
+    def subgraph(self, outputs: Iterable[Node]) -> Subgraph:
         """Return a new graph of the nodes that `outputs` depend on, with the functions that these run."""
         result = SourceGraph(self.opset)
         needed = _dependencies(outputs)
@@ -45,7 +45,7 @@ class SourceGraph(Graph):
         new_indices = {index: position for position, index in enumerate(sorted(functions))}
         for index in sorted(functions):
             result._copy_function(self.functions[index], functions[index], new_indices)
-        return Part(result, result._copy_nodes(needed, new_indices))
+        return Subgraph(result, result._copy_nodes(needed, new_indices))
 
     def _copy_nodes(self, nodes: Iterable[Node], new_indices: Mapping[int, int]) -> dict[int, Node]:
         copies: dict[int, Node] = {}
@@ -61,8 +61,8 @@ class SourceGraph(Graph):
 
 
 @dataclass(frozen=True)
-class Part:
-    """An extracted part of a graph, and its nodes by their ids in the original graph."""
+class Subgraph:
+    """The extracted subgraph, and its nodes by their ids in the original graph."""
 
     graph: SourceGraph
     nodes: Mapping[int, Node]

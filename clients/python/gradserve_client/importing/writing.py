@@ -19,7 +19,7 @@ def size(shape: Sequence[int]) -> int:
     return math.prod(shape)
 
 
-def bordered(
+def pad_or_crop(
     node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: float | Node = 0.0
 ) -> Node:
     """Pad a node of this shape with a number, or with the value of a scalar node. Negative borders are cropped."""
@@ -32,7 +32,7 @@ def bordered(
         return node
     widths = [each for pair in borders for each in pair]
     if not isinstance(fill, Node):
-        return node.pad(widths, **filling(fill))
+        return node.pad(widths, **fill_attribute(fill))
     # Extents of 1 on unpadded axes broadcast, so that these may be free.
     extents = [
         max(0, n - start + min(0, a)) if max(pair) else 1
@@ -42,7 +42,7 @@ def bordered(
     return node.graph.constant(is_inside).where(node.pad(widths), fill)
 
 
-def filling(fill: float) -> dict[str, Any]:
+def fill_attribute(fill: float) -> dict[str, Any]:
     """Return the attribute for a fill value; nothing for 0, the default."""
     if math.isfinite(fill):
         # The attribute is a number, even if the tensor is of bools.
@@ -51,7 +51,7 @@ def filling(fill: float) -> dict[str, Any]:
     return {"fill_as": "nan" if math.isnan(fill) else "inf" if fill > 0 else "-inf"}
 
 
-def several(node: Node, count: int) -> list[Node]:
+def outputs_of(node: Node, count: int) -> list[Node]:
     """Return the results of a node with several results."""
     return [node.get_output(i) for i in range(count)]
 

@@ -13,7 +13,7 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, ImportLimits, SourceGraph
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
 from gradserve_client.jax.context import CustomRules
 from gradserve_client.jax.imported_function import ImportedFunction, normalize_argnums
 from gradserve_client.jax.translator import Translator
@@ -32,7 +32,7 @@ def import_function(
     max_steps: int | None = None,
     unroll: bool = False,
     custom_rules: CustomRules = "keep",
-    free: Free = NOTHING_FREE,
+    free: FreeAxes = NO_FREE_AXES,
     second: Sequence[Any] | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> ImportedFunction:
@@ -60,8 +60,8 @@ def import_function(
     second_arguments = tuple(second) if second is not None else ()
     if len(second_arguments) != len(arguments):
         raise InputError(f"there are {len(arguments)} arguments, and the second example has {len(second_arguments)}")
-    require_second(free, *(options.inputs(each) for each in (arguments, second_arguments)))
-    joint = joined(first, options.run(second_arguments), free)
+    check_second_example(free, *(options.inputs(each) for each in (arguments, second_arguments)))
+    joint = join_imports(first, options.run(second_arguments), free)
     assert isinstance(joint, ImportedFunction)
     return joint
 
@@ -162,10 +162,10 @@ class _Leaves:
         try:
             require_threefry(jax.typeof(leaf))
         except Blocked as blocked:
-            self.translator.obstacles.meet("input", repr(name), blocked)
+            self.translator.obstacles.add("input", repr(name), blocked)
         reason = unsupported(value.dtype)
         if reason is not None:
-            self.translator.obstacles.meet("input", repr(name), Blocked(f"it is of {reason}"))
+            self.translator.obstacles.add("input", repr(name), Blocked(f"it is of {reason}"))
             return value.with_node(self.scope.graph.input())
         shape = [*value.node_shape]
         declared: Mapping[str, Any] = {"dtype": value.dtype.name, "shape": shape or None, "zero_d": not shape or None}
@@ -187,7 +187,7 @@ class _Leaves:
             try:
                 node = self.scope.node_of(value)
             except Blocked as blocked:
-                self.translator.obstacles.meet("output", repr(name), blocked)
+                self.translator.obstacles.add("output", repr(name), blocked)
                 continue
             nodes[name] = node.identity() if node.id in used_ids else node
             used_ids.add(nodes[name].id)
@@ -198,12 +198,12 @@ class _Leaves:
     ) -> ImportedFunction:
         """Build the result: a graph of the leaves and of the nodes that the outputs need."""
         kinds = (self.inputs, self.parameters, self.state, outputs)
-        part = self.scope.graph.part(node for kind in kinds for node in kind.values())
+        subgraph = self.scope.graph.subgraph(node for kind in kinds for node in kind.values())
         inputs, parameters, state, output_nodes = (
-            {name: part.nodes[node.id] for name, node in kind.items()} for kind in kinds
+            {name: subgraph.nodes[node.id] for name, node in kind.items()} for kind in kinds
         )
         return ImportedFunction(
-            graph=part.graph,
+            graph=subgraph.graph,
             inputs=inputs,
             parameters=parameters,
             values=self.values,

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.jax.primitives import apply
-from gradserve_client.recording.arguments import NUMPY, Fed, LeafType, Library
+from gradserve_client.recording.arguments import NUMPY, Feed, LeafType, Library
 from gradserve_client.recording.function import Function
 from gradserve_client.recording.maps import TypedNode
 from gradserve_client.resident import Resident
@@ -34,11 +34,11 @@ def layer(f: Function) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, map_, values = f.mapped_for(_JAX, args, kwargs)
+        recorded, map_, values = f.map_for(_JAX, args, kwargs)
         _require_dtypes(recorded.outputs)
         names = tuple((position, value.name) for position, value in enumerate(values) if isinstance(value, Resident))
         operands = [jnp.asarray(value) for value in values if not isinstance(value, Resident)]
-        return recorded.structure.build(iter(apply(map_.bound(names), operands)))
+        return recorded.structure.build(iter(apply(map_.with_residents(names), operands)))
 
     return call
 
@@ -47,7 +47,7 @@ def _is_array(value: object) -> bool:
     return isinstance(value, jax.Array) or NUMPY.is_array(value)
 
 
-def _type(value: Any) -> Fed:
+def _type(value: Any) -> Feed:
     """Return the dtype and shape of an array in JAX. A resident tensor is its own type."""
     if isinstance(value, Resident):
         return value

@@ -22,7 +22,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from gradserve_client.recording.maps import Map, Places
+from gradserve_client.recording.maps import Map, Positions
 
 #: which operands have a leading batch axis
 Mapped = tuple[bool, ...]
@@ -48,7 +48,7 @@ def _remote(map_: Map, operands: Sequence[Any], mapped: Mapped) -> list[Any]:
     return outputs
 
 
-def _linear(map_: Map, wrt: Places, operands: Sequence[Any], tangents: Sequence[Any], mapped: Mapped) -> list[Any]:
+def _linear(map_: Map, wrt: Positions, operands: Sequence[Any], tangents: Sequence[Any], mapped: Mapped) -> list[Any]:
     """Return the derivatives of the float outputs along tangents of the operands at `wrt`."""
     along = (*mapped, *(mapped[position] for position in wrt))
     outputs: list[Any] = LINEAR.bind(*operands, *tangents, map_=map_, wrt=wrt, mapped=along)
@@ -79,7 +79,7 @@ def _call_back(*operands: Any, map_: Map, mapped: Mapped) -> list[Any]:
 def _for_linear(rule: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
     """Derive the rule of `linear` from that of `remote`: `linear` is `remote` of the pushforward."""
 
-    def linear_rule(*operands: Any, map_: Map, wrt: Places, mapped: Mapped) -> list[Any]:
+    def linear_rule(*operands: Any, map_: Map, wrt: Positions, mapped: Mapped) -> list[Any]:
         return rule(*operands, map_=map_.pushforward(wrt), mapped=mapped)
 
     return linear_rule
@@ -124,12 +124,12 @@ def _directional_derivative(gradients: Sequence[Any], tangents: Sequence[Any], v
 
 
 def _jvp_of_linear(
-    operands: Sequence[Any], tangents: Sequence[Any], *, map_: Map, wrt: Places, mapped: Mapped
+    operands: Sequence[Any], tangents: Sequence[Any], *, map_: Map, wrt: Positions, mapped: Mapped
 ) -> tuple[list[Any], list[Any]]:
     return _jvp(operands, tangents, map_=map_.pushforward(wrt), mapped=mapped)
 
 
-def _transpose(cotangents: Sequence[Any], *operands: Any, map_: Map, wrt: Places, mapped: Mapped) -> list[Any]:
+def _transpose(cotangents: Sequence[Any], *operands: Any, map_: Map, wrt: Positions, mapped: Mapped) -> list[Any]:
     """Transpose with respect to the tangents. An operand without a batch axis gets the sum of its gradients over it."""
     count = len(map_.inputs)
     primals, tangents = operands[:count], operands[count:]

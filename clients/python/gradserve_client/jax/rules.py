@@ -23,13 +23,13 @@ from gradserve_client.jax.families import (  # noqa: F401 - each puts its rules 
     spectra,
     windows,
 )
-from gradserve_client.jax.families.refused import REFUSED
 from gradserve_client.jax.families.table import RULES
+from gradserve_client.jax.families.unsupported import UNSUPPORTED
 
 __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(primitive: str) -> Blocked | None:
     """Return why a primitive is unsupported regardless of its operands, or None."""
-    reason = REFUSED.get(primitive)
+    reason = UNSUPPORTED.get(primitive)
     return None if reason is None else Blocked(*reason)

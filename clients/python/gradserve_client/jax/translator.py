@@ -32,7 +32,7 @@ from gradserve_client.jax.call import Call, Result, Results
 from gradserve_client.jax.context import Context, CustomRules
 from gradserve_client.jax.custom_rules import bind
 from gradserve_client.jax.families.complex_numbers import TAKE_COMPLEX
-from gradserve_client.jax.families.refused import COMPUTED
+from gradserve_client.jax.families.unsupported import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
 from gradserve_client.jax.values import Scope, Value, require_threefry, unsupported
 
@@ -93,7 +93,7 @@ class Translator(Context):
             self.budget.add_steps()
             return self._translate(equation, operands, results, scope)
         except Blocked as blocked:
-            self.obstacles.meet(op, self._place(), blocked)
+            self.obstacles.add(op, self._place(), blocked)
             # the import fails in the end: placeholders only let the walk find further obstacles
             return [value.with_node(scope.graph.input()) for value in results]
         finally:
@@ -125,7 +125,7 @@ class Translator(Context):
         if op not in TAKE_COMPLEX and any(value.is_complex for value in (*operands, *results)):
             raise Blocked("no op computes it of complex numbers", "compute with real and imaginary parts apart")
         call = Call(op, equation.params, operands, results, scope, self, equation)
-        return _as_values(rule.say(call), results)
+        return _as_values(rule.translate(call), results)
 
 
 def _constant_value(aval: Any, value: Any) -> Value:

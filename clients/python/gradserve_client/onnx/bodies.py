@@ -17,7 +17,7 @@ from onnx import GraphProto, NodeProto
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.onnx.expanding import read_around
+from gradserve_client.onnx.functions import read_around
 from gradserve_client.onnx.reading import array_of
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value
 from gradserve_client.tensors import Array

@@ -36,12 +36,16 @@ def import_file(
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model")
     generated = {
-        each.name: _made(each, shapes.get(each.name), rng, budget) for each in stated if each.name not in examples
+        each.name: _generate_example(each, shapes.get(each.name), rng, budget)
+        for each in stated
+        if each.name not in examples
     }
     return import_model(model, {**examples, **generated}, limits=limits, **options)
 
 
-def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator, budget: Budget) -> Any:
+def _generate_example(
+    stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator, budget: Budget
+) -> Any:
     if not stated.type.HasField("tensor_type"):
         return []
     tensor = stated.type.tensor_type

@@ -11,8 +11,8 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from gradserve_client.errors import GradserveError, InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported, ImportLimits, Obstacles, SourceGraph
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
-from gradserve_client.onnx.notes_of import notes_of
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
+from gradserve_client.onnx.leaf_notes import notes_of
 from gradserve_client.onnx.reading import Model, array_of, opsets_of, read_model
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, wire_obstacle
 from gradserve_client.onnx.sizes import held_bytes
@@ -31,7 +31,7 @@ def import_model(
     constants: Collection[str] = (),
     parameters: Collection[str] | None = None,
     max_steps: int | None = None,
-    free: Free = NOTHING_FREE,
+    free: FreeAxes = NO_FREE_AXES,
     second: Inputs | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
 ) -> Imported:
@@ -56,8 +56,8 @@ def import_model(
     if not free and second is None:
         return first
     examples = _by_name(parsed, inputs), _by_name(parsed, second if second is not None else {})
-    require_second(free, *examples)
-    return joined(first, _imported(parsed, examples[1], options), free)
+    check_second_example(free, *examples)
+    return join_imports(first, _imported(parsed, examples[1], options), free)
 
 
 class _Options(NamedTuple):
@@ -124,12 +124,12 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
     scope = Scope(SourceGraph(budget=budget), opsets_of(model))
     try:
         leaves = _initialisers(model, scope, inputs, options.parameters, budget)
-        fed = _inputs(scope, inputs, options.constants, translator.obstacles)
+        input_nodes = _inputs(scope, inputs, options.constants, translator.obstacles)
         _require_names(model)
         translator.walk(model.graph.node, scope)
         outputs = _outputs(model, scope, translator.obstacles)
         translator.obstacles.raise_all(name, translator.tally)
-        return _made(scope, fed, leaves, outputs, translator)
+        return _build_import(scope, input_nodes, leaves, outputs, translator)
     except GradserveError:
         raise
     except Exception as error:  # whatever a file contains, callers must only have to catch the importer's errors
@@ -166,21 +166,21 @@ def _inputs(
     unknown = sorted({*constants} - inputs.keys())
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model, and cannot be one of its constants")
-    fed = {}
+    input_nodes = {}
     for name, example in inputs.items():
         if name in constants:
             scope[name] = Value(name, example, Known.CONSTANT)
             continue
         reason = wire_obstacle(example)
         if reason is not None:
-            obstacles.meet(
+            obstacles.add(
                 "input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else "")
             )
             scope[name] = Value(name, None)
             continue
-        fed[name] = scope.graph.input(named(name), **_declared(example))
-        scope[name] = Value(name, example, Known.DATA, frozenset({name}), fed[name])
-    return fed
+        input_nodes[name] = scope.graph.input(named(name), **_declared(example))
+        scope[name] = Value(name, example, Known.DATA, frozenset({name}), input_nodes[name])
+    return input_nodes
 
 
 def _declared(example: Array) -> dict[str, Any]:
@@ -206,32 +206,34 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
         try:
             outputs[each.name] = scope.node_of(value)
         except Blocked as blocked:
-            obstacles.meet("output", repr(each.name), blocked)
+            obstacles.add("output", repr(each.name), blocked)
         except Unknown:
             pass  # the obstacle that it depends on has been recorded
     return outputs
 
 
-def _made(
+def _build_import(
     scope: Scope,
-    fed: Mapping[str, Node],
+    input_nodes: Mapping[str, Node],
     leaves: Mapping[str, Value],
     outputs: Mapping[str, Node],
     translator: Translator,
 ) -> Imported:
     """Build the result: all inputs, and the part of the graph that the outputs need."""
-    part = scope.graph.part([*fed.values(), *outputs.values()])
+    subgraph = scope.graph.subgraph([*input_nodes.values(), *outputs.values()])
     parameters = {
         name: value
         for name, value in leaves.items()
-        if value.trained and value.node is not None and value.node.id in part.nodes
+        if value.trained and value.node is not None and value.node.id in subgraph.nodes
     }
     return Imported(
-        graph=part.graph,
-        inputs={name: part.nodes[node.id] for name, node in fed.items()},
-        parameters={name: part.nodes[value.node.id] for name, value in parameters.items() if value.node is not None},
+        graph=subgraph.graph,
+        inputs={name: subgraph.nodes[node.id] for name, node in input_nodes.items()},
+        parameters={
+            name: subgraph.nodes[value.node.id] for name, value in parameters.items() if value.node is not None
+        },
         values={name: value.example for name, value in parameters.items()},
-        outputs={name: part.nodes[node.id] for name, node in outputs.items()},
+        outputs={name: subgraph.nodes[node.id] for name, node in outputs.items()},
         notes=(*translator.tally.notes(), *notes_of(leaves.values(), parameters), *translator.remarks),
         tally=translator.tally,
     )

@@ -137,8 +137,8 @@ def _read_external(tensor: TensorProto, folder: Path | None, budget: Budget) -> 
         )
     path = _inside(folder, location, tensor.name)
     size = path.stat().st_size
-    offset = _whole(stated.get("offset", "0"), "offset", tensor.name)
-    length = _whole(stated.get("length", str(max(0, size - offset))), "length", tensor.name)
+    offset = _parse_byte_count(stated.get("offset", "0"), "offset", tensor.name)
+    length = _parse_byte_count(stated.get("length", str(max(0, size - offset))), "length", tensor.name)
     if offset + length > size:
         raise InputError(
             f"the data of the tensor {tensor.name!r} are {length} bytes at {offset} of {location!r}, which has {size}"
@@ -168,7 +168,7 @@ def _inside(folder: Path, location: str, name: str) -> Path:
     return path
 
 
-def _whole(stated: str, key: str, name: str) -> int:
+def _parse_byte_count(stated: str, key: str, name: str) -> int:
     if not (stated.isascii() and stated.isdecimal() and len(stated) < 20):
         raise InputError(f"the external data of the tensor {name!r} have the {key} {stated!r}, which is no position")
     return int(stated)

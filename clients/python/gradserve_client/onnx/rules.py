@@ -6,7 +6,7 @@ from gradserve_client.importing import Blocked
 from gradserve_client.onnx.families import (  # noqa: F401 - each puts its rules into the table
     activations,
     arithmetic,
-    attending,
+    attention,
     bits,
     control_flow,
     convolution,
@@ -22,13 +22,13 @@ from gradserve_client.onnx.families import (  # noqa: F401 - each puts its rules
     shapes,
     spectra,
 )
-from gradserve_client.onnx.families.refused import REFUSED
 from gradserve_client.onnx.families.table import RULES
+from gradserve_client.onnx.families.unsupported import UNSUPPORTED
 
 __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(op: str) -> Blocked | None:
     """Return why an op is refused whatever its operands are, or None."""
-    stated = REFUSED.get(op)
+    stated = UNSUPPORTED.get(op)
     return None if stated is None else Blocked(*stated)

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto, TypeProto, checker, helper, numpy_helper, shape_inference
 
 from gradserve_client.importing import Blocked
-from gradserve_client.onnx.expanding import schema_of
+from gradserve_client.onnx.functions import schema_of
 from gradserve_client.onnx.reading import array_bytes
 
 #: maximum number of elements of an operand that states a shape: a start and an end for each of 64 axes

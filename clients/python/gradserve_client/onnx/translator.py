@@ -28,8 +28,8 @@ from gradserve_client.importing import Blocked, Budget, Note, Obstacles, Rule, S
 from gradserve_client.importing.notes import Tally
 from gradserve_client.onnx.bodies import Bodies
 from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, RuleResult
-from gradserve_client.onnx.evaluating import evaluate_node
-from gradserve_client.onnx.expanding import (
+from gradserve_client.onnx.evaluation import evaluate_node
+from gradserve_client.onnx.functions import (
     FunctionKey,
     Functions,
     attributes_for,
@@ -104,7 +104,7 @@ class Translator:
         try:
             results = self._translate(step)
         except Blocked as blocked:
-            self.obstacles.meet(step.op, step.place, blocked)
+            self.obstacles.add(step.op, step.place, blocked)
             results = step.placeholders(self._budget)
         except Unknown:
             results = [Value(name, None) for name in step.node.output]
@@ -166,7 +166,7 @@ class Translator:
             self.narrowed += 1
         bodies = Bodies(self, step.scope)
         call = Call(step.node.op_type, schema.since_version, attrs, step.operands, results, step.scope, bodies)
-        return step.wrapped(rule.say(call), results)
+        return step.wrapped(rule.translate(call), results)
 
     def _expanded(self, step: _Step) -> list[Value]:
         """Translate a node by the nodes of its function."""
@@ -194,7 +194,7 @@ class Translator:
             self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
         for obstacle in inner.obstacles:
             within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
-            self.obstacles.meet(step.op, step.place, within)
+            self.obstacles.add(step.op, step.place, within)
         if len(self.obstacles) > before:
             return step.placeholders(self._budget)
         values = [inside.find(name) for name in function.output]

@@ -33,14 +33,14 @@ def is_array(value: object) -> bool:
 
 
 #: a feed, or its type alone if its elements are not known yet
-Fed = Array | Resident | LeafType
+Feed = Array | Resident | LeafType
 
 
 class Library(NamedTuple):
-    """The arrays of an array library: `is_array` recognises them, `fed` converts one to a feed."""
+    """The arrays of an array library: `is_array` recognises them, `to_feed` converts one to a feed."""
 
     is_array: Callable[[object], bool]
-    fed: Callable[[Any], Fed]
+    to_feed: Callable[[Any], Feed]
 
 
 NUMPY: Final = Library(is_array, lambda array: array if isinstance(array, Resident) else as_array(array))
@@ -86,7 +86,7 @@ class Arguments:
         for key, value in named_values:
             name = key if isinstance(key, str) else names[key] if key < len(names) else f"argument{key}"
             self._add(key, name, value, is_static=name in {*static})
-        self.arrays: list[Fed] = [*map(library.fed, self.library_arrays)]
+        self.arrays: list[Feed] = [*map(library.to_feed, self.library_arrays)]
 
     def _add(self, key: int | str, name: str, value: Any, *, is_static: bool) -> None:
         if is_static and not isinstance(value, Hashable):

@@ -15,7 +15,7 @@ from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.arguments import (
     NUMPY,
     Arguments,
-    Fed,
+    Feed,
     LeafType,
     Library,
     Selection,
@@ -192,7 +192,7 @@ class FunctionCall:
         feeds: Any = dict(zip(leaves, examples, strict=True))
         return client.forward(graph, feeds, outputs=[node]).value
 
-    def _first_example(self, client: Client, position: int, array: Fed) -> Array | Resident:
+    def _first_example(self, client: Client, position: int, array: Feed) -> Array | Resident:
         if isinstance(array, LeafType):
             raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
         if position not in self._mapped:

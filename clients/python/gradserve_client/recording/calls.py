@@ -246,7 +246,7 @@ def graph(source: Source, /, *args: Any, **kwargs: Any) -> Steps[Graph]:
     return (yield from call.validated()).registered.graph
 
 
-def recorded_for(
+def record_for(
     source: Source, /, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Steps[tuple[Recorded, list[Any]]]:
     """Return the recording for the arrays of a library, and these arrays, one for each leaf. Used by bridges."""

@@ -100,14 +100,14 @@ class Function:
         except StopIteration as end:
             return cast("T", end.value)
 
-    def mapped_for(
+    def map_for(
         self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Recorded, Map, list[Any]]:
         """Record the function for the arrays of a library, for bridges.
 
         Returns the recording, its map, and the arrays among the arguments, one for each input of the map.
         """
-        recorded, arrays = self.run(calls.recorded_for(self.source, library, args, kwargs))
+        recorded, arrays = self.run(calls.record_for(self.source, library, args, kwargs))
         return recorded, recorded.map(self.client), arrays
 
 

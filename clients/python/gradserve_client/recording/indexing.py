@@ -96,7 +96,7 @@ def _positions(mask: Traced) -> list[Traced]:
 def _basic(x: Traced, parts: list[Any]) -> Traced:
     """Index with integers, slices and new axes."""
     slices = _axis_slices(x, parts)
-    if any(each != _whole(extent) for each, extent in zip(slices, x.shape, strict=True)):
+    if any(each != _whole_axis(extent) for each, extent in zip(slices, x.shape, strict=True)):
         x = _slice(x, slices)
     reversed_axes = [axis for axis, each in enumerate(slices) if each.reversed]
     if reversed_axes:
@@ -112,11 +112,11 @@ def _basic(x: Traced, parts: list[Any]) -> Traced:
 
 
 def _next_slice(part: Any, slices: Any) -> AxisSlice:
-    axis_slice: AxisSlice = _whole(1) if part is None else next(slices)
+    axis_slice: AxisSlice = _whole_axis(1) if part is None else next(slices)
     return axis_slice
 
 
-def _whole(extent: int) -> AxisSlice:
+def _whole_axis(extent: int) -> AxisSlice:
     return AxisSlice(0, extent, 1, reversed=False, keeps_axis=True)
 
 

@@ -20,7 +20,7 @@ from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array
 
 #: positions of inputs
-Places = tuple[int, ...]
+Positions = tuple[int, ...]
 
 
 class TypedNode(NamedTuple):
@@ -86,9 +86,9 @@ class Map:
             answer = self._client.forward(self.registered, feeds, outputs=requested).values
         return [answer[each.node] for each in self.outputs]
 
-    def keep(self, values: Sequence[Any], names: Sequence[str | None]) -> list[Array]:
+    def call_and_store(self, values: Sequence[Any], names: Sequence[str | None]) -> list[Array]:
         """Return the outputs without a name. The others are stored on the server under their names, not downloaded."""
-        stored_map = self.derived("kept", _with_receipt)
+        stored_map = self.derived("stored", _with_receipt)
         *outputs, receipt = (each.node for each in stored_map.outputs)
         named_outputs = [*zip(outputs, names, strict=True)]
         returned = [node for node, name in named_outputs if name is None]
@@ -103,16 +103,16 @@ class Map:
         """Return the feeds, by leaf."""
         return {**self._fixed, **{each.node: value for each, value in zip(self.inputs, values, strict=True)}}
 
-    def bound(self, tensors: Sequence[tuple[int, str]]) -> Map:
+    def with_residents(self, tensors: Sequence[tuple[int, str]]) -> Map:
         """Return a map of the remaining inputs, with the named resident tensors fed to the inputs at positions."""
-        if tensors and ("bound", *tensors) not in self._derived:
+        if tensors and ("residents", *tensors) not in self._derived:
             residents = {self.inputs[position].node: Resident(name, "") for position, name in tensors}
             remaining = [each for each in self.inputs if each.node not in residents]
             fixed = {**self._fixed, **residents}
-            self._derived["bound", *tensors] = Map(self._client, self.registered, remaining, self.outputs, fixed)
-        return self._derived["bound", *tensors] if tensors else self
+            self._derived["residents", *tensors] = Map(self._client, self.registered, remaining, self.outputs, fixed)
+        return self._derived["residents", *tensors] if tensors else self
 
-    def with_gradients(self, wrt: Places) -> Map:
+    def with_gradients(self, wrt: Positions) -> Map:
         """Return a map to the value of a scalar map, followed by its gradients."""
 
         def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
@@ -120,7 +120,7 @@ class Map:
 
         return self.derived(("gradients", wrt), extend)
 
-    def pullback(self, wrt: Places) -> Map:
+    def pullback(self, wrt: Positions) -> Map:
         """Return a map to vector-Jacobian products. Its inputs are followed by a cotangent for each float output."""
 
         def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
@@ -131,7 +131,7 @@ class Map:
 
         return self.derived(("pullback", wrt), extend)
 
-    def pushforward(self, wrt: Places) -> Map:
+    def pushforward(self, wrt: Positions) -> Map:
         """Return a map to Jacobian-vector products, one for each float output.
 
         Its inputs are followed by a tangent for each of `wrt`. A vector-Jacobian product is linear in its cotangents,
@@ -150,18 +150,18 @@ class Map:
 
         return self.derived(("pushforward", wrt), extend)
 
-    def plus(self, places: Places) -> Map:
+    def with_summands(self, positions: Positions) -> Map:
         """Return a map with further inputs, which are added to the outputs at these positions."""
 
         def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
-            summands = {position: outputs[position].new_leaf(graph) for position in places}
+            summands = {position: outputs[position].new_leaf(graph) for position in positions}
             sums = [
                 each._replace(node=each.node + summands[position].node) if position in summands else each
                 for position, each in enumerate(outputs)
             ]
             return [*inputs, *summands.values()], sums
 
-        return self.derived(("plus", places), extend)
+        return self.derived(("summands", positions), extend)
 
     def derived(self, key: Hashable, extend: Callable[[Graph, Nodes, Nodes], tuple[Nodes, Nodes]]) -> Map:
         """Return the map of an extended copy of the graph. It is built once for each key.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.arguments import NUMPY, Fed, Library
+from gradserve_client.recording.arguments import NUMPY, Feed, Library
 from gradserve_client.tensors import Array
 
 
@@ -17,20 +17,20 @@ def _is_array(value: object) -> bool:
     return isinstance(value, torch.Tensor) or NUMPY.is_array(value)
 
 
-def as_fed(value: Any) -> Fed:
+def as_feed(value: Any) -> Feed:
     """Convert a tensor to an array, without a copy if possible. Other values are converted by NumPy.
 
     Raises InputError for an unsupported dtype.
     """
     if not isinstance(value, torch.Tensor):
-        return NUMPY.fed(value)
+        return NUMPY.to_feed(value)
     try:
-        return NUMPY.fed(value.numpy(force=True))
+        return NUMPY.to_feed(value.numpy(force=True))
     except TypeError:
         raise InputError(f"{value.dtype} is no dtype of the wire") from None
 
 
-TORCH: Final = Library(_is_array, as_fed)
+TORCH: Final = Library(_is_array, as_feed)
 
 
 def as_tensor(array: Array, device: torch.device) -> torch.Tensor:

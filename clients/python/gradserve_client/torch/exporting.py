@@ -94,20 +94,20 @@ def _watch_gradients(module: torch.nn.Module, obstacles: Obstacles) -> Iterator[
     """
     for path, submodule in module.named_modules():
         if submodule._backward_hooks or submodule._backward_pre_hooks:
-            obstacles.meet("hook", repr(path) if path else "the module", _HOOK)
+            obstacles.add("hook", repr(path) if path else "the module", _HOOK)
     for name, parameter in module.named_parameters():
         if parameter._backward_hooks:
-            obstacles.meet("hook", repr(name), _HOOK)
+            obstacles.add("hook", repr(name), _HOOK)
     original_check, original_register = _AUTOGRAD_FUNCTION._is_setup_context_defined, torch.Tensor.register_hook
 
     def check(setup: Any) -> Any:
         # the class is only in the caller's frame; patching `apply` would miss references taken before
         name = sys._getframe(1).f_locals["cls"].__name__
-        obstacles.meet(f"autograd.Function {name}", _source_line(), _OWN_BACKWARD)
+        obstacles.add(f"autograd.Function {name}", _source_line(), _OWN_BACKWARD)
         return original_check(setup)
 
     def register(tensor: Any, hook: Any) -> Any:
-        obstacles.meet("hook", _source_line(), _HOOK)
+        obstacles.add("hook", _source_line(), _HOOK)
         return original_register(tensor, hook)
 
     _AUTOGRAD_FUNCTION._is_setup_context_defined = check
@@ -132,7 +132,7 @@ def _export_error(name: str, error: Exception, obstacles: Obstacles) -> Exceptio
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
         own = [frame for frame in frames if frame.filename != __file__]
         place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "a line that torch.export does not tell"
-        obstacles.meet("if", place, _BY_DATA)
+        obstacles.add("if", place, _BY_DATA)
         return ImportRefused(f"the module {name}", [*obstacles])
     return InputError(f"torch.export cannot trace the module {name}: {message.partition(chr(10))[0]}")
 

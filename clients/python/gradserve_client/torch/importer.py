@@ -19,7 +19,7 @@ from gradserve_client.importing import (
     Obstacles,
     SourceGraph,
 )
-from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
+from gradserve_client.importing.free_extents import NO_FREE_AXES, FreeAxes, check_second_example, join_imports
 from gradserve_client.tensors import Array
 from gradserve_client.torch.exporting import export
 from gradserve_client.torch.leaves import Leaves
@@ -34,7 +34,7 @@ def import_module(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    free: Free | None = None,
+    free: FreeAxes | None = None,
     second: Sequence[Any] | None = None,
     second_kwargs: Mapping[str, Any] | None = None,
     limits: ImportLimits = DEFAULT_LIMITS,
@@ -58,9 +58,9 @@ def import_module(
     if not free and second is None and second_kwargs is None:
         return first_import[0]
     second_import = _import(module, second or (), second_kwargs or {}, limits)
-    free = free or NOTHING_FREE
-    require_second(free, first_import[1], second_import[1])
-    return joined(first_import[0], second_import[0], free)
+    free = free or NO_FREE_AXES
+    check_second_example(free, first_import[1], second_import[1])
+    return join_imports(first_import[0], second_import[0], free)
 
 
 def _import(
@@ -93,7 +93,7 @@ def _results(program: Any, leaves: Leaves, translator: Translator) -> tuple[dict
         if kind == "BUFFER_MUTATION":
             _add_output(buffers, leaves.name_of(spec.target), result, translator)
         elif kind != "USER_OUTPUT":
-            translator.obstacles.meet("in place", repr(spec.target), _IN_PLACE)
+            translator.obstacles.add("in place", repr(spec.target), _IN_PLACE)
         else:
             _add_output(outputs, next(names), result, translator)
     return outputs, buffers
@@ -106,7 +106,7 @@ def _add_output(nodes: dict[str, Node], name: str, result: Any, translator: Tran
     try:
         nodes[name] = translator.value_of(result).node_in(translator.graph)
     except Blocked as blocked:
-        translator.obstacles.meet("output", repr(name), blocked)
+        translator.obstacles.add("output", repr(name), blocked)
     except Unknown:
         pass  # the node that it depends on is an obstacle already
 
@@ -129,19 +129,19 @@ def _build(
 ) -> Imported:
     """Build the result: a graph of all inputs and of the nodes that outputs and changed buffers need."""
     changed = [leaves.state[name] for name in buffers]
-    part = translator.graph.part([*leaves.inputs.values(), *changed, *outputs.values(), *buffers.values()])
+    subgraph = translator.graph.subgraph([*leaves.inputs.values(), *changed, *outputs.values(), *buffers.values()])
 
-    def in_part(nodes: Mapping[str, Node]) -> dict[str, Node]:
-        return {name: part.nodes[node.id] for name, node in nodes.items() if node.id in part.nodes}
+    def in_subgraph(nodes: Mapping[str, Node]) -> dict[str, Node]:
+        return {name: subgraph.nodes[node.id] for name, node in nodes.items() if node.id in subgraph.nodes}
 
-    parameters, state = in_part(leaves.parameters), in_part(leaves.state)
+    parameters, state = in_subgraph(leaves.parameters), in_subgraph(leaves.state)
     own = [*parameters, *state]
     return Imported(
-        graph=part.graph,
-        inputs=in_part(leaves.inputs),
+        graph=subgraph.graph,
+        inputs=in_subgraph(leaves.inputs),
         parameters=parameters,
         values={name: leaves.values[name] for name in own},
-        outputs=in_part(outputs),
+        outputs=in_subgraph(outputs),
         notes=(
             *translator.tally.notes(),
             *leaves.notes,
@@ -150,6 +150,6 @@ def _build(
             *remarks,
         ),
         state=state,
-        buffers=in_part(buffers),
+        buffers=in_subgraph(buffers),
         tally=translator.tally,
     )

@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from gradserve_client.recording.function import Function
-from gradserve_client.recording.maps import Map, Places
-from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
+from gradserve_client.recording.maps import Map, Positions
+from gradserve_client.torch.arrays import TORCH, as_feed, as_tensor, device_of
 
 #: computes the cotangents of a map's inputs: (map, positions of the inputs, its values, cotangents of its outputs)
-Pull = Callable[[Map, Places, Sequence[Any], Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+Pull = Callable[[Map, Positions, Sequence[Any], Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 
 
 def layer(f: Function) -> Callable[..., Any]:
@@ -31,7 +31,7 @@ def layer(f: Function) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, map_, values = f.mapped_for(TORCH, args, kwargs)
+        recorded, map_, values = f.map_for(TORCH, args, kwargs)
         return recorded.structure.build(iter(apply_map(map_, values)))
 
     return call
@@ -55,7 +55,7 @@ def apply_map(
 
 
 def _pull_back(
-    map_: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
+    map_: Map, wrt: Positions, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
 ) -> Sequence[torch.Tensor]:
     return apply_map(map_.pullback(wrt), [*values, *cotangents])
 
@@ -67,14 +67,14 @@ class _Remote(torch.autograd.Function):  # type: ignore[misc] # without PyTorch 
     def forward(
         ctx: Any,
         map_: Map,
-        wrt: Places,
+        wrt: Positions,
         pull: Pull | None,
         anchor: torch.Tensor | None,  # noqa: ARG004 - PyTorch looks whether it requires a gradient
         *values: Any,
     ) -> tuple[torch.Tensor, ...]:
         # one request computes a scalar and its gradients, so a first-order backward pass needs no other
         has_gradients = map_.is_scalar and bool(wrt) and pull is None
-        arrays = (map_.with_gradients(wrt) if has_gradients else map_)([*map(as_fed, values)])
+        arrays = (map_.with_gradients(wrt) if has_gradients else map_)([*map(as_feed, values)])
         results = [as_tensor(array, device_of(values)) for array in arrays]
         outputs, gradients = results[: len(map_.outputs)], results[len(map_.outputs) :]
         ctx.mark_non_differentiable(*(output for output in outputs if not output.is_floating_point()))

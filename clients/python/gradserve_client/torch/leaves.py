@@ -65,7 +65,7 @@ class Leaves:
         elif kind == "CONSTANT_TENSOR":
             value = constant_of(self._program.constants[spec.target].detach())
         else:
-            self._translator.obstacles.meet("input", repr(spec.arg.name), Blocked(f"it is {kind.lower()}, no tensor"))
+            self._translator.obstacles.add("input", repr(spec.arg.name), Blocked(f"it is {kind.lower()}, no tensor"))
             value = None
         self._translator.define(step, value)
 
@@ -79,7 +79,7 @@ class Leaves:
         try:
             require_supported(kind)
         except Blocked as blocked:
-            self._translator.obstacles.meet("input", repr(name), blocked)
+            self._translator.obstacles.add("input", repr(name), blocked)
             return None
         self.inputs[name] = self._translator.graph.input(self._free_name(name), **_declared(kind))
         return Value(kind, self.inputs[name])
@@ -94,7 +94,7 @@ class Leaves:
         try:
             require_supported(kind)
         except Blocked as blocked:
-            self._translator.obstacles.meet("parameter", repr(name), blocked)
+            self._translator.obstacles.add("parameter", repr(name), blocked)
             return None
         graph, node_name = self._translator.graph, self._free_name(name)
         if isinstance(tensor, torch.nn.Parameter) and tensor.requires_grad:

@@ -12,9 +12,9 @@ import torch
 from gradserve_client.errors import InputError
 from gradserve_client.recording.arguments import NUMPY
 from gradserve_client.recording.function import Function, function
-from gradserve_client.recording.maps import Map, Places
+from gradserve_client.recording.maps import Map, Positions
 from gradserve_client.resident import Resident
-from gradserve_client.torch.arrays import TORCH, as_fed, as_tensor, device_of
+from gradserve_client.torch.arrays import TORCH, as_feed, as_tensor, device_of
 from gradserve_client.torch.layer import apply_map
 
 
@@ -52,7 +52,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate the function with the current parameters on the server."""
-        recorded, map_, values = self._f.mapped_for(TORCH, args, {**kwargs, **self.residents})
+        recorded, map_, values = self._f.map_for(TORCH, args, {**kwargs, **self.residents})
         pull = functools.partial(self._pull, self._steps)
         return recorded.structure.build(iter(apply_map(map_, values, pull, self._anchor)))
 
@@ -61,14 +61,14 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         if not self._has_gradients:
             raise InputError("there are no gradients to step by: they come with backward()")
         gradients = {name: _companion(handle, "grad") for name, handle in self.residents.items()}
-        recorded, map_, values = self._update.mapped_for(NUMPY, (self.residents, gradients, self._states, *args), {})
+        recorded, map_, values = self._update.map_for(NUMPY, (self.residents, gradients, self._states, *args), {})
         targets = [each for name, handle in self.residents.items() for each in (handle, *self._states[name])]
         types = [(each.dtype.name, each.shape) for each in recorded.outputs]
         if types != [(each.dtype, each.shape) for each in targets]:
             raise InputError(
                 f"the update gives {types}, where {', '.join(each.name for each in targets)} are to be kept"
             )
-        map_.keep(values, [each.name for each in targets])
+        map_.call_and_store(values, [each.name for each in targets])
         self._has_gradients = False
         self._steps += 1
 
@@ -83,7 +83,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         return {name: as_tensor(self._f.client.get(handle).array, cpu) for name, handle in self.residents.items()}
 
     def _pull(
-        self, steps: int, map_: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
+        self, steps: int, map_: Map, wrt: Positions, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
     ) -> Sequence[torch.Tensor]:
         """Return the gradients that PyTorch needs, and add the gradients of the parameters to those on the server."""
         if steps != self._steps:
@@ -96,12 +96,12 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         pullback, operands = map_.pullback((*wrt, *positions)), [*values, *cotangents]
         if self._has_gradients:
             pullback, operands = (
-                pullback.plus(tuple(range(len(wrt), len(wrt) + len(positions)))),
+                pullback.with_summands(tuple(range(len(wrt), len(wrt) + len(positions)))),
                 [*operands, *gradients],
             )
         # the gradients of inputs come back as arrays, those of parameters are stored under these names
         names = [*(None for _ in wrt), *(gradient.name for gradient in gradients)]
-        arrays = pullback.keep([*map(as_fed, operands)], names)
+        arrays = pullback.call_and_store([*map(as_feed, operands)], names)
         self._has_gradients = True
         return [as_tensor(array, device_of(values)) for array in arrays]
 

@@ -30,13 +30,13 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     shapes,
     spectra,
 )
-from gradserve_client.torch.families.refused import REFUSED
 from gradserve_client.torch.families.table import RULES
+from gradserve_client.torch.families.unsupported import UNSUPPORTED
 
 __all__ = ["RULES", "refusal_of"]
 
 
 def refusal_of(op: str) -> Blocked | None:
     """Return why an op is unsupported regardless of its operands, or None."""
-    reason = REFUSED.get(op)
+    reason = UNSUPPORTED.get(op)
     return None if reason is None else Blocked(*reason)

@@ -52,7 +52,7 @@ def mark(program: Any, obstacles: Obstacles) -> None:
 
 def _mark_detach(graph: Graph, node: Node, aliases: _Aliases, obstacles: Obstacles) -> None:
     for writer in aliases.writers_after(node):
-        obstacles.meet(_name(writer), place_of(writer), _SHARED)
+        obstacles.add(_name(writer), place_of(writer), _SHARED)
     with graph.inserting_before(node):
         stop = graph.call_function(STOP, (node.args[0],))
     stop.meta = dict(node.meta)
@@ -72,7 +72,7 @@ def _mark_region(
         if writers:
             only_here = getattr(operand, "name", "") in buffers and [*aliases.writers(operand)] == [node]
             for writer in [] if only_here else writers:
-                obstacles.meet(_name(writer), place_of(writer), _SHARED)
+                obstacles.add(_name(writer), place_of(writer), _SHARED)
         elif placeholder.meta["val"].is_floating_point():
             _mark_read(inner.graph, placeholder)
     inner.recompile()

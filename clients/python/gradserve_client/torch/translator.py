@@ -85,8 +85,8 @@ class Translator:
 
     def _translate(self, step: Step) -> Any:
         if step.target is operator.getitem:
-            several, position = step.args
-            return self.value_of(several)[position]
+            node, position = step.args
+            return self.value_of(node)[position]
         name = name_of(step.target)
         if name in _CHECKS:
             return None
@@ -99,7 +99,7 @@ class Translator:
         try:
             return self._apply_rule(step, name)
         except Blocked as blocked:
-            self.obstacles.meet(name, place_of(step), blocked)
+            self.obstacles.add(name, place_of(step), blocked)
             return self._placeholders(step)
         finally:
             if not step.all_input_nodes or not self._is_constant(step):
@@ -136,7 +136,7 @@ class Translator:
         for position, kind in enumerate(results):
             if position in used:
                 require_supported(kind)
-        return self._as_values(step, rule.say(Call(name, arguments, results, used, self.graph)), results)
+        return self._as_values(step, rule.translate(Call(name, arguments, results, used, self.graph)), results)
 
     def _arguments(self, step: Step) -> dict[str, Any]:
         """Return all arguments by name, including defaults."""

@@ -10,7 +10,7 @@ import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.importing.writing import filling
+from gradserve_client.importing.writing import fill_attribute
 from gradserve_client.tensors import DTYPES
 
 #: a constant with more elements that are all equal is written as `full`
@@ -100,4 +100,4 @@ def write_constant(graph: SourceGraph, tensor: torch.Tensor) -> Node:
     number = value.number if tensor.numel() > _MAX_LITERAL_SIZE else None
     if number is None or value.type.is_complex or (np.isfinite(number) and abs(number) > 2**53):
         return graph.constant(tensor.numpy(force=True))
-    return graph.full(shape=list(value.type.shape), dtype=value.type.dtype, **filling(number))
+    return graph.full(shape=list(value.type.shape), dtype=value.type.dtype, **fill_attribute(number))

@@ -20,7 +20,7 @@ from clients.python.tests.importers.jax_samples import SAMPLES, Sample
 from clients.python.tests.importers.test_jax_programs import compared, weight
 from clients.python.tests.jax_primitives import PAGE, page
 from gradserve_client.jax import import_function
-from gradserve_client.jax.families.refused import REFUSED
+from gradserve_client.jax.families.unsupported import UNSUPPORTED
 from gradserve_client.jax.rules import RULES
 
 #: primitives that JAX's functions do not bind, or only on several devices
@@ -48,8 +48,8 @@ def test_each_rule_has_a_sample() -> None:
 def test_each_primitive_of_lax_has_a_rule_or_a_reason() -> None:
     modules = (jax.lax, jax.lax.linalg)
     primitives = {getattr(module, name).name for module in modules for name in dir(module) if name.endswith("_p")}
-    assert primitives - {*RULES} - REFUSED.keys() == set()
-    assert {*RULES} & REFUSED.keys() == set()
+    assert primitives - {*RULES} - UNSUPPORTED.keys() == set()
+    assert {*RULES} & UNSUPPORTED.keys() == set()
 
 
 def floats_of(arguments: tuple[Any, ...]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper  # noqa: E402 - it needs ONNX
 from clients.python.tests.importers.made import model  # noqa: E402
 from gradserve_client.importing import ImportLimits, ImportRefused, Rule  # noqa: E402
 from gradserve_client.importing.command import main  # noqa: E402
-from gradserve_client.onnx import evaluating, import_file, import_model  # noqa: E402
+from gradserve_client.onnx import evaluation, import_file, import_model  # noqa: E402
 from gradserve_client.onnx.rules import RULES  # noqa: E402
 from gradserve_client.onnx.sizes import held_bytes  # noqa: E402
 
@@ -236,14 +236,14 @@ AMPLIFYING = {
 @pytest.fixture
 def _small_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have ONNX's evaluator fail for a node once it has computed a large result."""
-    compute = evaluating._by_reference
+    compute = evaluation._by_reference
 
     def computed(*arguments: Any) -> list[Any]:
         results = compute(*arguments)
         assert held_bytes(results) <= SMALL.bytes
         return results
 
-    monkeypatch.setattr(evaluating, "_by_reference", computed)
+    monkeypatch.setattr(evaluation, "_by_reference", computed)
 
 
 @pytest.mark.usefixtures("_small_results")

@@ -20,7 +20,7 @@ from clients.python.tests import torch_ops  # noqa: E402
 from clients.python.tests.importers.torch_made import Of, normal  # noqa: E402
 from gradserve_client.importing import ImportLimits, ImportRefused  # noqa: E402
 from gradserve_client.torch import import_module  # noqa: E402
-from gradserve_client.torch.families.refused import REFUSED  # noqa: E402
+from gradserve_client.torch.families.unsupported import UNSUPPORTED  # noqa: E402
 from gradserve_client.torch.rules import RULES  # noqa: E402
 
 X = normal(3, 4)
@@ -187,7 +187,7 @@ def test_a_module_beyond_the_limits_is_refused(limit: str) -> None:
 
 def test_every_core_op_has_a_rule_or_a_reason() -> None:
     assert torch_ops.left() == []
-    assert not {*RULES} & {*REFUSED}
+    assert not {*RULES} & {*UNSUPPORTED}
 
 
 def test_the_page_is_current() -> None:

@@ -60,5 +60,5 @@ def test_a_part_of_a_graph_is_not_charged() -> None:
     used = budget(nodes=2)
     graph = SourceGraph(budget=used)
     output = graph.input().neg()
-    assert len(graph.part([output]).graph) == 2
+    assert len(graph.subgraph([output]).graph) == 2
     assert used.nodes == 2

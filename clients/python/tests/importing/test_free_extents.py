@@ -9,17 +9,17 @@ import pytest
 
 import gradserve_client as gs
 from gradserve_client.importing import Imported, ImportRefused, SourceGraph
-from gradserve_client.importing.free_extents import joined
+from gradserve_client.importing.free_extents import join_imports
 
 
-def imported(rows: int, say: Any) -> Imported:
+def imported(rows: int, build: Any) -> Imported:
     graph = SourceGraph()
     x = graph.input("x", dtype="float64", shape=[rows, 4])
-    return Imported(graph, {"x": x}, {}, {}, {"y": say(graph, x, rows)})
+    return Imported(graph, {"x": x}, {}, {}, {"y": build(graph, x, rows)})
 
 
 def test_one_extent_of_a_reshape_may_be_free(client: gs.Client) -> None:
-    found = joined(
+    found = join_imports(
         *(imported(rows, lambda graph, x, rows: x.reshape(shape=[rows, 2, 2])) for rows in (3, 5)), {"x": [0]}
     )
     assert (found.inputs["x"].attrs["shape"], found.outputs["y"].attrs["shape"]) == ([-1, 4], [-1, 2, 2])
@@ -27,11 +27,11 @@ def test_one_extent_of_a_reshape_may_be_free(client: gs.Client) -> None:
 
 
 def test_functions_are_joined_as_well() -> None:
-    def say(graph: Any, x: Any, rows: int) -> Any:
+    def build(graph: Any, x: Any, rows: int) -> Any:
         body = graph.function(lambda inner: inner.input().reshape(shape=[2, rows]), "body")
         return graph.call(x, body=body).get_output(0)
 
-    found = joined(*(imported(rows, say) for rows in (3, 5)), {"x": [0]})
+    found = join_imports(*(imported(rows, build) for rows in (3, 5)), {"x": [0]})
     assert [node.attrs.get("shape") for node in found.graph.functions[0].nodes] == [None, [2, -1]]
 
 
@@ -48,7 +48,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_depends_on_the_extent_otherwise_is_refused(name: str) -> None:
-    say, sentence = REFUSED[name]
+    build, sentence = REFUSED[name]
     with pytest.raises(ImportRefused) as caught:
-        joined(imported(3, say), imported(5, say), {"x": [0]})
+        join_imports(imported(3, build), imported(5, build), {"x": [0]})
     assert sentence in str(caught.value)

@@ -17,8 +17,8 @@ def test_nothing_is_raised_where_nothing_was_met() -> None:
 def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
     met = Obstacles()
     for i in range(5):
-        met.meet("sample", f"line {i}", Blocked("it is random", "pass the noise as an input"))
-    met.meet("sample", "line 9", Blocked("its shape is computed"))
+        met.add("sample", f"line {i}", Blocked("it is random", "pass the noise as an input"))
+    met.add("sample", "line 9", Blocked("its shape is computed"))
     with pytest.raises(ImportRefused) as caught:
         met.raise_all("the module Net")
     assert isinstance(caught.value, gs.InputError)
@@ -32,7 +32,7 @@ def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
 
 def test_a_refusal_is_the_same_in_another_process() -> None:
     met = Obstacles()
-    met.meet("op", "here", Blocked("why", "how else", ["x"]))
+    met.add("op", "here", Blocked("why", "how else", ["x"]))
     error = ImportRefused("the model", [*met])
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.obstacles) == (str(error), error.obstacles)

@@ -18,7 +18,7 @@ def test_a_rule_is_found_by_the_names_it_was_put_under() -> None:
 
     found = rules.find("Double")
     assert found is not None
-    assert (found.say(4), found.since, found.op) == (8, 7, "Double")
+    assert (found.translate(4), found.since, found.op) == (8, 7, "Double")
     assert rules.find("Thrice") is None
     assert ([*rules], len(rules)) == (["Double", "Twice"], 2)
 

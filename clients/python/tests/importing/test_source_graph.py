@@ -21,12 +21,12 @@ def test_what_nobody_needs_goes(client: gs.Client) -> None:
     body = graph.function(doubled, "doubled")
     x.exp()
     found = graph.call(x, w, body=body).get_output(0)
-    part = graph.part([found, y])
-    assert [node.op for node in part.graph] == ["input", "parameter", "input", "call", "get_output"]
-    assert [(function.name, [node.op for node in function.nodes]) for function in part.graph.functions] == [
+    subgraph = graph.subgraph([found, y])
+    assert [node.op for node in subgraph.graph] == ["input", "parameter", "input", "call", "get_output"]
+    assert [(function.name, [node.op for node in function.nodes]) for function in subgraph.graph.functions] == [
         ("doubled", ["input", "input", "add"])
     ]
-    value = client.forward(part.graph, {"x": 3.0, "w": 1.0, "y": 0.0}, outputs=[part.nodes[found.id]]).value
+    value = client.forward(subgraph.graph, {"x": 3.0, "w": 1.0, "y": 0.0}, outputs=[subgraph.nodes[found.id]]).value
     assert value == 6
 
 
@@ -40,6 +40,6 @@ def test_functions_within_functions_stay(client: gs.Client) -> None:
 
     x = graph.input("x")
     found = graph.call(x, body=graph.function(outer, "outer")).get_output(0)
-    part = graph.part([found])
-    assert [function.name for function in part.graph.functions] == ["thrice", "outer"]
-    assert client.forward(part.graph, {"x": 2.0}).value == 6
+    subgraph = graph.subgraph([found])
+    assert [function.name for function in subgraph.graph.functions] == ["thrice", "outer"]
+    assert client.forward(subgraph.graph, {"x": 2.0}).value == 6

@@ -200,4 +200,4 @@ def test_real_arrays_take_no_complex_elements(client: gs.Client) -> None:
 )
 def test_bridges_pass_real_arrays(client: gs.Client, f: Any, given: Any, told: str) -> None:
     with pytest.raises(gs.InputError, match=f"bridges pass no complex numbers, and this function {told}"):
-        gs.function(f, client=client).mapped_for(NUMPY, (given,), {})
+        gs.function(f, client=client).map_for(NUMPY, (given,), {})

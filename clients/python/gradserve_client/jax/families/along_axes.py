@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.table import RULES
 
@@ -90,5 +90,5 @@ def _order(call: Call, axis: int, keys: int) -> Node:
 def top_k(call: Call) -> Results:
     """`topk`, with positions cast from int64 to the requested dtype."""
     axis = int(call.params.get("axis", -1)) % call.rank()
-    values, positions = several(call.node().topk(int(call.params["k"]), axis=axis), 2)
+    values, positions = outputs_of(call.node().topk(int(call.params["k"]), axis=axis), 2)
     return [values, call.cast(positions, np.int64, 1)]

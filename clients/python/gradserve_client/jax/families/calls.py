@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.jax.bodies import build_function, constant_positions
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.custom_rules import derivative_jaxpr, function_key, nan_jaxpr
@@ -51,7 +51,7 @@ def remat(call: Call) -> Results:
         return call.inline(jaxpr)
     body = build_function(call.context, call.scope, jaxpr, call.operands, constants)
     passed = [call.node(i) for i in range(len(call.operands)) if i not in constants]
-    return several(call.graph.call(*passed, body=body, recompute=True), len(call.results))
+    return outputs_of(call.graph.call(*passed, body=body, recompute=True), len(call.results))
 
 
 def _relu(call: Call, _: Any) -> Results:
@@ -139,4 +139,4 @@ def _with_rule(call: Call, closed: Any, key: str) -> list[Node]:
         call.context, call.scope.within(source), rule, operands_of_rule, constants, known_calls=known_calls
     )
     node = call.graph.call(*(call.node(i) for i in passed), body=body, derivative=back)
-    return several(node, len(call.results))
+    return outputs_of(node, len(call.results))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.jax.bodies import build_function, constant_positions
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.table import RULES
@@ -36,7 +36,7 @@ def scan(call: Call) -> Results:
         length=length,
         reverse=bool(call.params["reverse"]) or None,
     )
-    return several(loop, len(call.results))
+    return outputs_of(loop, len(call.results))
 
 
 def _passed(call: Call, constants: set[int]) -> list[tuple[int, Node]]:
@@ -92,7 +92,7 @@ def while_(call: Call) -> Results:
     finished = loop.get_output(len(carried) + 1)
     return [
         finished.where(node, call.constant(np.nan, result.dtype)) if result.is_float else node
-        for node, result in zip(several(loop, len(carried)), call.results, strict=True)
+        for node, result in zip(outputs_of(loop, len(carried)), call.results, strict=True)
     ]
 
 
@@ -134,7 +134,7 @@ def cond(call: Call) -> Results:
     index = call.node() if call.dtype().kind != "b" else call.node().cast("int32")
     dtype = call.dtype() if call.dtype().kind != "b" else np.dtype(np.int32)
     node = _nested_cond(call.graph, index, dtype, 0, functions, passed, len(call.results))
-    return several(node, len(call.results))
+    return outputs_of(node, len(call.results))
 
 
 def _nested_cond(
@@ -153,11 +153,11 @@ def _nested_cond(
 
     def others(inner: Graph) -> Sequence[Node]:
         inner_index, *operands = (inner.input() for _ in range(len(passed) + 1))
-        return several(_nested_cond(inner, inner_index, dtype, first + 1, functions[1:], operands, results), results)
+        return outputs_of(_nested_cond(inner, inner_index, dtype, first + 1, functions[1:], operands, results), results)
 
     def first_branch(inner: Graph) -> Sequence[Node]:
         _, *operands = (inner.input() for _ in range(len(passed) + 1))
-        return several(inner.call(*operands, body=functions[0]), results)
+        return outputs_of(inner.call(*operands, body=functions[0]), results)
 
     then, otherwise = graph.function(others, "others"), graph.function(first_branch, "this")
     return graph.cond(is_later, index, *passed, then=then, otherwise=otherwise)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import bordered
+from gradserve_client.importing.writing import pad_or_crop
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.helpers import gapped_shape, insert_gaps, inverse_order, transpose_axes
 from gradserve_client.jax.families.table import RULES
@@ -66,4 +66,4 @@ def _pad_operand(call: Call, x: _Image) -> tuple[Node, list[int]]:
     if before == after and min(before) >= 0:
         return node, before
     extents = gapped_shape(x.shape, interior)
-    return bordered(node, extents, [0, 0, *before], [0, 0, *after]), [0] * len(before)
+    return pad_or_crop(node, extents, [0, 0, *before], [0, 0, *after]), [0] * len(before)

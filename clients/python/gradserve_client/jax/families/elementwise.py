@@ -180,8 +180,8 @@ def power(call: Call) -> Results:
         number = _number(call, 1)
         if number is None:
             raise Blocked("no op is a complex power", "write jnp.exp(y * jnp.log(x)), or a real number as y")
-        whole = number.is_integer() and abs(number) <= _MAX_SQUARED_EXPONENT
-        return _integer_power(call.node(0), int(number)) if whole else call.node(0).pow_scalar(number)
+        is_whole = number.is_integer() and abs(number) <= _MAX_SQUARED_EXPONENT
+        return _integer_power(call.node(0), int(number)) if is_whole else call.node(0).pow_scalar(number)
     if call.is_constant(1) and not call.shape(1) and np.isfinite(float(call.constant_value(1))) and call.is_float():
         return call.node(0).pow_scalar(float(call.constant_value(1)))
     exponent = call.node(1)

@@ -7,7 +7,7 @@ from functools import cache
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import LazyNode, Value
@@ -23,7 +23,7 @@ def cholesky(call: Call) -> Results:
 def eigh(call: Call) -> Results:
     """`eigh` of a matrix that was made symmetric first, as JAX's functions do."""
     _require_all_values(call)
-    w, v = several(_unsymmetrized(call).eigh(), 2)
+    w, v = outputs_of(_unsymmetrized(call).eigh(), 2)
     return [v, w]
 
 
@@ -31,7 +31,7 @@ def eigh(call: Call) -> Results:
 def svd(call: Call) -> Results:
     """`svd`, reduced."""
     _require_all_values(call)
-    u, s, vh = several(call.node().svd(), 3)
+    u, s, vh = outputs_of(call.node().svd(), 3)
     if not call.params["compute_uv"]:
         return [s]
     rows, columns = call.shape()[-2:]
@@ -48,7 +48,7 @@ def qr(call: Call) -> Results:
         raise Blocked("it exchanges columns", "leave pivoting as it is, False")
     if call.params["full_matrices"] and rows > columns:
         raise Blocked("it asks for columns beyond those of the matrix", "state mode='reduced'")
-    return several(call.node().qr(), 2)
+    return outputs_of(call.node().qr(), 2)
 
 
 @RULES("lu")
@@ -58,7 +58,7 @@ def lu(call: Call) -> Results:
 
     @cache
     def outputs() -> list[Node]:
-        return several(call.node().lu(), 3)
+        return outputs_of(call.node().lu(), 3)
 
     def packed() -> Node:
         _, lower, upper = outputs()

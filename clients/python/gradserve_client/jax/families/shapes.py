@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import TO_THE_END, bordered, several, size
+from gradserve_client.importing.writing import TO_THE_END, outputs_of, pad_or_crop
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.helpers import gapped_shape, insert_gaps, transpose_axes
 from gradserve_client.jax.families.table import RULES
@@ -98,7 +98,7 @@ def unstack(call: Call) -> Results:
 def split(call: Call) -> Results:
     """`split`."""
     sizes = [int(each) for each in call.params["sizes"]]
-    return several(call.node().split(sizes, axis=int(call.params["axis"])), len(sizes))
+    return outputs_of(call.node().split(sizes, axis=int(call.params["axis"])), len(sizes))
 
 
 @RULES("tile")
@@ -115,8 +115,8 @@ def pad(call: Call) -> Results:
     shape = call.shape()
     fill = call.constant_value(1).item() if call.is_constant(1) and not call.is_complex() else call.node(1)
     if not any(interior):
-        return bordered(call.node(), shape, low, high, fill)
-    return bordered(_with_gaps(call, interior, shape), gapped_shape(shape, interior), low, high, fill)
+        return pad_or_crop(call.node(), shape, low, high, fill)
+    return pad_or_crop(_with_gaps(call, interior, shape), gapped_shape(shape, interior), low, high, fill)
 
 
 def _with_gaps(call: Call, interior: Sequence[int], shape: Sequence[int]) -> Node:
@@ -150,8 +150,3 @@ def iota(call: Call) -> Results:
 def empty(call: Call) -> Results:
     """Zeros."""
     return call.graph.full(shape=[*call.results[0].shape], dtype=call.results[0].dtype.name)
-
-
-def rows_of(node: Node, shape: Sequence[int], leading: int) -> Node:
-    """Reshape a node of this shape to a table with a row for each index of the leading axes."""
-    return node.reshape(shape=[size(shape[:leading]), *shape[leading:]])

@@ -9,8 +9,8 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.pooling import pooled
-from gradserve_client.importing.writing import bordered, highest, lowest, size
+from gradserve_client.importing.pooling import append_pool
+from gradserve_client.importing.writing import highest, lowest, pad_or_crop, size
 from gradserve_client.jax.call import Call, Results
 from gradserve_client.jax.families.helpers import gapped_shape, insert_gaps, inverse_order, transpose_axes
 from gradserve_client.jax.families.table import RULES
@@ -58,7 +58,7 @@ def _pad_operand(call: Call, windows: _Windows, i: int, fill: float) -> tuple[No
         is_element = insert_gaps(call.constant(np.ones(shape)), shape, windows.interior).greater(call.constant(0.0))
         node = is_element.where(insert_gaps(node, shape, windows.interior), call.like(fill, i))
         shape = gapped_shape(shape, windows.interior)
-    node = bordered(node, shape, windows.before, windows.after, fill)
+    node = pad_or_crop(node, shape, windows.before, windows.after, fill)
     return node, [n + b + a for n, b, a in zip(shape, windows.before, windows.after, strict=True)]
 
 
@@ -128,7 +128,7 @@ def _max_pool(call: Call, node: Node, windows: _Windows) -> Node:
     extents, strides, dilation = (
         [values[axis] for axis in windows.axes] for values in (windows.extents, windows.strides, windows.dilation)
     )
-    maxima = pooled("max_pool", transpose_axes(node, order), extents, strides, [0] * len(extents), dilation)
+    maxima = append_pool("max_pool", transpose_axes(node, order), extents, strides, [0] * len(extents), dilation)
     return transpose_axes(maxima, inverse_order(order))
 
 

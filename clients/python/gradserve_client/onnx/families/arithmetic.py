@@ -100,10 +100,10 @@ def power(call: Call) -> RuleResult:
 
 
 def _folded(op: str) -> Any:
-    def say(call: Call) -> RuleResult:
+    def rule(call: Call) -> RuleResult:
         return reduce(lambda left, right: call.graph.op(op, left, right), call.nodes)
 
-    return say
+    return rule
 
 
 for _name, _op in {"Max": "maximum", "Min": "minimum", "Sum": "add"}.items():

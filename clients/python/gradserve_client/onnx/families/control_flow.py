@@ -10,7 +10,7 @@ from onnx import GraphProto
 
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.onnx.bodies import BodyInput, TranslatedBody, require_same
 from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.table import RULES
@@ -43,7 +43,7 @@ def if_(call: Call) -> RuleResult:
     operands = [call.scope.node_of(const) for const in consts]
     predicate = call.node().reshape(shape=[])
     results = call.graph.cond(predicate, *operands, then=then[0], otherwise=otherwise[0])
-    return several(results, len(branches[0].output))
+    return outputs_of(results, len(branches[0].output))
 
 
 @RULES("Loop")
@@ -81,7 +81,7 @@ def _for(
     counters = call.constant(np.arange(steps), np.int64)
     operands = [*(call.scope.node_of(const) for const in consts), *(call.node(i + 2) for i in range(len(carries)))]
     results = call.graph.scan(*operands, counters, body=function, carries=len(carries), sequences=1)
-    return several(results, len(translated.outputs) - 1)
+    return outputs_of(results, len(translated.outputs) - 1)
 
 
 def _require_carried(carried: Sequence[BodyInput], after: Sequence[Value]) -> None:
@@ -154,7 +154,7 @@ def _with_unused_consts(function: Any, count: int) -> Any:
         for _ in range(count):
             graph.input()
         results = graph.call(*(graph.input() for _ in function.parameters), body=function)
-        return several(results, len(function.outputs))
+        return outputs_of(results, len(function.outputs))
 
     return write
 
@@ -180,7 +180,7 @@ def scan(call: Call) -> RuleResult:
     _require_carried(state_inputs, translated.outputs)
     sequences = [_first_axis(call, states + i, axes[i], bool(backwards[i])) for i in range(count)]
     operands = [*(call.scope.node_of(const) for const in consts), *(call.node(i) for i in range(states)), *sequences]
-    results = several(call.graph.scan(*operands, body=function, carries=states, sequences=count), states + stacks)
+    results = outputs_of(call.graph.scan(*operands, body=function, carries=states, sequences=count), states + stacks)
     return results[:states] + [_placed(call, results[states + i], states + i, i) for i in range(stacks)]
 
 

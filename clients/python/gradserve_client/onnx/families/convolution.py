@@ -8,7 +8,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import bordered, size
+from gradserve_client.importing.writing import pad_or_crop, size
 from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.sampling import Points, sampled
 from gradserve_client.onnx.families.table import RULES
@@ -29,7 +29,7 @@ def conv(call: Call) -> RuleResult:
     x, padding = call.node(), windows.before
     if windows.before != windows.after:
         no_padding = [0, 0]
-        x = bordered(x, call.shape(), no_padding + windows.before, no_padding + windows.after)
+        x = pad_or_crop(x, call.shape(), no_padding + windows.before, no_padding + windows.after)
         padding = [0] * windows.axes
     return call.graph.op(
         f"conv{windows.axes}d",
@@ -58,7 +58,7 @@ def conv_transpose(call: Call) -> RuleResult:
     before, after = _cuts(call, extents)
     channels = call.result_shape()[1]
     shape = [call.shape()[0], channels, *extents]
-    y = bordered(y, shape, [0, 0, *before], [0, 0, *after])
+    y = pad_or_crop(y, shape, [0, 0, *before], [0, 0, *after])
     return y.add(call.node(2).reshape(shape=[1, channels, *ones])) if call.has(2) else y
 
 
@@ -110,7 +110,7 @@ def col2im(call: Call) -> RuleResult:
     summed = empty.scatter_add(positions, call.node().reshape(shape=[rows, index.size]), axis=1)
     shape = [batch, columns // size(block), *padded]
     before, after = [0, 0, *(-p for p in pads[:axes])], [0, 0, *(-p for p in pads[axes:])]
-    return bordered(summed.reshape(shape=shape), shape, before, after)
+    return pad_or_crop(summed.reshape(shape=shape), shape, before, after)
 
 
 @RULES("DeformConv", since=19)
@@ -127,9 +127,11 @@ def deform_conv(call: Call) -> RuleResult:
     offsets = call.node(2).reshape(shape=[batch * offset_groups, taps, 2, *out_extents])
     grid = _undeformed(kernel, out_extents, pads, stride, dilation)
     flat_shape = [batch * offset_groups, 1, taps * size(out_extents)]
-    places = [offsets.select(axis, axis=2).add(call.like(grid[axis], 2)).reshape(shape=flat_shape) for axis in range(2)]
+    positions = [
+        offsets.select(axis, axis=2).add(call.like(grid[axis], 2)).reshape(shape=flat_shape) for axis in range(2)
+    ]
     image = call.node().reshape(shape=[batch * offset_groups, channels // offset_groups, height * width])
-    samples = sampled(Points(call, image, [height, width], places, "zeros", False), "linear")
+    samples = sampled(Points(call, image, [height, width], positions, "zeros", False), "linear")
     if call.has(4):
         samples = samples.mul(call.node(4).reshape(shape=flat_shape))
     # n: batch, g: groups, c: channels of a group, t: taps, p: output positions, f: features of a group
@@ -145,5 +147,5 @@ def _undeformed(
     kernel: Sequence[int], out: Sequence[int], pads: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
     """Return the positions, without offsets, that taps read on each axis: [1, taps, out…]."""
-    taps, places = np.indices(kernel).reshape(2, -1, 1, 1), np.indices(out).reshape(2, 1, *out)
-    return [(taps[a] * dilation[a] + places[a] * stride[a] - pads[a])[None].astype(np.float64) for a in range(2)]
+    taps, positions = np.indices(kernel).reshape(2, -1, 1, 1), np.indices(out).reshape(2, 1, *out)
+    return [(taps[a] * dilation[a] + positions[a] * stride[a] - pads[a])[None].astype(np.float64) for a in range(2)]

@@ -29,7 +29,7 @@ def gather_elements(call: Call) -> RuleResult:
 
 def tuples_of(call: Call, i: int) -> list[Node]:
     """Split operand i, tuples of positions on its last axis, into one index per position."""
-    return [call.node(i).select(place, axis=call.rank(i) - 1) for place in range(call.shape(i)[-1])]
+    return [call.node(i).select(column, axis=call.rank(i) - 1) for column in range(call.shape(i)[-1])]
 
 
 @RULES("GatherND", since=11)

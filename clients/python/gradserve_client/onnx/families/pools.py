@@ -6,8 +6,8 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.pooling import pooled
-from gradserve_client.importing.writing import TO_THE_END, bordered, lowest, size
+from gradserve_client.importing.pooling import append_pool
+from gradserve_client.importing.writing import TO_THE_END, lowest, pad_or_crop, size
 from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.families.windows import Windows, windows_of
@@ -25,12 +25,12 @@ def max_pool(call: Call) -> RuleResult:
     with_indices = call.is_requested(1)
     if not with_indices and windows.axes <= 3:
         return _by_pool(call, windows)
-    padded = bordered(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends], _lowest(call))
+    padded = pad_or_crop(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends], _lowest(call))
     stacked = _taps(call, padded, windows)
     if not with_indices:
         return stacked.max(axes=[0])
     first = stacked.argmax(0, keepdims=True)
-    positions = call.constant(_flat_places(call, windows), np.int64).take_along(first, axis=0)
+    positions = call.constant(_flat_positions(call, windows), np.int64).take_along(first, axis=0)
     return [stacked.take_along(first, axis=0).squeeze(axes=[0]), positions.squeeze(axes=[0])]
 
 
@@ -47,7 +47,7 @@ def _by_pool(call: Call, windows: Windows) -> Node:
         and windows.before == windows.after
         and (not any(windows.missing) or windows.counts == windows.ceiled)
     ):
-        return pooled(
+        return append_pool(
             "max_pool",
             call.node(),
             windows.kernel,
@@ -56,8 +56,8 @@ def _by_pool(call: Call, windows: Windows) -> Node:
             windows.dilation,
             any(windows.missing),
         )
-    x = bordered(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends], _lowest(call))
-    return pooled("max_pool", x, windows.kernel, windows.stride, [0] * windows.axes, windows.dilation)
+    x = pad_or_crop(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends], _lowest(call))
+    return append_pool("max_pool", x, windows.kernel, windows.stride, [0] * windows.axes, windows.dilation)
 
 
 def _taps(call: Call, padded: Node, windows: Windows) -> Node:
@@ -71,12 +71,12 @@ def _taps(call: Call, padded: Node, windows: Windows) -> Node:
     return call.graph.stack(*reads, axis=0)
 
 
-def _flat_places(call: Call, windows: Windows) -> Array:
+def _flat_positions(call: Call, windows: Windows) -> Array:
     """Return [taps, batch, channels, windows…]: the flat position that each tap reads, as ONNX counts it."""
-    taps, places = np.indices(windows.kernel), np.indices(windows.counts)
+    taps, window_indices = np.indices(windows.kernel), np.indices(windows.counts)
     axes, spread = windows.axes, (-1, *[1] * windows.axes)
     positions = [
-        taps[a].reshape(spread) * windows.dilation[a] + places[a][None] * windows.stride[a] - windows.before[a]
+        taps[a].reshape(spread) * windows.dilation[a] + window_indices[a][None] * windows.stride[a] - windows.before[a]
         for a in range(axes)
     ]
     if call.attrs.get("storage_order"):
@@ -93,7 +93,7 @@ def _summed(call: Call, x: Node, windows: Windows) -> Node:
     if windows.axes > 3:
         raise Blocked(f"it is over {windows.axes} spatial axes, where one to three are possible")
     batch, channels = call.shape()[:2]
-    padded = bordered(x, call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends])
+    padded = pad_or_crop(x, call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends])
     extents = [e + b + a for e, b, a in zip(windows.extents, windows.before, windows.ends, strict=True)]
     planes = padded.reshape(shape=[batch * channels, 1, *extents])
     ones = call.constant(np.ones((1, 1, *windows.kernel)), call.dtype())
@@ -108,8 +108,8 @@ def average_pool(call: Call) -> RuleResult:
     windows = _windows(call)
     counts = _counts(windows, float(call.attrs.get("count_include_pad", 0)))
     if windows.axes <= 3 and {*windows.dilation} == {1} and (counts == size(windows.kernel)).all():
-        x = bordered(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends])
-        return pooled("avg_pool", x, windows.kernel, windows.stride, [0] * windows.axes, windows.dilation)
+        x = pad_or_crop(call.node(), call.shape(), [0, 0, *windows.before], [0, 0, *windows.ends])
+        return append_pool("avg_pool", x, windows.kernel, windows.stride, [0] * windows.axes, windows.dilation)
     return _summed(call, call.node(), windows).div(call.like(counts))
 
 
@@ -165,6 +165,6 @@ def max_unpool(call: Call) -> RuleResult:
     pooled_shape = [*shape[:2], *pooled_extents]
     empty = call.graph.full(shape=[size(pooled_shape)], dtype=call.dtype().name)
     placed = empty.scatter_add(flat, call.node().reshape(shape=[-1]), axis=0).reshape(shape=pooled_shape)
-    return bordered(
+    return pad_or_crop(
         placed, pooled_shape, [0] * len(pooled_shape), [s - w for s, w in zip(shape, pooled_shape, strict=True)]
     )

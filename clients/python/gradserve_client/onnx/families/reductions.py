@@ -9,7 +9,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END, highest, lowest, several, size
+from gradserve_client.importing.writing import TO_THE_END, highest, lowest, outputs_of, size
 from gradserve_client.onnx.call import Call, RuleResult, is_float
 from gradserve_client.onnx.families.helpers import as_dtype, at_positions, summed_dtype
 from gradserve_client.onnx.families.table import RULES
@@ -25,7 +25,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def _reduced(op: str, before: str | None, after: str | None) -> Any:
-    def say(call: Call) -> RuleResult:
+    def rule(call: Call) -> RuleResult:
         axes, dtype = _axes(call), call.dtype()
         if op in {"max", "min"} and not size([call.shape()[axis] for axis in axes]):
             neutral = lowest(dtype) if op == "max" else highest(dtype)
@@ -39,7 +39,7 @@ def _reduced(op: str, before: str | None, after: str | None) -> Any:
             return as_dtype(y, dtype_of_result, dtype)
         return as_dtype(call.graph.op(after, y), dtype_of_result if is_float(dtype_of_result) else np.float64, dtype)
 
-    return say
+    return rule
 
 
 def _reduced_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -140,7 +140,7 @@ def topk(call: Call) -> RuleResult:
     axis = call.axis(call.rank())
     k = int(call.static(1, "count").reshape(-1)[0]) if call.has(1) else int(call.attrs["k"])
     if call.attrs.get("largest", 1):
-        return several(call.node().topk(k, axis=axis), 2)
+        return outputs_of(call.node().topk(k, axis=axis), 2)
     positions = call.node().argsort(axis)
     first = at_positions(positions, range(k), axis)
     return [call.node().take_along(first, axis=axis), first]

@@ -21,7 +21,7 @@ _CUBIC: float = -0.75
 class Points(NamedTuple):
     """Sample positions of an image.
 
-    `image` is flattened to [batch, channels, elements], with its `extents`. `places` holds the positions on each axis,
+    `image` is flattened to [batch, channels, elements], with its `extents`. `positions` holds those on each axis,
     [batch, 1, n]. `padding_mode` is `zeros`, `border` or `reflection`; `aligned` puts the borders at the
     centres of the outer pixels, else they are at their edges.
     """
@@ -29,13 +29,13 @@ class Points(NamedTuple):
     call: Call
     image: Node
     extents: Sequence[int]
-    places: Sequence[Node]
+    positions: Sequence[Node]
     padding_mode: str
     aligned: bool
 
 
 class Tap(NamedTuple):
-    """A pixel position on one axis, integral but of the dtype of places, and its weight; None means 1."""
+    """A pixel position on one axis, integral but of the dtype of the sample positions, and its weight; None means 1."""
 
     position: Node
     weight: Node | None
@@ -43,7 +43,7 @@ class Tap(NamedTuple):
 
 def sampled(points: Points, mode: str) -> Node:
     """Return the image at these positions, [batch, channels, n], by nearest, linear or cubic interpolation."""
-    taps = [_taps(place, mode) for place in points.places]
+    taps = [_taps(position, mode) for position in points.positions]
     total = None
     for corner in itertools.product(*taps):
         read = _read(points, corner)
@@ -52,11 +52,11 @@ def sampled(points: Points, mode: str) -> Node:
     return total
 
 
-def _taps(place: Node, mode: str) -> list[Tap]:
+def _taps(position: Node, mode: str) -> list[Tap]:
     if mode == "nearest":
-        return [Tap(place.round(), None)]
-    first = place.floor()
-    t = place.sub(first)
+        return [Tap(position.round(), None)]
+    first = position.floor()
+    t = position.sub(first)
     if mode == "linear":
         return [Tap(first, t.neg().add_scalar(1.0)), Tap(first.add_scalar(1.0), t)]
     weights = (_outer(t.add_scalar(1.0)), _inner(t), _inner(t.neg().add_scalar(1.0)), _outer(t.neg().add_scalar(2.0)))
@@ -134,17 +134,17 @@ def grid_sample(call: Call) -> RuleResult:
         return np.zeros(call.result_shape(), call.dtype())
     image = call.node().reshape(shape=[batch, channels, size(extents)])
     points = Points(call, image, extents, [], padding_mode, aligned)
-    places = []
+    positions = []
     for axis, extent in enumerate(extents):
         n = call.node(1).select(axes - 1 - axis, axis=axes + 1).reshape(shape=[batch, 1, count])
-        place = _place(n, extent, aligned)
+        position = _to_position(n, extent, aligned)
         if mode == "nearest":
-            place = place.round()
-        places.append(_padded_place(points, place, extent))
-    return sampled(points._replace(places=places), mode).reshape(shape=[batch, channels, *out])
+            position = position.round()
+        positions.append(_padded_position(points, position, extent))
+    return sampled(points._replace(positions=positions), mode).reshape(shape=[batch, channels, *out])
 
 
-def _place(n: Node, extent: int, aligned: bool) -> Node:
+def _to_position(n: Node, extent: int, aligned: bool) -> Node:
     """Convert a fraction to a position.
 
     −1 and 1 are the centres of the outer pixels if `aligned`, else their outer edges.
@@ -154,15 +154,15 @@ def _place(n: Node, extent: int, aligned: bool) -> Node:
     return n.add_scalar(1.0).mul_scalar(extent / 2).sub_scalar(0.5)
 
 
-def _padded_place(points: Points, place: Node, extent: int) -> Node:
+def _padded_position(points: Points, position: Node, extent: int) -> Node:
     """Apply the padding mode to positions beyond the borders, before their neighbouring pixels are read."""
     if points.padding_mode == "zeros":
-        return place
+        return position
     low, high = _borders(points, extent)
     if points.padding_mode == "reflection":
-        return reflected(points.call, place, low, high)
-    outside = place.less(points.call.like(low)).logical_or(place.greater(points.call.like(high)))
-    return outside.where(place.clamp(min=0.0, max=float(extent - 1)), place)
+        return reflected(points.call, position, low, high)
+    outside = position.less(points.call.like(low)).logical_or(position.greater(points.call.like(high)))
+    return outside.where(position.clamp(min=0.0, max=float(extent - 1)), position)
 
 
 @RULES("RoiAlign", since=10)
@@ -179,7 +179,7 @@ def roi_align(call: Call) -> RuleResult:
     if not offset:
         extent = extent.maximum(call.like(1, 1))
     inside = []
-    places = []
+    positions = []
     for axis, (bins, pixels) in enumerate(((rows, height), (columns, width))):
         # in units of bins: the centres of `ratio` equal parts of each bin
         steps = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / bins
@@ -194,9 +194,9 @@ def roi_align(call: Call) -> RuleResult:
         inside.append(
             position.greater_equal(call.like(-1.0, 1)).logical_and(position.less_equal(call.like(float(pixels), 1)))
         )
-        places.append(position.clamp(min=0.0, max=float(pixels - 1)))
+        positions.append(position.clamp(min=0.0, max=float(pixels - 1)))
     image = call.node().embedding(call.node(2)).reshape(shape=[regions, channels, height * width])
-    points = Points(call, image, [height, width], places, "border", True)
+    points = Points(call, image, [height, width], positions, "border", True)
     return _pooled(call, points, inside[0].logical_and(inside[1]), [regions, channels, rows, ratio, columns, ratio])
 
 
@@ -208,6 +208,6 @@ def _pooled(call: Call, points: Points, inside: Node, shape: list[int]) -> Node:
     if call.text("mode") == "avg":
         read = inside.where(sampled(points, "linear"), call.like(0))
         return read.reshape(shape=shape).mean(axes=[3, 5])
-    corners = itertools.product(*(_taps(place, "linear") for place in points.places))
+    corners = itertools.product(*(_taps(position, "linear") for position in points.positions))
     each = [inside.where(_read(points, corner), call.like(0)).reshape(shape=shape) for corner in corners]
     return call.graph.stack(*each, axis=0).max(axes=[0, 4, 6])

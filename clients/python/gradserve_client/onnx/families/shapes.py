@@ -6,7 +6,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END, bordered, several
+from gradserve_client.importing.writing import TO_THE_END, outputs_of, pad_or_crop
 from gradserve_client.onnx.call import Call, RuleResult
 from gradserve_client.onnx.families.arithmetic import element_type
 from gradserve_client.onnx.families.helpers import at_positions
@@ -60,7 +60,7 @@ def split(call: Call) -> RuleResult:
     call.ints(1, "split")
     axis = call.axis(call.rank())
     sizes = [int(part.shape[axis]) for part in call.results]
-    return several(call.node().split(sizes, axis=axis), len(sizes))
+    return outputs_of(call.node().split(sizes, axis=axis), len(sizes))
 
 
 @RULES("Slice")
@@ -105,9 +105,9 @@ def pad(call: Call) -> RuleResult:
         before[axis], after[axis] = stated[i], stated[i + len(axes)]
     mode = call.text("mode")
     if mode == "constant":
-        return bordered(call.node(), call.shape(), before, after, _fill(call))
+        return pad_or_crop(call.node(), call.shape(), before, after, _fill(call))
     modes = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-    node = bordered(call.node(), call.shape(), [min(0, b) for b in before], [min(0, a) for a in after])
+    node = pad_or_crop(call.node(), call.shape(), [min(0, b) for b in before], [min(0, a) for a in after])
     for axis, (b, a) in enumerate(zip(before, after, strict=True)):
         if b > 0 or a > 0:
             positions = np.arange(call.shape()[axis] + min(0, b) + min(0, a))

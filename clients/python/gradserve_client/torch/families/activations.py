@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gradserve_client.importing import Blocked
 from gradserve_client.torch.call import Call, Results
-from gradserve_client.torch.families.refused import RANDOM
 from gradserve_client.torch.families.table import RULES
+from gradserve_client.torch.families.unsupported import RANDOM
 
 
 @RULES("silu")

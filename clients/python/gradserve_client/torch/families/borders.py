@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradserve_client.importing.writing import bordered
+from gradserve_client.importing.writing import pad_or_crop
 from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.helpers import take
 from gradserve_client.torch.families.table import RULES
@@ -23,7 +23,7 @@ def _pairs(call: Call) -> list[tuple[int, int]]:
 def constant_pad(call: Call) -> Results:
     """Pad with a number. Negative padding cuts off."""
     before, after = zip(*_pairs(call), strict=True) if call.rank() else ((), ())
-    return bordered(call.node(), call.shape(), before, after, call["value"] or 0)
+    return pad_or_crop(call.node(), call.shape(), before, after, call["value"] or 0)
 
 
 @RULES(*(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)))

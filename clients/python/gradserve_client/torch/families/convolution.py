@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradserve_client.importing.writing import bordered, size
+from gradserve_client.importing.writing import pad_or_crop, size
 from gradserve_client.torch.call import Call, Results, require
 from gradserve_client.torch.families.table import RULES
 
@@ -40,7 +40,7 @@ def col2im(call: Call) -> Results:
     summed = empty.scatter_add(positions, call.node().reshape(shape=[rows, index.size]), axis=1)
     lead = [*call.shape()[:1], channels] if batched else [channels]
     cut = [*[0] * len(lead), *(-p for p in pads)]
-    return bordered(summed.reshape(shape=[*lead, *padded]), [*lead, *padded], cut, cut)
+    return pad_or_crop(summed.reshape(shape=[*lead, *padded]), [*lead, *padded], cut, cut)
 
 
 def _tap_positions(

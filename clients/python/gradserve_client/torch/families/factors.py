@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.torch.call import Call, Results, require
 from gradserve_client.torch.families.table import RULES
 
@@ -12,7 +12,7 @@ from gradserve_client.torch.families.table import RULES
 @RULES("_linalg_eigh")
 def eigh(call: Call) -> Results:
     """Write `eigh` of the symmetric part, which is the matrix itself if it is symmetric."""
-    return several(call.node("A").eigh(), 2)
+    return outputs_of(call.node("A").eigh(), 2)
 
 
 @RULES("_linalg_svd")
@@ -24,7 +24,7 @@ def svd(call: Call) -> Results:
         "it asks for vectors beyond those of values",
         "state full_matrices=False",
     )
-    return several(call.node("A").svd(), 3)
+    return outputs_of(call.node("A").svd(), 3)
 
 
 @RULES("linalg_qr")
@@ -36,7 +36,7 @@ def qr(call: Call) -> Results:
         "it asks for columns beyond those of the matrix",
         "state mode='reduced'",
     )
-    q, r = several(call.node("A").qr(), 2)
+    q, r = outputs_of(call.node("A").qr(), 2)
     return [None if call["mode"] == "r" else q, r]
 
 
@@ -44,7 +44,7 @@ def qr(call: Call) -> Results:
 def lu(call: Call) -> Results:
     """Return the permutation as a matrix, and the factors."""
     require(bool(call["pivot"]), "it exchanges no rows", "leave pivot as it is, True")
-    permutation, lower, upper = several(call.node("A").lu(), 3)
+    permutation, lower, upper = outputs_of(call.node("A").lu(), 3)
     rows = call.constant(np.arange(call.shape("A")[-2]).reshape(-1, 1), "int64")
     matrix = permutation.unsqueeze(axes=[call.rank("A") - 2]).equal(rows).cast(call.results[0].dtype)
     return [matrix, lower, upper]

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.table import RULES
 
@@ -63,7 +63,7 @@ def topk(call: Call) -> Results:
         return [call.value(), call.graph.constant(0)]
     axis, x = call.axis(), call.node()
     if call["largest"]:
-        return several(x.topk(int(call["k"]), axis=axis), 2)
+        return outputs_of(x.topk(int(call["k"]), axis=axis), 2)
     order = _order(x, axis, call.shape()[axis], False)
     order = order.slice(stops=[2**31 - 1] * axis + [int(call["k"])])
     return [x.take_along(order, axis=axis), order]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.pooling import pooled
-from gradserve_client.importing.writing import TO_THE_END, bordered
+from gradserve_client.importing.pooling import append_pool
+from gradserve_client.importing.writing import TO_THE_END, pad_or_crop
 from gradserve_client.torch.call import Call, Results, require
 from gradserve_client.torch.families.table import RULES
 
@@ -41,9 +41,9 @@ class Windows(NamedTuple):
         ]
         return cls(extents, kernel, stride, dilation, before, after, counts, bool(call["ceil_mode"]))
 
-    def pooled(self, op: str, x: Node) -> Node:
+    def append_pool(self, op: str, x: Node) -> Node:
         """Write the pooling op of this name."""
-        return pooled(op, x, self.kernel, self.stride, self.before, self.dilation, self.ceiling)
+        return append_pool(op, x, self.kernel, self.stride, self.before, self.dilation, self.ceiling)
 
 
 @RULES("max_pool2d_with_indices", "max_pool3d_with_indices")
@@ -52,7 +52,7 @@ def max_pool(call: Call) -> Results:
     axes = int(call.op[len("max_pool")])
     windows = Windows.of(call, axes)
     if not call.is_used(1):
-        return [windows.pooled("max_pool", call.node()), None]
+        return [windows.append_pool("max_pool", call.node()), None]
     if axes == 2 and {*windows.dilation} == {1} and not windows.ceiling:
         attributes: dict[str, Any] = {"stride": windows.stride, "padding": windows.before}
         return [
@@ -61,7 +61,7 @@ def max_pool(call: Call) -> Results:
         ]
     lead = [0] * (call.rank() - axes)
     stacked = _taps(
-        call, bordered(call.node(), call.shape(), lead + windows.before, lead + windows.after, -np.inf), windows
+        call, pad_or_crop(call.node(), call.shape(), lead + windows.before, lead + windows.after, -np.inf), windows
     )
     first = stacked.argmax(0, keepdims=True)
     positions = call.graph.constant(_flat_positions(call, windows)).take_along(first, axis=0)
@@ -100,7 +100,7 @@ def _flat_positions(call: Call, windows: Windows) -> np.ndarray[tuple[int, ...],
 def avg_pool(call: Call) -> Results:
     """Compute means of windows. If PyTorch divides by another count than the op, rescale the means."""
     windows = Windows.of(call, int(call.op[len("avg_pool")]))
-    means = windows.pooled("avg_pool", call.node())
+    means = windows.append_pool("avg_pool", call.node())
     divisor = call.arguments.get("divisor_override")
     if divisor is None and (call["count_include_pad"] or not any(windows.before)):
         return means

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.torch.call import Call, Results, require
 from gradserve_client.torch.families.table import RULES
 
@@ -47,7 +47,7 @@ def _scale(node: Node, factor: float) -> Node:
 @RULES("_linalg_slogdet")
 def slogdet(call: Call) -> Results:
     """Return the sign and the logarithm. The kernel's LU results are unused."""
-    return [*several(call.node("A").slogdet(), 2), None, None]
+    return [*outputs_of(call.node("A").slogdet(), 2), None, None]
 
 
 @RULES("linalg_inv", "linalg_inv_ex")

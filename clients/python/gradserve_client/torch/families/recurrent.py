@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import several
+from gradserve_client.importing.writing import outputs_of
 from gradserve_client.torch.call import Call, Results
-from gradserve_client.torch.families.refused import RANDOM
 from gradserve_client.torch.families.table import RULES
+from gradserve_client.torch.families.unsupported import RANDOM
 
 #: computes the new state: (gates of the input, state, weights of the step, width)
 Cell = Callable[[Node, Sequence[Node], Sequence[Node], int], Sequence[Node]]
@@ -34,7 +34,7 @@ def _gates(x: Node, weight: Node, bias: Node | None) -> Node:
 def _lstm(input_gates: Node, state: Sequence[Node], weights: Sequence[Node], width: int) -> Sequence[Node]:
     hidden, cell = state
     gates = input_gates.add(hidden.matmul(weights[0]))
-    input_gate, forget_gate, candidate, output_gate = several(gates.split([width] * 4, axis=1), 4)
+    input_gate, forget_gate, candidate, output_gate = outputs_of(gates.split([width] * 4, axis=1), 4)
     cell = forget_gate.sigmoid().mul(cell).add(input_gate.sigmoid().mul(candidate.tanh()))
     hidden = output_gate.sigmoid().mul(cell.tanh())
     return [hidden.matmul(weights[1]) if len(weights) > 1 else hidden, cell]
@@ -44,8 +44,8 @@ def _gru(input_gates: Node, state: Sequence[Node], weights: Sequence[Node], widt
     (hidden,) = state
     total = hidden.matmul(weights[0])
     total = total.add(weights[1]) if len(weights) > 1 else total
-    reset, update, new = several(input_gates.split([width] * 3, axis=1), 3)
-    hidden_gates = several(total.split([width] * 3, axis=1), 3)
+    reset, update, new = outputs_of(input_gates.split([width] * 3, axis=1), 3)
+    hidden_gates = outputs_of(total.split([width] * 3, axis=1), 3)
     update_gate = update.add(hidden_gates[1]).sigmoid()
     candidate = new.add(reset.add(hidden_gates[0]).sigmoid().mul(hidden_gates[2])).tanh()
     return [update_gate.mul(hidden.sub(candidate)).add(candidate)]
@@ -135,4 +135,4 @@ def _scan(
         sequences=1,
         reverse=True if reverse else None,
     )
-    return several(scan, len(state) + 1)
+    return outputs_of(scan, len(state) + 1)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import TO_THE_END, several, size
+from gradserve_client.importing.writing import TO_THE_END, outputs_of, size
 from gradserve_client.torch.call import Call, Results
 from gradserve_client.torch.families.helpers import take
 from gradserve_client.torch.families.table import RULES
@@ -74,7 +74,7 @@ def split(call: Call) -> Results:
     axis = call.axis()
     if call.op == "unbind.int":
         return [call.node().select(i, axis=axis) for i in range(call.shape()[axis])]
-    return several(call.node().split([kind.shape[axis] for kind in call.results], axis=axis), len(call.results))
+    return outputs_of(call.node().split([kind.shape[axis] for kind in call.results], axis=axis), len(call.results))
 
 
 @RULES("slice.Tensor")

@@ -19,7 +19,7 @@ _GENERAL: Final = ("it reduces by a function of its own", "use sum, prod, max, m
 _ELSEWHERE: Final = ("it is a program of another machine", "write it with jax.numpy")
 
 #: the reason and a workaround
-REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (
             "approx_top_k",
@@ -76,5 +76,5 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
 
 #: unsupported primitives that JAX still evaluates during the import if their operands are constants
 COMPUTED: Final = frozenset(
-    op for op, reason in REFUSED.items() if reason in {_NO_OP, _FACTORS, _BITS} and op != "random_gamma"
+    op for op, reason in UNSUPPORTED.items() if reason in {_NO_OP, _FACTORS, _BITS} and op != "random_gamma"
 )

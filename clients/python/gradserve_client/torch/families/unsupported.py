@@ -19,7 +19,7 @@ _CHANGING: Final = ("it changes buffers, and comes as _native_batch_norm_legit_f
 _RESIZED: Final = ("it changes the size of what is there", "make a tensor of the new size")
 
 #: the reason and a workaround
-REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (
             "bernoulli",

@@ -35,7 +35,7 @@ _OF_SEQUENCES: Final = (
 NOT_RUN: Final = frozenset({*_OF_STRINGS, *_OF_SEQUENCES, "ImageDecoder"})
 
 #: reason for the refusal, and a workaround
-REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+UNSUPPORTED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM
     ),

@@ -12,11 +12,11 @@ from onnx.reference import ReferenceEvaluator
 
 from gradserve_client.errors import GradserveError
 from gradserve_client.importing import Blocked, Budget
-from gradserve_client.onnx.expanding import bodies_of, read_around
-from gradserve_client.onnx.families.refused import CLASSICAL, NOT_RUN, REFUSED
-from gradserve_client.onnx.mended import corrected_outputs, with_current_name
+from gradserve_client.onnx.control_flow_evaluation import is_control_flow, run_stepwise
+from gradserve_client.onnx.evaluator_fixes import corrected_outputs, with_current_name
+from gradserve_client.onnx.families.unsupported import CLASSICAL, NOT_RUN, UNSUPPORTED
+from gradserve_client.onnx.functions import bodies_of, read_around
 from gradserve_client.onnx.sizes import held_bytes, loop_steps, needed_bytes
-from gradserve_client.onnx.stepping import is_control_flow, run_stepwise
 
 #: IR version of the one-node models that the evaluator runs
 _IR_VERSION: Final = 8
@@ -67,7 +67,7 @@ def _require_bounded(node: NodeProto) -> None:
     if node.domain == "ai.onnx.ml":
         raise Blocked(*CLASSICAL)
     if node.op_type in NOT_RUN:
-        raise Blocked(*REFUSED[node.op_type])
+        raise Blocked(*UNSUPPORTED[node.op_type])
     if bodies_of(node):
         raise Blocked("it runs a body, and the importer runs those of If, Loop and Scan alone")
 

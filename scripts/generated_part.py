@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def rewritten(page: str, start: str, end: str, part: str, label: str) -> str:
+def replace_part(page: str, start: str, end: str, part: str, label: str) -> str:
     """Return the page with its generated part replaced. `label` names the part in errors.
 
     Raises ValueError if the page lacks the markers.
