@@ -19,7 +19,7 @@ from service.core.keys.authentication import Gate, KeyRing
 from service.core.settings import Settings
 from service.facades.protocols import facades_of
 from service.observe.exposition import Exposition
-from service.observe.request_log import Lines, RequestLog, remark
+from service.observe.request_log import Lines, RequestLog, log_message_formatter
 from service.observe.store import StateStore, StoreService
 from service.observe.tally import Tally
 from service.store.places import open_state
@@ -38,10 +38,10 @@ from service.web.server import serve
 from service.web.server_state import Lifetime
 from service.web.state import Readiness, State
 from service.web.tensor_routes import tensor_router
-from service.workers.confinement import forbid_looking_in
+from service.workers.confinement import forbid_tracing
 from service.workers.pool import Pool
 from service.workers.process_pool import ProcessPool
-from service.workers.sums import Elsewhere
+from service.workers.sums import PeerServers
 
 if TYPE_CHECKING:
     from service.cluster.composition import Cluster
@@ -77,16 +77,18 @@ def composed(settings: Settings) -> Iterator[Composition]:
     Raises RuntimeError for the keys, or if the state is not available.
     """
     if settings.confine == "on":
-        forbid_looking_in()
+        forbid_tracing()
     cluster = open_cluster(settings) if settings.cluster == "on" else None
     tally, pool = Tally(), ProcessPool(settings) if cluster is None else cluster.pool
     if settings.ingress is not None:
-        pool.elsewhere = open_ingress(settings.ingress)
+        pool.peers = open_ingress(settings.ingress)
     key_ring = open_ring(settings)
-    gate, store = Gate(key_ring, tally.denied), open_store(settings, pool, tally, key_ring, cluster)
+    gate, store = Gate(key_ring, tally.count_denial), open_store(settings, pool, tally, key_ring, cluster)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     log_format = settings.log_format
-    lines = Lines(sys.stderr.write, remark(log_format)) if settings.log_level in ("debug", "info") else None
+    lines = (
+        Lines(sys.stderr.write, log_message_formatter(log_format)) if settings.log_level in ("debug", "info") else None
+    )
     recorder = Recorder(tally, RequestLog(lines, log_format) if lines else None, tracing)
     routes = cache(partial(create_routes, settings, pool, store, tally))
     try:
@@ -117,7 +119,7 @@ def open_cluster(settings: Settings) -> Cluster:
     return Cluster(settings)
 
 
-def open_ingress(address: str) -> Elsewhere:
+def open_ingress(address: str) -> PeerServers:
     """Make the client for other servers, which compute pieces of sums. Raises RuntimeError without aiohttp."""
     with needs_extra("--ingress", "aiohttp", "cluster"):
         from service.cluster.remote_pieces import IngressPieces  # noqa: PLC0415 - as above
@@ -131,13 +133,13 @@ def open_store(
 
     Raises RuntimeError if the place is not available.
     """
-    key_limits = None if ring is None else ring.stated
+    key_limits = None if ring is None else ring.storage_limit
     if cluster is not None:
-        shared = cluster.open_store(tally.committed, key_limits)
-        tally.holdings, tally.cluster = shared.holdings, shared.figures
+        shared = cluster.open_store(tally.count_commit, key_limits)
+        tally.holdings, tally.cluster = shared.holdings, shared.stats
         return shared
     store = StoreService(
-        settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, key_limits
+        settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.count_commit, key_limits
     )
     tally.holdings = store.holdings
     return store
@@ -145,7 +147,7 @@ def open_store(
 
 def open_ring(settings: Settings) -> KeyRing | None:
     """Read the keys, if any are set. Raises RuntimeError with one sentence if they cannot be read."""
-    if not settings.asks_for_keys:
+    if not settings.requires_keys:
         return None
     key = settings.api_key
     return KeyRing(settings.keys_file, None if key is None else key.get_secret_value())

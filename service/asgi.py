@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.app import composed
 from service.core.errors import Refusal
-from service.core.logs import begin_log_of_ours
+from service.core.logs import set_up_own_logging
 from service.core.settings import read_settings, removed_settings
 from service.web.hosted import Hosted, PrefixedLinks
 from service.web.middleware import Envelope
@@ -59,7 +59,7 @@ class Application:
             raise RuntimeError("gradserve has been started already; one application has one lifespan at a time")
         # There is no metrics listener, so /metrics is a route of the application.
         settings = read_settings().model_copy(update={"metrics_port": None})
-        begin_log_of_ours(settings)
+        set_up_own_logging(settings)
         for warning in removed_settings(os.environ):
             _logger.warning(warning)
         with composed(settings) as parts:

@@ -66,7 +66,7 @@ class _Shown:
     def __init__(self, work: Callable[[Task], Reply]) -> None:
         self._work = work
         register = Task(REGISTER, orjson.dumps(SHARED), REQUEST_ID, TIMEOUT, time.monotonic() + TIMEOUT)
-        self._graph = Registered.of(work(register).body)
+        self._graph = Registered.parse(work(register).body)
 
     def reply(self, operation: Operation, body: bytes) -> Any:
         """Return the response to the body of an example."""
@@ -189,8 +189,8 @@ def _refused(details: Operation, failures: Sequence[Failure], shown: _Shown) -> 
 
 def _example(details: Operation, failure: Failure, shown: _Shown) -> Json:
     """Return an example object. Its `x-request` is a request that provokes it."""
-    if failure.stated is not None:
-        problem = dict(failure.stated.problem(REQUEST_ID))
+    if failure.refusal is not None:
+        problem = dict(failure.refusal.problem(REQUEST_ID))
     else:
         problem = shown.reply(details, failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body))
     return {"value": problem} | ({"x-request": failure.request} if failure.request else {})

@@ -15,9 +15,9 @@ from engine import registry
 from service.api.calls.description import MEAN, NODES, CallDescription, Json, W, feed
 from service.api.json_reader import admit_nodes
 from service.api.media import SAFETENSORS
-from service.core.errors import Refusal, full, late, stopping
+from service.core.errors import Refusal, deadline_exceeded, queue_full, stopping
 from service.core.keys.authentication import Keyholder
-from service.core.keys.caller import ANYONE, KeyScope, credential_of, lacking
+from service.core.keys.caller import ANONYMOUS, KeyScope, credential_of, missing_scope
 from service.core.settings import Settings
 from service.store.commits import unconfirmed
 from service.store.fence import unseen
@@ -31,7 +31,7 @@ from service.workers.process_pool import worker_died
 
 def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:
     """Return a failure with this refusal, which this `head` provokes, or no request at all."""
-    return Failure(refusal.code, head=head or {}, stated=refusal)
+    return Failure(refusal.code, head=head or {}, refusal=refusal)
 
 
 def refusal_of(refuse: Callable[[], object]) -> Refusal:
@@ -60,7 +60,13 @@ UNSEEN: Final = by_head(unseen())
 #: failure of every request that stores something
 UNCONFIRMED: Final = by_head(unconfirmed())
 #: failures of every request that a worker runs
-WAITING: Final = (STOPPING, UNSEEN, by_head(full(66, 1)), by_head(worker_died()), by_head(late(0.05)))
+WAITING: Final = (
+    STOPPING,
+    UNSEEN,
+    by_head(queue_full(66, 1)),
+    by_head(worker_died()),
+    by_head(deadline_exceeded(0.05)),
+)
 NOT_SPOKEN: Final = of_headers("POST", _CSV)
 STATED: Final = (
     *ANY,
@@ -78,7 +84,7 @@ STATED: Final = (
 
 def _spend() -> None:
     """Make one request more than a key may."""
-    holder = Keyholder(ANYONE, "10/s")
+    holder = Keyholder(ANONYMOUS, "10/s")
     for _ in range(11):
         holder.enter()
 
@@ -134,7 +140,7 @@ def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
     if needed is None:
         return ()
     other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
-    return (*_CALLERS, Failure("forbidden", stated=lacking(needed, [other])))
+    return (*_CALLERS, Failure("forbidden", refusal=missing_scope(needed, [other])))
 
 
 def unknown_graph(path: str) -> Failure:

@@ -43,7 +43,7 @@ def of_answers(operation: Operation) -> Json:
 
 def of_refusals(failures: Iterable[Failure]) -> Json:
     """Return the headers of a response with these refusals."""
-    stated = [name for failure in failures if failure.stated for name in failure.stated.headers]
+    stated = [name for failure in failures if failure.refusal for name in failure.refusal.headers]
     return _references([*stated, REQUEST_ID])
 
 

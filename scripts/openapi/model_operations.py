@@ -23,7 +23,7 @@ from scripts.openapi.tensor_operations import (
 )
 from service.api.calls.description import Json
 from service.store.changes import Condition
-from service.store.tables import KeptModel, ModelTable, Quota, checked_name, no_graph, no_model, table_full
+from service.store.tables import ModelTable, Quota, StoredModel, no_graph, no_model, require_name, table_full
 from service.web.pages.error_pages import Failure
 from service.workers.task import PUT_MODEL
 
@@ -34,7 +34,7 @@ _PATH: Final = "/v1/models/"
 _NAME: Final = name_of("a model", _SUBJECT)
 _CONDITIONS: Final = conditions("model")
 _UNKNOWN: Final = by_head(no_model(_ABSENT), {"path": _PATH + _ABSENT})
-_NO_NAME: Final = by_head(refusal_of(lambda: checked_name("-w", "the name of a model")), {"path": _PATH + "-w"})
+_NO_NAME: Final = by_head(refusal_of(lambda: require_name("-w", "the name of a model")), {"path": _PATH + "-w"})
 _PRECONDITION: Final = by_head(
     refusal_of(lambda: Condition(match=[STALE]).require(_ABSENT, None, "model")),
     {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
@@ -46,7 +46,7 @@ _KEEPING: Final = (_FULL, *KEEPING[1:])
 def in_use_failure() -> Failure:
     """Return the refusal to delete a graph that a model uses."""
     table, graph_id = ModelTable(Quota(1, 1)), "0" * 64
-    table.load(("", _SUBJECT), KeptModel(graph_id, STALE, b""))
+    table.load(("", _SUBJECT), StoredModel(graph_id, STALE, b""))
     return by_head(refusal_of(lambda: table.require_unused(("", graph_id))))
 
 
@@ -98,7 +98,7 @@ def _putting_failures(body: Json) -> Iterator[Failure]:
 
     yield from examples.answered_in_json()
     unknown_id = "0" * 64
-    yield Failure("not_found", body | {"graph_id": unknown_id}, stated=no_graph(unknown_id, "/graph_id"))
+    yield Failure("not_found", body | {"graph_id": unknown_id}, refusal=no_graph(unknown_id, "/graph_id"))
     yield Failure("bad_reference", body | {"outputs": [output | {"node": 7}]})
     yield Failure("unexpected_feed", body | {"inputs": [leaf, leaf | {"name": "x", "node": 1}]})
     yield Failure("missing_feed", body | {"inputs": []})

@@ -14,7 +14,7 @@ from scripts.openapi.operation import Operation
 from service.api.calls.description import MEAN, Json
 from service.store.changes import Condition
 from service.store.idempotency import under_way
-from service.store.tables import checked_name, table_full, unknown_tensor
+from service.store.tables import require_name, table_full, unknown_tensor
 from service.web.head import page_of
 from service.web.pages.error_pages import Failure
 from service.workers.task import GET_TENSOR, PUT_TENSOR
@@ -79,7 +79,7 @@ _ENCODING: Final = _parameter(
 
 _PATH: Final = "/v1/tensors/"
 _UNKNOWN: Final = by_head(unknown_tensor(_ABSENT), {"path": _PATH + _ABSENT})
-_NO_NAME: Final = by_head(refusal_of(lambda: checked_name("-w", "the name of a tensor")), {"path": _PATH + "-w"})
+_NO_NAME: Final = by_head(refusal_of(lambda: require_name("-w", "the name of a tensor")), {"path": _PATH + "-w"})
 _PRECONDITION: Final = by_head(
     refusal_of(lambda: Condition(match=[STALE]).require(_ABSENT, None)),
     {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},

@@ -57,9 +57,9 @@ def page(page: ErrorPage) -> str:
 
 def _example(example: Example) -> list[str]:
     problem = f"```json\n{format_json(example.problem)}\n```"
-    if example.sent is None:
+    if example.request is None:
         return ["## Example", "Such a report:", problem]
-    return ["## Example", "This request:", f"```http\n{example.sent.text}\n```", "is answered:", problem]
+    return ["## Example", "This request:", f"```http\n{example.request.text}\n```", "is answered:", problem]
 
 
 def prose(text: str) -> str:

@@ -17,7 +17,7 @@ from schemas import OpInfo
 from service.app import run_server
 from service.core.keys.caller import KeyScope, digest_of, new_key
 from service.core.keys.key_file import STORAGE_LIMITS, KeyRecord, Keys, change_keys, read_keys
-from service.core.logs import begin_log
+from service.core.logs import set_up_logging
 from service.core.settings import (
     IGNORED_LINKS,
     REMOVED,
@@ -25,14 +25,14 @@ from service.core.settings import (
     Settings,
     default,
     flag,
+    format_setting,
     read_settings,
     removed_settings,
     service_links,
-    shown,
     variable,
 )
 from service.store.places import SHARED_FORMAT, WHOLE_FORMAT
-from service.web.listening import reason
+from service.web.listening import describe_bind_error
 from service.web.pages.catalogue import shipped_catalogue
 
 #: default scopes of a key: everything that clients need, nothing that operators need
@@ -147,7 +147,7 @@ def _serve(options: Options) -> None:
     links = service_links(os.environ)
     settings = _settings_of(options)
     try:
-        begin_log(settings)
+        set_up_logging(settings)
         if links:
             _logger.warning(IGNORED_LINKS, ", ".join(links))
         for warning in removed_settings(os.environ, _stated(options)):
@@ -156,7 +156,7 @@ def _serve(options: Options) -> None:
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {reason(error)}")
+        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {describe_bind_error(error)}")
     except RuntimeError as error:
         _fail(str(error))
 
@@ -164,7 +164,10 @@ def _serve(options: Options) -> None:
 def _settings(options: Options) -> None:
     settings = _settings_of(options)
     for name, info in Settings.model_fields.items():
-        value, default_value = shown(name, getattr(settings, name)), shown(name, default(info, settings))
+        value, default_value = (
+            format_setting(name, getattr(settings, name)),
+            format_setting(name, default(info, settings)),
+        )
         label = variable(name) if name in SECRETS else flag(name)
         print(f"{label} = {value}   (default {default_value}; {variable(name)})")
         print(f"    {info.description}")
@@ -218,7 +221,7 @@ def _ingress(options: Options) -> None:
         raise
     except (OSError, UnicodeError) as error:
         address = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
-        _fail(f"cannot listen on {address}: {reason(error)}")
+        _fail(f"cannot listen on {address}: {describe_bind_error(error)}")
     except RuntimeError as error:
         _fail(str(error))
 

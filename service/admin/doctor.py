@@ -33,8 +33,8 @@ from service.admin.host_checks import (
     python,
 )
 from service.admin.place_checks import cache, certificate, incidents, keys, state
-from service.core.settings import PREFIX, SECRETS, Settings, flag, shown
-from service.web.listening import bound, bound_monitor, place
+from service.core.settings import PREFIX, SECRETS, Settings, flag, format_setting
+from service.web.listening import bind_monitor, bind_socket, host_and_port
 
 #: settings of the trial server that differ from those of the real one
 _TRIAL_SETTINGS: Final = {
@@ -53,7 +53,7 @@ def port(settings: Settings) -> Diagnosis:
     """Check whether the address is free, or in use by a gradserve."""
     address = f"{settings.host} port {settings.port}"
     try:
-        with bound(settings.host, settings.port) as listening, bound_monitor(settings):
+        with bind_socket(settings.host, settings.port) as listening, bind_monitor(settings):
             listening.listen()
     except RuntimeError as error:
         return broken(str(error), f"stop what has it, or name another {flag('metrics_port')}")
@@ -85,7 +85,7 @@ def gradient(settings: Settings) -> Diagnosis:
 
 def _serves(settings: Settings) -> bool:
     scheme = "http" if settings.tls_cert is None else "https"
-    address = place(settings.host, settings.port)
+    address = host_and_port(settings.host, settings.port)
     with suppress(httpx.HTTPError, ValueError):
         # The request contains nothing secret, so the server's certificate does not matter.
         health = httpx.get(f"{scheme}://{address}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
@@ -128,7 +128,9 @@ def _first_line(process: subprocess.Popen[str]) -> str:
 
 def _options(settings: Settings) -> list[str]:
     """Return the explicitly set settings, overridden by those of the trial server, as flags."""
-    values = {name: shown(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS}
+    values = {
+        name: format_setting(name, value) for name, value in settings if name in settings.model_fields_set - SECRETS
+    }
     values |= {name: value for name, value in _TRIAL_SETTINGS.items() if name in Settings.model_fields}
     return [word for name, value in values.items() for word in (flag(name), value)]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from engine import printable
 from service.core.keys.key_file import STORAGE_LIMITS
-from service.core.settings import REMOVED, SECRETS, Settings, default, flag, shown, variable
+from service.core.settings import REMOVED, SECRETS, Settings, default, flag, format_setting, variable
 from service.core.spelling import hint
 
 #: flags of the ingress with default and help text
@@ -99,6 +99,6 @@ def _add_settings(parser: argparse.ArgumentParser, names: Iterable[str]) -> None
         if name in SECRETS:
             continue
         info = Settings.model_fields[name]
-        text = f"{info.description} (default {shown(name, default(info, defaults))}; {variable(name)})"
+        text = f"{info.description} (default {format_setting(name, default(info, defaults))}; {variable(name)})"
         without_value: dict[str, Any] = {"nargs": "?", "const": "on"} if name == "insecure" else {}
         parser.add_argument(flag(name), dest=name, help=text.replace("%", "%%"), metavar="VALUE", **without_value)

@@ -23,8 +23,8 @@ from service.admin.attempts import ATTEMPTS
 from service.admin.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.core import machine
 from service.core.settings import Settings, flag, readable, without_secrets
-from service.web.server_state import descriptors_of
-from service.workers.confinement import offers
+from service.web.server_state import max_descriptors
+from service.workers.confinement import kernel_support
 from service.workers.sandbox import allowed_files, environment_of
 from service.workers.task import Task
 from service.workers.topology import largest_footprint, typical_footprint
@@ -82,7 +82,7 @@ def caches(settings: Settings) -> Diagnosis:
 def descriptors(settings: Settings) -> Diagnosis:
     """Check the limit of open files and sockets: a server raises its limit to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = descriptors_of(settings)
+    needed = max_descriptors(settings)
     if hard != resource.RLIM_INFINITY and hard < needed:
         lower = f"lower {flag('max_connections')} or {flag('max_tensors')}"
         says = f"{hard} descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
@@ -170,7 +170,7 @@ def kernels(settings: Settings) -> Diagnosis:
 
 def gpu(settings: Settings) -> Diagnosis:
     """Check the device that `--device` selects."""
-    cards = machine.cards()
+    cards = machine.visible_gpus()
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")
     try:
@@ -189,7 +189,7 @@ def card_libraries(settings: Settings) -> Diagnosis:
     """Report which GPU libraries are installed and where, and the replacements for missing ones."""
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")
-    if settings.device == "auto" and not machine.cards():
+    if settings.device == "auto" and not machine.visible_gpus():
         return fine("no GPU is there, nor needed")
     libraries = [card_library(name) for name in FALLBACKS]
     says = "; ".join(map(str, libraries))
@@ -225,7 +225,7 @@ def confinement(settings: Settings) -> Diagnosis:
         return broken(str(error), "a server does not start like this")
     if allowed is None:
         return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
-    missing = offers().missing
+    missing = kernel_support().missing
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **environment_of(allowed)}
     command = (sys.executable, "-P", "-m", "service.admin.attempts")
@@ -236,5 +236,5 @@ def confinement(settings: Settings) -> Diagnosis:
         return doubtful(
             f"workers can {', '.join(possible)}{reason}", "use a kernel that has what is missing, from Linux 6.12"
         )
-    summary = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {offers().landlock} and seccomp"
+    summary = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {kernel_support().landlock} and seccomp"
     return doubtful(summary, "; ".join(missing)) if missing else fine(summary)

@@ -13,7 +13,7 @@ from engine import printable
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import haproxy, haproxy_program
 from service.core.settings import Settings
-from service.web.listening import address, bound, tls_context
+from service.web.listening import bind_socket, socket_url, tls_context
 
 _NAME: Final = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?"
 _HOST_AND_PORT: Final = re.compile(rf"({_NAME}|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})")
@@ -41,8 +41,8 @@ def run_ingress(options: Mapping[str, Any]) -> None:
             raise RuntimeError(f"{flag} is a whole number from {minimum} to {maximum}, but came as {printable(text)}")
         numbers[name] = int(text)
     layout, pem, program = _layout(options, numbers), _pem(options), haproxy_program()
-    with bound(options["host"], numbers["port"]) as listening:
-        url = address(options["host"], listening, "https" if pem else "http")
+    with bind_socket(options["host"], numbers["port"]) as listening:
+        url = socket_url(options["host"], listening, "https" if pem else "http")
         with haproxy(program, layout, listening, pem) as process:
             for signum in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(signum, lambda *_: process.drain())

@@ -21,7 +21,7 @@ from service.core.machine import WRITABLE_BY_OTHERS
 from service.core.settings import NO_STATE, Settings, flag
 from service.store.objects import Exists, Objects
 from service.store.places import open_objects, place_format, place_name
-from service.web.listening import bound, keep_to_this_machine, tls_context
+from service.web.listening import bind_socket, require_keys_for_remote, tls_context
 from service.workers.incidents import incidents_in
 
 #: threads that race to create one object in a cloud store, and number of races
@@ -89,7 +89,7 @@ def incidents(settings: Settings) -> Diagnosis:
     if not log.incidents:
         return fine("no worker was ended by a signal" if settings.cache_dir else "of workers that end, nothing is kept")
     last = log.incidents[-1]
-    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(last.at))
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(last.timestamp))
     count, condemned = len(log.incidents), len(log.condemned)
     says = (
         f"{count} {'workers were' if count > 1 else 'worker was'} ended by a signal, the last one by {last}, on {when}"
@@ -160,8 +160,8 @@ def keys(settings: Settings) -> Diagnosis:
     if settings.api_key is not None:
         return fine("callers need the key that GRADSERVE_API_KEY has")
     try:
-        with bound(settings.host, 0) as listening:
-            keep_to_this_machine(settings, listening)
+        with bind_socket(settings.host, 0) as listening:
+            require_keys_for_remote(settings, listening)
     except RuntimeError as error:
         return broken(str(error), "gradserve keys add NAME makes a key")
     if settings.insecure == "on":

@@ -21,7 +21,7 @@ AnswerBody = list[bytes | memoryview]
 #: bound on the bytes of an answer's fields, with the statistics
 FIELD_BYTES: Final = 640
 #: bound on the bytes of the entry of a stored tensor
-PLACE_BYTES: Final = 280
+STORE_ENTRY_BYTES: Final = 280
 #: names of the fields for the nodes of a result, by its kind
 _FIELDS: Final = {"jacobian": ("of", "wrt"), "hessian": ("row", "column")}
 

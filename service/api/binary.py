@@ -109,7 +109,7 @@ def _body_parts(header: dict[str, Any], named_arrays: Sequence[tuple[str, HostAr
     text += b" " * (-len(text) % LENGTH)
     return [
         len(text).to_bytes(LENGTH, "little") + text,
-        *(own_bytes(array) for _, array in named_arrays if array.nbytes),
+        *(array_bytes(array) for _, array in named_arrays if array.nbytes),
     ]
 
 
@@ -257,7 +257,7 @@ def _view_as(name: str, data: memoryview, type: TensorType) -> HostArray:
     return array if array.flags.aligned else array.copy()
 
 
-def own_bytes(array: HostArray) -> memoryview:
+def array_bytes(array: HostArray) -> memoryview:
     """Return the array's own memory, little-endian and row-major."""
     dense = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return dense.reshape(-1).view(np.uint8).data

@@ -2,13 +2,13 @@
 
 `Translator` reads the JSON of a graph into a `Program`: each node `{"op": "mul", "operands": [0, 1]}` becomes a
 `Statement` of the op, its operands and its attributes, whose lists and tensors become the engine's values. The engine
-checks everything else: shapes, dtypes and references. `written` is the inverse, for graphs that are registered or
+checks everything else: shapes, dtypes and references. `write_graph` is the inverse, for graphs that are registered or
 differentiated: it keeps the nodes that were sent, with canonical op names, and appends those that were added.
 
 `Programs` caches programs by the hash of a graph's text, so that no text is parsed and checked twice:
 
-    source = programs.known(name) or programs.source(name, text)   # nothing is parsed yet
-    program = programs.of(source)                                  # from the cache, or read now
+    source = programs.cached(name) or programs.source(name, text)   # nothing is parsed yet
+    program = programs.program(source)                             # from the cache, or read now
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Translator:
         )
 
 
-def written(graph: Graph, statements: Sequence[Statement], functions: Sequence[Function], encode: Encode) -> Graph:
+def write_graph(graph: Graph, statements: Sequence[Statement], functions: Sequence[Function], encode: Encode) -> Graph:
     """Write `graph` with canonical op names, and append the statements and functions that it lacks.
 
     `encode` writes the value of a constant; None if that is sent beside the JSON.
@@ -209,10 +209,10 @@ def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace 
     try:
         return decode(tensor, limits)
     except (EngineError, Refusal) as error:
-        raise located(error, place, node) from None
+        raise with_location(error, place, node) from None
 
 
-def located(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
+def with_location(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
     """Add the location of a tensor to the report of an error in it or its type."""
     refusal = from_engine(error) if isinstance(error, EngineError) else error
     place_name, fields = (
@@ -298,18 +298,18 @@ class Programs:
         """`depth` bounds the nesting of their texts."""
         self._translator = translator
         self._depth = depth
-        self._cache: Cache[CachedProgram] = Cache(capacity, nbytes, lambda known: known.nbytes)
+        self._cache: Cache[CachedProgram] = Cache(capacity, nbytes, lambda program: program.nbytes)
 
     def source(self, name: Hashable, text: bytes) -> GraphSource:
         """Make the source of a graph with this name and text."""
         return GraphSource(name, text, self._depth)
 
-    def known(self, name: Hashable) -> GraphSource | None:
+    def cached(self, name: Hashable) -> GraphSource | None:
         """Return the graph of this name if its program is in the cache, and the graph therefore valid."""
         cached = self._cache.find(name)
         return None if cached is None else self.source(name, cached.text)
 
-    def of(self, source: GraphSource) -> Program:
+    def program(self, source: GraphSource) -> Program:
         """Return the program of a graph. Raises Refusal and EngineError."""
 
         def read() -> CachedProgram:

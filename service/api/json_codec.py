@@ -30,7 +30,7 @@ import numpy as np
 import orjson
 
 from engine import HostArray, printable
-from service.core.budget import PARSED
+from service.core.budget import OBJECT_BYTES_PER_JSON_BYTE
 from service.core.errors import Refusal
 
 _CHUNK: Final = 1 << 17
@@ -121,7 +121,7 @@ def _check_structure(body: bytes, max_depth: int, subject: str) -> None:
     """
     if not _has_more_brackets(body, max_depth):
         return
-    limit = max(PARSED * len(body), _FREE_BYTES)
+    limit = max(OBJECT_BYTES_PER_JSON_BYTE * len(body), _FREE_BYTES)
     lists = objects = 0
     for codes, depths in _levels(body, _BRACKETS):
         if depths.max(initial=0) > max_depth:
@@ -216,7 +216,7 @@ class ExtractedLists(NamedTuple):
     lists: dict[str, LongList]
 
     @classmethod
-    def of(cls, body: bytes) -> Self | None:
+    def extract(cls, body: bytes) -> Self | None:
         """Extract the long lists of a text; return None if it has none, or one has anything but numbers."""
         if len(body) < LONG_BODY or body.count(b"]") * BYTES_OF_A_PART > len(body):
             return None
@@ -245,7 +245,7 @@ class ExtractedLists(NamedTuple):
 
 def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
     """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
-    extracted = ExtractedLists.of(body)
+    extracted = ExtractedLists.extract(body)
     if extracted is not None:
         with suppress(Refusal):
             fields = parse_json(extracted.text, max_depth)

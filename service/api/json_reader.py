@@ -145,7 +145,7 @@ class JsonReader:
 
     def _without_lists(self, text: bytes) -> Message | None:
         """Read a request with long lists of numbers; return None if it has none, or if anything is wrong with it."""
-        extracted = ExtractedLists.of(text)
+        extracted = ExtractedLists.extract(text)
         if extracted is None:
             return None
         text_without_lists = extracted.text
@@ -162,7 +162,7 @@ class JsonReader:
         if split is None or (fields := _none_if_refused(lambda: parse_json(split.rest, self.depth))) is None:
             return None
         name = blake2b(split.graph, digest_size=32).digest()
-        source = self._programs.known(name)
+        source = self._programs.cached(name)
         if source is None:
             self._admit_nodes(split.graph)
             source = self._programs.source(name, split.graph)

@@ -16,12 +16,12 @@ from engine.ir.run_report import IEEE, PRECISIONS, Precision, RunReport, RunTier
 from engine.ir.tensor_type import dtype_name
 from schemas import Feed, Graph, NodeType
 from service.api.answers import AnswerBody, RunStats, result_fields
-from service.api.graphs import Programs, Translator, located, read_array, unexpected_tensor
+from service.api.graphs import Programs, Translator, read_array, unexpected_tensor, with_location
 from service.api.json_reader import Message, admit_nodes
-from service.api.residents import Find, ResidentFeed, fed_rows, is_condition, is_span, rows_refusal
+from service.api.residents import FindTensor, ResidentFeed, fed_rows, is_condition, is_span, rows_refusal
 from service.api.tensors import NodePlace, has_plain_numbers, numbers_of, type_of, validate
 from service.core.errors import Refusal
-from service.store.tables import checked_name, is_name, unknown_tensor
+from service.store.tables import is_name, require_name, unknown_tensor
 
 
 class PrecisionChoice(NamedTuple):
@@ -30,7 +30,7 @@ class PrecisionChoice(NamedTuple):
     default: Precision = IEEE
     coarsest: Precision = PRECISIONS[-1]
 
-    def of(self, precision_of_request: Precision | None) -> Precision:
+    def choose(self, precision_of_request: Precision | None) -> Precision:
         """Return the precision of a request that states this one, or none. Raises Refusal."""
         precision = self.default if precision_of_request is None else precision_of_request
         allowed = PRECISIONS[: PRECISIONS.index(self.coarsest) + 1]
@@ -53,7 +53,9 @@ class RequestReader:
         self._max_nodes = max_nodes
         self._precisions = precisions
 
-    def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
+    def open(
+        self, message: Message, model: type, roles: Sequence[str], find: FindTensor, *, packed: bool
+    ) -> ParsedRequest:
         """Validate a request against `model`; `roles` are those of tensors that may be sent beside its JSON.
 
         `find` returns resident tensors. With `packed`, the answer is in safetensors. Raises Refusal.
@@ -65,7 +67,7 @@ class RequestReader:
                 expected_names = ", ".join(f"{name}.NODE" for name in roles)
                 raise unexpected_tensor(place.tensor_name(role), f"this call takes {expected_names}")
         encoding = "binary" if packed else fields.get("encoding", "json")
-        return ParsedRequest(fields, message, self, encoding, find, self._precisions.of(fields.get("precision")))
+        return ParsedRequest(fields, message, self, encoding, find, self._precisions.choose(fields.get("precision")))
 
     def _admit(self, body: Mapping[str, Any]) -> None:
         """Raise Refusal for a graph that is too long, before its nodes are validated."""
@@ -89,7 +91,7 @@ class ParsedRequest:
     message: Message
     reader: RequestReader
     encoding: str
-    find: Find
+    find: FindTensor
     precision: Precision
 
     def get(self, *names: str) -> list[Any]:
@@ -102,7 +104,7 @@ class ParsedRequest:
         constants, source = self.message.placed("constants"), self.message.source
         if source is None or constants:
             return self.reader.translator.program(self.graph, constants)
-        return self.reader.programs.of(source)
+        return self.reader.programs.program(source)
 
     @cached_property
     def graph(self) -> Graph:
@@ -133,7 +135,7 @@ class ParsedRequest:
         if "tensor" in entry:
             return read_array(entry["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(entry["node"]))
         place = f"/{role}/{i}/tensor_id"
-        name = checked_name(entry["tensor_id"], f"{role}[{i}].tensor_id", place, entry["node"])
+        name = require_name(entry["tensor_id"], f"{role}[{i}].tensor_id", place, entry["node"])
         version = self.find(name)
         if version is None:
             raise unknown_tensor(name, place, entry["node"])
@@ -148,7 +150,7 @@ class ParsedRequest:
             if "tensor_id" in entry
         }
 
-    def wanted(self, roles: Sequence[str]) -> list[str]:
+    def residents_to_fetch(self, roles: Sequence[str]) -> list[str]:
         """Return the names of all resident tensors of these roles, if any of them is unknown here; otherwise none."""
         feeds = chain.from_iterable(self.residents(role).values() for role in roles)
         names = [name for name in dict.fromkeys(entry.name for entry in feeds) if is_name(name)]
@@ -166,7 +168,7 @@ class ParsedRequest:
             try:
                 types[entry["node"]] = type_of(entry, limits)
             except (EngineError, Refusal) as error:
-                raise located(error, ("types", i), NodePlace(entry["node"])) from None
+                raise with_location(error, ("types", i), NodePlace(entry["node"])) from None
         return types
 
     @cached_property
@@ -244,26 +246,28 @@ class RequestTemplate:
     `shape` has their number and `starts` the first row, otherwise None. `conditions` are those of `store`.
     """
 
-    __slots__ = ("_places", "_residents", "_rows", "_tensors", "conditions", "data", "shape", "starts")
+    __slots__ = ("_residents", "_rows", "_store_entries", "_tensors", "conditions", "data", "shape", "starts")
 
     def __init__(
         self,
         tensors: Sequence[dict[str, Any]],
         residents: Sequence[dict[str, Any]],
-        places: Sequence[dict[str, Any]],
+        store_entries: Sequence[dict[str, Any]],
         fields: Mapping[str, Any],
     ) -> None:
         self._tensors = tensors
         self._residents = residents
-        self._places = places
+        self._store_entries = store_entries
         self._rows = [_take_rows(resident) for resident in residents] if residents else ()
         self.starts = [None if rows is None else rows[0] for rows in self._rows] if residents else ()
         self.data = [_take_payload(tensor) for tensor in tensors]
-        self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
+        self.conditions: Sequence[str | None] = (
+            [entry.pop("if_match", None) for entry in store_entries] if store_entries else ()
+        )
         self.shape = _shape_bytes(fields)
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
+    def split(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
         """Split the fields of these names; return None if one is neither a tensor nor a list of tensors of nodes.
 
         Data and conditions are removed from `fields` until `put_back`.
@@ -281,13 +285,13 @@ class RequestTemplate:
             if parted is None:
                 return None
             tensors, residents = parted
-        places = fields.get("store", ())
-        if places:
-            if type(places) is not list or not {dict}.issuperset(map(type, places)):
+        store_entries = fields.get("store", ())
+        if store_entries:
+            if type(store_entries) is not list or not {dict}.issuperset(map(type, store_entries)):
                 return None
-            if not all(is_condition(place["if_match"]) for place in places if "if_match" in place):
+            if not all(is_condition(entry["if_match"]) for entry in store_entries if "if_match" in entry):
                 return None
-        template = cls(tensors, residents, places, fields)
+        template = cls(tensors, residents, store_entries, fields)
         if template.shape is None:
             template.put_back()
             return None
@@ -301,10 +305,10 @@ class RequestTemplate:
         for resident, rows in zip(self._residents, self._rows, strict=True):
             if rows is not None:
                 resident["rows"] = rows
-        if self._places:
-            for place, condition in zip(self._places, self.conditions, strict=True):
+        if self._store_entries:
+            for entry, condition in zip(self._store_entries, self.conditions, strict=True):
                 if condition is not None:
-                    place["if_match"] = condition
+                    entry["if_match"] = condition
 
 
 def _split_residents(
@@ -365,7 +369,7 @@ class AnswerTemplate:
         self._texts = [text for part in parts for text in (part, b"")][:-1]
 
     @classmethod
-    def of(
+    def from_types(
         cls, labels: Sequence[Label], types: Sequence[TensorType], disconnected: Sequence[int] | None, stats: RunStats
     ) -> Self | None:
         """Make the template of answers with these types; None if elements may need another form, or are many."""

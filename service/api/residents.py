@@ -13,7 +13,7 @@ from engine import HostArray, printable
 from engine.ir.tensor_type import dtype_name
 from schemas import Feed, StoreEntry
 from service.core.errors import Refusal
-from service.store.tables import checked_name
+from service.store.tables import require_name
 from service.store.writes import Stored
 
 _IF_MATCH: Final = re.compile(r"|\*|[0-9a-f]{16}")
@@ -24,7 +24,7 @@ class ResidentFeed(NamedTuple):
     """Name of a resident tensor, and whether only some rows of it are fed."""
 
     name: str
-    is_cut: bool
+    has_rows: bool
 
 
 def fed_rows(array: HostArray, feed: Feed, role: str, i: int) -> HostArray:
@@ -72,14 +72,14 @@ class Version(NamedTuple):
 
 
 #: returns the version of a name, None if it is unknown
-Find = Callable[[str], Version | None]
+FindTensor = Callable[[str], Version | None]
 
 
-class Kept(NamedTuple):
+class NewVersion(NamedTuple):
     """A tensor to be stored, and its entry in the answer."""
 
     stored: Stored
-    told: dict[str, Any]
+    entry: dict[str, Any]
     array: HostArray
 
 
@@ -99,27 +99,29 @@ class Destination:
         return self.is_gradient, self.node
 
 
-class Storing:
+class StoreTargets:
     """Destinations of a request. Tensors that are not durable are on disk within `written_within_ms` milliseconds."""
 
-    __slots__ = ("places", "sources", "written_within_ms")
+    __slots__ = ("destinations", "sources", "written_within_ms")
 
-    def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
-        self.places = places
+    def __init__(self, destinations: Sequence[Destination], written_within_ms: int) -> None:
+        self.destinations = destinations
         self.written_within_ms = written_within_ms
         #: sources of all destinations, each once: values, then gradients
-        self.sources = sources_of(places)
+        self.sources = sources_of(destinations)
 
-    def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
+    def new_versions(
+        self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None
+    ) -> list[NewVersion]:
         """Make new versions of `sources` from these arrays; a cached request may have other `conditions`."""
         values = dict(zip(self.sources, arrays, strict=True))
-        if_matches = [destination.if_match for destination in self.places] if conditions is None else conditions
+        if_matches = [destination.if_match for destination in self.destinations] if conditions is None else conditions
         return [
             self._new_version(destination, values[destination.source], c)
-            for destination, c in zip(self.places, if_matches, strict=True)
+            for destination, c in zip(self.destinations, if_matches, strict=True)
         ]
 
-    def _new_version(self, destination: Destination, array: HostArray, condition: str | None) -> Kept:
+    def _new_version(self, destination: Destination, array: HostArray, condition: str | None) -> NewVersion:
         etag = new_etag()
         stored = Stored(destination.name, etag, dtype_name(array.dtype), array.shape, condition, destination.durable)
         entry: dict[str, Any] = {
@@ -130,17 +132,17 @@ class Storing:
         }
         if not destination.durable:
             entry["written_within_ms"] = self.written_within_ms
-        return Kept(stored, entry, array)
+        return NewVersion(stored, entry, array)
 
 
-def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
+def sources_of(destinations: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
     """List the sources of these destinations, each once: values, then gradients."""
-    return tuple(sorted(dict.fromkeys(destination.source for destination in places), key=itemgetter(0)))
+    return tuple(sorted(dict.fromkeys(destination.source for destination in destinations), key=itemgetter(0)))
 
 
-def check_gradients(places: Sequence[Destination], differentiated: Collection[int]) -> None:
+def check_gradients(destinations: Sequence[Destination], differentiated: Collection[int]) -> None:
     """Raise Refusal for a gradient to store that the call does not compute."""
-    for i, destination in enumerate(places):
+    for i, destination in enumerate(destinations):
         if destination.is_gradient and destination.node not in differentiated:
             node, expected, pointer = (
                 destination.node,
@@ -164,23 +166,23 @@ def is_condition(value: object) -> bool:
     return type(value) is str and _IF_MATCH.fullmatch(value) is not None
 
 
-def read_places(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
+def read_destinations(fields: Mapping[str, Any]) -> tuple[Destination, ...]:
     """Read the entries of `store`. Raises Refusal (invalid_field)."""
     listed: Sequence[StoreEntry] = fields.get("store", [])
-    places = tuple(_read_destination(entry, i) for i, entry in enumerate(listed))
+    destinations = tuple(_read_destination(entry, i) for i, entry in enumerate(listed))
     seen: set[str] = set()
-    for i, place in enumerate(places):
-        if place.name in seen:
-            detail, pointer = f"store names the tensor “{place.name}” twice", f"/store/{i}/tensor_id"
+    for i, destination in enumerate(destinations):
+        if destination.name in seen:
+            detail, pointer = f"store names the tensor “{destination.name}” twice", f"/store/{i}/tensor_id"
             expected, got = "each tensor once", "two values for one"
-            raise Refusal("invalid_field", detail, node=place.node, expected=expected, got=got, pointer=pointer)
-        seen.add(place.name)
-    return places
+            raise Refusal("invalid_field", detail, node=destination.node, expected=expected, got=got, pointer=pointer)
+        seen.add(destination.name)
+    return destinations
 
 
 def _read_destination(entry: StoreEntry, i: int) -> Destination:
     node, condition = entry["node"], entry.get("if_match")
-    name = checked_name(entry["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
+    name = require_name(entry["tensor_id"], f"store[{i}].tensor_id", f"/store/{i}/tensor_id", node)
     if condition is not None and not is_condition(condition):
         got, pointer = f"“{printable(condition)}”", f"/store/{i}/if_match"
         detail = f"node {node}: store[{i}].if_match must be {_EXPECTED_IF_MATCH}, but is {got}"

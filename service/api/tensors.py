@@ -301,7 +301,7 @@ def decode(tensor: Tensor, limits: Limits) -> HostArray:
     return _from_base64(base64_text, tensor_type)
 
 
-def decode_again(payload: tuple[str | None, Any], tensor_type: TensorType) -> HostArray:
+def decode_payload(payload: tuple[str | None, Any], tensor_type: TensorType) -> HostArray:
     """Decode a payload, `data` or `data_b64`, of a known type. Raises Refusal (bad_tensor).
 
     The caller suppresses NumPy's overflow warnings.

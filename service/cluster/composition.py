@@ -23,11 +23,11 @@ from service.store.commits import CommitCallback
 from service.store.object_journal import ObjectJournal, Tidiness
 from service.store.objects import SHARDS, ShardObjects, folder_of
 from service.store.places import open_shared, place_name
-from service.store.tables import StatedLimit
+from service.store.tables import KeyLimit
 from service.web.graph_routes import GRAPHS
 from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
-from service.workers.residents import Lending
+from service.workers.residents import ReaderCounts
 
 #: bytes of a question beside its tensors
 _QUESTION_OVERHEAD: Final = 4 << 20
@@ -42,13 +42,13 @@ class Cluster:
         """Raises RuntimeError with one sentence for settings, or a place, that servers cannot share."""
         address, self._secret = _address_and_secret(settings)
         self._settings = settings
-        self._lending = Lending()
-        self.pool = ClusterPool(settings, self._lending)
+        self._reader_counts = ReaderCounts()
+        self.pool = ClusterPool(settings, self._reader_counts)
         self._peers = HttpPeers(self._secret)
         self._objects = open_shared(settings.state)
         self._address = address
 
-    def open_store(self, on_commit: CommitCallback, key_limits: StatedLimit | None) -> SharedStore:
+    def open_store(self, on_commit: CommitCallback, key_limits: KeyLimit | None) -> SharedStore:
         """Open the store; `on_commit` is called after commits, and `key_limits` are the limits of keys."""
         # Two for each shard: an opening may block for long, and reads of last commits must not wait for it.
         threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")
@@ -57,7 +57,7 @@ class Cluster:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, key_limits)
 
         self._owners = Owners(self._address, OwnedShards(make, threads), OwnerDirectory(self._objects), threads)
-        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._lending)
+        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._reader_counts)
         self.pool.find, self.pool.recall = self.store.versions, self.store.recall
         return self.store
 
@@ -84,7 +84,7 @@ def paths_of_state(settings: Settings) -> frozenset[str]:
     collections = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
     own_paths = [path for root, parameter in collections for path in (root, f"{root}/{{{parameter}}}")]
     facades = facades_of(settings.facades)
-    facade_paths = [route.path for facade in facades for route in facade.places]
+    facade_paths = [route.path for facade in facades for route in facade.routes]
     listings = [listing.path for facade in facades for listing in facade.listings]
     return frozenset([*own_paths, *facade_paths, *listings])
 

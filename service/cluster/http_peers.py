@@ -30,7 +30,7 @@ from service.cluster.protocol import (
     speaks,
 )
 from service.core.errors import Refusal
-from service.core.prefix import BETWEEN_SERVERS
+from service.core.prefix import CLUSTER_PREFIX
 
 #: seconds without an answer after which a server is probed, and the timeout of a probe
 PEER_SILENCE: Final = 1.0
@@ -56,7 +56,7 @@ class HttpPeers:
         message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
 
         async def send_question() -> tuple[aiohttp.ClientResponse, bytes]:
-            url = f"{address}{BETWEEN_SERVERS}{question}"
+            url = f"{address}{CLUSTER_PREFIX}{question}"
             async with await self._connections.request("POST", url, *body_of(message)) as response:
                 return response, await response.read()
 
@@ -109,7 +109,7 @@ class HttpPeers:
             watch.end()
 
     async def _is_alive(self, address: str) -> bool:
-        url = f"{address}{BETWEEN_SERVERS}{ALIVE}"
+        url = f"{address}{CLUSTER_PREFIX}{ALIVE}"
         try:
             async with await self._connections.request("GET", url, total_seconds=PEER_SILENCE) as response:
                 return response.status == HTTPStatus.OK

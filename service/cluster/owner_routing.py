@@ -129,7 +129,7 @@ class OwnerRouting:
         self, owner: Owner, scope: Scope, body: _ReplayableBody, expires: float
     ) -> aiohttp.ClientResponse:
         """Forward a request to the owner; return the beginning of the response."""
-        self._store.passed_on["request"] += 1
+        self._store.forwarded["request"] += 1
         query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
         raw = scope.get("raw_path") or scope["path"].encode()
         path = f"{PASSED}{raw.decode('ascii')}{query}"

@@ -10,7 +10,7 @@ Suppose that A owns shard 3, and B receives a request about it:
     B  known_owners has no entry         → read the last commit of shard 3: owner A
     B  asks A                            → A answers from memory; B remembers A for the next request
     A  crashes; B asks A                 → Unreachable
-    B  reads the last commit again       → still A, and its opening is older than PEACE
+    B  reads the last commit again       → still A, and its opening is older than OPENING_INTERVAL
     B  writes an opening                 → B owns shard 3, loads it, waits out A's lease and answers
     C  still has A in known_owners       → Unreachable; C reads the last commit and asks B
     A  restarts, and D asks it           → the last commit names B: A answers Moved(B), and D asks B
@@ -18,8 +18,8 @@ Suppose that A owns shard 3, and B receives a request about it:
 The opening is an atomic create of the next commit's number. If B and C take over at once, one of them wins, and the
 other gets `Taken` with the winner's address. An owner that was merely slow notices on its next commit, or on the next
 check of its fence, that the number is taken; then it drops the shard from memory. So errors in detecting a failure cost
-time, never consistency. PEACE bounds that cost: for some seconds after an opening no other server makes one, so that
-servers that cannot reach each other do not take a shard back and forth.
+time, never consistency. OPENING_INTERVAL bounds that cost: for some seconds after an opening no other server makes one,
+so that servers that cannot reach each other do not take a shard back and forth.
 
 Requests that change something are sent to an owner at most once. If it may have received one and did not answer, the
 client gets `unconfirmed` (`repeats`).
@@ -43,14 +43,14 @@ from service.store.commit_objects import COMMITS, Contents, Damaged, read_head
 from service.store.commits import unconfirmed
 from service.store.fence import consume_exception
 from service.store.objects import Missing, Objects, ShardObjects, shard_of
-from service.store.ownership import PEACE, Taken
+from service.store.ownership import OPENING_INTERVAL, Taken
 from service.store.tables import Quota, Table
 
 #: attempts to read the last commit, which may be deleted between listing and reading
 _READ_ATTEMPTS: Final = 10
 #: seconds that the store of a lost shard gets to end its threads
 _LEAVE_SECONDS: Final = 1.0
-#: seconds before the next attempt: after a server has moved a shard, and during its peace
+#: seconds before the next attempt: after a server has moved a shard, and during its opening interval
 _MOVED_DELAY: Final = 0.05
 _RETRY_DELAY: Final = 0.25
 
@@ -65,9 +65,9 @@ class Owner(NamedTuple):
     address: str
     began: float
 
-    def peace(self, now: float) -> float:
-        """Return the seconds for which no other server should make an opening: at most PEACE, whatever clocks say."""
-        return min(max(0.0, self.began + PEACE - now), PEACE)
+    def opening_wait(self, now: float) -> float:
+        """Return the seconds for which no other server should make an opening: never above OPENING_INTERVAL."""
+        return min(max(0.0, self.began + OPENING_INTERVAL - now), OPENING_INTERVAL)
 
 
 class OwnerDirectory:
@@ -111,15 +111,15 @@ class OwnedShards:
         self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
         self._draining = False
-        self._finished_looks = 0
+        self._finished_checks = 0
 
     def __iter__(self) -> Iterator[StoreService]:
         return iter(self._owned.values())
 
     @property
-    def looks(self) -> int:
+    def state_checks(self) -> int:
         """Number of checks whether another server has taken a shard."""
-        return self._finished_looks + sum(store.commits.fence.looks for store in self)
+        return self._finished_checks + sum(store.commits.fence.state_checks for store in self)
 
     def get(self, shard: int) -> StoreService | None:
         """Return the store of a shard if this server owns it, as far as it knows."""
@@ -174,7 +174,7 @@ class OwnedShards:
         # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
         for name in ("tensors", "graphs", "models", "answers"):
             table: Table[object] = getattr(store, name)
-            table.beside = partial(self._usage_of_others, store, name)
+            table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
         self._owned[shard] = store
         _logger.info("shard %d is this server's from now on", shard)
@@ -184,7 +184,7 @@ class OwnedShards:
         try:
             return await store.close(seconds)
         finally:
-            self._finished_looks += store.commits.fence.looks
+            self._finished_checks += store.commits.fence.state_checks
             del self._leaving[shard]
             store.commits.fence.leave()
             for key, _ in [*store.tensors]:  # give back their memory
@@ -196,7 +196,7 @@ class OwnedShards:
 
     def _usage_of_others(self, store: StoreService, name: str) -> Quota:
         tables = [getattr(other, name) for other in self if other is not store]
-        return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
+        return Quota(sum(table.count for table in tables), sum(table.nbytes for table in tables))
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
@@ -271,7 +271,7 @@ class Owners:
     async def still_owns(self, store: StoreService, expires: float) -> bool:
         """Return whether memory is current at some moment after the call. Raises Refusal: not_ready."""
         try:
-            await store.commits.fence.passed(expires)
+            await store.commits.fence.wait_until_current(expires)
         except Refusal:
             if store.commits.lost is None:
                 raise
@@ -281,13 +281,13 @@ class Owners:
     async def at_owner(
         self,
         namespace: str,
-        here: Callable[[StoreService], Awaitable[_T]],
-        there: Callable[[str], Awaitable[_T]],
+        local: Callable[[StoreService], Awaitable[_T]],
+        remote: Callable[[str], Awaitable[_T]],
         expires: float,
         *,
         repeats: bool = True,
     ) -> _T:
-        """Call `here` with the store if this server owns it, otherwise `there` with the owner's address.
+        """Call `local` with the store if this server owns it, otherwise `remote` with the owner's address.
 
         If ownership changes meanwhile, the call is repeated. Without `repeats`, it is not sent to another server once
         it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and the exceptions of both
@@ -297,8 +297,8 @@ class Owners:
             location = await self.locate(namespace, expires)
             try:
                 if isinstance(location, Owner):
-                    return await there(location.address)
-                return await here(location)
+                    return await remote(location.address)
+                return await local(location)
             except Refusal:
                 # A store that lost its shard during the call refuses it; the new owner may answer.
                 if not repeats or isinstance(location, Owner) or location.commits.lost is None:
@@ -340,8 +340,8 @@ class Owners:
         current = await self._look_up(shard, expires)
         if current is None or current.address != owner.address:
             return
-        if (peace := current.peace(self._today())) > 0:
-            await asyncio.sleep(min(peace, _RETRY_DELAY, max(0.0, expires - self.clock())))
+        if (wait := current.opening_wait(self._today())) > 0:
+            await asyncio.sleep(min(wait, _RETRY_DELAY, max(0.0, expires - self.clock())))
             return
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1

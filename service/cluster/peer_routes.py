@@ -35,9 +35,9 @@ from service.cluster.protocol import (
     speaks,
     stored_of,
 )
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
-from service.core.prefix import BETWEEN_SERVERS, path_within
+from service.core.prefix import CLUSTER_PREFIX, path_within
 from service.observe.store import settling
 from service.store.changes import ALWAYS, new_answer
 from service.store.idempotency import Repetition
@@ -94,8 +94,8 @@ class PeerQuestions:
         """Return the stored response of a call, if there is one."""
         repetition = Repetition(*question["asked"])
         store = await self._owners.owned_store(repetition.namespace, expires)
-        await store.commits.fence.passed(expires)
-        record = store.answers.asked_before(repetition)
+        await store.commits.fence.wait_until_current(expires)
+        record = store.answers.look_up(repetition)
         return ({"record": None}, ()) if record is None else ({"record": row_of_record(record)}, (record.body,))
 
     async def _proposal(self, question: dict[str, Any], blobs: memoryview, expires: float) -> PeerResponse:
@@ -115,7 +115,7 @@ class PeerQuestions:
         task = Task("proposal", b"", question["request_id"], question["timeout"], expires, namespace=namespace)
         # The other server has checked that its caller may write.
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
-        reply = Reply(200, JSON, [b""], stored=stored, kept=values)
+        reply = Reply(200, JSON, [b""], stored=stored, stored_data=values)
         result = await settling(store.settle, task, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
@@ -149,7 +149,7 @@ class PeerApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         path = path_within(scope) if scope["type"] == "http" else ""
-        headers = Headers(scope=scope) if path.startswith(BETWEEN_SERVERS) else None
+        headers = Headers(scope=scope) if path.startswith(CLUSTER_PREFIX) else None
         # A wrong secret falls through to the routes, which answer 404: outsiders cannot tell that the paths exist.
         if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
@@ -158,10 +158,10 @@ class PeerApplication:
             await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
             await self._serve_forwarded(scope, receive, send, headers)
-        elif path == BETWEEN_SERVERS + ALIVE:
+        elif path == CLUSTER_PREFIX + ALIVE:
             await _respond(send, 200, [b""])
         else:
-            await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
+            await self._answer(path.removeprefix(CLUSTER_PREFIX), scope, receive, send)
 
     async def _answer(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
@@ -178,7 +178,7 @@ class PeerApplication:
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
             _logger.exception("a question of another server could not be answered: %s", name)
-            status, parts = 500, message_of({"refused": row_of_refusal(fault())})
+            status, parts = 500, message_of({"refused": row_of_refusal(internal_error())})
         await _respond(send, status, parts)
 
     async def _serve_forwarded(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:

@@ -16,13 +16,13 @@ from functools import partial
 from typing import Final
 
 from engine.ir.lru import LRU
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
 from service.workers.frames import INLINE
 from service.workers.pool import Done
 from service.workers.process_pool import ProcessPool
-from service.workers.residents import Lending, TensorKey
+from service.workers.residents import ReaderCounts, TensorKey
 from service.workers.task import Reply, Task, refused
 from service.workers.ticket import Ticket
 from service.workers.worker_process import COMMAND
@@ -68,7 +68,7 @@ class ExpectedReads:
     def __init__(self) -> None:
         self._kinds: LRU[Hashable, Expectation] = LRU(_MAX_KINDS)
 
-    def of(self, task: Task) -> Expectation | None:
+    def find(self, task: Task) -> Expectation | None:
         """Return what a task is expected to read, None if unknown."""
         return self._kinds.hit(_kind_of(task))
 
@@ -99,12 +99,12 @@ class SpeculativeTask:
         task: Task,
         done: Done,
         expected: Expectation,
-        lending: Lending,
+        reader_counts: ReaderCounts,
         submit: Callable[[Task, Done, Versions], None],
     ) -> None:
         """`submit` accepts a task that reads these versions, or gives them back if the task is refused."""
         self._task, self._done, self._expected = task, done, expected
-        self._lending, self._submit = lending, submit
+        self._reader_counts, self._submit = reader_counts, submit
         self._lookup: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
         #: handler of the reply, once the owner has answered
@@ -123,10 +123,10 @@ class SpeculativeTask:
             self._lookup.cancel()
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            reply.give_back()
+            reply.release()
         if self._versions is not None:
             versions, self._versions = self._versions, None
-            self._lending.give_back(*versions.values())
+            self._reader_counts.drop_readers(*versions.values())
 
     def leave_to_pool(self) -> None:
         """Leave the task to the pool, since it reads other tensors than expected; the pool finds those."""
@@ -141,7 +141,7 @@ class SpeculativeTask:
             on_reply = partial(self._refuse, refusal)
         except Exception:
             _logger.exception("request %s: what it reads could not be looked for", self._task.request_id)
-            on_reply = partial(self._refuse, fault())
+            on_reply = partial(self._refuse, internal_error())
         else:
             self._expected.record(versions)
             self._versions = versions
@@ -164,11 +164,11 @@ class SpeculativeTask:
         self._done(reply)
 
     def _refuse(self, refusal: Refusal, reply: Reply) -> None:
-        reply.give_back()
+        reply.release()
         self._answer(refused(refusal, self._task.request_id))
 
     def _repeat(self, reply: Reply) -> None:
-        reply.give_back()
+        reply.release()
         assert self._versions is not None, "it was found"
         versions, self._versions = self._versions, None
         self._submit(self._task, self._answer, versions)
@@ -180,9 +180,9 @@ class ClusterPool(ProcessPool):
     find: FindVersions
     recall: RecallVersions
 
-    def __init__(self, settings: Settings, lending: Lending, command: Sequence[str] = COMMAND) -> None:
-        super().__init__(settings, command, lending)
-        self.most_mapped = _MAX_MAPPED_BYTES
+    def __init__(self, settings: Settings, reader_counts: ReaderCounts, command: Sequence[str] = COMMAND) -> None:
+        super().__init__(settings, command, reader_counts)
+        self.mapped_limit = _MAX_MAPPED_BYTES
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
         self._expected = ExpectedReads()
@@ -194,11 +194,11 @@ class ClusterPool(ProcessPool):
         if resident is not None:
             self._current[namespace, name] = resident
         if before is not None:
-            self._lending.retire(before)
+            self._reader_counts.retire(before)
 
     def submit(self, task: Task, done: Done) -> None:
         """Accept a task, with the versions that it is expected to read."""
-        expected = self._expected.of(task)
+        expected = self._expected.find(task)
         if expected is not None and (known := self._steady_versions(task, expected)):
             self._speculate(task, done, expected, known)
             return
@@ -220,7 +220,7 @@ class ClusterPool(ProcessPool):
         # A run that may be wasted must be cheap: short bodies alone, and no tasks that are known to take long.
         if not expected.is_steady or task.memory is not None or len(task.body) > INLINE:
             return {}
-        if self._cost_model.known(task)[0] is not None:
+        if self._cost_model.estimate(task)[0] is not None:
             return {}
         return self.recall(task.namespace, expected.names)
 
@@ -229,7 +229,9 @@ class ClusterPool(ProcessPool):
             del self._speculative[task]
             done(reply)
 
-        self._speculative[task] = run = SpeculativeTask(task, answered, expected, self._lending, self._submit_reading)
+        self._speculative[task] = run = SpeculativeTask(
+            task, answered, expected, self._reader_counts, self._submit_reading
+        )
         run.begin(known, partial(self.find, task.namespace, expected.names, task.expires))
 
     def _submit_reading(self, task: Task, done: Done, versions: Versions) -> None:
@@ -237,14 +239,14 @@ class ClusterPool(ProcessPool):
         task.reads = _NO_VERSIONS
         ticket = self._admit(task, done)
         if ticket is None:
-            self._lending.give_back(*versions.values())
+            self._reader_counts.drop_readers(*versions.values())
             return
         self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
     def _give_versions(self, ticket: Ticket, versions: Versions) -> None:
         """Let a task read these versions, which are lent."""
-        ticket.wanted = [*versions]
+        ticket.tensor_names = [*versions]
         self._read_together(ticket, versions)
 
     async def _look_ahead(self, ticket: Ticket, expected: Expectation) -> None:
@@ -265,9 +267,9 @@ class ClusterPool(ProcessPool):
         self._enqueue(ticket)
 
     def _find_tensors(self, ticket: Ticket) -> None:
-        self._expected.learn(ticket.task, ticket.wanted)
+        self._expected.learn(ticket.task, ticket.tensor_names)
         # The task has them already: it is sent again with them.
-        if ticket in self._pinned and self._pinned[ticket][1].keys() >= set(ticket.wanted):
+        if ticket in self._pinned and self._pinned[ticket][1].keys() >= set(ticket.tensor_names):
             super()._find_tensors(ticket)
             return
         if (run := self._speculative.get(ticket.task)) is not None:
@@ -279,12 +281,12 @@ class ClusterPool(ProcessPool):
     async def _look_up(self, ticket: Ticket) -> None:
         task = ticket.task
         try:
-            versions = await self.find(task.namespace, ticket.wanted, task.expires)
+            versions = await self.find(task.namespace, ticket.tensor_names, task.expires)
         except Refusal as refusal:
             self._fail_lookup(ticket, refusal)
         except Exception:
             _logger.exception("request %s: its tensors could not be found", task.request_id)
-            self._fail_lookup(ticket, fault())
+            self._fail_lookup(ticket, internal_error())
         else:
             del self._finding[ticket]
             self._read_together(ticket, versions)

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE, Caller, KeyScope
-from service.core.prefix import BETWEEN_SERVERS
+from service.core.keys.caller import ANONYMOUS, Caller, KeyScope
+from service.core.prefix import CLUSTER_PREFIX
 from service.store.tables import TensorVersion
 from service.store.writes import AnswerRecord, Stored
 
@@ -22,7 +22,7 @@ SECRET_HEADER: Final = "Gradserve-Cluster-Secret"  # noqa: S105 - its name
 PROTOCOL_HEADER: Final = "Gradserve-Cluster-Protocol"
 CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
 #: prefix of forwarded requests
-PASSED: Final = f"{BETWEEN_SERVERS}passed"
+PASSED: Final = f"{CLUSTER_PREFIX}passed"
 ALIVE: Final = "alive"
 #: status of a response that names another owner
 MISDIRECTED: Final = 421
@@ -70,7 +70,9 @@ def caller_of(row: str) -> Caller:
     """Read the caller from a header field. Raises ValueError."""
     name, namespace, scopes = orjson.loads(row)
     caller = Caller(str(name), str(namespace), frozenset(map(KeyScope, scopes)))
-    return ANYONE if caller == ANYONE else caller  # the very object: without keys, callers are compared by identity
+    return (
+        ANONYMOUS if caller == ANONYMOUS else caller
+    )  # the very object: without keys, callers are compared by identity
 
 
 def row_of_refusal(refusal: Refusal) -> dict[str, Any]:

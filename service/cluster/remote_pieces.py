@@ -13,7 +13,7 @@ import aiohttp
 
 from service.api.media import PIECE_SUMS, SAFETENSORS
 from service.cluster.connecting import PeerConnections, body_of
-from service.workers.sums import NotElsewhere
+from service.workers.sums import PieceDeclined
 from service.workers.task import PIECE_HEADER, Reply, Task
 
 #: seconds to connect to the ingress
@@ -34,11 +34,11 @@ class IngressPieces:
     async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
         """Ask another server for the sums of a piece of a task, which have `nbytes` bytes.
 
-        Raises NotElsewhere.
+        Raises PieceDeclined.
         """
         seconds = task.expires - time.monotonic()
         if seconds <= 0:
-            raise NotElsewhere("the time is up", later=False)
+            raise PieceDeclined("the time is up", may_retry=False)
         fields, body = body_of(request.parts)
         url = f"{self._ingress}/v1/{task.call}?timeout_ms={max(1, int(1000 * seconds))}"
         responding = self._connections.request(
@@ -48,7 +48,7 @@ class IngressPieces:
             async with await responding as response:
                 return await _read_sums(response, nbytes)
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise NotElsewhere(f"{type(error).__name__}: {error}", later=True) from error
+            raise PieceDeclined(f"{type(error).__name__}: {error}", may_retry=True) from error
 
     async def close(self) -> None:
         """Close all connections."""
@@ -67,10 +67,10 @@ def _headers(task: Task, request: Reply) -> list[tuple[str, str]]:
 
 
 async def _read_sums(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
-    """Read the sums in a response. Raises NotElsewhere if it has none, and aiohttp.ClientError."""
+    """Read the sums in a response. Raises PieceDeclined if it has none, and aiohttp.ClientError."""
     if response.status != HTTPStatus.OK:
-        raise NotElsewhere(f"status {response.status}", later=response.status in _RETRYABLE)
+        raise PieceDeclined(f"status {response.status}", may_retry=response.status in _RETRYABLE)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
-        raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)
+        raise PieceDeclined(f"an answer of another kind, of {length or 'unknown'} bytes", may_retry=False)
     return Reply(200, PIECE_SUMS, [await response.read()], tuple(response.headers.items()))

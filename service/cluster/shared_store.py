@@ -21,18 +21,18 @@ from service.api.media import PROBLEM
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
 from service.cluster.protocol import Answer, Moved, Silent, Slow, Unreachable, record_of, row_of_record, row_of_stored
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
 from service.observe.store import StoreService, outcome, settling
-from service.observe.tally import ClusterFigures, Holdings
+from service.observe.tally import ClusterStats, Holdings
 from service.store.changes import ALWAYS, Change, Condition, new_answer
 from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Loaded
 from service.store.tables import Registered, TableKey, TensorVersion, total_quota
 from service.store.writes import AnswerRecord, nbytes_of
 from service.workers.pool import Done, Pool
-from service.workers.residents import Lending
+from service.workers.residents import ReaderCounts
 from service.workers.task import Reply, Task, refused
 
 #: caches of other servers' tensors and graphs have this fraction of the limits for stored ones
@@ -47,13 +47,15 @@ _logger = logging.getLogger("gradserve.cluster")
 class SharedStore:
     """Store for the calls of a cluster's server. For one event loop."""
 
-    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, lending: Lending) -> None:
-        self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
+    def __init__(
+        self, settings: Settings, pool: Pool, owners: Owners, peers: HttpPeers, reader_counts: ReaderCounts
+    ) -> None:
+        self._pool, self._owners, self._peers, self._reader_counts = pool, owners, peers, reader_counts
         self._versions: LRU[str, TensorVersion] = LRU(
             settings.max_tensor_bytes // _CACHE_DIVISOR,
             lambda version: version.nbytes,
             keep_newest=True,
-            evicted=lending.retire,
+            evicted=reader_counts.retire,
         )
         #: etags of the last known versions, by name; the versions themselves may have been evicted
         self._latest: LRU[str, str] = LRU(settings.max_tensors, keep_newest=True)
@@ -68,7 +70,7 @@ class SharedStore:
         self._settling: set[asyncio.Task[None]] = set()
         self._grace = float(settings.shutdown_grace)
         self._balancer: asyncio.Task[None] | None = None
-        self.passed_on: Counter[str] = Counter()
+        self.forwarded: Counter[str] = Counter()
 
     async def current(self, expires: float) -> None:
         """Return at once: each shard is checked when it is used."""
@@ -89,7 +91,7 @@ class SharedStore:
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Find a graph here or at its owner. Raises Refusal: not_ready."""
 
-        async def there(address: str) -> Registered | None:
+        async def remote(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
             cached = self._graphs.hit(self._graph_keys.hit(name))
             cached_key = None if cached is None else cached.key
@@ -97,26 +99,26 @@ class SharedStore:
             answer = await self._ask(address, "graph", question, (), expires)
             if answer.head["key"] in (None, cached_key):
                 return None if answer.head["key"] is None else cached
-            graph = Registered.of(bytes(answer.blobs))
+            graph = Registered.parse(bytes(answer.blobs))
             if self._graphs.hit(graph.key) is None:
                 self._graphs.put(graph.key, graph)
             self._graph_keys.put(name, graph.key)
             return graph
 
         return await self._owners.at_owner(
-            namespace, lambda store: store.graph(namespace, graph_id, expires), there, expires
+            namespace, lambda store: store.graph(namespace, graph_id, expires), remote, expires
         )
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
         """Lend the versions of these names at one moment. Raises Refusal: not_ready, deadline_exceeded."""
 
-        async def here(store: StoreService) -> Mapping[str, TensorVersion]:
+        async def local(store: StoreService) -> Mapping[str, TensorVersion]:
             return self._lend(await store.versions(namespace, names, expires))
 
-        async def there(address: str) -> Mapping[str, TensorVersion]:
+        async def remote(address: str) -> Mapping[str, TensorVersion]:
             return await self._versions_of(address, namespace, names, expires)
 
-        return await self._owners.at_owner(namespace, here, there, expires)
+        return await self._owners.at_owner(namespace, local, remote, expires)
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Lend the last known versions, perhaps outdated, if another server owns them and all are in memory here."""
@@ -128,13 +130,13 @@ class SharedStore:
     async def begin(self, repetition: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
 
-        async def here(store: StoreService) -> AnswerRecord | None:
+        async def local(store: StoreService) -> AnswerRecord | None:
             record = await store.begin(repetition, expires)
             if record is None:
                 self._begun[repetition.namespace, repetition.key] = store
             return record
 
-        async def there(address: str) -> AnswerRecord | None:
+        async def remote(address: str) -> AnswerRecord | None:
             # Under way here as well, so that a second one on this server gets `conflict` without a question.
             self.answers.begin(repetition)
             try:
@@ -148,7 +150,7 @@ class SharedStore:
                 self.answers.end(repetition)
             return record
 
-        return await self._owners.at_owner(repetition.namespace, here, there, expires)
+        return await self._owners.at_owner(repetition.namespace, local, remote, expires)
 
     def end(self, repetition: Repetition) -> None:
         """End a call that is finished, or given up."""
@@ -172,7 +174,7 @@ class SharedStore:
         self._settling.add(settlement)
         settlement.add_done_callback(self._settling.discard)
 
-    async def settled(
+    async def settle_and_wait(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """Settle a reply, and return what `done` gets."""
@@ -195,10 +197,10 @@ class SharedStore:
         holdings = [store.holdings() for store in self._owners.owned_shards]
         return Holdings(*map(sum, zip(*holdings, strict=True))) if holdings else Holdings()
 
-    def figures(self) -> ClusterFigures:
+    def stats(self) -> ClusterStats:
         """Return the metrics of this server."""
         owning = self._owners.owned_shards
-        return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
+        return ClusterStats(len(list(owning)), self._owners.takeovers, owning.state_checks, self.forwarded)
 
     async def balance(self) -> None:
         """Ask for the shards that this server uses more than all others do, once per window."""
@@ -218,24 +220,24 @@ class SharedStore:
     ) -> None:
         records = [change.value for change in more]
 
-        async def here(store: StoreService) -> Reply:
+        async def local(store: StoreService) -> Reply:
             changes = [new_answer(store.answers, record) for record in records]
             return await settling(store.settle, task, caller, reply, condition, changes)
 
-        async def there(address: str) -> Reply:
+        async def remote(address: str) -> Reply:
             return await self._propose(address, task, reply, records)
 
         try:
             # Not repeated at another owner: the first one may have stored the results before it failed.
             caller.require(KeyScope.WRITE)
-            result = await self._owners.at_owner(task.namespace, here, there, task.expires, repeats=False)
+            result = await self._owners.at_owner(task.namespace, local, remote, task.expires, repeats=False)
         except Refusal as refusal:
             result = refused(refusal, task.request_id)
         except Exception:
             _logger.exception("request %s: it is not known whether it was kept", task.request_id)
-            result = refused(fault(), task.request_id)
+            result = refused(internal_error(), task.request_id)
         if result is not reply:
-            reply.give_back()
+            reply.release()
         done(result)
 
     async def _propose(self, address: str, task: Task, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
@@ -247,7 +249,7 @@ class SharedStore:
             "stored": [row_of_stored(stored) for stored in reply.stored],
             "records": [row_of_record(record) for record in records],
         }
-        blobs = [*reply.kept, *(record.body for record in records)]
+        blobs = [*reply.stored_data, *(record.body for record in records)]
         answer = await self._ask(address, "proposal", head, blobs, task.expires)
         if answer.head["kept"]:
             return reply
@@ -267,7 +269,7 @@ class SharedStore:
             for etag, dtype, shape in answer.head["sent"]:
                 end = position + nbytes_of(dtype, shape)
                 lent.append(self._cache_version(etag, dtype, tuple(shape), answer.blobs[position:end]))
-                self._lending.lend(lent[-1])  # otherwise the next version might evict it
+                self._reader_counts.add_reader(lent[-1])  # otherwise the next version might evict it
                 position = end
             by_etag = {version.etag: version for version in lent}
             versions = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
@@ -275,7 +277,7 @@ class SharedStore:
                 self._latest.put(f"{namespace}\n{name}", version.etag)
             return self._lend(versions)
         finally:
-            self._lending.give_back(*lent)
+            self._reader_counts.drop_readers(*lent)
 
     def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """Return the last known versions of these names, as far as they are in memory."""
@@ -295,11 +297,11 @@ class SharedStore:
 
     def _lend(self, versions: Mapping[str, TensorVersion]) -> Mapping[str, TensorVersion]:
         for version in versions.values():
-            self._lending.lend(version)
+            self._reader_counts.add_reader(version)
         return versions
 
     async def _ask(
         self, address: str, question: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        self.passed_on[question] += 1
+        self.forwarded[question] += 1
         return await self._peers.ask(address, question, head, blobs, expires)

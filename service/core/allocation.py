@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Held(Protocol):
+class MemoryHolder(Protocol):
     """Holder of memory. Its owner either releases the memory or passes the holder on."""
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the memory; a second call does nothing."""
 
 
@@ -20,7 +20,7 @@ class VisibleBuffer(Protocol):
     fd: int
 
 
-class Allocation(Held, Protocol):
+class Allocation(MemoryHolder, Protocol):
     """Memory of a fixed size. Its view is empty after it is given back."""
 
     view: memoryview

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 #: measured private memory: of a front without state, with its records of callers and their jobs; of a worker with
 #: compiled kernels, including LLVM and its allocator's memory; of a worker's caches of types, formulas and attributes;
 #: of each BLAS thread
-FRONT_BYTES, WORKER_BYTES, REMEMBERED_BYTES, THREAD_BYTES = 80 << 20, 72 << 20, 20 << 20, 16 << 20
+FRONT_BYTES, WORKER_BYTES, WORKER_CACHE_BYTES, THREAD_BYTES = 80 << 20, 72 << 20, 20 << 20, 16 << 20
 #: tolerance for a front and for a worker in the check that the limits of all processes fit into memory
 FRONT_MARGIN, WORKER_MARGIN = 48 << 20, 36 << 20
 #: measured bytes of a plan of a 60-node graph, including its memory and the graph; bytes of a cached request
@@ -17,13 +17,13 @@ GRAPH_BYTES, ANSWER_BYTES, MODEL_BYTES = 256 << 20, 64 << 20, 16 << 20
 #: bytes of a front at these default limits
 FRONT_LIMIT: Final = FRONT_BYTES + FRONT_MARGIN + GRAPH_BYTES + ANSWER_BYTES + MODEL_BYTES
 #: cached requests per plan
-REQUESTS_OF_A_PLAN: Final = 4
+REQUESTS_PER_PLAN: Final = 4
 #: bytes of resident tensors in a worker's own memory
 TENSOR_BYTES: Final = 32 << 20
 #: bytes of idle buffers kept for a worker's next response; they are shared memory, which counts for no process
 IDLE_ANSWER_BYTES: Final = 32 << 20
 #: bytes of Python objects per byte of JSON; the lists and objects of a parsed body must fit into this
-PARSED: Final = 16
+OBJECT_BYTES_PER_JSON_BYTE: Final = 16
 
 
 class WorkerBudget(NamedTuple):
@@ -65,10 +65,10 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
 
 def request_bytes(answer: int, body: int) -> int:
     """Return an upper bound of a request's bytes: the response as values and text, and the JSON body as objects."""
-    return 2 * answer + PARSED * body
+    return 2 * answer + OBJECT_BYTES_PER_JSON_BYTE * body
 
 
-class WorkerPlaces(NamedTuple):
+class WorkerCounts(NamedTuple):
     """Number of worker processes to budget for: `general` ones, plus a quick one and a spare one."""
 
     general: int

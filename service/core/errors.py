@@ -128,7 +128,7 @@ class Refusal(Exception):
         return orjson.dumps(self.problem(request_id))
 
 
-def linked(reports: bytes, prefix: str) -> bytes:
+def with_prefixed_links(reports: bytes, prefix: str) -> bytes:
     """Prepend a prefix to the links in JSON reports. Reports quoted in strings have escaped quotes: they stay."""
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
@@ -157,7 +157,7 @@ def _pointer(error: EngineError) -> str | None:
     return f"/graph{function}{place}{operand}"
 
 
-def fault() -> Refusal:
+def internal_error() -> Refusal:
     """Return the refusal for a bug in the server; the log has the cause under the request's id."""
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
 
@@ -172,13 +172,13 @@ def stopping() -> Refusal:
     return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
 
 
-def full(held: int, retry_after: int) -> Refusal:
+def queue_full(held: int, retry_after: int) -> Refusal:
     """Return the refusal that a server sends if it holds its maximum number of requests."""
     detail = f"the server already holds {held} requests, its limit; try again shortly"
     return Refusal("queue_full", detail, retry_after=retry_after)
 
 
-def late(seconds: float) -> Refusal:
+def deadline_exceeded(seconds: float) -> Refusal:
     """Return the refusal for a request that did not finish within `seconds`."""
     return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
 

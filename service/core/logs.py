@@ -15,12 +15,12 @@ from service.core.settings import Settings
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
-def begin_log(settings: Settings) -> None:
+def set_up_logging(settings: Settings) -> None:
     """Set up logging at the level in the settings."""
     logging.basicConfig(level=settings.log_level.upper(), handlers=[_to_stderr(settings)])
 
 
-def begin_log_of_ours(settings: Settings) -> None:
+def set_up_own_logging(settings: Settings) -> None:
     """Log only our own lines, inside another application. Do nothing if the application has set up logging."""
     logger = logging.getLogger("gradserve")
     if not logger.hasHandlers():

@@ -28,7 +28,7 @@ def cpus() -> int:
     return max(1, min([available, *_quotas()]))
 
 
-def cards() -> tuple[str, ...]:
+def visible_gpus() -> tuple[str, ...]:
     """List the NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them, if the driver reports any."""
     try:
         count = len(list(_CARDS.iterdir()))
@@ -78,7 +78,7 @@ def _folders(controller: str) -> Iterator[Path]:
             yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(root))
 
 
-def cpus_each(workers: int) -> int:
+def cpus_per_worker(workers: int) -> int:
     """Return the number of processors per worker, at least one."""
     return max(1, cpus() // workers)
 

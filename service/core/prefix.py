@@ -1,6 +1,6 @@
 """URL prefix of the service if it is mounted in another application or behind a proxy (ASGI's `root_path`).
 
-Code that decides by path uses `path_within`, and links to our paths begin with `prefix_of`.
+Code that decides by path uses `path_within`, and links to our paths begin with `url_prefix`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 #: path prefix of requests between servers; nothing below it is for clients
-BETWEEN_SERVERS: Final = "/cluster/"
+CLUSTER_PREFIX: Final = "/cluster/"
 
 
 def path_within(scope: Mapping[str, Any]) -> str:
@@ -21,7 +21,7 @@ def path_within(scope: Mapping[str, Any]) -> str:
     return rest if not rest or rest.startswith("/") else path
 
 
-def prefix_of(scope: Mapping[str, Any]) -> str:
+def url_prefix(scope: Mapping[str, Any]) -> str:
     """Return the prefix for links to the service: "" or a path like /grad, safe for a header, JSON and HTML."""
     root = str(scope.get("root_path", "")).strip("/")
     return f"/{quote(root)}" if root else ""

@@ -22,25 +22,25 @@ YOUNG_STEPS: Final = 5
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def collect_in_short_steps() -> None:
+def tune_front_gc() -> None:
     """Set up the collector of a front: it traverses only new objects, and almost never all of them."""
-    set_aside()
+    freeze_objects()
     gc.set_threshold(YOUNG_OBJECTS, YOUNG_STEPS, 5_000)
 
 
-def collect_seldom() -> None:
+def tune_worker_gc() -> None:
     """Set up the collector of a worker. Call it when everything is loaded."""
     gc.collect()
-    set_aside()
+    freeze_objects()
     gc.set_threshold(50_000, 20, 100)
 
 
-def set_aside() -> None:
+def freeze_objects() -> None:
     """Exempt all existing objects from collection."""
     gc.freeze()
 
 
-def ending_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
+def parent_death_signal(sign: signal.Signals) -> Callable[[], None] | None:
     """Return a function that makes the calling child receive this signal when its parent dies; None except on Linux.
 
     The child may call it at any time, also before `exec`. The C library is loaded here because a forked child must not

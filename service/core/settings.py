@@ -35,12 +35,12 @@ from service.core.budget import (
     FRONT_LIMIT,
     GRAPH_BYTES,
     MODEL_BYTES,
-    REMEMBERED_BYTES,
     THREAD_BYTES,
     WORKER_BYTES,
+    WORKER_CACHE_BYTES,
     WORKER_MARGIN,
     WorkerBudget,
-    WorkerPlaces,
+    WorkerCounts,
     worker_budget,
 )
 from service.core.spelling import hint
@@ -94,9 +94,9 @@ REMOVED: Final = {
 #: value of `state` for a state that is lost when the server ends
 NO_STATE: Final = "memory"
 #: wildcard for any name or origin
-EVERY: Final = "*"
+WILDCARD: Final = "*"
 #: value for "no folder"
-NO_FOLDER: Final = "none"
+NO_VALUE: Final = "none"
 #: settings that have no flag, because other users can read flags in the process list, and that are never printed
 SECRETS: Final = frozenset({"api_key", "cluster_secret"})
 #: names of variables with addresses and credentials of external services
@@ -122,11 +122,11 @@ _MIN_BYTES: Final = 64 << 20
 def _default_max_bytes(validated: dict[str, Any]) -> int:
     """Return half the memory divided by the workers, or less so that the limits of all processes fit into memory."""
     workers = validated.get("workers", 1)
-    processes = sum(WorkerPlaces(workers))
+    processes = sum(WorkerCounts(workers))
     caches = worker_budget(_default_plan_cache_bytes() // processes, compiles=True).whole
     # Of the memory that the front leaves, each worker process gets an equal share, less its caches and its base size.
     share = (machine.memory_bytes() - FRONT_LIMIT) // processes - caches
-    base = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(workers) * THREAD_BYTES
+    base = WORKER_BYTES + WORKER_CACHE_BYTES + WORKER_MARGIN + machine.cpus_per_worker(workers) * THREAD_BYTES
     return int(max(_MIN_BYTES, min(machine.memory_bytes() // (2 * workers), share - base)))
 
 
@@ -143,7 +143,7 @@ def _default_connections_per_client(validated: dict[str, Any]) -> int:
 
 
 def _default_allowed_hosts(validated: dict[str, Any]) -> tuple[str, ...]:
-    return (EVERY,) if validated.get("insecure") == "on" else ()
+    return (WILDCARD,) if validated.get("insecure") == "on" else ()
 
 
 #: third-party protocols that the server can speak
@@ -385,7 +385,7 @@ class Settings(BaseModel):
         super().__init__(**fields | values)
 
     @property
-    def asks_for_keys(self) -> bool:
+    def requires_keys(self) -> bool:
         """Whether requests need a key."""
         return self.keys_file is not None or self.api_key is not None
 
@@ -414,7 +414,7 @@ class Settings(BaseModel):
     @field_validator("metrics_port", mode="before")
     @classmethod
     def _parse_port(cls, value: object) -> object:
-        return None if value in ("", NO_FOLDER) else value
+        return None if value in ("", NO_VALUE) else value
 
     @field_validator("metrics_port")
     @classmethod
@@ -426,7 +426,7 @@ class Settings(BaseModel):
     @field_validator("trace_endpoint", mode="before")
     @classmethod
     def _parse_endpoint(cls, value: object) -> object:
-        if value in (None, "", NO_FOLDER):
+        if value in (None, "", NO_VALUE):
             return None
         url = urlsplit(str(value))
         if url.scheme not in ("http", "https") or not url.hostname:
@@ -443,7 +443,7 @@ class Settings(BaseModel):
     @field_validator("cluster_address", mode="before")
     @classmethod
     def _parse_cluster_address(cls, value: object) -> object:
-        if value in (None, "", NO_FOLDER):
+        if value in (None, "", NO_VALUE):
             return None
         url = urlsplit(str(value))
         if (
@@ -460,7 +460,7 @@ class Settings(BaseModel):
         return f"http://{url.netloc}"
 
     @property
-    def known_as(self) -> str | None:
+    def server_name(self) -> str | None:
         """Name of this server in responses, if it is one of several."""
         if self.cluster_address is not None or self.ingress is None:
             return self.cluster_address
@@ -469,7 +469,7 @@ class Settings(BaseModel):
     @field_validator("ingress", mode="before")
     @classmethod
     def _parse_ingress(cls, value: object) -> object:
-        if value in (None, "", NO_FOLDER):
+        if value in (None, "", NO_VALUE):
             return None
         url = urlsplit(str(value))
         if (
@@ -494,7 +494,7 @@ class Settings(BaseModel):
     def _parse_path(cls, value: object) -> object:
         if not isinstance(value, str):
             return value
-        return None if value in ("", NO_FOLDER) else _absolute(value)
+        return None if value in ("", NO_VALUE) else _absolute(value)
 
     @field_validator("state", mode="before")
     @classmethod
@@ -526,7 +526,7 @@ def default(info: FieldInfo, settings: Settings) -> object:
     return info.get_default(call_default_factory=True, validated_data=settings.model_dump())
 
 
-def shown(name: str, value: object) -> str:
+def format_setting(name: str, value: object) -> str:
     """Format a setting's value readably, so that it can be passed again; for a secret, say only whether it is set."""
     if name in SECRETS:
         return "not set" if value is None else "set"
@@ -534,7 +534,7 @@ def shown(name: str, value: object) -> str:
         return ",".join(map(str, value)) or "none"
     if isinstance(value, int) and SIZE in Settings.model_fields[name].metadata:
         return readable(value)
-    return NO_FOLDER if value is None else str(value)
+    return NO_VALUE if value is None else str(value)
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
@@ -596,7 +596,7 @@ def read_settings(**values: Any) -> Settings:
         raise RuntimeError(settings_error(error)) from None
 
 
-def own_settings(settings: Settings, processes: int) -> Settings:
+def settings_for_worker(settings: Settings, processes: int) -> Settings:
     """Return the settings of one of several workers: the bytes for plans are divided among them."""
     return settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
 

@@ -32,10 +32,10 @@ class WeightedSum:
     dtype: str
     weights: Mapping[str, Any]
 
-    def of(self, source: GraphSource, programs: Programs) -> tuple[GraphSource, int]:
+    def extend_graph(self, source: GraphSource, programs: Programs) -> tuple[GraphSource, int]:
         """Return the graph extended by the sum, and the id of the first added node. The program is cached."""
         name = (source.name, "weighted sum", self.node)
-        extended = programs.known(name)
+        extended = programs.cached(name)
         if extended is None:
             graph: dict[str, Any] = orjson.loads(source.text)
             first = len(graph["nodes"])
@@ -43,9 +43,9 @@ class WeightedSum:
             product, total = {"op": "mul", "operands": [self.node, first]}, {"op": "sum", "operands": [first + 1]}
             nodes = [*graph["nodes"], leaf, product, total]
             extended = programs.source(name, orjson.dumps({**graph, "nodes": nodes}))
-        return extended, len(programs.of(extended).statements) - _ADDED_NODES
+        return extended, len(programs.program(extended).statements) - _ADDED_NODES
 
-    def asked(self, fields: Mapping[str, Any], first: int) -> dict[str, Any]:
+    def request_fields(self, fields: Mapping[str, Any], first: int) -> dict[str, Any]:
         """Return the request fields for the extended graph: feed the weights, and differentiate the sum."""
         feeds = [*fields["feeds"], {"node": first, "tensor": self.weights}]
         return {**fields, "feeds": feeds, "of": first + _ADDED_NODES - 1}

@@ -12,7 +12,7 @@ import orjson
 
 from engine import TensorType
 from engine.ir.tensor_type import dtype_name, is_complex
-from service.api.residents import Find
+from service.api.residents import FindTensor
 from service.core.errors import Refusal
 from service.store.tables import FREE
 
@@ -65,7 +65,7 @@ class Model:
     description: str = ""
 
     @classmethod
-    def of(cls, record: bytes) -> Self:
+    def parse(cls, record: bytes) -> Self:
         """Parse a model from its record."""
         fields: dict[str, Any] = orjson.loads(record)
         return cls(
@@ -100,7 +100,7 @@ class Model:
         input_feeds = ({"node": ports[name].node, "tensor": tensor} for name, tensor in tensors.items())
         return [*input_feeds, *({"node": bound.node, "tensor_id": bound.tensor_id} for bound in self.bound)]
 
-    def require_bound(self, find: Find) -> None:
+    def require_bound(self, find: FindTensor) -> None:
         """Raise Refusal (shape_mismatch, dtype_mismatch) unless each bound tensor still has its recorded type.
 
         A missing tensor is reported by the call that it is fed to.

@@ -20,8 +20,8 @@ from engine.ir.tensor_type import ELEMENT_TYPES
 from schemas import Tensor
 from schemas.graph import CLOSED
 from service.api.answers import FIELD_BYTES
-from service.api.binary import own_bytes
-from service.api.graphs import located, read_array
+from service.api.binary import array_bytes
+from service.api.graphs import read_array, with_location
 from service.api.json_codec import json_kind, parse_json
 from service.api.media import JSON, OCTETS
 from service.api.tensors import NodePlace, encoded_bytes, type_of, validate
@@ -210,7 +210,7 @@ def _checked_type(port: Port, shape: list[int], i: int, limits: Limits) -> Tenso
     try:
         return type_of(Tensor(dtype=port.dtype, shape=shape), limits)
     except (EngineError, Refusal) as error:
-        raise located(error, ("inputs", i, "shape"), None) from None
+        raise with_location(error, ("inputs", i, "shape"), None) from None
 
 
 def _split_tensor(rest: memoryview, size: object, type: TensorType, where: str) -> tuple[HostArray, memoryview]:
@@ -295,7 +295,7 @@ def _to_response(
         }
         if item.is_binary:
             fields["parameters"] = {"binary_data_size": array.nbytes}
-            blobs.append(own_bytes(array))
+            blobs.append(array_bytes(array))
         else:
             require_finite(array, item.name)
             fields["data"] = array.reshape(-1).tolist()

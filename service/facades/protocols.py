@@ -16,7 +16,7 @@ import orjson
 
 from service.api.media import JSON
 from service.core.installed import VERSIONS
-from service.store.tables import MODEL_WANTED
+from service.store.tables import MODEL_EXPECTED
 
 Header = Callable[[str], str | None]  # lookup of a header field's value, None if it is absent
 
@@ -35,7 +35,7 @@ class ForeignAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FacadeRoute:
-    """Path of a protocol and the name of its call; `said` extracts the part of the head that the call needs.
+    """Path of a protocol and the name of its call; `read_head` extracts the part of the head that the call needs.
 
     `{name}` in a path is the name of the model, and `{version}` the id of its graph; without `{name}`, the body
     contains the name. Query parameters in `ignored` are accepted but have no effect.
@@ -44,7 +44,7 @@ class FacadeRoute:
     method: str
     path: str
     call: str
-    said: Callable[[Header], str] = lambda header: ""
+    read_head: Callable[[Header], str] = lambda header: ""
     ignored: Sequence[str] = ()
 
 
@@ -61,7 +61,7 @@ class Facade(ABC):
 
     #: name in the setting `--facades`
     name: ClassVar[str]
-    places: ClassVar[Sequence[FacadeRoute]]
+    routes: ClassVar[Sequence[FacadeRoute]]
     listings: ClassVar[Sequence[Listing]] = ()
     #: public paths of health checks: live or ready
     health: ClassVar[Mapping[str, str]] = {}
@@ -98,7 +98,7 @@ class OpenInference(Facade):
     """Open Inference protocol. A version of a model is the id of its graph."""
 
     name = "openinference"
-    places: ClassVar = [
+    routes: ClassVar = [
         *(FacadeRoute("GET", path, "openinference.metadata") for path in (_V2_MODEL, _V2_VERSION)),
         *(FacadeRoute("GET", f"{path}/ready", "openinference.ready") for path in (_V2_MODEL, _V2_VERSION)),
         *(
@@ -136,7 +136,7 @@ class Tesseract(Facade):
     """Tesseract protocol. A client is given the path of one model, and sees no other."""
 
     name = "tesseract"
-    places: ClassVar = [
+    routes: ClassVar = [
         *(
             FacadeRoute(
                 "POST",
@@ -201,14 +201,14 @@ _UMBRIDGE_TYPES: Final[Mapping[str, str]] = {
     "method_not_allowed": "UnsupportedFeature",
 }
 #: error types by the `expected` field of a report, whatever its code
-_TYPES_BY_EXPECTATION: Final = {SUPPORTED: "UnsupportedFeature", MODEL_WANTED: "ModelNotFound"}
+_TYPES_BY_EXPECTATION: Final = {SUPPORTED: "UnsupportedFeature", MODEL_EXPECTED: "ModelNotFound"}
 
 
 class UmBridge(Facade):
     """UM-Bridge protocol. Its paths are at the root, since its C++ client does not support a prefix."""
 
     name = "umbridge"
-    places: ClassVar = [FacadeRoute("POST", f"/{call}", f"umbridge.{call}") for call in _UMBRIDGE_CALLS]
+    routes: ClassVar = [FacadeRoute("POST", f"/{call}", f"umbridge.{call}") for call in _UMBRIDGE_CALLS]
     listings: ClassVar = [
         Listing(_UMBRIDGE_INFO, lambda names: {"protocolVersion": _UMBRIDGE_VERSION, "models": list(names)})
     ]
@@ -232,7 +232,7 @@ FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBri
 #: paths of health checks, which need no key
 HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in facade.health)
 #: facade and call of each path
-_BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.places}
+_BY_PATH: Final = {route.path: (facade, route.call) for facade in FACADES.values() for route in facade.routes}
 
 
 def foreign_call_of(route: str) -> str | None:

@@ -13,7 +13,7 @@ import pybase64
 from engine import DTYPES, NO_END, EngineError, HostArray, Limits, TensorType, printable
 from schemas import Tensor
 from service.api.answers import FIELD_BYTES
-from service.api.graphs import located, read_array
+from service.api.graphs import read_array, with_location
 from service.api.json_codec import json_kind, parse_json
 from service.api.tensors import Location, encoded_bytes, pointer, type_of
 from service.core.errors import Refusal
@@ -192,7 +192,7 @@ def _checked_type(dtype: str, shape: Sequence[int], place: Location, limits: Lim
     try:
         return type_of(cast("Tensor", {"dtype": dtype, "shape": shape}), limits)
     except (EngineError, Refusal) as error:
-        raise located(error, place, None) from None
+        raise with_location(error, place, None) from None
 
 
 def _is_shape(shape: object) -> TypeGuard[list[int]]:

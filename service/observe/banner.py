@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from service.core import machine
 from service.core.installed import VERSIONS
-from service.core.settings import NO_STATE, Settings, flag, readable, shown
+from service.core.settings import NO_STATE, Settings, flag, format_setting, readable
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:
     """Yield the lines of the banner for the log."""
     yield (
         f"gradserve {VERSIONS['gradserve']} computes on {device} with NumPy {VERSIONS['numpy']}: "
-        f"{_counted(settings.workers, 'worker')} of {_counted(machine.cpus_each(settings.workers), 'thread')}, "
+        f"{_counted(settings.workers, 'worker')} of {_counted(machine.cpus_per_worker(settings.workers), 'thread')}, "
         f"{_counted(machine.cpus(), 'processor')}, {readable(machine.memory_bytes())} of memory"
     )
     yield (
-        f"one request may take {_of(settings, 'max_bytes')} and {settings.max_flops:.3g} FLOPs within "
-        f"{settings.timeout_ms / 1000:g} s, send {_of(settings, 'max_body_bytes')} of JSON or "
-        f"{_of(settings, 'max_binary_bytes')} of safetensors, and get {_of(settings, 'max_response_bytes')}; "
+        f"one request may take {_text(settings, 'max_bytes')} and {settings.max_flops:.3g} FLOPs within "
+        f"{settings.timeout_ms / 1000:g} s, send {_text(settings, 'max_body_bytes')} of JSON or "
+        f"{_text(settings, 'max_binary_bytes')} of safetensors, and get {_text(settings, 'max_response_bytes')}; "
         f"{_counted(settings.queue, 'request')} may wait"
     )
     if settings.compile == "off":
@@ -29,13 +29,13 @@ def banner(settings: Settings, device: str) -> Iterator[str]:
         yield f"kernels are compiled, and kept in {place}; determinism is {settings.determinism}"
     state = "end with the server" if settings.state == NO_STATE else f"are kept in {settings.state}"
     keys = f"keys are asked for: those of {settings.keys_file}" if settings.keys_file else "one key is asked for"
-    key_requirement = keys if settings.asks_for_keys else "nobody is asked for a key"
+    key_requirement = keys if settings.requires_keys else "nobody is asked for a key"
     confined = "confined" if settings.confine == "on" else f"not confined ({flag('confine')} off)"
     yield f"tensors and graphs {state}; {key_requirement}; workers are {confined}"
 
 
-def _of(settings: Settings, name: str) -> str:
-    return shown(name, getattr(settings, name))
+def _text(settings: Settings, name: str) -> str:
+    return format_setting(name, getattr(settings, name))
 
 
 def _counted(count: int, thing: str) -> str:

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from service.api.calls import calls
 from service.core.installed import VERSIONS
 from service.core.settings import Settings
-from service.observe.tally import OTHER, ClusterFigures, Histogram, Tally
+from service.observe.tally import OTHER, ClusterStats, Histogram, Tally
 from service.workers.pool import Pool, Stats
 from service.workers.sums import DONE_ELSEWHERE, DONE_HERE
 
@@ -100,7 +100,9 @@ class Exposition(Collector):
         yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "bytes of registered graphs", value=holdings.graph_bytes)
         yield GaugeMetricFamily(f"{_PREFIX}_models", "models", value=holdings.models)
         yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "bytes of models", value=holdings.model_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=holdings.behind)
+        yield GaugeMetricFamily(
+            f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=holdings.pending_writes
+        )
 
         if self._tally.cluster is not None:
             yield from _of_cluster(self._tally.cluster())
@@ -156,15 +158,15 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield CounterMetricFamily(f"{_PREFIX}_kernels", text, value=stats.compiled)
 
 
-def _of_cluster(figures: ClusterFigures) -> Iterator[Metric]:
+def _of_cluster(figures: ClusterStats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_PREFIX}_shards", "shards of the state that this server has", value=figures.shards)
     text = "shards that were taken over from servers that did not answer"
     yield CounterMetricFamily(f"{_PREFIX}_takeovers", text, value=figures.takeovers)
     text = "looks at the place of the state, whether another server has taken a shard over"
-    yield CounterMetricFamily(f"{_PREFIX}_looks", text, value=figures.looks)
+    yield CounterMetricFamily(f"{_PREFIX}_looks", text, value=figures.state_checks)
     text = "what was passed on to owners of shards: questions by their names, and whole requests"
     passed_on = CounterMetricFamily(f"{_PREFIX}_passed_on", text, labels=("what",))
-    yield _by(passed_on, _with_zeros(_QUESTIONS, figures.passed_on))
+    yield _by(passed_on, _with_zeros(_QUESTIONS, figures.forwarded))
 
 
 def _with_zeros(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:

@@ -11,7 +11,7 @@ from engine import printable
 from service.core.logs import json_line
 
 
-class Answered(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """Ids, sizes and times of an answered request, without data, query or headers.
 
     `caller` is the name of its key, `route` the path template, `call` and `graph_id` what it computed; each is empty if
@@ -108,11 +108,11 @@ class RequestLog:
         self._second = 0
         self._stamp = ""
 
-    def add(self, answered: Answered, trace_id: str = "") -> None:
+    def add(self, answered: AnsweredRequest, trace_id: str = "") -> None:
         """Write the line of a request, with the id of its trace if it has one."""
         self._lines.add(self._write_text(answered, trace_id))
 
-    def _text(self, answered: Answered, trace_id: str) -> str:
+    def _text(self, answered: AnsweredRequest, trace_id: str) -> str:
         caller = f" caller={printable(answered.caller)}" if answered.caller else ""
         trace = f" trace={trace_id}" if trace_id else ""
         return (
@@ -131,7 +131,7 @@ class RequestLog:
         return f"{self._stamp},{int(1000 * (now - second)):03d}"
 
 
-def _json(answered: Answered, trace_id: str) -> str:
+def _json(answered: AnsweredRequest, trace_id: str) -> str:
     return json_line(
         time.time(), "INFO", _NAME,
         request_id=answered.request_id,
@@ -146,6 +146,6 @@ def _json(answered: Answered, trace_id: str) -> str:
     )  # fmt: skip
 
 
-def remark(form: Literal["text", "json"]) -> Callable[[str], str]:
+def log_message_formatter(form: Literal["text", "json"]) -> Callable[[str], str]:
     """Return the function that formats a message about the log itself as a line in this format."""
     return str if form == "text" else lambda text: json_line(time.time(), "WARNING", _NAME, message=text)

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.keys.caller import Caller, KeyScope
 from service.core.settings import Settings
 from service.observe.tally import Holdings
@@ -20,10 +20,10 @@ from service.store.idempotency import AnswerTable, Repetition
 from service.store.journal import Journal, Loaded
 from service.store.tables import (
     GraphStore,
-    KeptModel,
+    KeyLimit,
     ModelTable,
     Registered,
-    StatedLimit,
+    StoredModel,
     TensorTable,
     TensorVersion,
     share_of_each,
@@ -69,7 +69,7 @@ class StateStore(Protocol):
     ) -> None:
         """Store the reply's tensors, and `more` changes with them; then call `done` with the reply or a refusal."""
 
-    async def settled(
+    async def settle_and_wait(
         self, task: Task, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """Settle a reply, and return the reply that `done` would be called with."""
@@ -99,13 +99,15 @@ class StoreService:
         pool: Pool,
         journal: Journal,
         on_commit: CommitCallback = lambda outcome, seconds: None,
-        stated: StatedLimit | None = None,
+        key_limit: KeyLimit | None = None,
     ) -> None:
-        """`stated` looks up the limits that keys set for their namespaces, if keys are configured."""
+        """`key_limit` looks up the limits that keys set for their namespaces, if keys are configured."""
         self._pool = pool
         self._journal = journal
         self._place = settings.state
-        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "model", "answer")}
+        shares = {
+            things: share_of_each(settings, things, key_limit) for things in ("tensor", "graph", "model", "answer")
+        }
         self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
         self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
         self.models = ModelTable(total_quota(settings, "model"), shares["model"])
@@ -125,10 +127,10 @@ class StoreService:
         """Put the loaded state into the tables."""
         for graph in loaded.graphs:
             if graph.record is not None:
-                self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))
+                self.graphs.load((graph.namespace, graph.graph_id), Registered.parse(graph.record))
         for model in loaded.models:
             if model.record is not None:
-                self.models.load((model.namespace, model.name), KeptModel.of(model.record))
+                self.models.load((model.namespace, model.name), StoredModel.parse(model.record))
         for record in loaded.answers:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
@@ -140,7 +142,7 @@ class StoreService:
 
     async def current(self, expires: float) -> None:
         """Wait until the tables are known to match the stored state. Raises Refusal: not_ready."""
-        await self.commits.fence.passed(expires)
+        await self.commits.fence.wait_until_current(expires)
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
         """Return a graph if the tables are known to be current without a check of the stored state."""
@@ -148,18 +150,18 @@ class StoreService:
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
         """Return the graph with this id, or None. Raises Refusal: not_ready."""
-        await self.commits.fence.passed(expires)
+        await self.commits.fence.wait_until_current(expires)
         return self.graphs.find((namespace, graph_id))
 
     async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
         """Return the existing versions of these tensors, all at one moment. Raises Refusal: not_ready."""
-        await self.commits.fence.passed(expires)
+        await self.commits.fence.wait_until_current(expires)
         versions = {name: self.tensors.find((namespace, name)) for name in names}
         return {name: version for name, version in versions.items() if version is not None}
 
     async def begin(self, call: Repetition, expires: float) -> AnswerRecord | None:
         """Begin a call that may have been answered before. Raises Refusal: not_ready, invalid_field, conflict."""
-        await self.commits.fence.passed(expires)
+        await self.commits.fence.wait_until_current(expires)
         return self.answers.begin(call)
 
     def end(self, call: Repetition) -> None:
@@ -212,9 +214,9 @@ class StoreService:
         def finish(refusal: Refusal | None) -> None:
             if refusal is not None:
                 for change in changes:
-                    change.value.memory.give_back()
+                    change.value.memory.release()
             if refusal is not None or answered:
-                reply.give_back()
+                reply.release()
             if not answered:
                 done(reply if refusal is None else refused(refusal, task.request_id))
 
@@ -225,7 +227,7 @@ class StoreService:
 
         try:
             caller.require(KeyScope.WRITE)
-            for stored, data in zip(reply.stored, reply.kept, strict=True):
+            for stored, data in zip(reply.stored, reply.stored_data, strict=True):
                 memory = self._pool.allocate_tensor(len(data))
                 version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
                 demanded = condition or store_condition(stored.if_match)
@@ -239,13 +241,13 @@ class StoreService:
         proposal = Proposal([*more, *changes], finish, durable, task.expires, task.timeout, unsure)
         if complete is not None:
             proposal.complete = lambda replaced: [*complete(replaced[len(more) :]), *changes]
-        copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
+        copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.stored_data, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
     def holdings(self) -> Holdings:
         """Return the current numbers of stored things."""
         tensors, graphs, models = self.tensors, self.graphs, self.models
-        counts = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
+        counts = tensors.count, tensors.nbytes, graphs.count, graphs.nbytes, models.count, models.nbytes
         return Holdings(*counts, self.commits.behind)
 
     @property
@@ -254,15 +256,15 @@ class StoreService:
         return self.commits.fence.open
 
     def _answer_when_current(self, task: Task, reply: Reply, done: Done) -> None:
-        checking = asyncio.get_running_loop().create_task(self.commits.fence.passed(task.expires))
+        checking = asyncio.get_running_loop().create_task(self.commits.fence.wait_until_current(task.expires))
 
         def checked(checking: asyncio.Task[None]) -> None:
             error = None if checking.cancelled() else checking.exception()
             if error is None:
                 done(reply)
                 return
-            reply.give_back()
-            done(refused(error if isinstance(error, Refusal) else fault(), task.request_id))
+            reply.release()
+            done(refused(error if isinstance(error, Refusal) else internal_error(), task.request_id))
 
         checking.add_done_callback(checked)
 
@@ -284,7 +286,7 @@ class StoreService:
         if refusal is not None:
             raise refusal
 
-    async def settled(
+    async def settle_and_wait(
         self,
         task: Task,
         caller: Caller,
@@ -306,7 +308,7 @@ def settling(
 
     def done(reply: Reply) -> None:
         if not _set(result, reply):
-            reply.give_back()
+            reply.release()
 
     settle(task, caller, reply, done, condition, more)
     return result
@@ -341,7 +343,7 @@ def _when_copied(copies: _Copies, proceed: Callable[[], None], finish: Callable[
             proceed()
         else:
             _logger.error("what is to be kept could not be copied", exc_info=error)
-            finish(fault())
+            finish(internal_error())
 
     copying.add_done_callback(copied)
 

@@ -56,16 +56,16 @@ class Holdings(NamedTuple):
     graph_bytes: int = 0
     models: int = 0
     model_bytes: int = 0
-    behind: int = 0
+    pending_writes: int = 0
 
 
-class ClusterFigures(NamedTuple):
+class ClusterStats(NamedTuple):
     """Statistics of a cluster server: owned shards, takeovers, checks of the state, and requests passed on by kind."""
 
     shards: int
     takeovers: int
-    looks: int
-    passed_on: Mapping[str, int]
+    state_checks: int
+    forwarded: Mapping[str, int]
 
 
 class Tally:
@@ -87,7 +87,7 @@ class Tally:
         self.denials: Counter[str] = Counter()
         self.holdings: Callable[[], Holdings] = Holdings
         #: statistics of the cluster, if the server shares its state
-        self.cluster: Callable[[], ClusterFigures] | None = None
+        self.cluster: Callable[[], ClusterStats] | None = None
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
         """Count an answered request, with the bytes of its body and of its response; `facade` names its protocol."""
@@ -102,11 +102,11 @@ class Tally:
         Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
 
-    def committed(self, outcome: str, seconds: float) -> None:
+    def count_commit(self, outcome: str, seconds: float) -> None:
         """Count a finished commit by outcome: `written`, or the code of its refusal. `seconds` is its duration."""
         self.commits[outcome] += 1
         self.commit_seconds.add(seconds)
 
-    def denied(self, reason: str) -> None:
+    def count_denial(self, reason: str) -> None:
         """Count a denied request by the code of its refusal: unauthenticated, forbidden, rate_limited."""
         self.denials[reason] += 1

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, format_trace_id, set_span_in_context
 
 from service.core.installed import VERSIONS
-from service.observe.request_log import Answered
+from service.observe.request_log import AnsweredRequest
 from service.workers.task import Reply, Timings
 
 #: a request's headers: names in lower case, raw values
@@ -54,7 +54,7 @@ class Tracing:
         self._tracer = tracer
         self._end = end
 
-    def add(self, answered: Answered, fields: Fields, reply: Reply | None) -> str:
+    def add(self, answered: AnsweredRequest, fields: Fields, reply: Reply | None) -> str:
         """Record a request that has just been answered. Return its trace id, or "" if it is not traced."""
         if answered.path in UNTRACED_PATHS:
             return ""
@@ -94,7 +94,7 @@ def tracing_to(endpoint: str) -> Tracing:
     return Tracing(provider.get_tracer("gradserve", VERSIONS["gradserve"]), provider.shutdown)
 
 
-def _attributes(answered: Answered, reply: Reply | None) -> Iterator[tuple[str, str | int | bool]]:
+def _attributes(answered: AnsweredRequest, reply: Reply | None) -> Iterator[tuple[str, str | int | bool]]:
     """Yield span attributes, with OpenTelemetry's names where it defines one."""
     yield "http.request.method", answered.method if answered.method in _METHODS else "_OTHER"
     yield "http.route", answered.route

@@ -12,9 +12,9 @@ from service.core.errors import Refusal
 from service.store.idempotency import AnswerTable, under_way
 from service.store.tables import (
     GraphStore,
-    KeptModel,
     ModelTable,
     Registered,
+    StoredModel,
     Table,
     TableKey,
     TensorTable,
@@ -135,7 +135,7 @@ def new_tensor(table: TensorTable, key: TableKey, version: TensorVersion, condit
     return Change(table, key, version, write, check)
 
 
-def end_of_tensor(table: TensorTable, key: TableKey, condition: Condition) -> Change:
+def tensor_deletion(table: TensorTable, key: TableKey, condition: Condition) -> Change:
     """Return the deletion of a tensor; `check` may raise not_found and precondition_failed."""
     check = _existing(key[1], condition, "tensor", unknown_tensor)
     return Change(table, key, None, TensorWrite(*key, "", "", (), None), check)
@@ -146,7 +146,7 @@ def new_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
     return Change(table, key, graph, GraphWrite(*key, graph.record), lambda current: current is None)
 
 
-def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change:
+def graph_deletion(table: GraphStore, models: ModelTable, key: TableKey) -> Change:
     """Return the deletion of a graph; `check` may raise not_found, and in_use if `models` use it."""
 
     def check(current: Registered | None) -> bool:
@@ -158,10 +158,10 @@ def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change
     return Change(table, key, None, GraphWrite(*key, None), check)
 
 
-def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptModel, condition: Condition) -> Change:
+def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: StoredModel, condition: Condition) -> Change:
     """Return the change to a new version of a model; `check` may raise precondition_failed, and not_found (graph)."""
 
-    def check(current: KeptModel | None) -> bool:
+    def check(current: StoredModel | None) -> bool:
         condition.require(key[1], None if current is None else current.etag, "model")
         if graphs.latest((key[0], model.graph_id)) is None:
             raise no_graph(model.graph_id, "/graph_id")
@@ -170,7 +170,7 @@ def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptM
     return Change(table, key, model, ModelWrite(*key, model.record), check)
 
 
-def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Change:
+def model_deletion(table: ModelTable, key: TableKey, condition: Condition) -> Change:
     """Return the deletion of a model; `check` may raise not_found and precondition_failed."""
     return Change(table, key, None, ModelWrite(*key, None), _existing(key[1], condition, "model", no_model))
 
@@ -178,7 +178,7 @@ def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Chan
 def _existing(name: str, condition: Condition, what: str, missing: Callable[[str], Refusal]) -> Callable[[Any], bool]:
     """Return the check of a deletion."""
 
-    def check(current: TensorVersion | KeptModel | None) -> bool:
+    def check(current: TensorVersion | StoredModel | None) -> bool:
         condition.require(name, None if current is None else current.etag, what)
         if current is None:
             raise missing(name)

@@ -24,7 +24,7 @@ from typing import Any, Final
 import orjson
 
 from engine.ir.tensor_type import ELEMENT_TYPES
-from service.store.journal import SYSTEM, Loaded, Surroundings
+from service.store.journal import SYSTEM, Environment, Loaded
 from service.store.objects import Missing, Objects
 from service.store.writes import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
@@ -341,9 +341,9 @@ def _extent(item: Item) -> tuple[object, ...]:
 class Reading:
     """Parallel reader of the commits of a place, which messages call `place`."""
 
-    def __init__(self, objects: Objects, place: str, around: Surroundings = SYSTEM) -> None:
+    def __init__(self, objects: Objects, place: str, environment: Environment = SYSTEM) -> None:
         self._objects, self._place = objects, place
-        self._threads = around.threads(_READS_AT_ONCE, "gradserve-read")
+        self._threads = environment.threads(_READS_AT_ONCE, "gradserve-read")
 
     def __enter__(self) -> Reading:
         return self

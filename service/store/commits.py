@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.core.errors import Refusal, fault, late, stopping
+from service.core.errors import Refusal, deadline_exceeded, internal_error, stopping
 from service.store.changes import Change
 from service.store.fence import Fence
 from service.store.journal import Journal, StateFull, StateLost, StateUnknown
@@ -291,7 +291,7 @@ class Commits:
             if self.lost is not None:
                 raise self.lost
             if proposal.expires <= self._clock():
-                raise late(proposal.timeout)
+                raise deadline_exceeded(proposal.timeout)
             replaced = [change.table.latest(change.key) for change in proposal.changes]
             checks = [change.check(value) for change, value in zip(proposal.changes, replaced, strict=True)]
             changes = proposal.changes if proposal.complete is None else proposal.complete(replaced)
@@ -302,7 +302,7 @@ class Commits:
             return refusal, ()
         except Exception:
             _logger.exception("a proposal could not be decided")
-            return fault(), ()
+            return internal_error(), ()
         for change in needed:
             change.table.expect(change.key, change.value)
         return None, needed
@@ -310,7 +310,7 @@ class Commits:
     async def _confirm(self) -> Refusal | None:
         """Have the fence confirm a decision that writes nothing; return the refusal if it does not."""
         try:
-            await self.fence.passed()
+            await self.fence.wait_until_current()
         except Refusal as refusal:
             return refusal
         return None
@@ -334,7 +334,7 @@ class Commits:
         except Exception as error:
             _logger.exception("what was to be kept could not be written")
             if not isinstance(error, OSError):
-                return fault()
+                return internal_error()
             detail = "the place where the server keeps its state cannot be written to; what was there before stands"
             return Refusal("not_ready", detail, retry_after=5)
         return None
@@ -344,7 +344,7 @@ class Commits:
         proposal.timer = None
         if proposal in self._waiting:
             self._waiting.remove(proposal)
-            self._answer(proposal, late(proposal.timeout))
+            self._answer(proposal, deadline_exceeded(proposal.timeout))
             self._start()  # others may have waited behind it
         elif proposal.unsure is not None:
             self._count(proposal, "unconfirmed")

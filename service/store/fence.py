@@ -29,7 +29,7 @@ class Fence:
         self._clock = clock
         self._current_look: asyncio.Task[None] | None = None
         self._next_look: asyncio.Task[None] | None = None
-        self.looks = 0
+        self.state_checks = 0
         #: refusal of everything about the state, once another server owns it
         self.lost: Refusal | None = None
 
@@ -38,7 +38,7 @@ class Fence:
         """True if memory is known to be current without a look."""
         return self._journal.holds()
 
-    async def passed(self, expires: float = float("inf")) -> None:
+    async def wait_until_current(self, expires: float = float("inf")) -> None:
         """Return when memory is known to have been current at some moment after the call.
 
         Raises Refusal (not_ready) if it is not current, or if that is not known by `expires`.
@@ -85,7 +85,7 @@ class Fence:
             raise self.lost
         if self._journal.holds():  # thanks to the look before, or to a commit
             return
-        self.looks += 1
+        self.state_checks += 1
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.look)
         except StateLost as lost:

@@ -66,7 +66,7 @@ class AnswerTable(Table[AnswerRecord]):
         """Return whether the answer is still valid."""
         return record.expires > self._clock()
 
-    def asked_before(self, repetition: Repetition) -> AnswerRecord | None:
+    def look_up(self, repetition: Repetition) -> AnswerRecord | None:
         """Look up a call that another server would run: like `begin`, but the call does not count as in progress."""
         known = self.begin(repetition)
         if known is None:

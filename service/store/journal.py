@@ -117,7 +117,7 @@ class MemoryJournal:
         """Do nothing."""
 
 
-class Surroundings:
+class Environment:
     """Clock, threads and locks of the system, as a journal uses them. A simulation replaces them."""
 
     def now(self) -> float:
@@ -141,4 +141,4 @@ class Surroundings:
         return ThreadPoolExecutor(count, name)
 
 
-SYSTEM: Final = Surroundings()
+SYSTEM: Final = Environment()

@@ -46,7 +46,7 @@ from service.store.commit_objects import (
     loaded,
     read_item,
 )
-from service.store.journal import SYSTEM, Loaded, StateFull, StateLost, StateUnknown, Surroundings
+from service.store.journal import SYSTEM, Environment, Loaded, StateFull, StateLost, StateUnknown
 from service.store.objects import Missing, Objects
 from service.store.ownership import ExclusiveWriter, LeaseWriter, Ownership
 from service.store.writes import Commit
@@ -264,7 +264,7 @@ class ObjectJournal:
         place: str,
         tidiness: Tidiness | None = None,
         lease: float = 0.0,
-        around: Surroundings = SYSTEM,
+        environment: Environment = SYSTEM,
         owner: str | None = None,
     ) -> None:
         """Set up without reading anything.
@@ -272,16 +272,16 @@ class ObjectJournal:
         `lease`: seconds for which a look at a shared place stays valid; 0: each answer needs a look. `owner`: this
         server's address, if other servers forward requests to the owner of the place.
         """
-        self._objects, self._place, self._around = objects, place, around
+        self._objects, self._place, self._environment = objects, place, environment
         self.shared = not objects.exclusive
         self._ownership: Ownership = (
-            LeaseWriter(objects, place, lease, around, owner) if self.shared else ExclusiveWriter(objects, place)
+            LeaseWriter(objects, place, lease, environment, owner) if self.shared else ExclusiveWriter(objects, place)
         )
         self._tidiness = tidiness or Tidiness()
         self._ledger = Ledger(self._tidiness)
-        self._lock = around.lock()  # guards the ledger and the next number; held while an object is written
-        self._deleting = around.lock()  # held while objects are deleted
-        self._thread = around.threads(1, "gradserve-state")
+        self._lock = environment.lock()  # guards the ledger and the next number; held while an object is written
+        self._deleting = environment.lock()  # held while objects are deleted
+        self._thread = environment.threads(1, "gradserve-state")
         self._tidied: Future[None] | None = None
         self._has_warned = False
         self._is_closing = self._is_lost = False
@@ -290,7 +290,7 @@ class ObjectJournal:
         """Implement `Journal.load`."""
         try:
             for _ in range(_LOAD_ATTEMPTS):
-                with suppress(Vanished), Reading(self._objects, self._place, self._around) as reading:
+                with suppress(Vanished), Reading(self._objects, self._place, self._environment) as reading:
                     return self._loaded(reading)
         except OSError as error:
             raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None

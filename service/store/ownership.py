@@ -35,11 +35,11 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from service.store.commit_objects import Contents, Damaged, Item, Note, Reading, commit_key, encode_commit, read_head
-from service.store.journal import StateLost, StateUnknown, Surroundings
+from service.store.journal import Environment, StateLost, StateUnknown
 from service.store.objects import Data, Denied, Exists, Missing, Objects
 
 #: seconds after an opening in which no other server opens the place, if it can ask the owner instead
-PEACE: Final = 5.0
+OPENING_INTERVAL: Final = 5.0
 #: number of leases that a server waits when it begins: clocks may differ by a fifth
 _LEASES: Final = 1.2
 #: attempts of a server to open a place while another one keeps writing
@@ -106,11 +106,11 @@ class LeaseWriter:
     """Writer to a place that other servers reach, until another one takes it; a lease is in seconds."""
 
     def __init__(
-        self, objects: Objects, place: str, lease: float, around: Surroundings, owner: str | None = None
+        self, objects: Objects, place: str, lease: float, environment: Environment, owner: str | None = None
     ) -> None:
         """Set up without writing. `owner`: address in the commits, if other servers forward requests to the owner."""
         self._objects, self._place = objects, place
-        self._lease, self._around = lease, around
+        self._lease, self._environment = lease, environment
         self._note = Note(lease, owner=owner)
         self.next = 1
         self._token = ""  # of the commit that is being written, or was written last
@@ -128,7 +128,7 @@ class LeaseWriter:
             heads |= reading.heads(n for n in listed if n not in heads)
             # If a listed commit has vanished, the owner is tidying: read the list again.
             if len(heads) == len(listed):
-                self._keep_peace(heads)
+                self._respect_opening_interval(heads)
                 if self._open(max(listed, default=0) + 1, reading):
                     self._inherit(heads)
                     return heads
@@ -136,7 +136,7 @@ class LeaseWriter:
 
     def settle(self) -> None:
         """Implement `Ownership.settle`: wait until the leases of earlier owners are over."""
-        self._around.sleep(max(0.0, self._settled - self._around.now()))
+        self._environment.sleep(max(0.0, self._settled - self._environment.now()))
 
     def write_items(self, pairs: Sequence[tuple[Item, memoryview | None]]) -> Contents:
         """Implement `Ownership.write_items`."""
@@ -157,14 +157,14 @@ class LeaseWriter:
 
     def holds(self) -> bool:
         """Implement `Ownership.holds`: the last look or successful commit was begun less than a lease ago."""
-        return not self._lost and not self._ended and self._around.now() - self._looked < self._lease
+        return not self._lost and not self._ended and self._environment.now() - self._looked < self._lease
 
     def look(self) -> None:
         """Implement `Ownership.look`. The next number may hold a commit of ours that has not been answered yet."""
         for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
-            number, began = self.next, self._around.now()
+            number, began = self.next, self._environment.now()
             token = self._token_at(number)
             if token is None:
                 # The lease counts from before the look: another server may write as soon as it is done.
@@ -173,7 +173,7 @@ class LeaseWriter:
             if number == self.next and token != self._token:
                 self._lost = True
                 break
-            self._around.sleep(_LOOK_PAUSE * 2**turn)
+            self._environment.sleep(_LOOK_PAUSE * 2**turn)
             if self._looked >= began:
                 return
         if self._lost or self._ended:
@@ -198,23 +198,23 @@ class LeaseWriter:
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), parts)
 
-    def _keep_peace(self, heads: Mapping[int, Contents]) -> None:
+    def _respect_opening_interval(self, heads: Mapping[int, Contents]) -> None:
         """Raise Taken if another server has just opened the place: else both would take it from each other in turn."""
         note = heads[max(heads)].note if heads else self._note
         if note.released or note.began is None or None in (note.owner, self._note.owner):
             return
-        if note.owner != self._note.owner and 0 <= self._around.today() - note.began < PEACE:
+        if note.owner != self._note.owner and 0 <= self._environment.today() - note.began < OPENING_INTERVAL:
             raise Taken(str(note.owner), note.began)
 
     def _open(self, number: int, reading: Reading) -> bool:
         """Write an opening; return whether nothing is behind it."""
         self.next = number
         if self._note.owner is not None:
-            self._note = replace(self._note, began=self._around.today())
+            self._note = replace(self._note, began=self._environment.today())
         opening = self._create_commit((), self._note)
         if opening is None:
             return False
-        self._settled = self._around.now()
+        self._settled = self._environment.now()
         self._resent = False  # an opening's number stays in any case
         self.next += 1
         return not reading.sequences(after=number)
@@ -241,12 +241,12 @@ class LeaseWriter:
         """Write the next commit, and return it; None if the number is another server's. Raises StateUnknown, Denied."""
         token = secrets.token_hex(8)
         parts, contents = encode_commit(self.next, token, pairs, note)
-        began, pause, tries = self._around.now(), _FIRST_PAUSE, 1
+        began, pause, tries = self._environment.now(), _FIRST_PAUSE, 1
         self._token = token
         while (ours := self._try_create(parts, first=tries == 1)) is None:
             if self._gives_up:
                 raise StateUnknown
-            self._around.sleep(pause)
+            self._environment.sleep(pause)
             pause, tries = min(2 * pause, _LONGEST_PAUSE), tries + 1
         if not ours:
             return None

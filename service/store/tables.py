@@ -34,7 +34,7 @@ class Quota(NamedTuple):
 #: function from a namespace to its quota
 Share = Callable[[str], Quota]
 #: function from a namespace and a limit to the value that the namespace's keys set for the limit, or None
-StatedLimit = Callable[[str, str], int | None]
+KeyLimit = Callable[[str, str], int | None]
 _NOTHING: Final = Quota(0, 0)
 #: the server's own namespace; without API keys, everything is in it
 _OWN = ""
@@ -42,7 +42,7 @@ _OWN = ""
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
 #: `expected` in the refusal of a missing model
-MODEL_WANTED: Final = "the name of a model"
+MODEL_EXPECTED: Final = "the name of a model"
 #: most models that a refusal names
 _MOST_NAMED: Final = 10
 #: extent that each call chooses
@@ -75,9 +75,9 @@ class Table(Generic[_V]):
         self._values: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
         #: function that returns the usage of the same quota by other tables
-        self.beside: Callable[[], Quota] = lambda: _NOTHING
+        self.other_usage: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
-        self.held = 0
+        self.nbytes = 0
 
     def find(self, key: TableKey) -> _V | None:
         """Return the value that requests see."""
@@ -111,13 +111,13 @@ class Table(Generic[_V]):
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        (most, most_bytes), other_usage = self._quota, self.beside()
+        (most, most_bytes), other_usage = self._quota, self.other_usage()
         most, most_bytes = most - other_usage.most, most_bytes - other_usage.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
-        if self.held + held > max(most_bytes, self.held):
+        if self.nbytes + held > max(most_bytes, self.nbytes):
             needed = f"{self._sum(list(changes.values()))} bytes"
-            raise self._full_for_all(f"{self.plural} of {self.held} bytes", f"at most {most_bytes} bytes", needed)
+            raise self._full_for_all(f"{self.plural} of {self.nbytes} bytes", f"at most {most_bytes} bytes", needed)
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
         """Raise Refusal (store_full) if a namespace would have more than its share, and more than before."""
@@ -170,7 +170,7 @@ class Table(Generic[_V]):
 
     def _count_change(self, namespace: str, before: _V | None, after: _V | None) -> None:
         count, held = (after is not None) - (before is not None), self._sum([after]) - self._sum([before])
-        self.count, self.held = self.count + count, self.held + held
+        self.count, self.nbytes = self.count + count, self.nbytes + held
         has, has_bytes = self._usage.pop(namespace, _NOTHING)
         if has + count:
             self._usage[namespace] = Quota(has + count, has_bytes + held)
@@ -198,7 +198,7 @@ def total_quota(settings: Settings, things: str) -> Quota:
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 
-def share_of_each(settings: Settings, things: str, key_limit: StatedLimit | None) -> Share | None:
+def share_of_each(settings: Settings, things: str, key_limit: KeyLimit | None) -> Share | None:
     """Return the quota of each namespace: the limit of its keys, or a percentage of the total; None without API keys.
 
     The server's own namespace may use the total, unless one of its keys sets a limit.
@@ -221,7 +221,7 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def checked_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
+def require_name(name: str, where: str, pointer: str | None = None, node: int | None = None) -> str:
     """Return a valid name unchanged; messages say `where` it stands. Raises Refusal (invalid_field)."""
     if is_name(name):
         return name
@@ -302,7 +302,7 @@ class Registered:
     summary: bytes
 
     @classmethod
-    def of(cls, record: bytes) -> Registered:
+    def parse(cls, record: bytes) -> Registered:
         """Parse a record that a worker has written."""
         summary = record.partition(_BEFORE_THE_GRAPH)[0] + b"}"
         return cls(orjson.loads(summary)["graph_id"], blake2b(record, digest_size=32).hexdigest(), record, summary)
@@ -337,7 +337,7 @@ def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptModel:
+class StoredModel:
     """Model: its `record` is the JSON of answers, which includes its `etag`."""
 
     graph_id: str
@@ -345,7 +345,7 @@ class KeptModel:
     record: bytes
 
     @classmethod
-    def of(cls, record: bytes) -> KeptModel:
+    def parse(cls, record: bytes) -> StoredModel:
         """Parse a record that a worker has written."""
         summary = orjson.loads(record.partition(_BEFORE_THE_LEAVES)[0] + b"}")
         return cls(summary["graph_id"], summary["etag"], record)
@@ -356,7 +356,7 @@ class KeptModel:
         return MODEL_OVERHEAD + len(self.record)
 
 
-class ModelTable(Table[KeptModel]):
+class ModelTable(Table[StoredModel]):
     """Models by namespace and name."""
 
     plural = "models"
@@ -364,7 +364,7 @@ class ModelTable(Table[KeptModel]):
     def __init__(self, quota: Quota, share: Share | None = None) -> None:
         super().__init__(quota, lambda model: model.nbytes, share)
 
-    def get(self, namespace: str, name: str) -> KeptModel:
+    def get(self, namespace: str, name: str) -> StoredModel:
         """Return the model of this name. Raises Refusal (not_found)."""
         model = self.find((namespace, name))
         if model is None:
@@ -394,4 +394,4 @@ def no_model(name: str) -> Refusal:
     """Return the refusal of a missing model."""
     shown = printable(name)
     detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
-    return Refusal("not_found", detail, expected=MODEL_WANTED, got=shown)
+    return Refusal("not_found", detail, expected=MODEL_EXPECTED, got=shown)

@@ -1,7 +1,7 @@
 """HTTP front of the service: reads heads and bytes, without parsing bodies or computing.
 
-    server ── connection ┬─ fast_door ─────────────────────── service.workers.pool
-                         └─ asgi_door ── middleware ── routes ──┘
+    server ── connection ┬─ fast_handler ─────────────────────── service.workers.pool
+                         └─ asgi_handler ── middleware ── routes ──┘
 
 No module here reads JSON or tensors, or decides anything about a call.
 """

@@ -38,9 +38,9 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, Protocol, cast
 
-from service.core.errors import Refusal, fault, late, out_of_memory
+from service.core.errors import Refusal, deadline_exceeded, internal_error, out_of_memory
 from service.core.keys.authentication import Keyholder
-from service.core.keys.caller import ANYONE, tenant_of
+from service.core.keys.caller import ANONYMOUS, tenant_of
 from service.store.tables import Registered
 from service.web.body_reader import BodyReader, BodySpec
 from service.web.head import CONTINUE, HEALTH, ComputeCall, Head, is_hopeless, malformed, new_id, too_large
@@ -136,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._call_handler = handlers.calls(self)
         self.due = NEVER
         self.client = ""
-        self.address = tenant_of(ANYONE, "")
+        self.address = tenant_of(ANONYMOUS, "")
         self.since = 0.0
         self.secure = False
         self.limit_refusal: Refusal | None = None
@@ -144,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self.handler: RequestHandler | None = None
         self.head: Head | None = None
         self.request_id = ""
-        self.caller = ANYONE
+        self.caller = ANONYMOUS
         self._holder: Keyholder | None = None  # the key that the current request counts against
         self.arrived = 0.0
         self.body_reader: BodyReader | None = None
@@ -171,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self.client = str(peer[0]) if isinstance(peer, tuple) else ""
-        self.address = tenant_of(ANYONE, self.client)
+        self.address = tenant_of(ANONYMOUS, self.client)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.limit_refusal = self.server_state.register(self)
         self.since = time.monotonic()
@@ -263,7 +263,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def has_key(self) -> bool:
         """Whether the last request came with a key."""
-        return self.caller is not ANYONE
+        return self.caller is not ANONYMOUS
 
     def check_writes(self, now: float) -> None:
         """Abort if the client reads the response too slowly."""
@@ -444,7 +444,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _timeout_refusal(self, now: float) -> Refusal:
         if now >= self.expires:
-            return late(self.expires - self.arrived)
+            return deadline_exceeded(self.expires - self.arrived)
         settings = self.server_state.settings
         rate = f"less than {settings.min_rate} a second"
         return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
@@ -543,7 +543,7 @@ class Connection(asyncio.BufferedProtocol):
             self.begin_request()
         if self.handler is not None:
             self.handler.connection_lost()
-        self.fail_request(fault())
+        self.fail_request(internal_error())
 
     def pause_reading(self) -> None:
         """Stop reading, so that TCP holds the client back."""
@@ -560,7 +560,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def tenant(self) -> str:
         """Tenant whose share the current request counts against."""
-        return self.address if self.caller is ANYONE else tenant_of(self.caller, self.client)
+        return self.address if self.caller is ANONYMOUS else tenant_of(self.caller, self.client)
 
     @property
     def is_authenticated(self) -> bool:
@@ -582,7 +582,7 @@ class Connection(asyncio.BufferedProtocol):
     def begin_request(self) -> None:
         """Reset the state for a new request."""
         self.arrived = time.monotonic()
-        self.head, self.request_id, self.caller = None, new_id(), ANYONE
+        self.head, self.request_id, self.caller = None, new_id(), ANONYMOUS
         self.state, self.due, self.response_started, self.unread, self.received = _ANSWER, NEVER, False, False, 0
         self._late_at, self._held_bytes = NEVER, 0
 

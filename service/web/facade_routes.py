@@ -17,7 +17,7 @@ from service.web.head import TIMEOUT, parameters_of, timeout_in
 from service.web.responses import from_reply, json_response
 from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.task import FindModel, ModelOfGraph, Task
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -27,7 +27,7 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
     """Return the routes of these protocols, which are not in our OpenAPI document."""
     router = APIRouter()
     for facade in facades:
-        for route in facade.places:
+        for route in facade.routes:
             router.add_api_route(route.path, _call(route), methods=[route.method], include_in_schema=False)
         for listing in facade.listings:
             router.add_api_route(listing.path, _list(listing), methods=["GET"], include_in_schema=False)
@@ -43,18 +43,18 @@ def _call(route: FacadeRoute) -> _Endpoint:
         timeout = timeout_in(parameters, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
         upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
-        task = make_upload_task(route.call, request, timeout, upload, subject=route.said(request.headers.get))
+        task = make_upload_task(route.call, request, timeout, upload, subject=route.read_head(request.headers.get))
         task.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:
                 await wait_until_current(request, timeout)
-                task.give_model(name)
+                task.set_model(name)
                 _check_version(request, name, task)
             except BaseException:
-                upload.give_back()
+                upload.release()
                 raise
-        reply = await awaited(state.pool, task)
-        request.state.reply = reply = await store_of(request).settled(task, request.state.caller, reply)
+        reply = await run_task(state.pool, task)
+        request.state.reply = reply = await store_of(request).settle_and_wait(task, request.state.caller, reply)
         return from_reply(reply)
 
     return endpoint

@@ -13,16 +13,16 @@ from starlette.responses import Response
 from service.api.media import JSON, SAFETENSORS
 from service.core.errors import Refusal
 from service.observe.store import StoreService
-from service.store.changes import Change, end_of_graph, new_graph
+from service.store.changes import Change, graph_deletion, new_graph
 from service.store.idempotency import Repetition
 from service.store.tables import Registered
 from service.web.head import page_of, timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply
 from service.web.routes import add_calls, commit_deletion
 from service.web.state import state_of, store_of, wait_until_current
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.task import REGISTER, Reply, Task
 
 GRAPHS: Final = "/v1/graphs"
@@ -38,7 +38,7 @@ async def register_graph(request: Request) -> Response:
 
     It is on disk before the answer, where the server has one for its state.
     """
-    if request.state.media.accepted == SAFETENSORS:
+    if request.state.media.answer_type == SAFETENSORS:
         detail = f"the answer is {JSON}, which Accept: {SAFETENSORS} rules out"
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state, store = state_of(request), store_of(request)
@@ -47,19 +47,19 @@ async def register_graph(request: Request) -> Response:
     task = make_upload_task(REGISTER, request, timeout, upload)
 
     async def run(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, task)
+        reply = await run_task(state.pool, task)
         if reply.status == 200:
             reply = await _store_graph(store, task, reply, repetition)
         return from_reply(reply)
 
-    return await once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload, timeout)
 
 
 async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition: Repetition | None) -> Reply:
     """Store the graph of this record, which a worker has written, and make the reply. Raises Refusal."""
-    graph = Registered.of(reply.body)
-    reply.give_back()
-    await store.commits.fence.passed(task.expires)
+    graph = Registered.parse(reply.body)
+    reply.release()
+    await store.commits.fence.wait_until_current(task.expires)
     key = (task.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
     if (existing := store.graphs.find(key)) is not None:
@@ -113,7 +113,9 @@ async def delete_graph(request: Request) -> Response:
     """
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
-    return await commit_deletion(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
+    return await commit_deletion(
+        request, graph_deletion(store.graphs, store.models, key), lambda deleted: deleted.summary
+    )
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

@@ -50,7 +50,7 @@ from service.api.media import JSON, PIECE_SUMS, SAFETENSORS, SUPPORTED, content_
 from service.core.errors import Refusal
 from service.core.keys.authentication import Access
 from service.core.keys.caller import KeyScope, credential_of
-from service.core.settings import EVERY, Settings
+from service.core.settings import WILDCARD, Settings
 from service.facades.protocols import BINARY_PATH, LENGTH_HEADER
 from service.store.idempotency import KEY_HEADER
 from service.workers.task import Reply
@@ -73,10 +73,10 @@ class OriginPolicy:
         allowed = settings.allowed_hosts
         # With keys, names need no check: a browser that was led astray by DNS rebinding sends no key.
         self._allowed_hosts = (
-            None if settings.asks_for_keys or EVERY in allowed else frozenset(map(canonical_origin, allowed))
+            None if settings.requires_keys or WILDCARD in allowed else frozenset(map(canonical_origin, allowed))
         )
         self._allowed_origins = frozenset(settings.cors_origins)
-        self._open_to_others = settings.asks_for_keys or settings.insecure == "on"
+        self._open_to_others = settings.requires_keys or settings.insecure == "on"
 
     def check_address(self, host: str) -> None:
         """Raise Refusal (forbidden) for an address that other machines reach, if the server has no keys.
@@ -105,7 +105,7 @@ class OriginPolicy:
             detail = f"the server is not known by the name “{got}”; {advice}"
             raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
         origin = ", ".join(headers.getlist("origin"))
-        if origin in self._allowed_origins or (EVERY in self._allowed_origins and "origin" in headers):
+        if origin in self._allowed_origins or (WILDCARD in self._allowed_origins and "origin" in headers):
             return
         if "origin" in headers:
             if not _is_origin_of(origin, scheme, host):
@@ -276,8 +276,8 @@ _CALL_PATH: Final = re.compile(r"/v1/(?:graphs/([^/]+)/)?([a-z_]+)")
 class Media:
     """Media types of a body and of its response."""
 
-    sent: str
-    accepted: str
+    body_type: str
+    answer_type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +330,7 @@ def compute_call_of(path: str, query: bytes, media: Media, max_ms: int) -> Compu
 
 def body_limit(media: Media, settings: Settings) -> int:
     """Return the most bytes that a body of this type may have."""
-    return settings.max_binary_bytes if media.sent == SAFETENSORS else settings.max_body_bytes
+    return settings.max_binary_bytes if media.body_type == SAFETENSORS else settings.max_body_bytes
 
 
 def too_large(limit: int) -> Refusal:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.core.errors import Refusal, linked
-from service.core.keys.caller import ANYONE
-from service.core.prefix import path_within, prefix_of
+from service.core.errors import Refusal, with_prefixed_links
+from service.core.keys.caller import ANONYMOUS
+from service.core.prefix import path_within, url_prefix
 from service.core.settings import Settings
 from service.web.head import ComputeCall, compute_call_of
 from service.web.middleware import ReportRewriter
@@ -82,13 +82,13 @@ class PrefixedLinks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        prefix = prefix_of(scope)
+        prefix = url_prefix(scope)
         if not prefix:
             await self._app(scope, receive, send)
             return
 
         def with_prefix(start: Message, report_body: bytes) -> bytes:
-            body = linked(report_body, prefix)
+            body = with_prefixed_links(report_body, prefix)
             MutableHeaders(scope=start)["content-length"] = str(len(body))
             return body
 
@@ -163,7 +163,7 @@ class _CountedExchange:
 
     def finished(self, head: _HostedHead, scope: Scope, seconds: float) -> Finished:
         state = scope["state"]
-        caller = state.get("caller", ANYONE).name
+        caller = state.get("caller", ANONYMOUS).name
         sent = 0 if head.method == "HEAD" else self._sent
         return Finished(
             state["request_id"], head, self._status, self._received, sent, seconds, state.get("reply"),

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from engine import printable
-from service.core.settings import EVERY, Settings
+from service.core.settings import WILDCARD, Settings
 from service.web.head import is_loopback, is_of_this_machine
 
 #: most connections that wait to be accepted
@@ -26,7 +26,7 @@ _MONITOR_CONNECTIONS_PER_CLIENT: Final = 16
 _RETRY_SECONDS: Final = 0.5
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """Bind a socket that does not listen yet. Raises OSError, UnicodeError if the address is not available.
 
     Nagle's algorithm is off, and accepted sockets inherit that: head and body of a response may be two writes, and the
@@ -50,14 +50,14 @@ def bind_when_free(host: str, port: int, seconds: float) -> socket.socket:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return bound(host, port)
+            return bind_socket(host, port)
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
                 raise
         time.sleep(_RETRY_SECONDS)
 
 
-def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+def bind_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
     """Return the socket of the metrics listener, closed with the context; None without `metrics_port`.
 
     Raises RuntimeError with one sentence if the address is not available.
@@ -66,9 +66,11 @@ def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | 
     if port is None:
         return nullcontext()
     try:
-        return bound(host, port)
+        return bind_socket(host, port)
     except (OSError, UnicodeError) as error:
-        raise RuntimeError(f"cannot listen on {printable(host)} port {port} for metrics: {reason(error)}") from None
+        raise RuntimeError(
+            f"cannot listen on {printable(host)} port {port} for metrics: {describe_bind_error(error)}"
+        ) from None
 
 
 def monitor_settings(settings: Settings) -> Settings:
@@ -78,13 +80,13 @@ def monitor_settings(settings: Settings) -> Settings:
     the metrics by DNS rebinding. On any other address it answers to all names: Prometheus calls pods by their
     addresses.
     """
-    on_loopback = is_of_this_machine(place(settings.metrics_host, 0))
+    on_loopback = is_of_this_machine(host_and_port(settings.metrics_host, 0))
     return settings.model_copy(
         update={
             "keys_file": None,
             "api_key": None,
             "insecure": "on",
-            "allowed_hosts": settings.allowed_hosts if on_loopback else (EVERY,),
+            "allowed_hosts": settings.allowed_hosts if on_loopback else (WILDCARD,),
             "cors_origins": (),
             "facades": (),
             "tls_cert": None,
@@ -95,7 +97,7 @@ def monitor_settings(settings: Settings) -> Settings:
     )
 
 
-def reason(error: OSError | UnicodeError) -> str:
+def describe_bind_error(error: OSError | UnicodeError) -> str:
     """Describe why a socket could not be bound. Errors of name resolution have numbers of their own, or none."""
     if isinstance(error, socket.gaierror):
         return f"the host is not known ({error.strerror})"
@@ -107,25 +109,25 @@ def reason(error: OSError | UnicodeError) -> str:
 def announce(settings: Settings, listening: socket.socket, monitor: socket.socket | None) -> None:
     """Print the address of the server to standard output, and on a second line that of its metrics."""
     scheme = "http" if settings.tls_cert is None else "https"
-    sys.stdout.write(f"gradserve listening on {address(settings.host, listening, scheme)}\n")
+    sys.stdout.write(f"gradserve listening on {socket_url(settings.host, listening, scheme)}\n")
     if monitor is not None:
-        sys.stdout.write(f"gradserve metrics at {address(settings.metrics_host, monitor)}/metrics\n")
+        sys.stdout.write(f"gradserve metrics at {socket_url(settings.metrics_host, monitor)}/metrics\n")
     sys.stdout.flush()
 
 
-def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
+def socket_url(host: str, listening: socket.socket, scheme: str = "http") -> str:
     """Return the URL of a bound socket."""
-    return f"{scheme}://{place(host, listening.getsockname()[1])}"
+    return f"{scheme}://{host_and_port(host, listening.getsockname()[1])}"
 
 
-def place(host: str, port: int) -> str:
+def host_and_port(host: str, port: int) -> str:
     """Write host and port as in URLs: an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:
+def require_keys_for_remote(settings: Settings, listening: socket.socket) -> None:
     """Raise RuntimeError for a server without keys that other machines reach, unless the settings allow it."""
-    if settings.asks_for_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
+    if settings.requires_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
         return
     raise RuntimeError(
         f"--host {settings.host} lets other machines in, and no key is asked for; set --keys-file or "

@@ -22,10 +22,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine import printable
 from service.api.media import PROBLEM
-from service.core.errors import Refusal, fault
+from service.core.errors import Refusal, internal_error
 from service.core.keys.authentication import Access, Gate, Keyholder
 from service.core.keys.caller import credential_of
-from service.core.prefix import path_within, prefix_of
+from service.core.prefix import path_within, url_prefix
 from service.core.settings import Settings
 from service.facades.protocols import Facade, owner_of
 from service.web.head import (
@@ -132,7 +132,7 @@ class OriginCheck:
 
     def _check(self, scope: Scope) -> None:
         headers, method = Headers(scope=scope), scope["method"]
-        scope["state"]["prefix"] = prefix_of(scope)
+        scope["state"]["prefix"] = url_prefix(scope)
         self._policy.check_address((scope.get("server") or ("",))[0])
         check_head(scope["http_version"], scope["path"], headers)
         route = scope["state"]["route_path"] = route_path(scope, self._routes)
@@ -252,7 +252,7 @@ class Envelope:
             refusal = Refusal("shutting_down", "the server stopped before this was done")
         except Exception:
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
-            refusal = fault()
+            refusal = internal_error()
         else:
             return
         if not sender.response_started:

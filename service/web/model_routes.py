@@ -11,16 +11,16 @@ from starlette.responses import Response
 
 from service.api.media import JSON
 from service.core.errors import Refusal
-from service.store.changes import Change, Condition, end_of_model, new_model
+from service.store.changes import Change, Condition, model_deletion, new_model
 from service.store.idempotency import Repetition
-from service.store.tables import KeptModel, checked_name, graph_of_request
+from service.store.tables import StoredModel, graph_of_request, require_name
 from service.web.head import Media, names_of_page, page_of, parameters_of, timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.task import PUT_MODEL, READ_MODEL, Reply, Task
 
 MODELS: Final = "/v1/models"
@@ -39,29 +39,29 @@ async def put_model(request: Request) -> Response:
     """
     state, name, condition = state_of(request), _name(request), condition_of(request)
     store = store_of(request)
-    if request.state.media.sent != JSON:
-        got = request.state.media.sent
+    if request.state.media.body_type != JSON:
+        got = request.state.media.body_type
         raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)
 
     async def run(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, read)
+        reply = await run_task(state.pool, read)
         if reply.status == 200:
             task = _check_task(request, read, reply)
-            reply = await awaited(state.pool, task)
+            reply = await run_task(state.pool, task)
             if reply.status == 200:
                 reply = await _store_model(request, task, reply, condition, repetition)
         return from_reply(reply)
 
-    return await once(request, store, run, upload, timeout)
+    return await answer_once(request, store, run, upload, timeout)
 
 
 def _check_task(request: Request, read: Task, reply: Reply) -> Task:
     """Make the task that checks a model against its graph, if that is registered."""
     body, requester = reply.body, cast("Requester", request.state)
-    reply.give_back()
+    reply.release()
     graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
     media, tenant = Media(JSON, JSON), tenant_of_request(request)
     return make_task(PUT_MODEL, requester, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
@@ -71,9 +71,9 @@ async def _store_model(
     request: Request, task: Task, reply: Reply, condition: Condition, repetition: Repetition | None
 ) -> Reply:
     """Store the model of this record, which a worker has written, and make the reply. Raises Refusal."""
-    store, model, key = store_of(request), KeptModel.of(reply.body), (task.namespace, task.subject or "")
-    reply.give_back()
-    await store.commits.fence.passed(task.expires)
+    store, model, key = store_of(request), StoredModel.parse(reply.body), (task.namespace, task.subject or "")
+    reply.release()
+    await store.commits.fence.wait_until_current(task.expires)
     response_reply = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
     change = new_model(store.models, store.graphs, key, model, condition)
 
@@ -110,8 +110,8 @@ async def delete_model(request: Request) -> Response:
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_model(store_of(request).models, key, condition_of(request))
-    return await commit_deletion(request, change, lambda gone: gone.record)
+    change = model_deletion(store_of(request).models, key, condition_of(request))
+    return await commit_deletion(request, change, lambda deleted: deleted.record)
 
 
 @model_router.get(MODELS, operation_id="listModels", tags=["models"])
@@ -131,4 +131,4 @@ async def list_models(request: Request) -> Response:
 
 def _name(request: Request) -> str:
     """Return the name in the path. Raises Refusal: invalid_field."""
-    return checked_name(request.path_params["name"], "the name of a model")
+    return require_name(request.path_params["name"], "the name of a model")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from engine import printable
 from service.core.keys.caller import mask_keys
 from service.facades.protocols import facade_name_of, foreign_call_of
-from service.observe.request_log import Answered, RequestLog
+from service.observe.request_log import AnsweredRequest, RequestLog
 from service.observe.tally import Tally
 from service.web.head import ComputeCall
 from service.workers.task import Reply
@@ -88,7 +88,7 @@ class Recorder:
             self._log.add(summary, trace_id)
 
 
-def _summary(finished: Finished) -> Answered:
+def _summary(finished: Finished) -> AnsweredRequest:
     head = finished.head
     call = None if head is None else head.call
     route = finished.route
@@ -96,7 +96,7 @@ def _summary(finished: Finished) -> Answered:
         route = f"/v1/{call.name}" if call.graph is None else f"/v1/graphs/{{graph_id}}/{call.name}"
     foreign = foreign_call_of(route)
     call_name = "" if call is None else call.name
-    return Answered(
+    return AnsweredRequest(
         mask_keys(finished.request_id),
         finished.caller,
         "?" if head is None else head.method,

@@ -29,7 +29,7 @@ CONFLICT: Final = 409
 REPLAYED: Final = "Idempotency-Replayed"
 
 
-async def once(
+async def answer_once(
     request: Request,
     store: StateStore,
     answer: Callable[[Repetition | None], Awaitable[Response]],
@@ -52,10 +52,10 @@ async def once(
         repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
         record = await store.begin(repetition, deadline_of(request, seconds))
     except BaseException:
-        _give_back(upload)
+        _release(upload)
         raise
     if record is not None:
-        _give_back(upload)
+        _release(upload)
         return _replayed(record)
     refusal: Refusal | None = None
     try:
@@ -89,9 +89,9 @@ def answer_changes(answers: AnswerTable, repetition: Repetition | None, reply: R
     return (new_answer(answers, record),)
 
 
-def _give_back(upload: BodyBuffer | None) -> None:
+def _release(upload: BodyBuffer | None) -> None:
     if upload is not None:
-        upload.give_back()
+        upload.release()
 
 
 async def _fingerprint(request: Request, upload: BodyBuffer | None) -> str:

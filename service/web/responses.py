@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from engine import printable
 from service.api.media import JSON, PROBLEM
-from service.core.errors import Refusal, fault, out_of_memory
+from service.core.errors import Refusal, internal_error, out_of_memory
 from service.store.changes import Condition
 from service.workers.task import Reply
 
@@ -133,7 +133,7 @@ class PartsResponse(Response):
             for part in slices_to_send(self._reply.parts):
                 await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
         finally:
-            self._reply.give_back()
+            self._reply.release()
         await send({"type": "http.response.body", "body": b""})
 
 
@@ -156,7 +156,7 @@ def from_reply(reply: Reply) -> Response:
     if len(reply.parts) > 1 or len(reply.parts[0]) > SENT_AT_ONCE:
         return PartsResponse(reply)
     response = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
-    reply.give_back()
+    reply.release()
     return response
 
 
@@ -179,7 +179,7 @@ def refusal_of(request: Request, error: Exception) -> Refusal:
         return Refusal("bad_request_framing", "the connection was closed before the body was complete")
     if isinstance(error, HTTPException):
         return _routing_refusal(request, error)
-    return out_of_memory() if isinstance(error, MemoryError) else fault()
+    return out_of_memory() if isinstance(error, MemoryError) else internal_error()
 
 
 def _routing_refusal(request: Request, error: HTTPException) -> Refusal:

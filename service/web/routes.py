@@ -19,11 +19,11 @@ from service.store.changes import Change
 from service.store.idempotency import KEY_HEADER, Repetition
 from service.store.tables import no_graph
 from service.web.head import timeout_of
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import from_reply, json_response
 from service.web.state import deadline_of, state_of, store_of
 from service.web.tasks import make_upload_task, receive_body, tenant_of_request
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.task import Reply, Task
 
 router: Final = APIRouter()
@@ -63,12 +63,12 @@ def _endpoint(call: str) -> Callable[[Request], Awaitable[Response]]:
 
         async def run(repetition: Repetition | None) -> Response:
             if unknown is not None:  # now; the graph may have existed when the call came for the first time
-                upload.give_back()
+                upload.release()
                 raise unknown
-            request.state.reply = reply = await awaited(state.pool, task)
+            request.state.reply = reply = await run_task(state.pool, task)
             return from_reply(await settle_reply(request, state.store, task, reply, repetition))
 
-        return await once(request, state.store, run, upload, timeout)
+        return await answer_once(request, state.store, run, upload, timeout)
 
     return endpoint
 
@@ -80,9 +80,9 @@ async def settle_reply(
     try:
         changes = answer_changes(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
-        reply.give_back()
+        reply.release()
         raise
-    return await store.settled(task, request.state.caller, reply, more=changes)
+    return await store.settle_and_wait(task, request.state.caller, reply, more=changes)
 
 
 async def commit_deletion(request: Request, change: Change, write_body: Callable[[Any], bytes]) -> Response:
@@ -103,7 +103,7 @@ async def commit_deletion(request: Request, change: Change, write_body: Callable
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
         return from_reply(reply)
 
-    return await once(request, store, run)
+    return await answer_once(request, store, run)
 
 
 add_calls(router, "/v1")

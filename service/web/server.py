@@ -15,17 +15,17 @@ from typing import Any, Final, NamedTuple
 from starlette.types import ASGIApp
 
 from service.core.keys.authentication import Gate
-from service.core.process import collect_in_short_steps, set_aside
-from service.web.asgi_door import AsgiHandler
+from service.core.process import freeze_objects, tune_front_gc
+from service.web.asgi_handler import AsgiHandler
 from service.web.connection import Connection, HandlerFactory
-from service.web.fast_door import FastHandler
+from service.web.fast_handler import FastHandler
 from service.web.listening import (
     BACKLOG,
     announce,
-    bound,
-    bound_monitor,
-    keep_to_this_machine,
+    bind_monitor,
+    bind_socket,
     monitor_settings,
+    require_keys_for_remote,
     tls_context,
 )
 from service.web.observer import RequestObserver
@@ -133,15 +133,15 @@ def serve(
     Raises OSError if the address is not available. Raises RuntimeError for the device, the TLS files, or the metrics
     address, or if other machines would reach a server without keys.
     """
-    collect_in_short_steps()
+    tune_front_gc()
     settings = lifetime.settings
     with (
-        bound(settings.host, settings.port) as listening,
-        bound_monitor(settings) as metrics_socket,
+        bind_socket(settings.host, settings.port) as listening,
+        bind_monitor(settings) as metrics_socket,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):
         tls_context(settings)  # raises before the workers are made
-        keep_to_this_machine(settings, listening)
+        require_keys_for_remote(settings, listening)
         if not runner.run(_run_server(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
             # A thread inside a kernel cannot be stopped, and Python would wait for it.
             _logger.warning("work was still running when the grace was over")
@@ -161,7 +161,7 @@ async def _run_server(
     grace_left = 0.0
     try:
         app = await lifetime.start()
-        set_aside()
+        freeze_objects()
         settings, pool, store = lifetime.settings, lifetime.pool, lifetime.store
         main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
         monitor = None

@@ -218,7 +218,7 @@ class ServerState:
         return False
 
 
-def descriptors_of(settings: Settings) -> int:
+def max_descriptors(settings: Settings) -> int:
     """Return the most file descriptors that a server with these settings may use at a time."""
     monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + HEALTH_CONNECTIONS
     return settings.max_connections + HEALTH_CONNECTIONS + monitor + settings.max_tensors + _OTHER_DESCRIPTORS
@@ -239,7 +239,7 @@ class Lifetime:
         Raises RuntimeError for the device or the state; call `close` in that case too.
         """
         settings, pool, store = self.settings, self.pool, self.store
-        allow_descriptors(descriptors_of(settings))
+        allow_descriptors(max_descriptors(settings))
         starting = asyncio.create_task(pool.start())
         try:
             await asyncio.sleep(0)  # spawns the workers, which start while the application is made

@@ -16,7 +16,7 @@ from service.observe.exposition import Exposition
 from service.observe.store import StateStore, StoreService
 from service.store.changes import Condition, header_condition
 from service.web.pages.catalogue import OpCatalogue
-from service.workers.pool import Pool, awaited
+from service.workers.pool import Pool, run_task
 from service.workers.task import Reply, Task
 
 #: forward pass of one step that no pass folds away, so that it goes through admission, a worker, and the device
@@ -61,8 +61,8 @@ class Readiness:
 
     async def _probe(self) -> Reply:
         now = time.monotonic()
-        reply = await awaited(self._pool, Task("forward", _PROBE, "readiness", PATIENCE, now + PATIENCE))
-        reply.give_back()
+        reply = await run_task(self._pool, Task("forward", _PROBE, "readiness", PATIENCE, now + PATIENCE))
+        reply.release()
         return reply
 
 
@@ -101,7 +101,7 @@ async def wait_until_current(request: Request, seconds: float | None = None) -> 
 
     Raises Refusal: not_ready.
     """
-    await store_of(request).commits.fence.passed(deadline_of(request, seconds))
+    await store_of(request).commits.fence.wait_until_current(deadline_of(request, seconds))
 
 
 def condition_of(request: Request) -> Condition:

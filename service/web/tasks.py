@@ -68,10 +68,10 @@ class BodyBuffer:
         """Count bytes that were received into that memory."""
         self.received += nbytes
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Free the memory of a body that is not needed."""
         if self.memory is not None:
-            self.memory.give_back()
+            self.memory.release()
 
 
 async def receive_body(request: Request, pool: Pool, settings: Settings, tenant: str) -> BodyBuffer:
@@ -94,7 +94,7 @@ async def receive_body(request: Request, pool: Pool, settings: Settings, tenant:
                 "bad_request_framing", f"the body has {upload.received} bytes, but {max_bytes} were announced"
             )
     except BaseException:
-        upload.give_back()
+        upload.release()
         raise
     return upload
 
@@ -131,8 +131,8 @@ def make_task(
         asker.request_id,
         timeout,
         asker.arrived + timeout,
-        media.sent,
-        media.accepted,
+        media.body_type,
+        media.answer_type,
         None if graph is None else graph.key,
         None if graph is None else graph.record,
         memory=memory,

@@ -12,17 +12,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.media import JSON
-from service.store.changes import Change, end_of_tensor
+from service.store.changes import Change, tensor_deletion
 from service.store.idempotency import Repetition
-from service.store.tables import TensorVersion, checked_name
+from service.store.tables import TensorVersion, require_name
 from service.store.writes import Stored, TensorWrite
 from service.web.head import TIMEOUT, Media, choice_in, names_of_page, page_of, parameters_of, timeout_in
-from service.web.repetition import answer_changes, once
+from service.web.repetition import answer_changes, answer_once
 from service.web.responses import etag_header, from_reply, json_response, not_modified
 from service.web.routes import commit_deletion
 from service.web.state import condition_of, state_of, store_of, wait_until_current
 from service.web.tasks import Requester, make_task, make_upload_task, receive_body, tenant_of_request
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.task import GET_TENSOR, PUT_TENSOR
 
 TENSORS: Final = "/v1/tensors"
@@ -48,7 +48,7 @@ async def put_tensor(request: Request) -> Response:
     task = make_upload_task(PUT_TENSOR, request, timeout, upload, subject=name)
 
     async def run(repetition: Repetition | None) -> Response:
-        reply = await awaited(state.pool, task)
+        reply = await run_task(state.pool, task)
         if not reply.stored:
             return from_reply(reply)
         stored = replace(reply.stored[0], durable=durable)
@@ -61,9 +61,9 @@ async def put_tensor(request: Request) -> Response:
             return answer_changes(store.answers, repetition, reply)
 
         changes = answer_changes(store.answers, repetition, reply)
-        return from_reply(await store.settled(task, request.state.caller, reply, condition, changes, complete))
+        return from_reply(await store.settle_and_wait(task, request.state.caller, reply, condition, changes, complete))
 
-    return await once(request, store, run, upload, task.timeout)
+    return await answer_once(request, store, run, upload, task.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -77,9 +77,9 @@ async def get_tensor(request: Request) -> Response:
     version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
     if (unmodified := not_modified(condition, name, version.etag)) is not None:
         return unmodified
-    requester, media = cast("Requester", request.state), Media(JSON, request.state.media.accepted)
+    requester, media = cast("Requester", request.state), Media(JSON, request.state.media.answer_type)
     task = make_task(GET_TENSOR, requester, tenant_of_request(request), timeout, media, body, subject=name)
-    return from_reply(await awaited(state.pool, task))
+    return from_reply(await run_task(state.pool, task))
 
 
 # HEAD: the same without the body of the response.
@@ -94,9 +94,9 @@ async def delete_tensor(request: Request) -> Response:
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_tensor(store_of(request).tensors, key, condition_of(request))
+    change = tensor_deletion(store_of(request).tensors, key, condition_of(request))
     return await commit_deletion(
-        request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary())
+        request, change, lambda deleted: orjson.dumps(_stored(key[1], deleted, durable=True).summary())
     )
 
 
@@ -122,7 +122,7 @@ async def list_tensors(request: Request) -> Response:
 
 def _name(request: Request) -> str:
     """Return the name in the path. Raises Refusal: invalid_field."""
-    return checked_name(request.path_params["name"], "the name of a tensor")
+    return require_name(request.path_params["name"], "the name of a tensor")
 
 
 def _stored(name: str, version: TensorVersion, *, durable: bool) -> Stored:

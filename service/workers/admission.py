@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from engine.ir.fairness import FairEviction
 from engine.ir.lru import LRU
-from service.core.errors import Refusal, full
+from service.core.errors import Refusal, queue_full
 from service.workers.task import TEXT_RATE, Estimate, Task
 
 #: longest time in seconds that a client is told to wait
@@ -46,7 +46,7 @@ class Admission:
     def crowded(self, tasks: int) -> Refusal:
         """Return the refusal of a full pool: retry when, at the recent rate, half of its tasks will be done."""
         seconds = math.ceil(tasks / (2 * self._rate)) if self._rate else 1
-        return full(tasks, min(_LONGEST_WAIT, max(1, seconds)))
+        return queue_full(tasks, min(_LONGEST_WAIT, max(1, seconds)))
 
     @staticmethod
     def infeasible(needed: float, remaining: float) -> Refusal:
@@ -211,7 +211,7 @@ class CostModel:
         """Return the safety margin for a caller's tasks."""
         return self._calibration(tenant).margin
 
-    def known(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
+    def estimate(self, task: Task) -> tuple[TaskKind | None, Estimate | None]:
         """Return a task's kind, and its estimate if it is known to be long, as large bodies are assumed to be."""
         large = len(task.body) > LARGE_BODY
         # Most callers have no long kinds: then nothing is hashed.

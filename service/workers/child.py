@@ -5,10 +5,10 @@ The process is spawned, never forked, so that it can open a GPU. It ends when th
 
 from __future__ import annotations
 
-from service.workers.confinement import confine_as_told
+from service.workers.confinement import confine_from_environment
 
 if __name__ == "__main__":
-    confine_as_told()  # before NumPy is loaded: threads that exist already would not be confined
+    confine_from_environment()  # before NumPy is loaded: threads that exist already would not be confined
 
 from engine import registry, warm
 from service.core.settings import Settings

@@ -46,7 +46,7 @@ class AllowedFiles(NamedTuple):
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
 
-class Offered(NamedTuple):
+class KernelSupport(NamedTuple):
     """Support of this kernel: version of the Landlock interface, 0 for none; and whether seccomp filters work."""
 
     landlock: int
@@ -64,18 +64,18 @@ class Offered(NamedTuple):
         return missing if self.filters else [*missing, "system calls are not filtered (no seccomp)"]
 
 
-def confine_as_told() -> None:
+def confine_from_environment() -> None:
     """Confine this process to the files in the environment variable, if it is set."""
     if text := os.environ.pop(CONFINED_TO, None):
         confine(AllowedFiles.parse(text))
 
 
-def confine(allowed: AllowedFiles) -> Offered:
+def confine(allowed: AllowedFiles) -> KernelSupport:
     """Confine this process, which must have a single thread, for good; return the support that was used.
 
     Raises OSError if the kernel refuses something that it supports, RuntimeError if there are other threads.
     """
-    offered = offers()
+    offered = kernel_support()
     if offered.landlock and len(list(Path("/proc/self/task").iterdir())) > 1:
         raise RuntimeError("a process is confined before it starts threads: those that are there would stay free")
     # Without this flag, the kernel lets only root restrict a process: a setuid program could gain rights otherwise.
@@ -87,20 +87,20 @@ def confine(allowed: AllowedFiles) -> Offered:
     return offered
 
 
-def offers() -> Offered:
+def kernel_support() -> KernelSupport:
     """Return what the kernel supports; nothing is confined."""
     if not sys.platform.startswith("linux"):
-        return Offered(0, filters=False)
+        return KernelSupport(0, filters=False)
     version = _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_VERSION)
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.maxsize < 1 << 32:
-        return Offered(max(0, version), filters=False)
+        return KernelSupport(max(0, version), filters=False)
     action = ctypes.c_uint32(_FAILS)
     result = _syscall(machine.calls["seccomp"], _SECCOMP_GET_ACTION_AVAIL, 0, ctypes.byref(action))
-    return Offered(max(0, version), filters=result == 0)
+    return KernelSupport(max(0, version), filters=result == 0)
 
 
-def forbid_looking_in() -> None:
+def forbid_tracing() -> None:
     """Keep other processes of this user from reading or tracing this one: its memory has keys and callers' data."""
     if sys.platform.startswith("linux"):
         _call(_PRCTL, _PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -19,13 +19,13 @@ from service.workers.task import (
     Divisible,
     Estimate,
     NeedsGraph,
+    NeedsModel,
+    NeedsTensors,
     NotDone,
     Reply,
     Task,
     Timings,
     TooLong,
-    WantsModel,
-    WantsTensors,
     read_part,
     write_part,
 )
@@ -78,7 +78,7 @@ def task_frame(slot: int, task: Task, place: BodyPlace, most_seconds: float | No
     model = b"" if task.model is None else task.model
     head = _TASK.size + len(text) + len(inline) + (len(graph) if graph is not None else 0) + len(model)
     fixed = _TASK.pack(
-        head, TASK, slot, _MEDIA_NUMBER[task.sent], _MEDIA_NUMBER[task.accepted], flags,
+        head, TASK, slot, _MEDIA_NUMBER[task.body_type], _MEDIA_NUMBER[task.answer_type], flags,
         len(text), _NO_GRAPH if graph is None else len(graph), len(model), place.buffer, place.nbytes,
         task.timeout, task.expires, _NO_LIMIT if most_seconds is None else most_seconds,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def reply_frame(slot: int, reply: Reply, place: BodyPlace, begun: float, ended: 
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
         len(extra), place.buffer, place.nbytes, begun, ended, *reply.timings[1:],
     )  # fmt: skip
-    return fixed + extra if place.buffer else b"".join((fixed, extra, *reply.parts, *reply.kept))
+    return fixed + extra if place.buffer else b"".join((fixed, extra, *reply.parts, *reply.stored_data))
 
 
 def slot_of(frame: bytes, start: int) -> int:
@@ -168,7 +168,7 @@ def attach_body(reply: Reply, memory: memoryview) -> None:
         start = end - nbytes_of(stored.dtype, stored.shape)
         stored_parts.append(memory[start:end])
         end = start
-    reply.parts, reply.kept = (memory[:end],), tuple(reversed(stored_parts))
+    reply.parts, reply.stored_data = (memory[:end],), tuple(reversed(stored_parts))
 
 
 def _extra_fields(reply: Reply) -> bytes:
@@ -201,20 +201,20 @@ def _decode_reason(kind: int, fields: list[Any]) -> NotDone:
     if kind == TOO_LONG:
         return TooLong(Estimate(*fields))
     if kind == WANTS_TENSORS:
-        return WantsTensors(tuple(fields))
+        return NeedsTensors(tuple(fields))
     if kind == DIVISIBLE:
         *numbers, reads = fields
         return Divisible._make((*numbers, tuple((name, etag) for name, etag in reads)))
-    return WantsModel(*fields) if kind == WANTS_MODEL else NeedsGraph()
+    return NeedsModel(*fields) if kind == WANTS_MODEL else NeedsGraph()
 
 
 def _encode_reason(reason: NotDone) -> tuple[int, list[Any]]:
     match reason:
         case TooLong(estimate):
             return TOO_LONG, list(estimate)
-        case WantsTensors(names):
+        case NeedsTensors(names):
             return WANTS_TENSORS, list(names)
-        case WantsModel(name):
+        case NeedsModel(name):
             return WANTS_MODEL, [name]
         case Divisible():
             return DIVISIBLE, list(reason)

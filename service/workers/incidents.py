@@ -42,7 +42,7 @@ _logger = logging.getLogger("gradserve.workers")
 class Incident(NamedTuple):
     """Death of a worker: time in Unix seconds, signal, and the plan's digest and the nodes that ran, if known."""
 
-    at: float
+    timestamp: float
     signal: str
     plan: str
     place: str

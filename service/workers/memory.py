@@ -85,9 +85,9 @@ class BodyAllocation:
     def revoke(self, refusal: Refusal) -> None:
         """Release the memory; the writer of the body gets this refusal."""
         self._refusal = refusal
-        self.give_back()
+        self.release()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the buffer for another body. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:
@@ -136,7 +136,7 @@ class HeapAllocation:
         # Not a bytearray, which writes zeros: a body that is announced and never sent takes addresses, but no memory.
         self.view = memoryview(np.empty(nbytes, np.uint8).data)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the memory."""
         self.view = memoryview(b"")
 
@@ -151,7 +151,7 @@ class TensorAllocation:
         self.buffer: SharedBuffer | None = buffer
         self.view = memoryview(buffer.memory)[:nbytes]
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the memory. May be called twice."""
         buffer, self.buffer = self.buffer, None
         if buffer is not None:

@@ -92,7 +92,7 @@ class Pool(Protocol):
         """Accept no more tasks; those that were accepted continue."""
 
 
-async def awaited(pool: Pool, task: Task) -> Reply:
+async def run_task(pool: Pool, task: Task) -> Reply:
     """Return the reply to a task; cancel the task if the caller is cancelled."""
     future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     pool.submit(task, lambda reply: None if future.done() else future.set_result(reply))

@@ -11,7 +11,7 @@ or ANSWERED. For example, a request of which nothing is known:
     Reply       the client is answered, the cost model learns the time                ANSWERED
 
 The next task of its kind goes to the long lane at once, and is refused if the lane cannot meet its deadline. A worker
-that lacks a graph, tensors or a model says so (`NeedsGraph`, `WantsTensors`, `WantsModel`), and gets the task again
+that lacks a graph, tensors or a model says so (`NeedsGraph`, `NeedsTensors`, `NeedsModel`), and gets the task again
 with them. A sum over examples comes back as `Divisible`, and may be cut into pieces (`Sums`), which are tasks too.
 
 Workers can hang or die. At its deadline a task is answered by the front, its worker is told to stop, and is killed if
@@ -35,7 +35,7 @@ import numpy as np
 
 from service.api.media import PIECE_SUMS
 from service.core.allocation import Allocation
-from service.core.errors import Refusal, fault, late, stopping
+from service.core.errors import Refusal, deadline_exceeded, internal_error, stopping
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
 from service.workers.admission import MISJUDGED, QUICK, Account, Accounts, Admission, CostModel, TaskKind, kind_of
@@ -44,19 +44,19 @@ from service.workers.frames import INLINE
 from service.workers.lanes import Lanes
 from service.workers.memory import BodyAllocation, BodyMemory, TensorMemory
 from service.workers.pool import Done, Stats
-from service.workers.residents import Lending, TensorKey, VersionSets
-from service.workers.sums import Elsewhere, PieceTicket, Sums
+from service.workers.residents import ReaderCounts, TensorKey, VersionSets
+from service.workers.sums import PeerServers, PieceTicket, Sums
 from service.workers.supervisor import GRACE, Supervisor, Watch, resident_bytes
 from service.workers.task import (
     Divisible,
     Estimate,
     NeedsGraph,
+    NeedsModel,
+    NeedsTensors,
     NotDone,
     Reply,
     Task,
     TooLong,
-    WantsModel,
-    WantsTensors,
     refused,
 )
 from service.workers.ticket import Length, TaskState, Ticket
@@ -81,11 +81,13 @@ _LEAVE: Final = 2.0
 class ProcessPool:
     """Pool of tasks that run in worker processes. `start` it on the event loop that uses it; `close` it at the end."""
 
-    def __init__(self, settings: Settings, command: Sequence[str] = COMMAND, lending: Lending | None = None) -> None:
-        """Set up, but start nothing: `command` starts a worker, `lending` counts the readers of tensor versions."""
+    def __init__(
+        self, settings: Settings, command: Sequence[str] = COMMAND, reader_counts: ReaderCounts | None = None
+    ) -> None:
+        """Set up, but start nothing. `command` starts a worker, `reader_counts` counts readers of tensor versions."""
         self.device = ""
         #: other servers, which run pieces of sums; set before `start`
-        self.elsewhere: Elsewhere | None = None
+        self.peers: PeerServers | None = None
         self._settings = settings
         self._command = command
         self._admission = Admission(settings.workers + settings.queue)
@@ -95,9 +97,9 @@ class ProcessPool:
         self._tickets: dict[Task, Ticket] = {}
         #: current tensor versions by namespace and name: tasks that are sent from now on read these
         self.residents: dict[TensorKey, TensorVersion] = {}
-        self.most_mapped = float("inf")
-        self._lending = Lending() if lending is None else lending
-        self._version_sets = VersionSets(self.residents, self._lending)
+        self.mapped_limit = float("inf")
+        self._reader_counts = ReaderCounts() if reader_counts is None else reader_counts
+        self._version_sets = VersionSets(self.residents, self._reader_counts)
         #: versions that are pinned for a task: the name of their set, and the set
         self._pinned: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
         self._draining = False
@@ -114,7 +116,7 @@ class ProcessPool:
         self._body_memory = BodyMemory(self._loop, self._forget_buffer)
         self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
-        self._sums = Sums(self, self._abandon, self.elsewhere)
+        self._sums = Sums(self, self._abandon, self.peers)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
         self._may_divide = self._sums.may_divide  # known now: it depends on the number of workers
@@ -132,13 +134,13 @@ class ProcessPool:
         all_done = not self._tickets
         # Tasks that still wait are answered before the workers are killed.
         for ticket in tuple(self._tickets.values()):
-            if ticket.is_wanted:
+            if ticket.is_awaited:
                 self._abandon(ticket, stopping())
         if self._timer is not None:
             self._timer.cancel()
         await self._supervisor.close(_LEAVE if all_done else 0.0)
-        if self.elsewhere is not None:
-            await self.elsewhere.close()
+        if self.peers is not None:
+            await self.peers.close()
         self._body_memory.buffers.close()
         return all_done
 
@@ -191,7 +193,7 @@ class ProcessPool:
             worker.changed(key)
         if previous is not None:
             # Tasks that have been sent may still read the previous version.
-            self._lending.retire(previous)
+            self._reader_counts.retire(previous)
 
     def submit(self, task: Task, done: Done) -> None:
         """Accept a task, or refuse it. It is answered by its deadline, whatever its worker does."""
@@ -210,7 +212,7 @@ class ProcessPool:
         ticket = Ticket(task, account, done, now, self._abandon)
         # Only a worker that has parsed the body knows which tensors the task reads. It may ask for them once.
         task.may_ask = True
-        task.may_divide = self._may_divide and task.accepted != PIECE_SUMS
+        task.may_divide = self._may_divide and task.answer_type != PIECE_SUMS
         # A smaller body travels inside the frame.
         if task.memory is not None or len(task.body) > INLINE:
             try:
@@ -227,7 +229,7 @@ class ProcessPool:
 
     def _enqueue(self, ticket: Ticket) -> None:
         """Put an admitted task into a lane: the long one if its kind is known to be long."""
-        kind, estimate = self._cost_model.known(ticket.task)
+        kind, estimate = self._cost_model.estimate(ticket.task)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
@@ -235,7 +237,7 @@ class ProcessPool:
 
     def cancel(self, task: Task) -> None:
         """Stop the work on a task whose result nobody waits for."""
-        if (ticket := self._tickets.get(task)) and ticket.is_wanted:
+        if (ticket := self._tickets.get(task)) and ticket.is_awaited:
             self._abandon(ticket)
 
     def drain(self) -> None:
@@ -259,7 +261,7 @@ class ProcessPool:
     def not_done(self, ticket: Ticket, reason: NotDone, seconds: float) -> None:
         """Send a task again with what the worker lacked, or move it to the long lane."""
         self._charge(ticket, seconds, QUICK)
-        if not ticket.is_wanted:
+        if not ticket.is_awaited:
             self._end(ticket)
         elif isinstance(reason, TooLong):
             kind = kind_of(ticket.task)
@@ -269,14 +271,14 @@ class ProcessPool:
         elif isinstance(reason, NeedsGraph) and not ticket.needs_graph:
             ticket.needs_graph = True
             self._lanes.put_back(ticket)
-        elif isinstance(reason, WantsTensors) and ticket.task.may_ask:
-            ticket.wanted, ticket.task.may_ask = reason.names, False
+        elif isinstance(reason, NeedsTensors) and ticket.task.may_ask:
+            ticket.tensor_names, ticket.task.may_ask = reason.names, False
             self._find_tensors(ticket)
-        elif isinstance(reason, WantsModel) and ticket.task.model is None:
-            self._give_model(ticket, reason.name)
+        elif isinstance(reason, NeedsModel) and ticket.task.model is None:
+            self._set_model(ticket, reason.name)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
-            self._refuse(ticket, fault())
+            self._refuse(ticket, internal_error())
         self._pump()
 
     def _divide(self, ticket: Ticket, divisible: Divisible) -> None:
@@ -323,7 +325,7 @@ class ProcessPool:
 
     def drop_piece(self, ticket: PieceTicket) -> None:
         """Stop a piece of a sum that is not needed any more."""
-        if ticket.is_wanted:
+        if ticket.is_awaited:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
@@ -336,7 +338,7 @@ class ProcessPool:
             versions[name] = version
         if versions:
             for version in versions.values():
-                self._lending.lend(version)
+                self._reader_counts.add_reader(version)
             self._read_together(ticket, versions)
         return True
 
@@ -358,7 +360,7 @@ class ProcessPool:
         try:
             memory.reserve(nbytes)
         except Refusal:
-            memory.give_back()
+            memory.release()
             raise
         return memory
 
@@ -376,9 +378,9 @@ class ProcessPool:
         """Send a task again with the tensors that its worker asked for."""
         self._lanes.put_back(ticket)
 
-    def _give_model(self, ticket: Ticket, name: str) -> None:
+    def _set_model(self, ticket: Ticket, name: str) -> None:
         try:
-            ticket.task.give_model(name)
+            ticket.task.set_model(name)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
         else:
@@ -390,7 +392,7 @@ class ProcessPool:
 
     def skipped(self, ticket: Ticket) -> None:
         """End a task that a worker did not do, or put it back if it is still wanted."""
-        if ticket.is_wanted:
+        if ticket.is_awaited:
             self._lanes.put_back(ticket)
         else:
             self._end(ticket)
@@ -404,7 +406,7 @@ class ProcessPool:
         """
         for ticket in tickets:
             ticket.deaths += _BLAME if ticket is executing else 1
-            if not ticket.is_wanted:
+            if not ticket.is_awaited:
                 self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
                 self._refuse(ticket, worker_died())
@@ -421,9 +423,9 @@ class ProcessPool:
 
     def expired(self, ticket: Ticket) -> None:
         """Answer a task whose deadline has passed, whatever becomes of the work."""
-        self._abandon(ticket, late(ticket.task.timeout))
+        self._abandon(ticket, deadline_exceeded(ticket.task.timeout))
 
-    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def overran(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Move all tasks away that wait behind a task that was expected to be short, and runs long."""
         # In the quick worker, another takes over the short lane. A general worker just gets no more tasks.
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
@@ -462,7 +464,7 @@ class ProcessPool:
         # The newest task has waited least, and is most likely not begun.
         for task in reversed(most.tasks):
             ticket = self._tickets[task]
-            if ticket.is_wanted and ticket.begun() is None:
+            if ticket.is_awaited and ticket.begun() is None:
                 self._displaced += 1
                 self._abandon(ticket, self._admission.crowded(self._held))
                 return True
@@ -470,7 +472,7 @@ class ProcessPool:
 
     def _reject(self, task: Task, done: Done, refusal: Refusal) -> None:
         if task.memory is not None:
-            task.memory.give_back()
+            task.memory.release()
         done(refused(refusal, task.request_id))
 
     def _place_body(self, ticket: Ticket) -> None:
@@ -485,7 +487,7 @@ class ProcessPool:
         try:
             memory.reserve(nbytes)
         except Refusal:
-            memory.give_back()
+            memory.release()
             raise
         memory.shrink(nbytes)
         memory.view[:] = task.body.data if isinstance(task.body, np.ndarray) else task.body
@@ -563,14 +565,14 @@ class ProcessPool:
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """Release everything that is held for a task that no worker has, and answer the client if it still waits."""
-        is_wanted = ticket.state < _STOPPING
+        is_awaited = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._release(ticket)
-        if is_wanted and reply is not None:
+        if is_awaited and reply is not None:
             ticket.done(reply)
         elif reply is not None:
             # Nobody reads the reply, but it may lie in a buffer that its worker needs again.
-            reply.give_back()
+            reply.release()
 
     def _release(self, ticket: Ticket) -> None:
         del self._tickets[ticket.task]
@@ -587,7 +589,7 @@ class ProcessPool:
         if ticket.release_shared is not None:
             ticket.release_shared()
         elif ticket.memory is not None:
-            ticket.memory.give_back()
+            ticket.memory.release()
         if self._pinned:
             self._unpin(ticket)
         if self._draining and not self._tickets:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import HostArray
-from service.api.residents import Find, Version
+from service.api.residents import FindTensor, Version
 from service.core.allocation import VisibleBuffer
 from service.core.budget import TENSOR_BYTES
 from service.store.tables import TensorVersion
@@ -50,7 +50,7 @@ class Residents:
         self._known: dict[str, dict[str, Version]] = {}
         self._buffers: dict[tuple[str, str], int] = {}
 
-    def finder(self, namespace: str) -> Find:
+    def finder(self, namespace: str) -> FindTensor:
         """Return the function that finds tensors of a namespace by name."""
         return self._known.get(namespace, _NOTHING).get
 
@@ -88,10 +88,10 @@ class _KnownVersion(NamedTuple):
 class Replica:
     """Record of the versions that one worker has, as the front keeps it."""
 
-    def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
-        """Record what changes in `current`; at most `most_mapped` bytes in buffers, beside those of the next task."""
+    def __init__(self, current: Mapping[TensorKey, TensorVersion], mapped_limit: float = float("inf")) -> None:
+        """Record what changes in `current`; at most `mapped_limit` bytes in buffers, beside those of the next task."""
         self._current = current
-        self._most_mapped, self._mapped = most_mapped, 0
+        self._mapped_limit, self._mapped = mapped_limit, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
         self._held = 0
         #: tensors of which the worker has a version that is not current
@@ -124,7 +124,7 @@ class Replica:
 
     def _evict(self, needed: Container[TensorKey], updates: Updates) -> None:
         """Have the worker drop the tensors used longest ago, up to the first that is needed now."""
-        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._most_mapped:
+        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._mapped_limit:
             oldest = next(iter(self._known))
             # Tensors that are needed were moved to the end, so no later one can be dropped either.
             if oldest in needed:
@@ -169,33 +169,33 @@ def _deletion(key: TensorKey) -> bytes:
     return frames.tensor_frame(TensorFrame(*key))
 
 
-class Lending:
+class ReaderCounts:
     """Count of the readers of each version. For one thread."""
 
     def __init__(self) -> None:
-        self._lent: dict[TensorVersion, int] = {}
+        self._counts: dict[TensorVersion, int] = {}
         self._retired: set[TensorVersion] = set()
 
-    def lend(self, version: TensorVersion) -> None:
+    def add_reader(self, version: TensorVersion) -> None:
         """Count a reader, until it gives the version back."""
-        self._lent[version] = self._lent.get(version, 0) + 1
+        self._counts[version] = self._counts.get(version, 0) + 1
 
-    def give_back(self, *versions: TensorVersion) -> None:
+    def drop_readers(self, *versions: TensorVersion) -> None:
         """Count a reader of each version less."""
         for version in versions:
-            remaining = self._lent.pop(version) - 1
+            remaining = self._counts.pop(version) - 1
             if remaining:
-                self._lent[version] = remaining
+                self._counts[version] = remaining
             elif version in self._retired:
                 self._retired.discard(version)
-                version.memory.give_back()
+                version.memory.release()
 
     def retire(self, version: TensorVersion) -> None:
         """Note that a version is not current any more: its memory is released with its last reader."""
-        if version in self._lent:
+        if version in self._counts:
             self._retired.add(version)
         else:
-            version.memory.give_back()
+            version.memory.release()
 
 
 class VersionSets:
@@ -204,9 +204,9 @@ class VersionSets:
     A tensor may change between two tasks of one request; a set never does. For one thread.
     """
 
-    def __init__(self, residents: MutableMapping[TensorKey, TensorVersion], lending: Lending) -> None:
+    def __init__(self, residents: MutableMapping[TensorKey, TensorVersion], reader_counts: ReaderCounts) -> None:
         self._residents = residents
-        self._lending = lending
+        self._reader_counts = reader_counts
         self._readers: dict[str, int] = {}
 
     def enter(self, versions: Mapping[str, TensorVersion]) -> str:
@@ -230,5 +230,5 @@ class VersionSets:
             unread = [(name, tensor) for tensor in versions]
             for key in unread:
                 del self._residents[key]
-        self._lending.give_back(*versions.values())
+        self._reader_counts.drop_readers(*versions.values())
         return unread

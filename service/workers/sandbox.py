@@ -17,7 +17,7 @@ import schemas
 import service
 from service.core import machine
 from service.core.budget import request_bytes
-from service.core.process import collect_seldom, ending_with_parent
+from service.core.process import parent_death_signal, tune_worker_gc
 from service.core.settings import NO_STATE, Settings, budget_of, flag
 from service.workers.confinement import CONFINED_TO, AllowedFiles
 
@@ -48,7 +48,7 @@ def allowed_files(settings: Settings) -> AllowedFiles | None:
     """
     if settings.confine == "off":
         return None
-    has_cards = settings.device != "cpu" and bool(machine.cards())
+    has_cards = settings.device != "cpu" and bool(machine.visible_gpus())
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     readable = [str(Path(prefix, name)) for prefix in prefixes for name in ("lib", "lib64")]
     readable += [str(Path(package.__file__ or "").parent) for package in (engine, schemas, service)]
@@ -123,12 +123,12 @@ def make_folders(allowed: AllowedFiles | None) -> None:
 def limit_process(settings: Settings) -> None:
     """Limit the memory and make garbage collection rare; call this when all modules are loaded."""
     limit_memory(settings)
-    collect_seldom()
+    tune_worker_gc()
 
 
 def die_with_parent() -> None:
     """Have the kernel kill this process when the front ends: it may be deep in a kernel, and not read its socket."""
-    if (ask := ending_with_parent(signal.SIGKILL)) is not None:
+    if (ask := parent_death_signal(signal.SIGKILL)) is not None:
         ask()
 
 

@@ -39,17 +39,17 @@ from schemas.resources import (
     RegisterGraphRequest,
 )
 from service.api.answers import FIELD_BYTES, AnswerBody, admit_answer, write_answer
-from service.api.binary import own_bytes, read_one, write_one
+from service.api.binary import array_bytes, read_one, write_one
 from service.api.calls.description import CallDescription
-from service.api.graphs import GraphSource, Programs, located, written
+from service.api.graphs import GraphSource, Programs, with_location, write_graph
 from service.api.json_codec import parse_json, parse_tensors
 from service.api.media import JSON, SAFETENSORS
 from service.api.request import ParsedRequest
-from service.api.residents import Find, new_etag
+from service.api.residents import FindTensor, new_etag
 from service.api.tensors import NodePlace, decode, encode, encoded_bytes, type_of, validate
 from service.core.errors import Refusal, from_engine
 from service.core.settings import Settings
-from service.store.tables import FREE, checked_name, is_name, no_graph, unknown_tensor
+from service.store.tables import FREE, is_name, no_graph, require_name, unknown_tensor
 from service.store.writes import Stored
 from service.workers.executions.execution import (
     PLANNING,
@@ -64,12 +64,12 @@ from service.workers.task import (
     TEXT_RATE,
     Estimate,
     NeedsGraph,
+    NeedsTensors,
     NotDone,
     Reply,
     Task,
     TaskResult,
     TooLong,
-    WantsTensors,
 )
 
 #: function that returns the registered graph of a key, given its record if that was sent; None if it is unknown
@@ -97,13 +97,13 @@ class TensorTasks:
         The body is a tensor in JSON, or safetensors with a single one. Raises Refusal if name or body is invalid.
         """
         task = context.task
-        name = checked_name(task.subject or "", "the name of a tensor")
+        name = require_name(task.subject or "", "the name of a tensor")
         array = self._array(task)
         context.deadline.check()
         context.mark_read()
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
         body = orjson.dumps(stored.summary())
-        return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
+        return Reply(200, JSON, [body], (), context.timings(), stored=[stored], stored_data=[array_bytes(array)])
 
     def get(self, context: TaskContext) -> Reply | NotDone:
         """Write the tensor that the body names: {"tensor_id": …, "encoding": …}, as the front has written it.
@@ -116,9 +116,9 @@ class TensorTasks:
         version = task.tensor(name)
         if version is None:
             if task.may_ask:
-                return WantsTensors([name])
+                return NeedsTensors([name])
             raise unknown_tensor(name)
-        form = "binary" if task.accepted == SAFETENSORS else encoding
+        form = "binary" if task.answer_type == SAFETENSORS else encoding
         rate = TEXT_RATE if form == "json" else _COPY_RATE
         array = version.array
         cost = Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
@@ -130,11 +130,11 @@ class TensorTasks:
             parts = write_one(name, array)
         else:
             parts = write_answer({"tensor_id": name, "etag": version.etag, "tensor": encode(array, form)}, form)
-        return Reply(200, task.accepted, parts, (("ETag", f'"{version.etag}"'),), context.timings())
+        return Reply(200, task.answer_type, parts, (("ETag", f'"{version.etag}"'),), context.timings())
 
     def _array(self, task: Task) -> HostArray:
         settings = self._settings
-        if task.sent == SAFETENSORS:
+        if task.body_type == SAFETENSORS:
             return read_one(task.body, settings.max_body_bytes, settings.json_depth, self._limits)
         tensor = validate(Tensor, parse_tensors(bytes(task.body), settings.json_depth))
         try:
@@ -172,7 +172,7 @@ class ModelCheck:
         """Names of the resident tensors that are bound."""
         return list(dict.fromkeys(entry["tensor_id"] for entry in self._bound if is_name(entry["tensor_id"])))
 
-    def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
+    def typed(self, find: FindTensor, compiler: Compiler, deadline: Deadline) -> TypedModel:
         """Return all types; `find` returns resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
         faults = [*_faults_of_names("inputs", self._request["inputs"])]
         faults += [*_faults_of_names("outputs", self._request["outputs"])]
@@ -260,14 +260,14 @@ class ModelCheck:
             try:
                 type_of(NodeType(node=entry["node"], dtype=entry["dtype"], shape=_filled(entry, 1)), self._limits)
             except (EngineError, Refusal) as error:
-                yield located(error, ("inputs", i), NodePlace(entry["node"]))
+                yield with_location(error, ("inputs", i), NodePlace(entry["node"]))
 
-    def _faults_of_bound(self, find: Find) -> Iterator[Refusal]:
+    def _faults_of_bound(self, find: FindTensor) -> Iterator[Refusal]:
         """Yield faults for missing tensors."""
         for i, entry in enumerate(self._bound):
             place, node = f"/bound/{i}/tensor_id", entry["node"]
             try:
-                if find(checked_name(entry["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
+                if find(require_name(entry["tensor_id"], f"bound[{i}].tensor_id", place, node)) is None:
                     raise unknown_tensor(entry["tensor_id"], place, node)
             except Refusal as refusal:
                 yield refusal
@@ -304,7 +304,7 @@ def _faults_of_names(role: str, entries: Sequence[ModelInput] | Sequence[NamedOu
     for i, entry in enumerate(entries):
         place = f"/{role}/{i}/name"
         try:
-            name = checked_name(entry["name"], f"{role}[{i}].name", place)
+            name = require_name(entry["name"], f"{role}[{i}].name", place)
         except Refusal as refusal:
             yield refusal
             continue
@@ -381,10 +381,10 @@ class ModelTasks:
         source = None if task.graph is None else self._registered(task.graph, task.graph_bytes)
         if task.graph is not None and source is None:
             return NeedsGraph()
-        program = None if source is None else self._programs.of(source)
+        program = None if source is None else self._programs.program(source)
         check = ModelCheck(request, program, self._limits)
         if task.may_ask and any(task.tensor(name) is None for name in check.tensor_names):
-            return WantsTensors(check.tensor_names)
+            return NeedsTensors(check.tensor_names)
         if program is not None and context.is_too_long(cost_of_analysis(program, len(PLANNED_WITH)), PLANNING):
             return TooLong(UNPLANNED)
         try:
@@ -444,7 +444,7 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
         """Return the record: the graph's id, and the graph with all of its tensors."""
         program = ready.program
         described = {} if ready.description is None else {"description": ready.description}
-        graph = written(
+        graph = write_graph(
             ready.graph, program.statements, program.functions, lambda _, array: cast("Tensor", encode(array, "base64"))
         )
         record = {"graph_id": graph_id(program), **described, "node_count": program.size, "graph": graph}

@@ -17,7 +17,7 @@ from engine import HostArray, TensorType, printable
 from engine.compiler.fused_kernel import run_seconds
 from engine.runtime.sum_runs import add_pieces, run_blocks
 from schemas import Feed
-from service.api.binary import own_bytes, write_request
+from service.api.binary import array_bytes, write_request
 from service.api.media import PIECE_SUMS, SAFETENSORS
 from service.api.request import ParsedRequest
 from service.api.tensors import NodePlace
@@ -50,7 +50,7 @@ def offer_division(ready: object, context: TaskContext, response_bytes: int) -> 
     # From the length of the JSON text, not from a clock: all machines then divide the sum alike, however busy they are.
     parsed = ready.execution
     binary_bytes = sum(array.nbytes for feed, array in parsed.tensors.items() if feed not in parsed.residents)
-    reading = max(0, len(task.body) - (binary_bytes if task.sent == SAFETENSORS else 0)) / TEXT_RATE
+    reading = max(0, len(task.body) - (binary_bytes if task.body_type == SAFETENSORS else 0)) / TEXT_RATE
     return Divisible(blocks, seconds, reading, nbytes, response_bytes, _versions(ready, task))
 
 
@@ -79,7 +79,7 @@ def compute_piece(ready: object, context: TaskContext, engine: Engine) -> Reply:
     indices = range(part.first, part.stop)
     sums = run_blocks(engine.executor, ready.parts, ready.call, parsed.tensors, indices, context.deadline)
     context.ran()
-    parts = [own_bytes(array) for array in sums]
+    parts = [array_bytes(array) for array in sums]
     timings = context.timings()
     headers = (run_header(context.deadline.report, timings.execute),)
     return Reply(200, PIECE_SUMS, parts, headers, timings, ready.compiled.cached)

@@ -31,7 +31,7 @@ from statistics import median
 from typing import Any, Final, Protocol
 
 from engine.ir.run_report import RunReport
-from service.core.errors import fault
+from service.core.errors import internal_error
 from service.workers.admission import QUICK, Account, TaskKind, kind_of
 from service.workers.memory import BodyAllocation, offload
 from service.workers.pool import Done
@@ -248,26 +248,26 @@ class SumRun:
         """Count a ticket less. After the last, release body and sums."""
         self._readers -= 1
         if not self._readers:
-            self.sums.give_back()
+            self.sums.release()
             if self._body is not None:
-                self._body.give_back()
+                self._body.release()
 
 
-class NotElsewhere(Exception):
-    """Failure of all peers to compute a piece; `later` tells whether to try again, as after a lack of memory."""
+class PieceDeclined(Exception):
+    """Failure of all peers to compute a piece; `may_retry` tells whether to try again, as after a lack of memory."""
 
-    def __init__(self, why: str, *, later: bool) -> None:
+    def __init__(self, why: str, *, may_retry: bool) -> None:
         super().__init__(why)
-        self.later = later
+        self.may_retry = may_retry
 
 
-class Elsewhere(Protocol):
+class PeerServers(Protocol):
     """Peers: other servers that compute pieces."""
 
     async def sums(self, task: Task, request: Reply, nbytes: int) -> Reply:
         """Ask a peer for the sums of a piece of a task, `nbytes` in size.
 
-        Raises NotElsewhere.
+        Raises PieceDeclined.
         """
 
     async def close(self) -> None:
@@ -307,11 +307,11 @@ class SumsHost(Protocol):
 class Sums:
     """The sums that are being computed in pieces."""
 
-    def __init__(self, host: SumsHost, abandon: Callable[..., None], elsewhere: Elsewhere | None = None) -> None:
+    def __init__(self, host: SumsHost, abandon: Callable[..., None], peers: PeerServers | None = None) -> None:
         """Set up without any sums; `abandon` refuses a ticket whose memory is revoked."""
         self._host = host
         self._abandon = abandon
-        self._elsewhere = elsewhere
+        self._peers = peers
         self._loop = asyncio.get_running_loop()
         self._filling = False
         #: by the ticket of the whole sum
@@ -331,17 +331,17 @@ class Sums:
     @property
     def may_divide(self) -> bool:
         """Whether there is more than one worker, or a peer, to divide a sum among."""
-        return self._elsewhere is not None or self._host.helpers > 1
+        return self._peers is not None or self._host.helpers > 1
 
     def divide(self, ticket: Ticket, divisible: Divisible) -> bool:
         """Divide a task that no worker has; return False if that does not pay. Raises Refusal (queue_full)."""
-        helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
+        helpers = self._host.helpers * (1 if self._peers is None else _SERVERS)
         size = piece_size(divisible, helpers)
         if size >= divisible.blocks or not self._host.pin(ticket, divisible.reads):
             return False
         count = -(-divisible.blocks // size)
         sums = self._host.allocate_sums(ticket, count * divisible.nbytes, divisible.response_bytes)
-        ticket.wanted = [name for name, _ in divisible.reads]
+        ticket.tensor_names = [name for name, _ in divisible.reads]
         self.runs[ticket] = run = SumRun(ticket, divisible, size, sums)
         ticket.release_shared = run.leave
         return True
@@ -361,7 +361,7 @@ class Sums:
                     self._begin(run, run.waiting[0])
             while self._host.can_help and (candidate := self._next()) is not None:
                 self._begin(*candidate)
-            if self._elsewhere is not None:
+            if self._peers is not None:
                 for run in tuple(self.runs.values()):
                     while run.may_send_remote and (piece := _next_remote(run)) is not None:
                         self._begin_remote(run, piece)
@@ -408,7 +408,7 @@ class Sums:
         def handle_reply(reply: Reply) -> None:
             piece.tickets.discard(ticket)
             if self._is_over(run, piece):
-                reply.give_back()
+                reply.release()
             elif reply.status != 200:  # an error of a piece is the answer to the whole task
                 self._fail(run, reply)
             else:
@@ -417,7 +417,7 @@ class Sums:
         whole = run.ticket
         task = replace(whole.task, part=part, may_ask=False, may_divide=False, memory=None)
         ticket = PieceTicket(task, whole.account, handle_reply, self._abandon, run)
-        ticket.memory, ticket.wanted, ticket.needs_graph = whole.memory, whole.wanted, whole.needs_graph
+        ticket.memory, ticket.tensor_names, ticket.needs_graph = whole.memory, whole.tensor_names, whole.needs_graph
         ticket.kind, ticket.estimate = run.kind, run.estimate
         piece.tickets.add(ticket)
         run.enter()
@@ -431,18 +431,18 @@ class Sums:
 
         def request_ended(_: object) -> None:
             self._remote_requests.discard(request_task)
-            request.give_back()
+            request.release()
             run.leave()
 
         request_task.add_done_callback(request_ended)
 
     async def _ask(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
-        assert self._elsewhere is not None, "pieces were sent there"
+        assert self._peers is not None, "pieces were sent there"
         began = time.monotonic()
         try:
-            reply = await self._elsewhere.sums(run.ticket.task, request, run.divisible.nbytes)
+            reply = await self._peers.sums(run.ticket.task, request, run.divisible.nbytes)
             read_run(reply.headers)
-        except (NotElsewhere, ValueError) as error:
+        except (PieceDeclined, ValueError) as error:
             if not self._is_over(run, piece):
                 self._declined(run, piece, error)
         else:
@@ -450,11 +450,11 @@ class Sums:
                 run.returned(piece, time.monotonic() - began)
                 self._take_sums(run, piece, reply, DONE_ELSEWHERE)
 
-    def _declined(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
+    def _declined(self, run: SumRun, piece: PieceWork, why: PieceDeclined | ValueError) -> None:
         """Begin a piece again that no peer has computed: here, unless a peer may do it later."""
         _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
         pause = run.declined(piece)
-        piece.is_local_only = piece.is_local_only or not (isinstance(why, NotElsewhere) and why.later)
+        piece.is_local_only = piece.is_local_only or not (isinstance(why, PieceDeclined) and why.may_retry)
         # An attempt of a worker of ours may still be running; only otherwise does the piece wait again.
         if not piece.tickets:
             run.put_back(piece)
@@ -469,8 +469,8 @@ class Sums:
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.divisible.nbytes:
             _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
-            reply.give_back()
-            self._fail(run, refused(fault(), run.ticket.task.request_id))
+            reply.release()
+            self._fail(run, refused(internal_error(), run.ticket.task.request_id))
             return
         self._end_piece(run, piece)
         seconds = time.monotonic() - piece.began
@@ -484,7 +484,7 @@ class Sums:
                 start += len(part)
 
         def copied(_: object = None) -> None:
-            reply.give_back()
+            reply.release()
             run.done(report, seconds, executed)
             self._done[where] += 1
             self._advance(run)
@@ -511,7 +511,7 @@ class Sums:
             run.late_timer = self._loop.call_at(
                 self._loop.time() + max(0.0, late[0] - time.monotonic()), self._late, run
             )
-        if self._elsewhere is not None:
+        if self._peers is not None:
             self.fill()  # a peer computed the piece, so no worker that becomes idle triggers this
 
     def _late(self, run: SumRun) -> None:

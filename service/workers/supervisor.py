@@ -31,9 +31,9 @@ from typing import Final
 
 from engine.runtime.crash_record import LastWords
 from service.core import machine
-from service.core.settings import SECRETS, Settings, own_settings
+from service.core.settings import SECRETS, Settings, settings_for_worker
 from service.workers import frames
-from service.workers.confinement import offers
+from service.workers.confinement import kernel_support
 from service.workers.incidents import Incidents
 from service.workers.sandbox import SHARE, allowed_files, environment_of, make_folders
 from service.workers.task import Task
@@ -77,7 +77,7 @@ class Supervisor:
         confined = allowed_files(settings)
         make_folders(confined)
         self._environment = {**environment_of(confined), SHARE: str(share_of_memory(settings))}
-        if confined and (missing := offers().missing):
+        if confined and (missing := kernel_support().missing):
             _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
@@ -101,7 +101,7 @@ class Supervisor:
         The spare and the other general workers follow one by one, so as not to slow the first requests. Returns
         the device. Raises RuntimeError if it cannot be opened.
         """
-        if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
+        if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.visible_gpus()):
             self._topology = topology_for(self._settings, "cpu")
         # Which workers are needed beyond these depends on the device, which the first one opens.
         for _ in range(1 + self._topology.quick):
@@ -252,7 +252,9 @@ class Supervisor:
         # The lowest free number: with GPUs, it is the index of the GPU that no other worker has.
         number = next(number for number in range(len(taken) + 1) if number not in taken)
         # Workers get no secrets: they run what callers send.
-        settings_json = own_settings(self._settings, self._topology.processes).model_dump_json(exclude={*SECRETS})
+        settings_json = settings_for_worker(self._settings, self._topology.processes).model_dump_json(
+            exclude={*SECRETS}
+        )
         environment = {**self._topology.environment(number), **self._environment}
         worker = WorkerProcess(self, self._callbacks, settings_json, self._command, environment)
         worker.start()
@@ -329,7 +331,7 @@ class Watch:
         for worker in self._supervisor.working:
             # A long task holds up nobody: its worker has no other.
             if worker.long is None and now - worker.page.since > _HELD_UP and (short := worker.executing):
-                self._callbacks.held_up(worker, short)
+                self._callbacks.overran(worker, short)
 
     def inspect(self) -> None:
         """Kill workers that hang. Retire one that has reached a limit of its life, if a spare can replace it."""
@@ -347,7 +349,7 @@ class Watch:
                     return
 
     def _check_ticket(self, ticket: Ticket, now: float) -> None:
-        if ticket.is_wanted and now >= ticket.task.expires:
+        if ticket.is_awaited and now >= ticket.task.expires:
             self._callbacks.expired(ticket)
         elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped_at + GRACE:
             # A stop hits the task that is being executed. If it waits behind another, the worker is not to blame yet.
@@ -368,7 +370,7 @@ class Watch:
 
 def _next_check(ticket: Ticket) -> float:
     stopped = ticket.stopped_at + GRACE if ticket.is_stopped else _NEVER
-    return min(stopped, ticket.task.expires) if ticket.is_wanted else stopped
+    return min(stopped, ticket.task.expires) if ticket.is_awaited else stopped
 
 
 def is_stopped(pid: int) -> bool:

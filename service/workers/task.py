@@ -24,8 +24,8 @@ from engine.ir.run_report import (
     coarsest,
 )
 from service.api.media import JSON, PROBLEM
-from service.api.residents import Find, Version
-from service.core.allocation import GrowingAllocation, Held
+from service.api.residents import FindTensor, Version
+from service.core.allocation import GrowingAllocation, MemoryHolder
 from service.core.errors import Refusal
 from service.store.writes import Stored
 from service.workers.claims import Claim
@@ -145,8 +145,8 @@ def _no_model(name: str) -> ModelOfGraph:
 class Task:
     """One call: its name, its body as received, and its deadline on the monotonic clock.
 
-    `sent` and `accepted` are the media types of the body and of the answer: JSON or safetensors. `graph` is the id of
-    the registered graph that the call uses, and `graph_bytes` is that graph, for a worker that does not have it.
+    `body_type` and `answer_type` are the media types of the body and of the answer: JSON or safetensors. `graph` is the
+    id of the registered graph that the call uses, and `graph_bytes` is that graph, for a worker that does not have it.
     `memory` holds the body if it was received into shared memory. The first byte of `stop` is set once nobody waits
     for the answer.
 
@@ -171,8 +171,8 @@ class Task:
     request_id: str
     timeout: float  # seconds, as agreed with the client
     expires: float  # time.monotonic()
-    sent: str = JSON
-    accepted: str = JSON
+    body_type: str = JSON
+    answer_type: str = JSON
     graph: str | None = None
     graph_bytes: bytes | None = None
     memory: GrowingAllocation | None = None
@@ -180,7 +180,7 @@ class Task:
     namespace: str = ""
     subject: str | None = None
     tenant: str = ""
-    resident: Find = _no_tensor
+    resident: FindTensor = _no_tensor
     may_ask: bool = False
     consulted: bool = False
     model: bytes | None = None
@@ -191,7 +191,7 @@ class Task:
     sums: bytes | HostArray = b""
     credential: str = ""
 
-    def give_model(self, name: str) -> None:
+    def set_model(self, name: str) -> None:
         """Set the model by name. Raises Refusal: not_found."""
         self.consulted = True
         self.model, self.graph, self.graph_bytes = self.find_model(name)
@@ -222,9 +222,9 @@ class Reply:
 
     `begun` is when a worker began the task, on the monotonic clock; 0 if none did, or if it is not recorded.
 
-    The reader calls `give_back` once the parts are written or not needed: they may lie in `memory` that is reused, as
-    may `kept`, the elements of the tensors to be `stored`. The front stores these before it answers, or refuses. A
-    reply that has `consulted` resident tensors depends on their state.
+    The reader calls `release` once the parts are written or not needed: they may lie in `memory` that is reused, as
+    may `stored_data`, the elements of the tensors to be `stored`. The front stores these before it answers, or refuses.
+    A reply that has `consulted` resident tensors depends on their state.
 
     The sender of the parts may tell the `claim` of their memory how it can be revoked. `recycle` is the reason for
     which the worker has to be replaced; only the pool reads it.
@@ -236,10 +236,10 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
     timings: Timings = _UNKNOWN
     cached: bool = False
-    memory: Held | None = None
+    memory: MemoryHolder | None = None
     recycle: str | None = None
     stored: Sequence[Stored] = ()
-    kept: Sequence[bytes | memoryview] = ()
+    stored_data: Sequence[bytes | memoryview] = ()
     begun: float = 0.0
     consulted: bool = False
     claim: Claim | None = None
@@ -249,10 +249,10 @@ class Reply:
         """All parts, joined."""
         return b"".join(self.parts)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the memory of the parts, which must not be read after that."""
         if self.memory is not None:
-            self.memory.give_back()
+            self.memory.release()
 
 
 def refused(refusal: Refusal, request_id: str, recycle: str | None = None) -> Reply:
@@ -273,13 +273,13 @@ class NeedsGraph(NamedTuple):
     """Lack of a registered graph, which was not sent with the task."""
 
 
-class WantsTensors(NamedTuple):
+class NeedsTensors(NamedTuple):
     """Lack of resident tensors: the names of all that the task reads."""
 
     names: Sequence[str]
 
 
-class WantsModel(NamedTuple):
+class NeedsModel(NamedTuple):
     """Lack of the model of this name, which only the body of the task tells."""
 
     name: str
@@ -306,5 +306,5 @@ class TooLong(NamedTuple):
     estimate: Estimate
 
 
-NotDone: TypeAlias = NeedsGraph | WantsTensors | WantsModel | TooLong | Divisible
+NotDone: TypeAlias = NeedsGraph | NeedsTensors | NeedsModel | TooLong | Divisible
 TaskResult: TypeAlias = Reply | NotDone

@@ -130,7 +130,7 @@ class Ticket:
         "submitted",
         "sums",
         "task",
-        "wanted",
+        "tensor_names",
         "worker",
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ class Ticket:
         self.estimate: Estimate | None = None
         self.needs_graph = False
         #: resident tensors that a worker has asked for
-        self.wanted: Sequence[str] = ()
+        self.tensor_names: Sequence[str] = ()
         #: memory that is reserved for the answer
         self.reserved: Claim | None = None
         #: memory of the body, if the pool had to place it
@@ -184,7 +184,7 @@ class Ticket:
         """Note that the worker ended while executing this task, which is tried again."""
 
     @property
-    def is_wanted(self) -> bool:
+    def is_awaited(self) -> bool:
         """Whether somebody waits for the result."""
         return self.state < TaskState.STOPPING
 

@@ -10,14 +10,14 @@ from service.core import machine
 from service.core.budget import (
     FRONT_BYTES,
     FRONT_LIMIT,
-    REMEMBERED_BYTES,
-    REQUESTS_OF_A_PLAN,
+    REQUESTS_PER_PLAN,
     SMALL_PLAN,
     SMALL_REQUEST,
     WORKER_BYTES,
-    WorkerPlaces,
+    WORKER_CACHE_BYTES,
+    WorkerCounts,
 )
-from service.core.settings import Settings, budget_of, own_settings
+from service.core.settings import Settings, budget_of, settings_for_worker
 
 #: variables that set the number of BLAS threads: if one is set, the server does not interfere
 _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
@@ -46,15 +46,17 @@ class Topology(NamedTuple):
 
         By default, BLAS would start a thread for every processor, though the worker may use only its share of them.
         """
-        threads = {} if _BLAS & os.environ.keys() else {"OPENBLAS_NUM_THREADS": str(machine.cpus_each(self.general))}
+        threads = (
+            {} if _BLAS & os.environ.keys() else {"OPENBLAS_NUM_THREADS": str(machine.cpus_per_worker(self.general))}
+        )
         return threads | ({"CUDA_VISIBLE_DEVICES": self.cards[number]} if self.cards else {})
 
 
 def topology_for(settings: Settings, device: str) -> Topology:
     """Return the workers that a server has on a device."""
     if device == "cpu":
-        return Topology(*WorkerPlaces(settings.workers), cards=())
-    cards = machine.cards()
+        return Topology(*WorkerCounts(settings.workers), cards=())
+    cards = machine.visible_gpus()
     return Topology(max(1, len(cards)), quick=False, spare=False, cards=cards)
 
 
@@ -64,7 +66,7 @@ def share_of_memory(settings: Settings) -> int:
     Bodies and tensors come on top: they are shared, and have budgets of their own. When the first worker starts, it is
     not known yet whether GPUs are used, so the larger number of processes counts.
     """
-    processes = max(topology_for(settings, "cpu").processes, len(machine.cards()))
+    processes = max(topology_for(settings, "cpu").processes, len(machine.visible_gpus()))
     return max(0, machine.memory_bytes() - FRONT_LIMIT) // processes
 
 
@@ -87,9 +89,9 @@ class Footprint(NamedTuple):
 
 def typical_footprint(settings: Settings) -> Footprint:
     """Estimate the footprint with graphs of about 60 nodes, as many plans as are cached, and all kernels."""
-    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
+    worker_settings = settings_for_worker(settings, topology_for(settings, "cpu").processes)
     budget = budget_of(worker_settings)
-    cached_requests = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_OF_A_PLAN * worker_settings.plan_cache)
+    cached_requests = min(budget.cached_requests, SMALL_REQUEST * REQUESTS_PER_PLAN * worker_settings.plan_cache)
     plans = min(worker_settings.plan_cache_bytes, SMALL_PLAN * worker_settings.plan_cache)
     return _footprint(settings, FRONT_BYTES, plans + cached_requests + budget.kernels)
 
@@ -99,10 +101,10 @@ def largest_footprint(settings: Settings) -> Footprint:
 
     The front keeps registered graphs, and answers to calls with an Idempotency-Key.
     """
-    worker_settings = own_settings(settings, topology_for(settings, "cpu").processes)
+    worker_settings = settings_for_worker(settings, topology_for(settings, "cpu").processes)
     front = FRONT_BYTES + settings.max_graph_bytes + settings.max_answer_bytes
     return _footprint(settings, front, budget_of(worker_settings).caches)
 
 
 def _footprint(settings: Settings, front: int, caches: int) -> Footprint:
-    return Footprint(front, topology_for(settings, "cpu").processes, WORKER_BYTES + REMEMBERED_BYTES + caches)
+    return Footprint(front, topology_for(settings, "cpu").processes, WORKER_BYTES + WORKER_CACHE_BYTES + caches)

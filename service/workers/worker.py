@@ -23,16 +23,16 @@ from engine.compiler.fused_kernel import measure_dense_flop
 from engine.ir.fairness import charge_to
 from schemas.graph import NAME_CHARACTERS
 from schemas.resources import without_graph
-from service.api.binary import own_bytes, read_request
+from service.api.binary import array_bytes, read_request
 from service.api.graphs import GraphSource, Programs, Translator
 from service.api.json_codec import parse_tensors
 from service.api.json_reader import NO_TENSORS, JsonReader, Message, split_graph
 from service.api.media import JSON, PIECE_SUMS, SAFETENSORS
 from service.api.request import ParsedRequest, PrecisionChoice, RequestReader, RequestTemplate
-from service.api.residents import Kept
+from service.api.residents import NewVersion
 from service.core import machine
-from service.core.budget import REQUESTS_OF_A_PLAN
-from service.core.errors import Refusal, fault, from_engine, out_of_memory, unreadable
+from service.core.budget import REQUESTS_PER_PLAN
+from service.core.errors import Refusal, from_engine, internal_error, out_of_memory, unreadable
 from service.core.settings import Settings, budget_of
 from service.facades.foreign_call import ForeignCall, ReadLimits, ResultArrays
 from service.facades.model import Model
@@ -63,19 +63,19 @@ from service.workers.task import (
     REGISTER,
     Estimate,
     NeedsGraph,
+    NeedsModel,
+    NeedsTensors,
     PieceRequest,
     Reply,
     Task,
     TaskResult,
     TooLong,
     Total,
-    WantsModel,
-    WantsTensors,
     refused,
 )
 
 _logger = logging.getLogger("gradserve.worker")
-_Given = ParamSpec("_Given")
+_P = ParamSpec("_P")
 _KSERVE: Final[Sequence[ForeignCall]] = (Infer(), Metadata(), ModelReady())
 _FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_CALLS, Document(), Health())
 
@@ -83,7 +83,7 @@ _FOREIGN: Final[Sequence[ForeignCall]] = (*UMBRIDGE_CALLS, *_KSERVE, *TESSERACT_
 def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
     """Map the calls of these facades by their names."""
     by_name = {call.name: call for call in _FOREIGN}
-    return {place.call: by_name[place.call] for facade in facades_of(names) for place in facade.places}
+    return {route.call: by_name[route.call] for facade in facades_of(names) for route in facade.routes}
 
 
 def kernel_store(settings: Settings) -> KernelStore | None:
@@ -92,12 +92,12 @@ def kernel_store(settings: Settings) -> KernelStore | None:
 
 
 def _never_raising(
-    step: Callable[Concatenate[Worker, TaskContext, _Given], TaskResult],
-) -> Callable[Concatenate[Worker, TaskContext, _Given], TaskResult]:
+    step: Callable[Concatenate[Worker, TaskContext, _P], TaskResult],
+) -> Callable[Concatenate[Worker, TaskContext, _P], TaskResult]:
     """Make a step of a task return a problem report whatever goes wrong, and charge its work to the task's tenant."""
 
     @wraps(step)
-    def safe(worker: Worker, context: TaskContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> TaskResult:
+    def safe(worker: Worker, context: TaskContext, /, *args: _P.args, **kwargs: _P.kwargs) -> TaskResult:
         task = context.task
         charge_to(task.tenant)
         try:
@@ -112,7 +112,9 @@ def _never_raising(
             _logger.exception("request %s failed", task.request_id, extra={"request_id": task.request_id})
             # While the request is being read, nothing of it has run: the worker is in order and need not be replaced.
             is_read = not context.is_reading
-            done = refused(fault() if is_read else unreadable(), task.request_id, recycle="fault" if is_read else None)
+            done = refused(
+                internal_error() if is_read else unreadable(), task.request_id, recycle="fault" if is_read else None
+            )
         if task.consulted and isinstance(done, Reply):
             done.consulted = True
         return done
@@ -136,7 +138,7 @@ class Worker:
         budget = budget_of(settings)
         executor = open_executor(
             settings.device,
-            threads=machine.cpus_each(settings.workers),
+            threads=machine.cpus_per_worker(settings.workers),
             determinism=settings.determinism,
             compile=settings.compile,
             store=kernel_store(settings),
@@ -155,7 +157,7 @@ class Worker:
         precisions = PrecisionChoice(settings.precision, settings.least_precision)
         self._reader = RequestReader(translator, programs, limits, settings.max_nodes, precisions)
         self._cached_requests: Cache[CachedRequest] = Cache(
-            REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda entry: entry.nbytes
+            REQUESTS_PER_PLAN * settings.plan_cache, budget.cached_requests, lambda entry: entry.nbytes
         )
         self._calls: dict[str, AnyExecution] = {**executions(), REGISTER: Registration()}
         self._foreign = foreign_calls(settings.facades)
@@ -172,7 +174,7 @@ class Worker:
             settings.max_response_bytes,
             settings.write_behind_ms,
             limits_of(settings),
-            settings.known_as,
+            settings.server_name,
         )
         models = ModelTasks(settings, limits, self._registered, programs, self.engine.compiler)
         self._store_tasks: dict[str, Callable[[TaskContext], TaskResult]] = {
@@ -185,14 +187,14 @@ class Worker:
     def __call__(self, task: Task) -> Reply:
         """Do a task that comes with all it needs, however long it takes. Never raises: see `attempt`."""
         outcome = self.attempt(task)
-        if isinstance(outcome, WantsModel):
+        if isinstance(outcome, NeedsModel):
             outcome = self._with_model(TaskContext(task, None), outcome.name)
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
     @_never_raising
     def _with_model(self, context: TaskContext, name: str) -> TaskResult:
-        context.task.give_model(name)
+        context.task.set_model(name)
         return self.attempt(context.task)
 
     def attempt(self, task: Task, most_seconds: float | None = None) -> TaskResult:
@@ -235,9 +237,9 @@ class Worker:
         task, limits = context.task, self._read_limits
         if task.model is None:
             # Only the body names the model, and the front, which has the models, parses no bodies.
-            return WantsModel(foreign.model_name(bytes(task.body), limits))
+            return NeedsModel(foreign.model_name(bytes(task.body), limits))
         assert task.graph is not None, "it came with the model"
-        model = Model.of(task.model)
+        model = Model.parse(task.model)
         model.require_real()
         model.require_bound(task.tensor)
         translated = foreign.read_request(bytes(task.body), task.subject or "", model, limits)
@@ -249,8 +251,8 @@ class Worker:
             return NeedsGraph()
         context.translated, fields = translated, translated.fields
         if translated.weighted is not None:
-            source, first = translated.weighted.of(source, self._programs)
-            fields = translated.weighted.asked(fields, first)
+            source, first = translated.weighted.extend_graph(source, self._programs)
+            fields = translated.weighted.request_fields(fields, first)
         return self._look_up(context, self._calls[translated.call], Message(fields, translated.tensors, source))
 
     def _look_up(self, context: TaskContext, call: AnyExecution, message: Message) -> CacheHit | CacheMiss | TaskResult:
@@ -286,9 +288,9 @@ class Worker:
         if context.translated is not None:
             results = ResultArrays(zip(labels, arrays, strict=True), self.engine.max_response_bytes)
             return _foreign_reply(context.translated.write_answer(results), context, cached=True)
-        stored = cached.stored_values(arrays, hit.conditions) if cached.storing is not None else ()
+        stored = cached.stored_values(arrays, hit.conditions) if cached.store_targets is not None else ()
         parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, stored)
-        reply = Reply(200, context.task.accepted, parts, (), context.timings(), True)
+        reply = Reply(200, context.task.answer_type, parts, (), context.timings(), True)
         return _add_stored(reply, stored) if stored else reply
 
     def _run_uncached(
@@ -300,8 +302,8 @@ class Worker:
             key.template.put_back()
         request = self._open(context.task, call, message)
         # Once asked for, None means that there is no such tensor: reading the call reports it.
-        if context.task.may_ask and (names := request.wanted(call.description.roles)):
-            return WantsTensors(names)
+        if context.task.may_ask and (names := request.residents_to_fetch(call.description.roles)):
+            return NeedsTensors(names)
         parsed = call.read_call(request)
         context.mark()
         # Planning takes about this long, which alone may be too long for the quick worker.
@@ -330,7 +332,7 @@ class Worker:
         if translated is not None:
             results = _results(call, outcome, ready, self.engine.max_response_bytes)
             return _foreign_reply(translated.write_answer(results), context, cached=call.is_cached(ready))
-        reply = Reply(200, context.task.accepted, parts, (), context.timings(), call.is_cached(ready))
+        reply = Reply(200, context.task.answer_type, parts, (), context.timings(), call.is_cached(ready))
         return _add_stored(reply, call.stored_values(outcome))
 
     def _instead(self, context: TaskContext, request: ParsedRequest, ready: Any, cost: Estimate) -> TaskResult | None:
@@ -340,7 +342,7 @@ class Worker:
             return None
         if isinstance(part, PieceRequest):
             return write_peer_request(ready, context, request)
-        if part is not None or context.task.accepted == PIECE_SUMS:
+        if part is not None or context.task.answer_type == PIECE_SUMS:
             check_versions(request.message.versions, context.task)
             return compute_piece(ready, context, self.engine)
         divisible = offer_division(ready, context, cost.response_bytes)
@@ -351,12 +353,12 @@ class Worker:
         model, roles = call.description.request, call.description.roles
         if task.graph is not None:
             model, roles = without_graph(model), tuple(role for role in roles if role != "constants")
-        packed = task.accepted in (SAFETENSORS, PIECE_SUMS)
+        packed = task.answer_type in (SAFETENSORS, PIECE_SUMS)
         return self._reader.open(message, model, roles, task.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
         """Return the registered graph of this key; None if this worker does not have it, and was not sent it."""
-        known = self._programs.known(key)
+        known = self._programs.cached(key)
         if known is not None or record is None:
             return known
         parts = split_graph(record)
@@ -365,7 +367,7 @@ class Worker:
 
     def _parse(self, task: Task, source: GraphSource | None) -> Message:
         """Split a request into its parts; its graph is `source` if that is registered."""
-        if task.sent == SAFETENSORS:
+        if task.body_type == SAFETENSORS:
             message = read_request(task.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
         if source is not None:
@@ -402,10 +404,10 @@ def _foreign_reply(answer: ForeignAnswer, context: TaskContext, *, cached: bool 
     return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
 
 
-def _add_stored(reply: Reply, stored: Sequence[Kept]) -> Reply:
+def _add_stored(reply: Reply, stored: Sequence[NewVersion]) -> Reply:
     """Add the tensors that are to be stored to a reply."""
     reply.stored = [entry.stored for entry in stored]
-    reply.kept = [own_bytes(entry.array) for entry in stored]
+    reply.stored_data = [array_bytes(entry.array) for entry in stored]
     return reply
 
 
@@ -418,12 +420,12 @@ class RequestKey(NamedTuple):
 
 def _key_of(task: Task, call: AnyExecution, message: Message) -> RequestKey | None:
     """Take the numbers out of a request; return None if it has to be parsed as a whole."""
-    if task.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
+    if task.body_type != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
-    template = RequestTemplate.of(message.body, call.description.tensor_fields)
+    template = RequestTemplate.split(message.body, call.description.tensor_fields)
     if template is None:
         return None
-    return RequestKey((task.call, message.source.name, task.accepted, template.shape), template)
+    return RequestKey((task.call, message.source.name, task.answer_type, template.shape), template)
 
 
 def limits_of(settings: Settings) -> dict[str, int]:

@@ -21,7 +21,7 @@ from engine import HostArray
 from engine.runtime.crash_record import crash_record
 from service.core import machine
 from service.core.budget import IDLE_ANSWER_BYTES
-from service.core.logs import begin_log
+from service.core.logs import set_up_logging
 from service.core.settings import Settings
 from service.workers import frames
 from service.workers.frames import BodyPlace, Inbox
@@ -168,7 +168,7 @@ class WorkerLoop:
         if self._page.stops[slot][0]:
             self._skip(slot)
         elif isinstance(outcome, Reply):
-            parts = (*outcome.parts, *outcome.kept)
+            parts = (*outcome.parts, *outcome.stored_data)
             nbytes = sum(map(len, parts))
             buffer = self._answers.write(parts, nbytes) if nbytes > frames.INLINE else 0
             self._outgoing.append(frames.reply_frame(slot, outcome, BodyPlace(buffer, nbytes), begun, ended))
@@ -206,7 +206,7 @@ def run_worker(make: Callable[[Settings], Opened]) -> None:
     tasks, descriptors, memory = map(int, sys.argv[1:])
     front = socket.socket(fileno=tasks)
     settings = Settings.model_validate_json(_settings(front))
-    begin_log(settings)
+    set_up_logging(settings)
     with suppress(ConnectionError):
         try:
             opened = make(settings)
@@ -239,7 +239,7 @@ def divide(workers: int) -> None:
     """
     loaded = ThreadpoolController().select(user_api="blas")
     present = (library["num_threads"] for library in loaded.info())  # None if a library does not say
-    threads = min([machine.cpus_each(workers), *filter(None, present)])
+    threads = min([machine.cpus_per_worker(workers), *filter(None, present)])
     loaded.limit(limits=threads)
     # SciPy has its own BLAS, which is loaded when a graph first needs it, and reads this variable then.
     os.environ["OPENBLAS_NUM_THREADS"] = str(threads)

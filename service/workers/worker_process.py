@@ -65,7 +65,7 @@ class Receiver(Protocol):
         """Tensor versions that tasks read from now on."""
 
     @property
-    def most_mapped(self) -> float:
+    def mapped_limit(self) -> float:
         """Most bytes of versions in buffers that a worker keeps mapped, beside those of its next task."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
@@ -89,7 +89,7 @@ class Receiver(Protocol):
     def expired(self, ticket: Ticket) -> None:
         """Handle a task whose deadline has passed."""
 
-    def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
+    def overran(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Handle a task that was expected to be short, and runs long."""
 
 
@@ -129,7 +129,7 @@ class WorkerProcess(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
         self._taken_back = 0
         self._still_referenced: set[int] = set()
-        self._replica = Replica(receiver.residents, receiver.most_mapped)
+        self._replica = Replica(receiver.residents, receiver.mapped_limit)
         self._state = _ProcessState.HEARING
         #: whether it keeps a large version that no task reads any more
         self._has_stale_version = False
@@ -234,8 +234,8 @@ class WorkerProcess(asyncio.Protocol):
         task = ticket.task
         memory = ticket.memory
         # Changes of tensors go down the socket ahead of the task, so the worker never reads an older version.
-        if self._replica.stale or ticket.wanted:
-            self._send_updates([(task.reads or task.namespace, name) for name in ticket.wanted])
+        if self._replica.stale or ticket.tensor_names:
+            self._send_updates([(task.reads or task.namespace, name) for name in ticket.tensor_names])
         if memory is None or memory.buffer is None:
             place = BodyPlace(0, len(task.body))
         else:
@@ -278,7 +278,7 @@ class WorkerProcess(asyncio.Protocol):
         The last one comes first, so that the caller can put each back ahead of the one before. Tasks with a body in a
         buffer stay: the buffer would be reused while this worker reads it.
         """
-        taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_wanted]
+        taken = [t for t in self.tickets if t not in keeping and t.memory is None and t.is_awaited]
         self._taken_back += len(taken)
         taken.sort(key=lambda ticket: ticket.submitted, reverse=True)
         for ticket in taken:
@@ -368,7 +368,7 @@ class WorkerProcess(asyncio.Protocol):
             reply.memory = _AnswerMemory(self, buffer, memory, reply.claim)
         self.served += 1
         if ticket is None:
-            reply.give_back()
+            reply.release()
             self._receiver.has_capacity()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
@@ -466,7 +466,7 @@ class _AnswerMemory:
         self._number = number
         self._memory = memory
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Let the process reuse the buffer."""
         worker, self._worker = self._worker, None
         self._claim.end()

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.core.settings import Settings
 from service.observe.exposition import Exposition
-from service.observe.tally import ClusterFigures, Tally
+from service.observe.tally import ClusterStats, Tally
 from service.workers.pool import Stats
 from service.workers.task import Reply
 from tests.service.application import open_pool
@@ -84,8 +84,8 @@ def exposed() -> dict[str, frozenset[str]]:
     pool.stats = lambda: Stats({"quick": 0}, 0, {"quick": 1}, {"died": 1})  # type: ignore[method-assign]
     tally.count("gradients", 200, 1, 1, 0.1)
     tally.count_work(Reply(200, "", []))
-    tally.committed("written", 0.1)
-    tally.cluster = lambda: ClusterFigures(1, 0, 0, {})
+    tally.count_commit("written", 0.1)
+    tally.cluster = lambda: ClusterStats(1, 0, 0, {})
     text, _ = Exposition(tally, pool, settings).text("")
     found = {"up": frozenset(_OF_THE_SCRAPE)}
     for family in text_string_to_metric_families(text.decode()):

@@ -18,7 +18,7 @@ import yaml
 
 from service.core.errors import KINDS
 from service.core.settings import Settings
-from service.web.listening import bound
+from service.web.listening import bind_socket
 from tests.architecture.source import files
 from tests.conftest import RunningServer
 from tests.deploy.monitoring import (
@@ -210,7 +210,7 @@ def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
     configuration["rule_files"] = [str(RULES)]
     configuration["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
     (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
-    with bound("127.0.0.1", 0) as free:
+    with bind_socket("127.0.0.1", 0) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     assert SERVER is not None
     flags = {"config.file": folder / "prometheus.yml", "storage.tsdb.path": folder, "web.listen-address": address}

@@ -21,7 +21,7 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
     ring, tally, pool = app.open_ring(settings), Tally(), pool or open_pool(settings)
     store = app.open_store(settings, pool, tally, ring)
     store.restore(store.load())
-    return wrap(app.create_routes(settings, pool, store, tally), settings, Gate(ring, tally.denied))
+    return wrap(app.create_routes(settings, pool, store, tally), settings, Gate(ring, tally.count_denial))
 
 
 def open_pool(settings: Settings) -> ThreadPool:

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 import pytest
 
-from service.core.allocation import Allocation, GrowingAllocation, Held
+from service.core.allocation import Allocation, GrowingAllocation, MemoryHolder
 from service.web.tasks import BodyBuffer
 from service.workers.claims import Claims
 from service.workers.memory import COPIED, BodyMemory, HeapAllocation, TensorMemory
@@ -30,14 +30,14 @@ def test_it_is_given_back_once(kind: str) -> None:
         memory.view[:1] = b"x"
         before, after = len(memory.view), list[int]()
         for _ in range(2):
-            memory.give_back()
+            memory.release()
             after.append(len(memory.view))
         return before, after
 
     assert asyncio.run(told()) == (COPIED if kind == "small tensor" else NBYTES, [0, 0])
 
 
-def upload(memory: Allocation) -> Held:
+def upload(memory: Allocation) -> MemoryHolder:
     """A body that was received into this memory."""
     body = BodyBuffer(lambda nbytes, tenant: cast("GrowingAllocation", memory), NBYTES, "")
     body.memory = cast("GrowingAllocation", memory)
@@ -45,13 +45,13 @@ def upload(memory: Allocation) -> Held:
 
 
 @pytest.mark.parametrize("hold", [lambda memory: Reply(200, "", [], memory=memory), upload], ids=["reply", "body"])
-def test_who_holds_memory_gives_it_back(hold: Callable[[Allocation], Held]) -> None:
+def test_who_holds_memory_gives_it_back(hold: Callable[[Allocation], MemoryHolder]) -> None:
     memory = HeapAllocation(NBYTES)
     holder = hold(memory)
     for _ in range(2):
-        holder.give_back()
+        holder.release()
         assert not len(memory.view)
-    hold(HeapAllocation(0)).give_back()
+    hold(HeapAllocation(0)).release()
 
 
 def test_a_view_stays_what_it_was() -> None:
@@ -61,7 +61,7 @@ def test_a_view_stays_what_it_was() -> None:
         memory = TensorMemory(asyncio.get_running_loop()).allocate(NBYTES)
         memory.view[:3] = b"old"
         view = memory.view[:3]
-        memory.give_back()
+        memory.release()
         return bytes(view)
 
     assert asyncio.run(seen()) == b"old"

@@ -10,7 +10,7 @@ from engine import registry
 from service.cli import main
 from service.core import machine
 from service.core.settings import SECRETS, Settings, flag, variable
-from service.web.listening import address, bound
+from service.web.listening import bind_socket, socket_url
 
 Capture = pytest.CaptureFixture[str]
 
@@ -73,7 +73,7 @@ def test_a_bad_variable_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyP
 
 
 def test_an_address_that_is_taken(capsys: Capture) -> None:
-    with bound("127.0.0.1", 0) as taken:
+    with bind_socket("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
         told = complaint(capsys, "--port", str(port))
@@ -105,18 +105,18 @@ def test_an_op_that_does_not_exist(capsys: Capture) -> None:
 
 def test_accepted_connections_send_at_once() -> None:
     """With Nagle's algorithm, the second write of each answer would wait for a delayed acknowledgement."""
-    with bound("127.0.0.1", 0) as listening:
+    with bind_socket("127.0.0.1", 0) as listening:
         listening.listen()
         with socket.create_connection(listening.getsockname(), timeout=30), listening.accept()[0] as accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_the_urls_of_sockets() -> None:
-    with bound("127.0.0.1", 0) as v4:
-        assert address("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
+    with bind_socket("127.0.0.1", 0) as v4:
+        assert socket_url("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
     if socket.has_ipv6:
-        with bound("::1", 0) as v6:
-            assert address("::1", v6) == f"http://[::1]:{v6.getsockname()[1]}"
+        with bind_socket("::1", 0) as v6:
+            assert socket_url("::1", v6) == f"http://[::1]:{v6.getsockname()[1]}"
 
 
 def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

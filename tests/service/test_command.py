@@ -23,14 +23,14 @@ from service.core.settings import (
     TEST_PREFIXES,
     Settings,
     flag,
+    format_setting,
     misspelt,
     removed_settings,
     service_links,
-    shown,
     variable,
 )
 from service.core.spelling import hint
-from service.web.listening import bound
+from service.web.listening import bind_socket
 from tests.conftest import ANNOUNCEMENT
 from tests.service.command_support import called
 
@@ -75,7 +75,7 @@ def test_help_has_every_default(command: str) -> None:
     help_ = " ".join(called(command, "--help", COLUMNS="400", GRADSERVE_PORT="no number").stdout.split())
     usual = Settings.model_construct()
     for name in Settings.model_fields.keys() - SECRETS:
-        assert f"(default {shown(name, getattr(usual, name))}; {variable(name)})" in help_
+        assert f"(default {format_setting(name, getattr(usual, name))}; {variable(name)})" in help_
 
 
 class TestWords:
@@ -238,12 +238,12 @@ class TestSizes:
         ],
     )  # fmt: skip
     def test_what_is_shown(self, size: int, text: str) -> None:
-        assert shown("drain_bytes", size) == text
+        assert format_setting("drain_bytes", size) == text
         assert Settings(drain_bytes=text.partition(",")[0]).drain_bytes == size
 
     def test_every_setting_in_bytes_is_a_size(self) -> None:
         for name in Settings.model_fields:
-            assert (shown(name, 1 << 20) == "1MiB") is ("bytes" in name or name == "device_workspace")
+            assert (format_setting(name, 1 << 20) == "1MiB") is ("bytes" in name or name == "device_workspace")
 
     def test_the_command_shows_them(self) -> None:
         printed = called("settings", "--max-bytes", "4GiB", GRADSERVE_DRAIN_BYTES="500MB").stdout
@@ -272,14 +272,14 @@ class TestAddresses:
         assert said == "cannot listen on 192.0.2.1 port 0: Cannot assign requested address"
 
     def test_a_port_in_use(self) -> None:
-        with bound("127.0.0.1", 0) as taken:
+        with bind_socket("127.0.0.1", 0) as taken:
             taken.listen()
             port = str(taken.getsockname()[1])
             said = sentence(gradserve("--port", port))
         assert said == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
 
     def test_a_port_of_the_metrics_in_use(self) -> None:
-        with bound("127.0.0.1", 0) as taken:
+        with bind_socket("127.0.0.1", 0) as taken:
             taken.listen()
             port = str(taken.getsockname()[1])
             said = sentence(gradserve("--port", "0", "--metrics-port", port))

@@ -68,12 +68,12 @@ def test_memory(groups: Path, own: str, files: Files, expected: int | None) -> N
 def test_cards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(machine, "_CARDS", tmp_path / "absent")
-    assert machine.cards() == ()
+    assert machine.visible_gpus() == ()
     monkeypatch.setattr(machine, "_CARDS", tmp_path)
     for name in ("0000:01:00.0", "0000:02:00.0"):
         (tmp_path / name).mkdir()
-    assert machine.cards() == ("0", "1")
+    assert machine.visible_gpus() == ("0", "1")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert machine.cards() == ("1",)
+    assert machine.visible_gpus() == ("1",)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert machine.cards() == ()
+    assert machine.visible_gpus() == ()

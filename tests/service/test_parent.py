@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from service.core.process import ending_with_parent
+from service.core.process import parent_death_signal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such signal")
 
@@ -28,14 +28,16 @@ def printed(program: str, **options: object) -> int:
 
 def test_a_child_is_given_the_signal_before_its_program_begins() -> None:
     assert printed(SAID) == 0
-    assert printed(SAID, preexec_fn=ending_with_parent(signal.SIGTERM)) == signal.SIGTERM
+    assert printed(SAID, preexec_fn=parent_death_signal(signal.SIGTERM)) == signal.SIGTERM
 
 
 def test_a_process_asks_for_it_itself() -> None:
-    asked = "import signal\nfrom service.core.process import ending_with_parent\nending_with_parent(signal.SIGKILL)()\n"
+    asked = (
+        "import signal\nfrom service.core.process import parent_death_signal\nparent_death_signal(signal.SIGKILL)()\n"
+    )
     assert printed(asked + SAID) == signal.SIGKILL
 
 
 def test_elsewhere_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert ending_with_parent(signal.SIGTERM) is None
+    assert parent_death_signal(signal.SIGTERM) is None

@@ -52,7 +52,7 @@ def run(call: str, body: bytes, graph: Registered | None = None, sent: str = JSO
 def registered(graph: Json) -> Registered | None:
     """The graph as it is registered; None where it is refused."""
     reply = run(REGISTER, orjson.dumps({"graph": graph}))
-    return Registered.of(reply.body) if reply.status == 200 else None
+    return Registered.parse(reply.body) if reply.status == 200 else None
 
 
 def timeless(reply: Reply) -> tuple[int, bytes]:
@@ -133,7 +133,7 @@ def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: 
     assert reply.status == 200 or 400 <= reply.status < 500, reply.body
     assert UNREADABLE.encode() not in reply.body
     if call == REGISTER and reply.status == 200:
-        again = Registered.of(reply.body)
+        again = Registered.parse(reply.body)
         assert registered(orjson.loads(again.record)["graph"]) is not None, "what is kept can be read"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from service.core.settings import SECRETS, Settings, shown
+from service.core.settings import SECRETS, Settings, format_setting
 
 
 @pytest.mark.parametrize("spelling", ["GRADSERVE_MAX_NODES", "gradserve_max_nodes"])
@@ -39,7 +39,7 @@ def test_metrics_have_a_port_or_none(monkeypatch: pytest.MonkeyPatch, stated: st
     assert Settings().metrics_port is None
     monkeypatch.setenv("GRADSERVE_METRICS_PORT", stated)
     assert Settings().metrics_port == port
-    assert Settings(metrics_port=shown("metrics_port", port)).metrics_port == port
+    assert Settings(metrics_port=format_setting("metrics_port", port)).metrics_port == port
 
 
 def test_metrics_have_a_port_of_their_own() -> None:
@@ -60,6 +60,6 @@ def test_what_is_no_address_is_refused(stated: str) -> None:
 
 
 def test_a_server_has_a_name_where_there_are_others() -> None:
-    assert Settings().known_as is None
-    assert Settings(cluster_address="http://10.0.0.7:8000", ingress="http://h").known_as == "http://10.0.0.7:8000"
-    assert (Settings(ingress="http://h", port=8123).known_as or "").endswith(":8123")
+    assert Settings().server_name is None
+    assert Settings(cluster_address="http://10.0.0.7:8000", ingress="http://h").server_name == "http://10.0.0.7:8000"
+    assert (Settings(ingress="http://h", port=8123).server_name or "").endswith(":8123")

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from service.api.residents import Version
 from service.core.allocation import Allocation
-from service.core.errors import Refusal, full, late, stopping
+from service.core.errors import Refusal, deadline_exceeded, queue_full, stopping
 from service.store.tables import TensorVersion
 from service.workers.memory import HeapAllocation
 from service.workers.pool import Done, Stats
@@ -80,7 +80,7 @@ class ThreadPool:
             self._seen.discard(namespace)
             self._residents[namespace] = known = known.copy()
         if before := self._tensor_memory.pop((namespace, name), None):
-            before.give_back()
+            before.release()
         if resident is None:
             known.pop(name, None)
         else:
@@ -135,7 +135,7 @@ class ThreadPool:
 
     def _late(self, job: Task, running: Future[Reply]) -> None:
         running.cancel()
-        self._reply(job, refused(late(job.timeout), job.request_id))
+        self._reply(job, refused(deadline_exceeded(job.timeout), job.request_id))
 
     def _ended(self, job: Task, finished: Future[Reply], timer: asyncio.TimerHandle) -> None:
         timer.cancel()
@@ -153,5 +153,5 @@ class ThreadPool:
         if self._draining:
             return stopping()
         if self._held >= self._capacity:
-            return full(self._held, retry_after=1)
+            return queue_full(self._held, retry_after=1)
         return None

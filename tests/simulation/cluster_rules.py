@@ -51,5 +51,5 @@ CLUSTER_RULES: Final[Mapping[str, Removal]] = {
     "what may have reached an owner is not sent to the next": replaced(Owners, "at_owner", _sent_again),
     "what may have reached an owner is unconfirmed": replaced(Owners, "handle_failure", _told_as_refused),
     "all names of a call are of one moment": replaced(SharedStore, "versions", _one_by_one),
-    "an owner looks before it answers others": replaced(Fence, "passed", _unseen),
+    "an owner looks before it answers others": replaced(Fence, "wait_until_current", _unseen),
 }

@@ -22,9 +22,9 @@ from service.cluster.protocol import (
 )
 from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE
+from service.core.keys.caller import ANONYMOUS
 from service.observe.store import StoreService
-from service.store.changes import Condition, end_of_tensor
+from service.store.changes import Condition, tensor_deletion
 from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.idempotency import Repetition
@@ -32,7 +32,7 @@ from service.store.journal import Loaded
 from service.store.object_journal import ObjectJournal
 from service.store.objects import ShardObjects
 from service.web.repetition import answer_changes
-from service.workers.residents import Lending
+from service.workers.residents import ReaderCounts
 from service.workers.task import Reply, Task
 from tests.simulation.server import (
     BEHIND,
@@ -70,7 +70,7 @@ class Member:
         owned_shards = OwnedShards(self._make, process.threads(4))
         self.owners = Owners(address, owned_shards, directory, process.threads(4), process.now, process.today)
         links = _Links(self, peers)
-        self.store = SharedStore(SETTINGS, Pool(), self.owners, links, Lending())  # type: ignore[arg-type]
+        self.store = SharedStore(SETTINGS, Pool(), self.owners, links, ReaderCounts())  # type: ignore[arg-type]
         self.questions: Mapping[str, Callable[..., Any]] = {
             **PeerQuestions(self.owners).by_name,
             _DELETION: self._delete_for_another,
@@ -144,9 +144,9 @@ class Member:
         reply = Reply(200, "text/plain", [b"ok"])
         more = answer_changes(self.store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
-        reply.kept = [b"\0" for _ in reply.stored]
+        reply.stored_data = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
-        reply = await self.store.settled(job, ANYONE, reply, Condition(), more)
+        reply = await self.store.settle_and_wait(job, ANONYMOUS, reply, Condition(), more)
         return "ok" if reply.status == 200 else code_of(reply)
 
     async def _deleted(self, request: Request, expires: float) -> object:
@@ -172,9 +172,9 @@ async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) 
     if asked is not None and (known := await store.begin(asked, expires)):
         return known.body.decode()
     try:
-        await store.commits.fence.passed(expires)
+        await store.commits.fence.wait_until_current(expires)
         condition = Condition() if head["match"] is None else Condition(match=(etag_of(head["match"]),))
-        change = end_of_tensor(store.tensors, ("", head["name"]), condition)
+        change = tensor_deletion(store.tensors, ("", head["name"]), condition)
         return await delete(store, change, asked, expires, head["seconds"])
     finally:
         if asked is not None:

@@ -41,7 +41,7 @@ def _made_or_withdrawn(
     """A write without an answer is deleted, and refused."""
     token = secrets.token_hex(8)
     pieces, contents = encode_commit(tenure.next, token, said, note)
-    began = tenure._around.now()
+    began = tenure._environment.now()
     tenure._token = token
     try:
         tenure._objects.put_new(commit_key(tenure.next), pieces)
@@ -64,7 +64,7 @@ def _made_or_refused(
     """A write without an answer is refused, and its number is tried with what comes next."""
     token = secrets.token_hex(8)
     pieces, contents = encode_commit(tenure.next, token, said, note)
-    began = tenure._around.now()
+    began = tenure._environment.now()
     tenure._token = token
     ours = tenure._send(pieces)
     if ours is None:
@@ -77,7 +77,7 @@ def _made_or_refused(
 
 def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
     """A write without an answer is tried again with another token."""
-    began = tenure._around.now()
+    began = tenure._environment.now()
     while True:
         tenure._token = secrets.token_hex(8)
         pieces, contents = encode_commit(tenure.next, tenure._token, said, note)
@@ -87,7 +87,7 @@ def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None
             return contents if ours else None
         if tenure._gives_up:
             raise OSError(5, "the end")
-        tenure._around.sleep(0.1)
+        tenure._environment.sleep(0.1)
 
 
 def _commit_and_delete_openings(journal: ObjectJournal, batch: Any) -> None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE
+from service.core.keys.caller import ANONYMOUS
 from service.core.settings import Settings
 from service.observe.store import StoreService
-from service.store.changes import Change, Condition, end_of_tensor
+from service.store.changes import Change, Condition, tensor_deletion
 from service.store.commits import Commits
 from service.store.fence import Fence
 from service.store.idempotency import Repetition
@@ -120,7 +120,7 @@ class Server:
 
     async def _done(self, request: Request, expires: float) -> object:
         store, operation = self.store, request.operation
-        await store.commits.fence.passed(expires) if operation.kind != "write" or request.key else None
+        await store.commits.fence.wait_until_current(expires) if operation.kind != "write" or request.key else None
         if operation.kind == "read":
             return tuple(self._value(name) for name in operation.names)
         if request.key is None:
@@ -139,14 +139,14 @@ class Server:
             (name,) = operation.writes
             match = operation.match.get(name)
             condition = Condition(match=(etag_of(match),)) if match is not None else Condition()
-            change = end_of_tensor(store.tensors, ("", name), condition)
+            change = tensor_deletion(store.tensors, ("", name), condition)
             return await delete(store, change, asked, expires, request.seconds)
         reply = Reply(200, "text/plain", [b"ok"])
         more = answer_changes(store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
-        reply.kept = [b"\0" for _ in reply.stored]
+        reply.stored_data = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
-        reply = await store.settled(job, ANYONE, reply, Condition(), more)
+        reply = await store.settle_and_wait(job, ANONYMOUS, reply, Condition(), more)
         return "ok" if reply.status == 200 else code_of(reply)
 
     def _value(self, name: str) -> int | None:

@@ -51,14 +51,14 @@ class ComputingDescription(CallDescription):
     """A call that runs a graph."""
 
     #: roles of tensors that it takes in addition to feeds, in fields of the same names
-    beside: ClassVar[tuple[str, ...]] = ()
+    extra_roles: ClassVar[tuple[str, ...]] = ()
     #: fields that hold one additional tensor each
     extra_fields: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        cls.roles = ("feeds", "constants", *cls.beside)
+        cls.roles = ("feeds", "constants", *cls.extra_roles)
         # in the order of `Computation.tensors`
-        cls.tensor_fields = ("feeds", *cls.beside, *cls.extra_fields)
+        cls.tensor_fields = ("feeds", *cls.extra_roles, *cls.extra_fields)
 
 
 def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:

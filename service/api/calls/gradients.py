@@ -17,7 +17,7 @@ class GradientsCall(ComputingDescription):
     position = 1
     request = GradientsRequest
     answer = GradientsAnswer
-    beside = ("cotangents",)
+    extra_roles = ("cotangents",)
     extra_fields = ("cotangent",)
     scalar = True
     guide = Guide("∇f, where m = 1", "2 to 3", "training, maximum likelihood, controls")

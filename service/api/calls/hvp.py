@@ -16,7 +16,7 @@ class HvpCall(ComputingDescription):
     position = 6
     request = HvpRequest
     answer = HvpAnswer
-    beside = ("vectors",)
+    extra_roles = ("vectors",)
     scalar = True
     guide = Guide("∇²f · v", "5", "Newton's method with conjugate gradients, curvature")
     examples = {"the Hessian of a mean of squares times a vector": MEAN | {"vectors": [feed([2], [1.0, 0.0])]}}

@@ -16,6 +16,6 @@ class JvpCall(ComputingDescription):
     position = 4
     request = JvpRequest
     answer = JvpAnswer
-    beside = ("tangents",)
+    extra_roles = ("tangents",)
     guide = Guide("J · tangent", "2", "the effect of one change, of all inputs together")
     examples = {"how a mean of squares moves with w": MEAN | {"tangents": [feed([2], [1.0, 0.0])]}}

@@ -17,7 +17,7 @@ class VjpCall(ComputingDescription):
     position = 3
     request = VjpRequest
     answer = GradientsAnswer
-    beside = ("cotangents",)
+    extra_roles = ("cotangents",)
     guide = Guide("cotangent · J, once or K times", "2 to 3, or 1 + K", "adjoints of some of many outputs")
     examples = {
         "a weighted sum of the rows of a Jacobian": MEAN | {"outputs": [1], "cotangents": [feed([2], [1.0, 0.5], 1)]},

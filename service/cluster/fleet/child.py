@@ -16,9 +16,9 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.cluster.ingress.table import NodeAddress
-from service.core.process import ending_with_parent
-from service.core.settings import NO_FOLDER, PREFIX, flag
-from service.web.listening import bind_when_free, bound, place
+from service.core.process import parent_death_signal
+from service.core.settings import NO_VALUE, PREFIX, flag
+from service.web.listening import bind_socket, bind_when_free, host_and_port
 
 #: variables of Ray that a server must not inherit: the number of threads, since a server divides the machine's
 #: processors itself, and the token of Ray's control plane
@@ -61,7 +61,7 @@ class ServerChild:
         try:
             with subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-P", "-m", "service", "serve", *options], stdout=subprocess.PIPE, text=True,
-                env=environment(os.environ), preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - see there
+                env=environment(os.environ), preexec_fn=parent_death_signal(signal.SIGTERM),  # noqa: PLW1509 - see there
             ) as self._process:  # fmt: skip
                 assert self._process.stdout is not None
                 # The server prints its address and that of its metrics once it accepts connections.
@@ -121,7 +121,7 @@ class ServerChild:
         self._thread.join()
 
     def _get_path(self, path: str) -> httpx.Response:
-        return _get(f"http://{place(*self.address)}{path}")
+        return _get(f"http://{host_and_port(*self.address)}{path}")
 
 
 def _get(url: str) -> httpx.Response:
@@ -135,15 +135,15 @@ def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     if settings.get("cluster") != "on":
         return {"host": host, "port": port}
     if not port:
-        with closing(bound(host, 0)) as listening:
+        with closing(bind_socket(host, 0)) as listening:
             port = listening.getsockname()[1]
-    return {"cluster_address": f"http://{place(host, port)}", "host": host, "port": port}
+    return {"cluster_address": f"http://{host_and_port(host, port)}", "host": host, "port": port}
 
 
 def _metrics_port(settings: Mapping[str, Any]) -> int:
     """Wait for the configured port of the server's metrics to be free; return it, or 0 for any free one."""
     port = settings.get("metrics_port")
-    if port in (None, "", NO_FOLDER, 0, "0"):
+    if port in (None, "", NO_VALUE, 0, "0"):
         return 0
     bind_when_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDOVER_SECONDS).close()
     return int(port)

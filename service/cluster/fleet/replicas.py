@@ -16,7 +16,7 @@ from service.cluster.fleet.child import ServerChild
 from service.cluster.fleet.directory import BEAT, Directory, DirectoryEntry, RayStore
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import HaproxyProcess, haproxy, haproxy_program
-from service.web.listening import bind_when_free, place
+from service.web.listening import bind_when_free, host_and_port
 
 #: seconds for ingresses to see that an entry is gone, and seconds for a server to end beyond its grace period
 _PROPAGATION_SECONDS: Final = 4 * BEAT
@@ -93,7 +93,7 @@ class Ingress:
             directory = Directory(RayStore())
             with closing(bind_when_free(host, port, _HANDOVER_SECONDS)) as listening:
                 # With the live servers in the configuration, the first request already finds one.
-                nodes = tuple(place(*address) for address in sorted(directory.living()))
+                nodes = tuple(host_and_port(*address) for address in sorted(directory.living()))
                 layout_with_nodes = IngressLayout(listen="", nodes=nodes, **layout)
                 with haproxy(haproxy_program(), layout_with_nodes, listening) as process:
                     self._process = process

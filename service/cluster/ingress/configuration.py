@@ -13,7 +13,7 @@ from typing import Final
 from engine import printable
 from service.api.media import PROBLEM
 from service.core.errors import Refusal
-from service.core.prefix import BETWEEN_SERVERS
+from service.core.prefix import CLUSTER_PREFIX
 from service.workers.task import PIECE_HEADER
 
 #: request id in reports of requests that could not be parsed: HAProxy sends error files verbatim
@@ -106,7 +106,7 @@ _PLAIN_PATH: Final = "^[A-Za-z0-9/._~-]{1,128}$"
 #: hidden paths of servers: the name of a condition, and a pattern of all spellings that a server might accept:
 #: //cluster, /./cluster, /%63luster, /metrics/
 _HIDDEN: Final = {
-    BETWEEN_SERVERS: ("between_servers", f"^(/+[.])*/+{BETWEEN_SERVERS.strip('/')}(/|$)"),
+    CLUSTER_PREFIX: ("between_servers", f"^(/+[.])*/+{CLUSTER_PREFIX.strip('/')}(/|$)"),
     "/metrics": ("metrics", "^(/+[.])*/+metrics(/+[.]?)*$"),
 }
 

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from service.cluster.ingress.configuration import IngressLayout, files
 from service.cluster.ingress.table import ServerTable, ask
-from service.core.process import ending_with_parent
+from service.core.process import parent_death_signal
 
 #: oldest version that knows every keyword of the configuration
 OLDEST: Final = (2, 6)
@@ -130,7 +130,7 @@ def haproxy(
         _check([*command, "-c"], environment, descriptors)
         process = subprocess.Popen(  # noqa: S603 - the program that was found
             [*command, "-db"], env=environment, pass_fds=descriptors, stdin=subprocess.DEVNULL,
-            preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - calls what is loaded, and takes no lock
+            preexec_fn=parent_death_signal(signal.SIGTERM),  # noqa: PLW1509 - calls what is loaded, and takes no lock
         )  # fmt: skip
         try:
             _await_answer(process, Path(layout_in_folder.socket or ""))

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE, Caller, Credential, KeyScope, digest_of
+from service.core.keys.caller import ANONYMOUS, Caller, Credential, KeyScope, digest_of
 from service.core.keys.key_file import Rate, rate_of
 from service.core.keys.key_index import KeyIndex, index_keys, is_small
 
@@ -76,7 +76,7 @@ class Keyholder:
 
 
 #: keyholder of every request if no keys are configured
-ANONYMOUS_HOLDER: Final = Keyholder(ANYONE)
+ANONYMOUS_HOLDER: Final = Keyholder(ANONYMOUS)
 
 
 class KeyRing:
@@ -90,7 +90,7 @@ class KeyRing:
         """Read the keys of a file; `key` is an additional one with all permissions. Raises RuntimeError."""
         self._file = file
         self._environment_digest = None if key is None else digest_of(key)
-        self._index = KeyIndex.of()
+        self._index = KeyIndex.build()
         #: keyholders that have made a request since the start, each with its record
         self._holders: dict[bytes, tuple[bytes, Keyholder]] = {}
         self._limits: dict[str, Mapping[str, int]] = {}
@@ -128,7 +128,7 @@ class KeyRing:
         self._holders[digest] = record, holder
         return holder
 
-    def stated(self, namespace: str, limit: str) -> int | None:
+    def storage_limit(self, namespace: str, limit: str) -> int | None:
         """Return the largest value that keys of this namespace set for one of `STORAGE_LIMITS`, or None."""
         if namespace not in self._limits:
             self._limits[namespace] = self._index.limits(namespace)

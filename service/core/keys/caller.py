@@ -40,10 +40,10 @@ class Caller:
     def require(self, needed: KeyScope) -> None:
         """Raise Refusal (forbidden) unless the caller has this scope."""
         if needed not in self.scopes:
-            raise lacking(needed, self.scopes)
+            raise missing_scope(needed, self.scopes)
 
 
-def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
+def missing_scope(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
     """Return the refusal of a key that lacks the needed scope."""
     shown = ", ".join(scope for scope in KeyScope if scope in held)
     detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
@@ -51,7 +51,7 @@ def lacking(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
 
 
 #: caller of every request if no keys are configured
-ANYONE: Final = Caller("", "", frozenset(KeyScope))
+ANONYMOUS: Final = Caller("", "", frozenset(KeyScope))
 
 #: prefix of generated keys, by which secret scanners recognise a leaked one
 KEY_PREFIX: Final = "gs_"
@@ -107,7 +107,7 @@ def tenant_of(caller: Caller, address: str) -> str:
     IPv6 addresses of one site are one tenant. A connection without an address (a Unix socket) has the empty address.
     Namespace and address tenants never have the same name.
     """
-    return f"namespace {caller.namespace}" if caller is not ANYONE else f"address {_site(address)}"
+    return f"namespace {caller.namespace}" if caller is not ANONYMOUS else f"address {_site(address)}"
 
 
 def _site(address: str) -> str:

@@ -43,7 +43,7 @@ class SortedTable:
         self._digests, self._starts, self._texts = memoryview(digests), memoryview(starts).cast("I"), memoryview(texts)
 
     @classmethod
-    def of(cls, texts: Mapping[bytes, bytes]) -> SortedTable:
+    def build(cls, texts: Mapping[bytes, bytes]) -> SortedTable:
         """Build a table from a mapping."""
         digests = sorted(texts)
         starts = [0, *accumulate(len(texts[digest]) for digest in digests)]
@@ -72,7 +72,7 @@ class KeyIndex:
         self._records, self._limits = records, limits
 
     @classmethod
-    def of(cls, keys: Iterable[KeyRecord] = ()) -> KeyIndex:
+    def build(cls, keys: Iterable[KeyRecord] = ()) -> KeyIndex:
         """Build the index of these keys."""
         records: dict[bytes, bytes] = {}
         limits: dict[bytes, dict[str, int]] = {}
@@ -83,8 +83,8 @@ class KeyIndex:
                     largest = limits.setdefault(_digest_of_namespace(key.namespace), {})
                     largest[limit] = max(value, largest.get(limit, 0))
         return cls(
-            SortedTable.of(records),
-            SortedTable.of({digest: orjson.dumps(largest) for digest, largest in limits.items()}),
+            SortedTable.build(records),
+            SortedTable.build({digest: orjson.dumps(largest) for digest, largest in limits.items()}),
         )
 
     @classmethod
@@ -121,7 +121,7 @@ def is_small(file: Path) -> bool:
 def index_keys(file: Path) -> KeyIndex:
     """Read and index a key file; a large one in a separate process. Raises OSError, or ValueError with the reason."""
     if is_small(file):
-        return KeyIndex.of(read_keys(file))
+        return KeyIndex.build(read_keys(file))
     command = (sys.executable, "-P", "-m", "service.core.keys.key_index", str(file))
     environment = {**without_secrets(os.environ), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.run(command, capture_output=True, env=environment, timeout=_PATIENCE, check=False)  # noqa: S603  our own program
@@ -140,4 +140,4 @@ if __name__ == "__main__":
         records = read_keys(Path(sys.argv[1]))
     except (OSError, ValueError) as unusable:
         sys.exit(unusable.strerror if isinstance(unusable, OSError) else str(unusable))
-    sys.stdout.buffer.write(KeyIndex.of(records).to_bytes())
+    sys.stdout.buffer.write(KeyIndex.build(records).to_bytes())

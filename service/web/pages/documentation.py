@@ -168,7 +168,7 @@ def _index(pages: Iterable[ErrorPage], prefix: str) -> str:
 def _page(page: ErrorPage, prefix: str) -> str:
     example = []
     if page.example is not None:
-        example_request = page.example.sent
+        example_request = page.example.request
         request = (
             f"<p>This request:{_block(example_request.text)}<p>is answered:" if example_request else "<p>Such a report:"
         )

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from service.api.calls.description import Json
 from service.api.media import PROBLEM
-from service.core.errors import KINDS, Kind, Refusal, fault
+from service.core.errors import KINDS, Kind, Refusal, internal_error
 
 #: request id in all examples
 REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
@@ -18,7 +18,7 @@ REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
 @dataclass(frozen=True)
 class Failure:
-    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with the refusal `stated`).
+    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with its `refusal`).
 
     Without body and head: a state of the server or the connection, which no single request causes.
     """
@@ -27,7 +27,7 @@ class Failure:
     body: Json | None = None
     raw: str | None = None
     head: Mapping[str, Any] = field(default_factory=dict)
-    stated: Refusal | None = None
+    refusal: Refusal | None = None
 
     @property
     def request(self) -> Json:
@@ -264,17 +264,17 @@ BEYOND_THE_DOCUMENT: Final = (
     Failure(
         "method_not_allowed",
         head={"method": "GET", "path": "/v1/gradients"},
-        stated=Refusal(
+        refusal=Refusal(
             "method_not_allowed", "/v1/gradients does not take GET; it takes POST", expected="POST", got="GET"
         ),
     ),
     Failure(
         "forbidden",
-        stated=Refusal(
+        refusal=Refusal(
             "forbidden", "pages of https://elsewhere.example may not make this call", got="https://elsewhere.example"
         ),
     ),
-    Failure("internal_error", stated=fault()),
+    Failure("internal_error", refusal=internal_error()),
 )
 
 
@@ -310,7 +310,7 @@ def shorten(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Sent:
+class ExampleRequest:
     """A complete request; `content` is its body as it is sent."""
 
     method: str
@@ -332,7 +332,7 @@ class Example:
     """A problem as the server reports it, and the request that causes it, if one request does."""
 
     problem: Json
-    sent: Sent | None = None
+    request: ExampleRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -371,15 +371,15 @@ def _page(code: str, documented: list[tuple[str, str, Example]]) -> ErrorPage:
     calls = tuple(call for example_code, call, _ in documented if example_code == code)
     for failure in BEYOND_THE_DOCUMENT:
         if failure.code == code:
-            assert failure.stated is not None
-            sent = _sent("GET /", failure.request) if failure.request else None
-            examples.append(Example(dict(failure.stated.problem(REQUEST_ID)), sent))
+            assert failure.refusal is not None
+            sent = _example_request("GET /", failure.request) if failure.request else None
+            examples.append(Example(dict(failure.refusal.problem(REQUEST_ID)), sent))
     return ErrorPage(code, KINDS[code], EXPLANATIONS[code], calls, min(examples, key=_effort, default=None))
 
 
 def _effort(example: Example) -> int:
     """Rank examples: a GET first, then other requests, and none last."""
-    return 2 if example.sent is None else int(example.sent.method != "GET")
+    return 2 if example.request is None else int(example.request.method != "GET")
 
 
 def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
@@ -391,7 +391,7 @@ def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
                 described = _resolved(document, response).get("content", {}).get(PROBLEM, {})
                 for code, referred in described.get("examples", {}).items():
                     example = _resolved(document, referred)
-                    yield code, call, Example(example["value"], _sent(call, example.get("x-request")))
+                    yield code, call, Example(example["value"], _example_request(call, example.get("x-request")))
 
 
 def _resolved(document: Json, described: Json) -> Json:
@@ -403,13 +403,13 @@ def _resolved(document: Json, described: Json) -> Json:
     return component
 
 
-def _sent(call: str, differences: Json | None) -> Sent | None:
+def _example_request(call: str, differences: Json | None) -> ExampleRequest | None:
     """Write the request of an example from its differences to a plain one; None without differences."""
     if differences is None:
         return None
     method, path = call.split()
     body = differences.get("body", {} if method != "GET" and "raw" not in differences else None)
-    return Sent(
+    return ExampleRequest(
         differences.get("method", method),
         differences.get("path", path),
         differences.get("headers", {}),

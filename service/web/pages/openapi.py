@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from service.api.calls.description import Json
 from service.api.media import GZIP, JSON, takes_gzip
-from service.core.errors import linked
+from service.core.errors import with_prefixed_links
 from service.store.changes import header_condition
 from service.web.state import state_of
 
@@ -165,7 +165,7 @@ def represented(document: bytes, prefix: str, *, zipped: bool) -> Representation
         described = orjson.loads(document)
         described["servers"] = [{**server, "url": prefix} for server in described["servers"]]
         described["info"]["description"] = described["info"]["description"].replace("](/", f"]({prefix}/")
-        content = linked(orjson.dumps(described), prefix)
+        content = with_prefixed_links(orjson.dumps(described), prefix)
     if zipped:
         content = gzip.compress(content, mtime=0)
     return Representation(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())

@@ -24,10 +24,18 @@ from engine.analysis.diagnose import Nonfinite
 from engine.compiler.compiler import CompileRequest
 from engine.compiler.fused_kernel import run_seconds
 from engine.ir.run_report import IEEE, Precision
-from service.api.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, admit_answer, write_result
+from service.api.answers import FIELD_BYTES, STORE_ENTRY_BYTES, AnswerBody, RunStats, admit_answer, write_result
 from service.api.calls.description import ComputingDescription
 from service.api.request import AnswerTemplate, ParsedRequest, types_of
-from service.api.residents import Destination, Kept, ResidentFeed, Storing, check_gradients, read_places, sources_of
+from service.api.residents import (
+    Destination,
+    NewVersion,
+    ResidentFeed,
+    StoreTargets,
+    check_gradients,
+    read_destinations,
+    sources_of,
+)
 from service.api.tensors import encoded_bytes
 from service.workers.executions.execution import CachedRequest, CallExecution, Engine
 from service.workers.task import Estimate
@@ -52,8 +60,8 @@ class Computation:
     """A `call` on a program, ready to be planned.
 
     `tensors` has the feeds by node, and other tensors by (role, node); `residents` are those of them that are read by
-    name. Results that are stored go to `places`. The plan may use `memory_budget` bytes. `precision` is that of matrix
-    products and convolutions.
+    name. Results that are stored go to `destinations`. The plan may use `memory_budget` bytes. `precision` is that of
+    matrix products and convolutions.
     """
 
     program: Program
@@ -61,7 +69,7 @@ class Computation:
     call: Call
     tensors: Mapping[Hashable, HostArray]
     residents: Mapping[Hashable, ResidentFeed]
-    places: tuple[Destination, ...] = ()
+    destinations: tuple[Destination, ...] = ()
     encoding: str = "json"
     diagnose: bool = False
     memory_budget: int | None = None
@@ -110,7 +118,7 @@ class CallOutcome:
     arrays: list[tuple[Label, HostArray]]
     disconnected: Sequence[int] | None
     stats: RunStats
-    stored: Sequence[Kept]
+    stored: Sequence[NewVersion]
 
 
 class Computing(CallExecution[Computation, Prepared, CallOutcome]):
@@ -124,7 +132,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
 
     def read_other_tensors(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
         """Return the tensors beside the feeds, by role and node."""
-        return {role: request.tensors(role) for role in self.description.beside}
+        return {role: request.tensors(role) for role in self.description.extra_roles}
 
     def read_call(self, request: ParsedRequest) -> Computation:
         """Return the program, its tensors, and the engine's call."""
@@ -139,15 +147,15 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
         residents |= {
             (role, node): resident for role in other_tensors for node, resident in request.residents(role).items()
         }
-        places = read_places(request.fields)
+        destinations = read_destinations(request.fields)
         call = self.call(CallArguments(program, types, request.fields, other_types))
         return Computation(
             program=program,
             types=types,
-            call=_with_stored(call, program, places) if places else call,
+            call=_with_stored(call, program, destinations) if destinations else call,
             tensors=tensors,
             residents=residents,
-            places=places,
+            destinations=destinations,
             encoding=request.encoding,
             diagnose=request.fields.get("diagnose", False),
             memory_budget=request.memory_budget,
@@ -187,7 +195,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
         # The results that are stored follow those of the answer.
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
-        stored = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
+        stored = StoreTargets(parsed.destinations, engine.write_behind_ms).new_versions(arrays[count:])
         has_gradients = any(label.kind == "gradients" for label in compiled.labels)
         return CallOutcome(named, compiled.disconnected if has_gradients else None, stats, stored)
 
@@ -202,10 +210,10 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
 
     def write_body(self, outcome: CallOutcome, ready: Prepared, encoding: str) -> AnswerBody:
         """Write a list of tensors for each kind of result."""
-        summaries = [entry.told for entry in outcome.stored]
+        summaries = [entry.entry for entry in outcome.stored]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, summaries)
 
-    def stored_values(self, outcome: CallOutcome) -> Sequence[Kept]:
+    def stored_values(self, outcome: CallOutcome) -> Sequence[NewVersion]:
         """Return the values of the nodes of `store`."""
         return outcome.stored
 
@@ -222,7 +230,7 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
             return None
         disconnected, stats, count = outcome.disconnected, outcome.stats, ready.answered
         labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
-        template = AnswerTemplate.of(labels, types, disconnected, stats) if parsed.encoding == "json" else None
+        template = AnswerTemplate.from_types(labels, types, disconnected, stats) if parsed.encoding == "json" else None
         fed = {feed: TensorType.of(array) for feed, array in parsed.tensors.items()}
         return CachedRequest(
             plan=compiled.key,
@@ -233,14 +241,14 @@ class Computing(CallExecution[Computation, Prepared, CallOutcome]):
             stats=stats,
             cost=cost,
             template=template,
-            storing=Storing(parsed.places, engine.write_behind_ms) if parsed.places else None,
+            store_targets=StoreTargets(parsed.destinations, engine.write_behind_ms) if parsed.destinations else None,
         )
 
 
-def _with_stored(call: Call, program: Program, places: Sequence[Destination]) -> Call:
-    """Extend a call by the results that go to these places. Raises Refusal and EngineError."""
-    check_gradients(places, call.gradient_nodes)
-    sources = sources_of(places)
+def _with_stored(call: Call, program: Program, destinations: Sequence[Destination]) -> Call:
+    """Extend a call by the results that go to these destinations. Raises Refusal and EngineError."""
+    check_gradients(destinations, call.gradient_nodes)
+    sources = sources_of(destinations)
     values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
     return keeping(call, program, values, gradients)
 
@@ -250,6 +258,8 @@ def check_answer(ready: Prepared, engine: Engine) -> Prepared:
     parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
     # Besides the results, the answer names the server and lists each stored tensor.
     name_bytes = len(engine.server or "")
-    response = FIELD_BYTES + name_bytes + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
+    response = (
+        FIELD_BYTES + name_bytes + encoded_bytes(types, parsed.encoding) + STORE_ENTRY_BYTES * len(parsed.destinations)
+    )
     admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)

@@ -17,8 +17,8 @@ from engine.runtime.interpreter import Executor
 from service.api.answers import AnswerBody, RunStats, write_result
 from service.api.calls.description import CallDescription
 from service.api.request import AnswerTemplate, ParsedRequest
-from service.api.residents import Find, Kept, ResidentFeed, Storing, rows_from
-from service.api.tensors import decode_again
+from service.api.residents import FindTensor, NewVersion, ResidentFeed, StoreTargets, rows_from
+from service.api.tensors import decode_payload
 from service.facades.foreign_call import OwnRequest
 from service.workers.task import Estimate, Task, Timings
 
@@ -31,7 +31,7 @@ class CachedRequest:
     """Cached request: the name of its plan, the types of its feeds, and how its answer is written.
 
     It holds no tensors, graph or plan. `feeds` came with the request, `residents` are read by name. `disconnected` is
-    None if there are no gradients; `stats` are those of the answer without time and report; `storing` is None if
+    None if there are no gradients; `stats` are those of the answer without time and report; `store_targets` is None if
     nothing is stored.
     """
 
@@ -43,10 +43,10 @@ class CachedRequest:
     stats: RunStats
     cost: Estimate
     template: AnswerTemplate | None
-    storing: Storing | None
+    store_targets: StoreTargets | None
 
     def read_tensors(
-        self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: Find
+        self, data: Sequence[tuple[str | None, Any]], starts: Sequence[int | None], find: FindTensor
     ) -> dict[Hashable, HostArray] | None:
         """Read the tensors of a repetition: from `data`, in the order of `feeds`, and resident ones from `starts` on.
 
@@ -54,10 +54,10 @@ class CachedRequest:
         """
         # NumPy would warn about numbers beyond the range of the dtype, as it would in a first request.
         with np.errstate(over="ignore"):
-            tensors = {feed: decode_again(entry, type) for (feed, type), entry in zip(self.feeds, data, strict=True)}
+            tensors = {feed: decode_payload(entry, type) for (feed, type), entry in zip(self.feeds, data, strict=True)}
         for (feed, type, resident), start in zip(self.residents, starts, strict=True):
             version = find(resident.name)
-            if version is None or resident.is_cut != (start is not None):
+            if version is None or resident.has_rows != (start is not None):
                 return None
             array = version.array if start is None else rows_from(version.array, start, type.shape[0])
             if array is None or array.shape != type.shape or array.dtype != type.dtype:
@@ -65,10 +65,10 @@ class CachedRequest:
             tensors[feed] = array
         return tensors
 
-    def stored_values(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[Kept]:
+    def stored_values(self, arrays: Sequence[HostArray], conditions: Sequence[str | None]) -> list[NewVersion]:
         """Return the results that are to be stored, under these conditions."""
-        assert self.storing is not None
-        return self.storing.kept(arrays[len(arrays) - len(self.storing.sources) :], conditions)
+        assert self.store_targets is not None
+        return self.store_targets.new_versions(arrays[len(arrays) - len(self.store_targets.sources) :], conditions)
 
     def write_body(
         self,
@@ -76,13 +76,13 @@ class CachedRequest:
         arrays: Sequence[HostArray],
         execute_ms: float,
         report: RunReport,
-        entries: Sequence[Kept],
+        entries: Sequence[NewVersion],
     ) -> AnswerBody:
         """Write the answer with these results; those that are stored come last, and are not part of it."""
-        if self.storing is not None:
-            count = len(arrays) - len(self.storing.sources)
+        if self.store_targets is not None:
+            count = len(arrays) - len(self.store_targets.sources)
             labels, arrays = labels[:count], arrays[:count]
-        stored = [entry.told for entry in entries] if entries else ()
+        stored = [entry.entry for entry in entries] if entries else ()
         filled = None if self.template is None else self.template.fill(arrays, execute_ms, report, stored)
         if filled is not None:
             return filled
@@ -152,7 +152,7 @@ class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
     def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> AnswerBody:
         """Write the answer with its tensors encoded as json, base64 or binary."""
 
-    def stored_values(self, outcome: Outcome) -> Sequence[Kept]:
+    def stored_values(self, outcome: Outcome) -> Sequence[NewVersion]:
         """Return the tensors that are to be stored; by default none."""
         return ()
 

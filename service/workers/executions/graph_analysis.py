@@ -31,7 +31,7 @@ from service.api.answers import FIELD_BYTES, AnswerBody, RunStats, int64, stats_
 from service.api.calls.check import CheckCall
 from service.api.calls.differentiate import DifferentiateCall
 from service.api.calls.plan import PlanCall
-from service.api.graphs import written
+from service.api.graphs import write_graph
 from service.api.json_codec import json_kind
 from service.api.request import ParsedRequest
 from service.api.tensors import NodePlace, encode, encoded_bytes
@@ -76,10 +76,10 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         described = planned.description
         nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
         # Tensors other than feeds are planned as if all were given, except the optional cotangent of `gradients`.
-        taken = () if described.name == "gradients" else described.beside
+        taken = () if described.name == "gradients" else described.extra_roles
         unknown = TensorType((), np.dtype(np.float64))
         other_types = {
-            role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.beside
+            role: tuple((node, unknown) for node in nodes[role] if role in taken) for role in described.extra_roles
         }
         call = planned.call(CallArguments(request.program, request.types, request.fields, other_types))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
@@ -255,7 +255,7 @@ class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exp
             return None
 
         answer = {
-            "graph": written(ready.graph, outcome.statements, outcome.functions, value),
+            "graph": write_graph(ready.graph, outcome.statements, outcome.functions, value),
             "gradients": [{"node": node, "gradient_node": gradient} for node, gradient in outcome.gradients],
             "disconnected": list(outcome.disconnected),
         }

@@ -33,9 +33,9 @@ from service.admin.place_checks import cache, certificate, incidents, keys, stat
 from service.cli import main
 from service.core import machine
 from service.core.settings import Settings
-from service.web.listening import bound
-from service.web.server_state import descriptors_of
-from service.workers.confinement import Offered, offers
+from service.web.listening import bind_socket
+from service.web.server_state import max_descriptors
+from service.workers.confinement import KernelSupport, kernel_support
 from service.workers.incidents import Incidents
 from service.workers.topology import typical_footprint
 from tests.conftest import RunningServer
@@ -74,7 +74,7 @@ class TestSoftware:
     def test_a_gpu_that_is_asked_for_and_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("engine.cuda.cupy_backend.is_available", lambda: False)
         assert gpu(Settings(device="cuda")).level is FAIL
-        monkeypatch.setattr(machine, "cards", lambda: ("0",))
+        monkeypatch.setattr(machine, "visible_gpus", lambda: ("0",))
         found = gpu(Settings(device="auto"))
         assert found.level is WARN
         assert "gradserve[cuda12]" in found.advice
@@ -94,25 +94,25 @@ class TestSoftware:
     def test_libraries_of_a_card_are_asked_for_where_one_is_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.host_checks.card_library", pytest.fail)
         assert card_libraries(made()).level is OK
-        monkeypatch.setattr(machine, "cards", lambda: ())
+        monkeypatch.setattr(machine, "visible_gpus", lambda: ())
         assert card_libraries(Settings(device="auto")).level is OK
 
 
 class TestConfinement:
     def test_it_is_tried(self) -> None:
         found = confinement(made())
-        if offers().missing:
+        if kernel_support().missing:
             assert found.level is WARN
         else:
             tried = "workers cannot open files, make sockets, start programs, signal the server: tried, with Landlock"
-            assert found == (OK, f"{tried} {offers().landlock} and seccomp", "")
+            assert found == (OK, f"{tried} {kernel_support().landlock} and seccomp", "")
 
     def test_it_is_off(self) -> None:
         assert confinement(made(confine="off")).level is WARN
 
     def test_a_kernel_that_has_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The process that tries is told nothing, and so can do it all."""
-        monkeypatch.setattr("service.admin.host_checks.offers", lambda: Offered(0, filters=False))
+        monkeypatch.setattr("service.admin.host_checks.kernel_support", lambda: KernelSupport(0, filters=False))
         monkeypatch.setattr("service.admin.host_checks.environment_of", lambda _: {})
         found = confinement(made())
         assert found.level is WARN
@@ -206,7 +206,7 @@ class TestResources:
 
     def test_the_doctor_wants_as_many_descriptors_as_a_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
         settings = made(max_connections=1000, max_tensors=2000)
-        wanted = descriptors_of(settings)
+        wanted = max_descriptors(settings)
         for there, level in (wanted, OK), (wanted - 1, WARN):
             monkeypatch.setattr("resource.getrlimit", lambda _, there=there: (1024, there))
             assert descriptors(settings).level is level
@@ -336,7 +336,7 @@ class TestTrial:
     @pytest.mark.slow
     def test_an_address(self) -> None:
         assert port(made(port=0)).level is OK
-        with bound("127.0.0.1", 0) as taken:
+        with bind_socket("127.0.0.1", 0) as taken:
             taken.listen()
             found = port(made(port=taken.getsockname()[1]))
             taken.close()

@@ -60,7 +60,7 @@ def refused() -> Iterator[Any]:
     for name, call in calls().items():
         for failure in failures(call):
             body = failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body)
-            if failure.stated is None:
+            if failure.refusal is None:
                 yield pytest.param(name, body, id=f"{name}-{failure.code}")
 
 
@@ -243,4 +243,4 @@ def test_known_graphs_are_bounded() -> None:
     names = [worker._json.read_request(graph).source for graph in graphs]
     for graph in graphs:
         assert post(worker, graph, "forward").status == 200
-    assert [worker._programs.known(source.name) is not None for source in names if source] == [False, True, True]
+    assert [worker._programs.cached(source.name) is not None for source in names if source] == [False, True, True]

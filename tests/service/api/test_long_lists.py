@@ -138,7 +138,7 @@ def test_commas_with_nothing_beside_them(text: str) -> None:
     """Also where the text is cut: what is there is no number."""
     asked = tensor([text], "float64", 2)
     assert decoded(asked, parse_tensors) == decoded(asked, parse_json)
-    assert ExtractedLists.of(asked) is None
+    assert ExtractedLists.extract(asked) is None
 
 
 NUMBERS = [0.5, 1, 2.25, 3, 4, 5, 6.5, 7]
@@ -175,7 +175,7 @@ def test_requests_are_answered_alike(name: str, monkeypatch: pytest.MonkeyPatch)
         return timeless(WORKER(job))
 
     found = [post(), post()]
-    monkeypatch.setattr(ExtractedLists, "of", lambda body: None)
+    monkeypatch.setattr(ExtractedLists, "extract", lambda body: None)
     assert found == [post()] * 2
 
 

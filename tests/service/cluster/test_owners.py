@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.cluster.shared_store import WINDOW
-from service.store.ownership import PEACE
+from service.store.ownership import OPENING_INTERVAL
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
 from tests.simulation.server import Request
@@ -77,14 +77,14 @@ def test_it_is_taken_by_who_is_asked_first_and_then_asked() -> None:
     assert [trial.read(member)[0] for member in (first, third, second)] == [(1,)] * 3
     assert trial.write(first, 2)[0] == "ok"
     assert (trial.read(third)[0], trial.owner()) == ((2,), [1])
-    assert first.store.passed_on == {"versions": 1, "proposal": 1}
+    assert first.store.forwarded == {"versions": 1, "proposal": 1}
 
 
 def test_one_that_is_gone_is_replaced() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
-    trial.wait(PEACE)
+    trial.wait(OPENING_INTERVAL)
     first.kill()
     answer, seconds = trial.read(second)
     assert answer == (1,)
@@ -102,7 +102,7 @@ def test_for_some_seconds_after_an_opening_there_is_no_other() -> None:
     first.kill()
     answer, seconds = trial.read(second)
     assert answer == (1,)
-    assert PEACE < seconds + 1 < PEACE + WAIT + 2
+    assert OPENING_INTERVAL < seconds + 1 < OPENING_INTERVAL + WAIT + 2
 
 
 def test_of_those_who_are_asked_at_once_one_makes_an_opening() -> None:
@@ -127,7 +127,7 @@ def test_one_that_is_paused_answers_nothing_of_what_it_had() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
-    trial.wait(PEACE)
+    trial.wait(OPENING_INTERVAL)
     first.process.paused = trial.world.now + 10
     assert trial.write(second, 2)[0] == "unconfirmed", "it may have reached the one that is paused"
     assert trial.write(second, 3)[0] == "ok"

@@ -14,7 +14,7 @@ from service.cluster.http_peers import HttpPeers
 from service.cluster.owner_routing import OwnerRouting
 from service.cluster.owners import Owner
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE
+from service.core.keys.caller import ANONYMOUS
 from service.core.settings import Settings
 
 PATH = "/v1/tensors/{name}"
@@ -53,9 +53,9 @@ def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[b
             return Owner(f"http://127.0.0.1:{port}", 0.0)
 
         owners: Any = SimpleNamespace(locate=locate, handle_failure=handle_failure)
-        store: Any = SimpleNamespace(passed_on={"request": 0})
+        store: Any = SimpleNamespace(forwarded={"request": 0})
         app: Any = None
-        state = {"route_path": PATH, "caller": ANYONE, "arrived": 0.0, "request_id": "r", "prefix": ""}
+        state = {"route_path": PATH, "caller": ANONYMOUS, "arrived": 0.0, "request_id": "r", "prefix": ""}
         fields = [(b"content-length", b"9")] if messages else []
         scope = {"type": "http", "method": method, "path": "/v1/tensors/w", "query_string": b"", "headers": fields}
         try:

@@ -15,8 +15,8 @@ from service.cluster.pool import ClusterPool
 from service.core.errors import Refusal
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
-from service.workers.pool import awaited
-from service.workers.residents import Lending
+from service.workers.pool import run_task
+from service.workers.residents import ReaderCounts
 from service.workers.task import Reply
 from tests.service.support import node, request
 from tests.service.workers.pools import code, job, running, settled, until
@@ -30,8 +30,8 @@ PADDING = [node("input") for _ in range(30)]
 class Kept:
     """What another server has, and how it was asked."""
 
-    def __init__(self, pool: ClusterPool, lending: Lending, **values: float) -> None:
-        self._pool, self._lending = pool, lending
+    def __init__(self, pool: ClusterPool, reader_counts: ReaderCounts, **values: float) -> None:
+        self._pool, self._reader_counts = pool, reader_counts
         self._versions: dict[str, TensorVersion] = {}
         self._known: dict[str, TensorVersion] = {}
         self.looks: list[Sequence[str]] = []
@@ -64,14 +64,14 @@ class Kept:
             raise Refusal("not_ready", "it does not answer")
         found = {name: self._versions[name] for name in names if name in self._versions}
         for version in found.values():
-            self._lending.lend(version)
+            self._reader_counts.add_reader(version)
         return found
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
         """As a store that servers share, of which another server has what is kept; all that is here is as it was."""
         known = {name: self._known[name] for name in names if name in self._known} if self.is_elsewhere else {}
         for version in known.values():
-            self._lending.lend(version)
+            self._reader_counts.add_reader(version)
         return known
 
     def remember(self) -> None:
@@ -81,14 +81,14 @@ class Kept:
 
 @asynccontextmanager
 async def pooled(**values: float) -> AsyncIterator[tuple[ClusterPool, Kept]]:
-    lending = Lending()
-    pool = ClusterPool(Settings(device="cpu", workers=1, log_level="error", compile="off"), lending)
+    reader_counts = ReaderCounts()
+    pool = ClusterPool(Settings(device="cpu", workers=1, log_level="error", compile="off"), reader_counts)
     await pool.start()
-    kept = Kept(pool, lending, **values)
+    kept = Kept(pool, reader_counts, **values)
     try:
         yield pool, kept
         await until(lambda: settled(pool))
-        assert not lending._lent
+        assert not reader_counts._counts
     finally:
         kept.answers.set()
         await pool.close(5)
@@ -108,7 +108,7 @@ def total(*names: str) -> bytes:
 
 
 async def asked(pool: ClusterPool, *names: str, seconds: float = 60.0) -> Reply:
-    return await awaited(pool, job(total(*names), seconds))
+    return await run_task(pool, job(total(*names), seconds))
 
 
 def value(reply: Reply) -> float:

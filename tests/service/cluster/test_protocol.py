@@ -20,7 +20,7 @@ from service.cluster.protocol import (
     stored_of,
 )
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE, Caller, KeyScope
+from service.core.keys.caller import ANONYMOUS, Caller, KeyScope
 from service.store.writes import AnswerRecord, Stored
 
 
@@ -43,9 +43,9 @@ def test_values() -> None:
         assert stored_of(row_of_stored(stored)) == stored
     record = AnswerRecord("ns", "k", "f", "text/plain", b"\0body", 9e9, 201, (("ETag", '"x"'),))
     assert record_of(row_of_record(record), record.body) == record
-    for caller in (ANYONE, Caller("Jürgen", "ns", frozenset([KeyScope.READ]))):
+    for caller in (ANONYMOUS, Caller("Jürgen", "ns", frozenset([KeyScope.READ]))):
         assert caller_of(row_of_caller(caller)) == caller
-    assert caller_of(row_of_caller(ANYONE)) is ANYONE, "or it is taken for somebody with a key"
+    assert caller_of(row_of_caller(ANONYMOUS)) is ANONYMOUS, "or it is taken for somebody with a key"
 
 
 def test_neighbouring_versions_are_understood() -> None:

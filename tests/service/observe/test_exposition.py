@@ -88,10 +88,10 @@ def test_every_count_is_there_under_its_name() -> None:
 
 def test_what_is_kept_and_who_was_denied() -> None:
     tally = Tally()
-    tally.holdings = lambda: Holdings(3, 4096, graphs=5, graph_bytes=512, models=6, model_bytes=64, behind=2)
-    tally.committed("written", 0.0015)
-    tally.committed("store_full", 0.5)
-    tally.denied("unauthenticated")
+    tally.holdings = lambda: Holdings(3, 4096, graphs=5, graph_bytes=512, models=6, model_bytes=64, pending_writes=2)
+    tally.count_commit("written", 0.0015)
+    tally.count_commit("store_full", 0.5)
+    tally.count_denial("unauthenticated")
     found = scraped(tally)
     assert found["gradserve_state_commits_total", "written"] == 1
     assert found["gradserve_state_commits_total", "store_full"] == 1

@@ -8,19 +8,19 @@ from datetime import UTC, datetime, timedelta
 from threading import Event
 from typing import Literal
 
-from service.observe.request_log import MAX_WAITING_LINES, Answered, Lines, RequestLog, remark
+from service.observe.request_log import MAX_WAITING_LINES, AnsweredRequest, Lines, RequestLog, log_message_formatter
 
 LINE = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO gradserve\.requests: id=(\S+) method=(\S+) path=(.*) "
     r"status=(\d+) ms=(\d+\.\d\d) received=(\d+) sent=(\d+)"
 )
 
-ANSWERED = Answered(
+ANSWERED = AnsweredRequest(
     "abc", "", "POST", "/v1/\x1b[31m\nx" + "y" * 500, "", "", "", 200, received=10, sent=20, seconds=0.01234
 )
 
 
-def lines_of(form: Literal["text", "json"], answered: Answered, trace_id: str = "") -> list[str]:
+def lines_of(form: Literal["text", "json"], answered: AnsweredRequest, trace_id: str = "") -> list[str]:
     """What is written of a request."""
     written: list[str] = []
     lines = Lines(written.append)
@@ -101,6 +101,6 @@ def test_a_line_of_json_has_the_same() -> None:
 
 
 def test_what_the_log_says_of_itself_is_json_too() -> None:
-    said = json.loads(remark("json")("5 lines were dropped"))
+    said = json.loads(log_message_formatter("json")("5 lines were dropped"))
     assert (said["level"], said["message"]) == ("WARNING", "5 lines were dropped")
-    assert remark("text")("5 lines were dropped") == "5 lines were dropped"
+    assert log_message_formatter("text")("5 lines were dropped") == "5 lines were dropped"

@@ -18,7 +18,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from service import app
 from service.api.media import JSON
 from service.core.settings import Settings
-from service.observe.request_log import Answered
+from service.observe.request_log import AnsweredRequest
 from service.observe.tally import Tally
 from service.observe.tracing import Tracing, tracing_to
 from service.web.observer import Recorder
@@ -31,7 +31,7 @@ from tests.service.web.harness import FakePool, house, post, run
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SAMPLED = (b"traceparent", f"00-{TRACE}-{PARENT}-01".encode())
 KEY = "k" * 43
-REQUEST = Answered("id-1", "ana", "POST", "/v1/gradients", "/v1/gradients", "gradients", "", 200, 10, 20, 0.5)
+REQUEST = AnsweredRequest("id-1", "ana", "POST", "/v1/gradients", "/v1/gradients", "gradients", "", 200, 10, 20, 0.5)
 
 
 @pytest.fixture

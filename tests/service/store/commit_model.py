@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from service.core.errors import Refusal
-from service.store.changes import ALWAYS, Change, Condition, end_of_tensor, new_tensor
+from service.store.changes import ALWAYS, Change, Condition, new_tensor, tensor_deletion
 from service.store.commits import Commits, Proposal
 from service.store.fence import Fence
 from service.store.journal import Loaded
@@ -25,7 +25,7 @@ class Heap:
         self.view = memoryview(data)
         self.given_back = 0
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self.given_back += 1
 
 
@@ -123,7 +123,7 @@ class Bench:
     def change(self, name: str, etag: str | None, condition: Condition = ALWAYS) -> Change:
         """A new version of a tensor, which holds its etag; None: its end."""
         if etag is None:
-            return end_of_tensor(self.tensors, ("", name), condition)
+            return tensor_deletion(self.tensors, ("", name), condition)
         version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()))
         return new_tensor(self.tensors, ("", name), version, condition)
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from service.core.errors import Refusal
-from service.core.keys.caller import ANYONE
+from service.core.keys.caller import ANONYMOUS
 from service.observe.store import StoreService
 from service.store.changes import Condition, new_answer
 from service.store.idempotency import AnswerTable, Repetition
@@ -41,15 +41,15 @@ def test_of_two_answers_to_one_call_the_first_stands() -> None:
 
 def test_a_call_of_another_server_is_not_noted() -> None:
     table = AnswerTable(Quota(10, 10_000), 60.0, lambda: 0.0)
-    assert table.asked_before(ASKED) is None
+    assert table.look_up(ASKED) is None
     assert table.begin(ASKED) is None
     with pytest.raises(Refusal, match="is under way"):
-        table.asked_before(ASKED)
+        table.look_up(ASKED)
     table.end(ASKED)
     table.load(("", "k"), record(10.0))
-    assert table.asked_before(ASKED) == record(10.0)
+    assert table.look_up(ASKED) == record(10.0)
     with pytest.raises(Refusal, match="another request"):
-        table.asked_before(ASKED._replace(fingerprint="g"))
+        table.look_up(ASKED._replace(fingerprint="g"))
 
 
 def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> None:
@@ -61,10 +61,10 @@ def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> No
         said = []
         for _ in range(2):
             reply = Reply(200, "text/plain", [b"ok"])
-            reply.stored, reply.kept = [stored_of(operation, "x")], [b"\0"]
+            reply.stored, reply.stored_data = [stored_of(operation, "x")], [b"\0"]
             more = answer_changes(store.answers, ASKED, reply)
             job = Task("forward", b"", "request", 10.0, float("inf"))
-            result = await store.settled(job, ANYONE, reply, Condition(), more)
+            result = await store.settle_and_wait(job, ANONYMOUS, reply, Condition(), more)
             said.append("ok" if result.status == 200 else code_of(result))
         return said
 

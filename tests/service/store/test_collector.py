@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.core.process import YOUNG_OBJECTS, YOUNG_STEPS, collect_in_short_steps
+from service.core.process import YOUNG_OBJECTS, YOUNG_STEPS, tune_front_gc
 from service.store.object_journal import ObjectJournal, Tidiness
 from tests.service.store.memory_objects import MemoryObjects
 from tests.service.store.support import commits, graph, put
@@ -26,7 +26,7 @@ def gone_through() -> Iterator[list[int]]:
 
     before = gc.get_threshold()
     gc.collect()
-    collect_in_short_steps()
+    tune_front_gc()
     gc.callbacks.append(note)
     yield found
     gc.callbacks.remove(note)

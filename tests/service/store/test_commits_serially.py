@@ -139,7 +139,7 @@ class Serial(RuleBasedStateMachine):
         table = self.bench.tensors
         after = {name: table.latest(("", name)) for name in NAMES}
         values = [version for version in after.values() if version is not None]
-        assert (table.count, table.held) == (len(values), sum(table._nbytes(version) for version in values))
+        assert (table.count, table.nbytes) == (len(values), sum(table._nbytes(version) for version in values))
 
     def teardown(self) -> None:
         """After an orderly end all of it is on disk, and everybody was answered once."""

@@ -156,9 +156,9 @@ def test_one_look_is_for_all_that_wait_before_it_begins() -> None:
     async def scenario() -> tuple[int, int]:
         journal = Looked()
         fence = Fence(journal)
-        await asyncio.gather(*(fence.passed() for _ in range(20)))
+        await asyncio.gather(*(fence.wait_until_current() for _ in range(20)))
         first = journal.count
-        await fence.passed()
+        await fence.wait_until_current()
         fence.close()
         return first, journal.count
 
@@ -169,7 +169,7 @@ def test_who_waits_for_a_look_waits_no_longer_than_there_is_time() -> None:
     async def scenario() -> None:
         fence = Fence(Looked(), clock=lambda: 10.0)
         with pytest.raises(Refusal, match="does not answer") as refused:
-            await fence.passed(expires=10.0)
+            await fence.wait_until_current(expires=10.0)
         assert (refused.value.code, refused.value.retry_after) == ("not_ready", 1)
         fence.close()
 
@@ -180,7 +180,7 @@ def test_a_place_of_ones_own_needs_no_look() -> None:
     async def scenario() -> None:
         fence = Fence(Disk(), executor=None)
         fence.close()
-        await fence.passed(expires=0.0)
+        await fence.wait_until_current(expires=0.0)
 
     asyncio.run(scenario())
 

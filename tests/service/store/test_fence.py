@@ -34,7 +34,7 @@ def passed(*, leaves: bool) -> None:
             fence = Fence(journal, executor)  # type: ignore[arg-type]
             if leaves:
                 journal.meanwhile = lambda: loop.call_soon_threadsafe(fence.leave)
-            await fence.passed()
+            await fence.wait_until_current()
 
     asyncio.run(scenario())
 

@@ -18,7 +18,7 @@ def record(graph_id: str, description: str | None = None, nodes: int = 1) -> byt
 
 
 def graph(graph_id: str, description: str | None = None, nodes: int = 1) -> Registered:
-    return Registered.of(record(graph_id, description, nodes))
+    return Registered.parse(record(graph_id, description, nodes))
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_a_name_that_is_no_id_is_not_found_and_shown_safely(name: str) -> None:
 @given(st.text() | st.just('","graph":{') | st.just(',"graph":'), st.integers(1, 3))
 def test_a_summary_is_the_record_without_the_graph(description: str, nodes: int) -> None:
     made = record("0" * 64, description, nodes)
-    whole, summary = orjson.loads(made), orjson.loads(Registered.of(made).summary)
+    whole, summary = orjson.loads(made), orjson.loads(Registered.parse(made).summary)
     assert summary == {name: value for name, value in whole.items() if name != "graph"}
 
 

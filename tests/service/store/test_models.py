@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.core.errors import Refusal
-from service.store.changes import ALWAYS, end_of_graph, end_of_model, new_model
-from service.store.tables import MODEL_OVERHEAD, GraphStore, KeptModel, ModelTable, Quota, Registered, graph_of_request
+from service.store.changes import ALWAYS, graph_deletion, model_deletion, new_model
+from service.store.tables import (
+    MODEL_OVERHEAD,
+    GraphStore,
+    ModelTable,
+    Quota,
+    Registered,
+    StoredModel,
+    graph_of_request,
+)
 
 ROOM = Quota(100, 1 << 20)
 GRAPH = Registered("g", "key", b"{}", b"{}")
@@ -29,16 +37,16 @@ def tables() -> tuple[GraphStore, ModelTable]:
 
 @given(st.text() | st.just(',"inputs":') | st.just('","inputs":['))
 def test_what_a_record_says_is_read_whatever_its_description(description: str) -> None:
-    model = KeptModel.of(record("g", "e" * 16, description))
+    model = StoredModel.parse(record("g", "e" * 16, description))
     assert (model.graph_id, model.etag) == ("g", "e" * 16)
     assert graph_of_request(orjson.dumps({"graph_id": description, "inputs": []})) == description
 
 
 def test_what_keeping_one_takes() -> None:
-    model = KeptModel.of(record("g"))
+    model = StoredModel.parse(record("g"))
     table = ModelTable(ROOM)
     table.load(("", "m"), model)
-    assert table.held == MODEL_OVERHEAD + len(model.record)
+    assert table.nbytes == MODEL_OVERHEAD + len(model.record)
 
 
 @given(st.text())
@@ -51,33 +59,33 @@ def test_a_name_that_is_none_is_not_found_and_shown_safely(name: str) -> None:
 
 def test_a_graph_with_a_model_stays_while_that_is_only_coming() -> None:
     graphs, models = tables()
-    change = new_model(models, graphs, ("", "m"), KeptModel.of(record("g")), ALWAYS)
+    change = new_model(models, graphs, ("", "m"), StoredModel.parse(record("g")), ALWAYS)
     assert change.check(None)
     models.expect(change.key, change.value)
     with pytest.raises(Refusal, match="there is a model of the graph g: m;") as refused:
-        end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+        graph_deletion(graphs, models, ("", "g")).check(GRAPH)
     assert refused.value.code == "in_use"
     models.drop(change.key)
-    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+    assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)
 
 
 def test_a_graph_whose_model_is_on_its_way_out_goes() -> None:
     graphs, models = tables()
-    models.load(("", "m"), KeptModel.of(record("g")))
-    change = end_of_model(models, ("", "m"), ALWAYS)
+    models.load(("", "m"), StoredModel.parse(record("g")))
+    change = model_deletion(models, ("", "m"), ALWAYS)
     models.expect(change.key, None)
-    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+    assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)
 
 
 def test_a_model_of_a_graph_that_is_on_its_way_out_is_refused() -> None:
     graphs, models = tables()
     graphs.expect(("", "g"), None)
     with pytest.raises(Refusal, match="there is no graph") as refused:
-        new_model(models, graphs, ("", "m"), KeptModel.of(record("g")), ALWAYS).check(None)
+        new_model(models, graphs, ("", "m"), StoredModel.parse(record("g")), ALWAYS).check(None)
     assert refused.value.pointer == "/graph_id"
 
 
 def test_models_of_another_namespace_hold_nothing() -> None:
     graphs, models = tables()
-    models.load(("other", "m"), KeptModel.of(record("g")))
-    assert end_of_graph(graphs, models, ("", "g")).check(GRAPH)
+    models.load(("other", "m"), StoredModel.parse(record("g")))
+    assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)

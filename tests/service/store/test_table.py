@@ -26,7 +26,7 @@ def test_what_is_coming_is_seen_by_who_decides_alone() -> None:
     assert (of.find(KEY), of.latest(KEY)) == (b"1", None)
     of.drop(KEY)
     assert (of.find(KEY), of.latest(KEY)) == (b"1", b"1")
-    assert (of.count, of.held) == (1, 1)
+    assert (of.count, of.nbytes) == (1, 1)
 
 
 def test_what_has_settled_is_not_coming_any_more() -> None:
@@ -35,7 +35,7 @@ def test_what_has_settled_is_not_coming_any_more() -> None:
     of.settle(KEY, b"1")
     of.load(KEY, None)
     assert of.latest(KEY) is None
-    assert (of.count, of.held) == (0, 0)
+    assert (of.count, of.nbytes) == (0, 0)
 
 
 def test_namespaces_see_nothing_of_each_other() -> None:
@@ -108,7 +108,7 @@ class TestAnswers:
         assert of.begin(self.asked()) is record
         now[0] += 1
         assert of.begin(self.asked()) is None
-        assert (of.count, of.held) == (0, 0), "what has had its time takes no room"
+        assert (of.count, of.nbytes) == (0, 0), "what has had its time takes no room"
 
     def test_a_call_that_is_under_way(self) -> None:
         of = self.answers([0.0])
@@ -195,7 +195,7 @@ def test_what_is_coming_counts_in_its_namespace() -> None:
 
 def test_what_others_have_of_one_quota_counts() -> None:
     table: Table[bytes] = Table(Quota(5, 100), len)
-    table.beside = lambda: Quota(3, 60)
+    table.other_usage = lambda: Quota(3, 60)
     table.admit({("", "a"): bytes(40), ("", "b"): b""})
     for crowd in ({("", "a"): bytes(41)}, {("", name): b"" for name in "abc"}):
         with pytest.raises(Refusal):

@@ -42,7 +42,7 @@ class Memory:
     def pin(self) -> None:
         pass
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self.given_back = True
 
 

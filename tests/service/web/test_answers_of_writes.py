@@ -33,7 +33,7 @@ class Writers(FakePool):
         etag = f"{next(self.numbers):016x}"
         if job.call == "putTensor":
             stored = Stored(job.subject or "", etag, "uint8", (1,))
-            return Reply(200, JSON, [b""], stored=[stored], kept=[b"\0"])
+            return Reply(200, JSON, [b""], stored=[stored], stored_data=[b"\0"])
         if job.call == "registerGraph":
             return Reply(200, JSON, [GRAPH % bytes(job.body)])
         record = json.dumps({"name": job.subject, "etag": etag, "graph_id": "g", "inputs": []}, separators=(",", ":"))

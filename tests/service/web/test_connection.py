@@ -342,7 +342,7 @@ def test_a_job_is_what_the_head_and_the_body_say(loop: Loop) -> None:
             await opened.ask(post(b"\0\xff", b"Content-Type: " + kind, b"Accept: " + kind, path=path))
             (job,) = opened.pool.jobs
             assert (job.call, job.body, job.graph, job.timeout) == ("gradients", b"\0\xff", None, 2.0)
-            assert (job.sent, job.accepted) == (kind.decode(), kind.decode())
+            assert (job.body_type, job.answer_type) == (kind.decode(), kind.decode())
 
     run(scenario, loop)
 

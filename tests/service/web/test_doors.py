@@ -148,7 +148,7 @@ def worker() -> Worker:
 def application(worker: Worker) -> ASGIApp:
     """The other door's, on the same worker."""
     reply = worker(Task(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
-    graph = Registered.of(reply.body)
+    graph = Registered.parse(reply.body)
     assert graph.graph_id == GRAPH_ID
     STORE.graphs.load(("", GRAPH_ID), graph)
     pool = FakePool(worker)

@@ -43,7 +43,7 @@ def test_they_stand_in_no_document_of_ours(make_client: Callable[..., Client]) -
 
 
 def test_computing_takes_the_scope_of_computing() -> None:
-    routes = [route for facade in FACADES.values() for route in facade.places]
+    routes = [route for facade in FACADES.values() for route in facade.routes]
     assert {route.method for route in routes} == {"GET", "POST"}
     for route in routes:
         scope = KeyScope.COMPUTE if route.method == "POST" else KeyScope.READ

@@ -130,7 +130,7 @@ def test_each_request_is_told_once_as_our_own_connections_do() -> None:
             ("/v1/forward/", 200, 2, "/v1/forward"),
             ("/nowhere", 404, 0, ""),
         ]
-        calls = [each.head.order and (each.head.order.call, each.head.order.graph) for each in caller.told if each.head]
+        calls = [each.head.call and (each.head.call.name, each.head.call.graph) for each in caller.told if each.head]
         assert calls == [("forward", None), ("forward", "none"), None, None, None, None]
         assert caller.told[0].sent == len(ANSWER)
         assert caller.told[3].sent == 0, "an answer to HEAD has no body"

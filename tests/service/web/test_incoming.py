@@ -180,7 +180,7 @@ class Noting:
 
     job: Task
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         RELEASED.append(self.job)
 
 
@@ -389,7 +389,7 @@ class TestCrowds:
                         assert await client.status() == 200
                 gone = []
                 for _ in range(4):
-                    opened.state._looked = False
+                    opened.state._idle_collected = False
                     newcomer = await opened.connect()
                     await newcomer.send(known)
                     assert await newcomer.status() == 200

@@ -84,9 +84,9 @@ class Storing(FakePool):
         kept = memoryview(self.memory)
         stored = Stored("w", ETAG, "float64", (1,), **self.stated)
         self.running += 1
-        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], kept=[kept], memory=self)
+        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], stored_data=[kept], memory=self)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self.memory[:] = bytes(len(self.memory))
         self.released += 1
 

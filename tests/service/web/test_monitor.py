@@ -146,5 +146,5 @@ def test_elsewhere_prometheus_may_call_it_by_any_name(
 
 def test_its_settings_ask_for_no_key_and_no_certificate(tmp_path: Path) -> None:
     settings = monitor_settings(Settings(device="cpu", keys_file=tmp_path, tls_cert=tmp_path, tls_key=tmp_path))
-    assert not settings.asks_for_keys
+    assert not settings.requires_keys
     assert settings.tls_cert is settings.tls_key is None

@@ -14,7 +14,7 @@ from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.core.keys.caller import new_key
-from service.core.prefix import path_within, prefix_of
+from service.core.prefix import path_within, url_prefix
 from service.core.settings import Settings
 from service.web.hosted import Hosted
 from service.web.pages.openapi import DOCUMENT_NAMES
@@ -195,6 +195,6 @@ def test_keys_open_what_they_open_without_it(wrap: Callable[[ASGIApp], ASGIApp])
 )
 def test_path_and_prefix(root: str, path: str, within: str, prefix: str) -> None:
     scope = {"type": "http", "method": "GET", "root_path": root, "path": path}
-    assert (path_within(scope), prefix_of(scope)) == (within, prefix)
+    assert (path_within(scope), url_prefix(scope)) == (within, prefix)
     if within and not root.endswith("/"):  # where Starlette would find no route at all
         assert Route(within, lambda _: None).matches(scope)[0] is Match.FULL, "as Starlette sees it"

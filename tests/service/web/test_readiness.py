@@ -45,7 +45,7 @@ class Workers:
 
 def code_of(pool: Workers) -> str:
     try:
-        asyncio.run(Readiness(pool, Fence(MemoryJournal()).passed).check())
+        asyncio.run(Readiness(pool, Fence(MemoryJournal()).wait_until_current).check())
     except Refusal as refusal:
         return refusal.code
     return "ready"
@@ -71,7 +71,7 @@ def test_what_it_takes_to_be_ready(pool: Workers, code: str) -> None:
 def test_one_answer_stands_for_all_that_ask_within_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         pool = Workers(200, 500)
-        asked = Readiness(pool, Fence(MemoryJournal()).passed)
+        asked = Readiness(pool, Fence(MemoryJournal()).wait_until_current)
         await asyncio.gather(*(asked.check() for _ in range(10)))
         assert pool.statuses == [500]
         monkeypatch.setattr(readiness, "FRESH", 0.0)

@@ -13,7 +13,7 @@ from service.core.errors import Refusal
 from service.core.keys.caller import KeyScope
 from service.store.idempotency import Repetition, under_way
 from service.store.writes import AnswerRecord
-from service.web.repetition import once
+from service.web.repetition import answer_once
 from tests.service.workers.pools import running
 
 
@@ -53,7 +53,7 @@ async def told(store: Store, outcome: Response | Refusal) -> Response:
             raise outcome
         return outcome
 
-    return await once(request(), store, answer, seconds=1.0)  # type: ignore[arg-type]
+    return await answer_once(request(), store, answer, seconds=1.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("outcome", [Response(status_code=409), under_way()], ids=["answered", "raised"])

@@ -5,10 +5,10 @@ A job names an attempt and what it is to be tried on; the reply says what came o
 
 from __future__ import annotations
 
-from service.workers.confinement import confine_as_told
+from service.workers.confinement import confine_from_environment
 
 if __name__ == "__main__":
-    confine_as_told()
+    confine_from_environment()
 
 import ctypes
 import mmap

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from service.workers.confinement import confine_as_told
+from service.workers.confinement import confine_from_environment
 
 if __name__ == "__main__":
-    confine_as_told()
+    confine_from_environment()
 
 import os
 import signal

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from service.core.settings import Settings
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, Task
 
@@ -53,7 +53,7 @@ def job(told: dict[str, Any] | bytes, timeout: float = 60.0, **stated: Any) -> T
 
 async def ask(pool: ProcessPool, told: dict[str, Any] | bytes, seconds: float = 60.0, **stated: Any) -> Reply:
     """The reply to a job that does what it is told."""
-    return await awaited(pool, job(told, seconds, **stated))
+    return await run_task(pool, job(told, seconds, **stated))
 
 
 def code(reply: Reply) -> str:

@@ -67,7 +67,7 @@ class Puppet:
         self.stopped.append(ticket)
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
-        taken = [t for t in reversed(self.tickets) if t not in keeping and t.memory is None and t.is_wanted]
+        taken = [t for t in reversed(self.tickets) if t not in keeping and t.memory is None and t.is_awaited]
         self.tickets = [t for t in self.tickets if t not in taken]
         return taken
 

@@ -48,8 +48,8 @@ def test_what_is_announced_is_not_claimed_before_it_comes(bodies: Bodies) -> Non
     assert body.reserve(1) == bodies.claims.held, "what has come is not claimed again"
     body.shrink(100)
     assert bodies.claims.held == 100
-    body.give_back()
-    body.give_back()
+    body.release()
+    body.release()
     assert (bodies.claims.held, len(body.view)) == (0, 0)
 
 
@@ -58,7 +58,7 @@ def test_nothing_of_one_caller_is_left_for_the_next(bodies: Bodies) -> None:
     first.reserve(1000)
     first.view[:] = b"s" * 1000
     used = number(first)
-    first.give_back()
+    first.release()
     second = bodies.allocate(500)
     assert number(second) == used
     assert second.buffer is not None
@@ -72,7 +72,7 @@ def test_what_is_still_looked_at_or_large_is_not_used_again(
     body = bodies.allocate(nbytes)
     body.still_referenced = still_referenced
     used = number(body)
-    body.give_back()
+    body.release()
     assert bodies.gone == [used]
     assert number(bodies.allocate(nbytes)) != used
 

@@ -20,8 +20,8 @@ import pytest
 from engine import LATEST, registry
 from engine.ir.op import NoGradient
 from service.core.settings import Settings
-from service.workers.confinement import offers
-from service.workers.pool import awaited
+from service.workers.confinement import kernel_support
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, Task
 from service.workers.worker import Worker
@@ -35,7 +35,9 @@ RTOL, ATOL = 1e-9, 1e-11
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(bool(offers().missing), reason=f"this kernel cannot confine: {', '.join(offers().missing)}"),
+    pytest.mark.skipif(
+        bool(kernel_support().missing), reason=f"this kernel cannot confine: {', '.join(kernel_support().missing)}"
+    ),
 ]
 
 
@@ -66,7 +68,7 @@ def job(call: str, body: bytes) -> Task:
 def answered(reply: Reply, case: Case) -> dict[str, Any]:
     assert reply.status == 200, (str(case), b"".join(map(bytes, reply.parts)))
     found = orjson.loads(b"".join(map(bytes, reply.parts)))
-    reply.give_back()
+    reply.release()
     return {key: [array(each["tensor"]) for each in found.get(key, ())] for key in ("values", "gradients")}
 
 
@@ -77,7 +79,7 @@ async def assert_agrees(pool: ProcessPool, cases: list[Case], runs: int = 1) -> 
         call, body = asked(case)
         expected = answered(reference(job(call, body)), case)
         for _ in range(runs):
-            found = answered(await awaited(pool, job(call, body)), case)
+            found = answered(await run_task(pool, job(call, body)), case)
             for key, arrays in expected.items():
                 for mine, theirs in zip(found[key], arrays, strict=True):
                     np.testing.assert_allclose(mine, theirs, RTOL, ATOL, err_msg=f"{key} of {case}")

@@ -19,7 +19,7 @@ import pytest
 from service.core import machine
 from service.core.settings import Settings, without_secrets
 from service.workers import confinement
-from service.workers.confinement import AllowedFiles, Offered, offers, system_call_filter
+from service.workers.confinement import AllowedFiles, KernelSupport, kernel_support, system_call_filter
 from service.workers.process_pool import ProcessPool
 from service.workers.sandbox import allowed_files
 from tests.conftest import ROOT
@@ -43,7 +43,7 @@ ALLOWED = ("computed_by_threads", "had_memory", "had_executable_memory", "knew_i
 ONLY_AS_ROOT = {"unshared", "mounted"}
 
 pytestmark = pytest.mark.skipif(
-    bool(offers().missing), reason=f"this kernel cannot confine: {', '.join(offers().missing)}"
+    bool(kernel_support().missing), reason=f"this kernel cannot confine: {', '.join(kernel_support().missing)}"
 )
 
 
@@ -222,13 +222,13 @@ thread.join()
 #: two processes of one user who is not root: whether the second may read the first, before and after
 FRONT = """
 import ctypes, os, sys
-from service.workers.confinement import forbid_looking_in
+from service.workers.confinement import forbid_tracing
 if os.geteuid() == 0:
     os.setresuid(65534, 65534, 65534)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # changing the user has taken it away
 for line in sys.stdin:
     if line == "forbid\\n":
-        forbid_looking_in()
+        forbid_tracing()
     print(os.getpid(), flush=True)
 """
 WORKER = """
@@ -340,12 +340,12 @@ def test_what_is_told_arrives() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    assert Offered(7, filters=True).missing == []
-    assert Offered(0, filters=False).missing == [
+    assert KernelSupport(7, filters=True).missing == []
+    assert KernelSupport(0, filters=False).missing == [
         "files are not kept from workers (no Landlock)", "system calls are not filtered (no seccomp)"
     ]  # fmt: skip
-    assert len(Offered(3, filters=True).missing) == 2
-    assert Offered(4, filters=True).missing == [
+    assert len(KernelSupport(3, filters=True).missing) == 2
+    assert KernelSupport(4, filters=True).missing == [
         "signals are kept from others by the filter of system calls alone (Landlock before 6)"
     ]
 
@@ -356,7 +356,7 @@ def test_older_kernels_hold_what_they_can(version: int) -> None:
     program = f"""
 import os
 from service.workers import confinement
-confinement.offers = lambda: confinement.Offered({version}, filters=False)
+confinement.kernel_support = lambda: confinement.KernelSupport({version}, filters=False)
 confinement.confine(confinement.AllowedFiles(("/proc/self/status",)))
 os.close(os.open("/proc/self/status", os.O_RDONLY))
 os.open("/etc/passwd", os.O_RDONLY)

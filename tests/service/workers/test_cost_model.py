@@ -33,19 +33,19 @@ def expected(known: CostModel, kind: TaskKind = KIND) -> float:
 
 
 def test_what_nobody_has_planned_costs_nothing_to_look_up() -> None:
-    assert CostModel().known(job()) == (None, None)
+    assert CostModel().estimate(job()) == (None, None)
     known = CostModel()
     known.add_plan(kind_of(job(tenant="a")), PLAN)
-    assert known.known(job(tenant="b")) == (None, None), "of whom nothing is known, no kind is made out"
-    assert known.known(job(tenant="a")) == (kind_of(job(tenant="a")), PLAN)
-    assert known.known(job(b"[]", tenant="a")) == (kind_of(job(b"[]", tenant="a")), None)
+    assert known.estimate(job(tenant="b")) == (None, None), "of whom nothing is known, no kind is made out"
+    assert known.estimate(job(tenant="a")) == (kind_of(job(tenant="a")), PLAN)
+    assert known.estimate(job(b"[]", tenant="a")) == (kind_of(job(b"[]", tenant="a")), None)
 
 
 def test_a_large_body_takes_what_reading_it_does() -> None:
-    kind, estimate = CostModel().known(job(bytes(LARGE_BODY + 1)))
+    kind, estimate = CostModel().estimate(job(bytes(LARGE_BODY + 1)))
     assert kind == kind_of(job(bytes(LARGE_BODY + 1)))
     assert estimate == ((LARGE_BODY + 1) / 50e6, 0, 0)
-    assert CostModel().known(job(bytes(LARGE_BODY))) == (None, None)
+    assert CostModel().estimate(job(bytes(LARGE_BODY))) == (None, None)
 
 
 def test_a_kind_takes_what_it_was_measured_to_take_the_last_time_counting_three_tenths() -> None:
@@ -86,7 +86,7 @@ def test_a_kind_that_turns_out_to_be_short_is_forgotten() -> None:
     known.record(KIND, None, QUICK / 2, planned=False)
     assert known.lower_bound(KIND, 0) is not None, "that is not short yet"
     known.record(KIND, None, QUICK / 2.1, planned=False)
-    assert known.known(job(tenant="a")) == (None, None)
+    assert known.estimate(job(tenant="a")) == (None, None)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -108,8 +108,8 @@ def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
         known.add_plan(kind_of(job(tenant=tenant)), PLAN)
     for number in range(4200):
         known.add_plan(TaskKind("greedy", number), PLAN)
-    assert known.known(job(tenant="modest"))[1] == PLAN
-    assert known.known(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
+    assert known.estimate(job(tenant="modest"))[1] == PLAN
+    assert known.estimate(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ async def test_what_waited_behind_it_is_done_by_others() -> None:
         assert code(await first) == "worker_died"
         assert not spare.ended, "it took the place of the quick worker, and was given what kills again"
         for reply in replies:
-            reply.give_back()
+            reply.release()
         await until(lambda: settled(pool))
 
 
@@ -117,7 +117,7 @@ async def test_an_answer_outlives_its_worker() -> None:
             os.kill(worker.pid, signal.SIGKILL)
         await until(lambda: pool.stats().restarts == {"died": 3})
         assert reply.body == b"a" * ((1 << 20) - 1) + b"z"
-        reply.give_back()
+        reply.release()
         assert settled(pool)
 
 
@@ -262,5 +262,5 @@ async def test_a_large_body_for_a_worker_that_has_just_died_is_another_ones() ->
         body = orjson.dumps({"seen": 1}).ljust(2 * INLINE)
         reply = await ask(pool, body)
         assert (reply.status, reply.body) == (200, body)
-        reply.give_back()
+        reply.release()
         await until(lambda: settled(pool))

@@ -7,7 +7,7 @@ import pytest
 
 from engine import registry
 from engine.ops.elementwise import base as elementwise
-from service.core.settings import Settings, budget_of, own_settings
+from service.core.settings import Settings, budget_of, settings_for_worker
 from service.workers.topology import Footprint, largest_footprint, typical_footprint
 from service.workers.worker import Worker, kernel_store
 
@@ -51,7 +51,7 @@ def test_it_is_what_the_processes_take_together() -> None:
 def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     """Between a worker's figure where nothing may be remembered and its figure lies what its caches may take."""
     settings = made(plan_cache_bytes=whole, cache_dir=None)
-    own = own_settings(settings, typical_footprint(settings).workers)
+    own = settings_for_worker(settings, typical_footprint(settings).workers)
     at_work = Worker(own)
     caches = [at_work._cached_requests, at_work._programs._cache, at_work.engine.compiler.plans]
     store = kernel_store(own)

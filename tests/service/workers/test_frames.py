@@ -13,6 +13,7 @@ from service.workers.frames import BodyPlace, Inbox, TensorFrame
 from service.workers.task import (
     Estimate,
     NeedsGraph,
+    NeedsTensors,
     NotDone,
     Piece,
     Reply,
@@ -20,7 +21,6 @@ from service.workers.task import (
     Timings,
     TooLong,
     Total,
-    WantsTensors,
 )
 
 JOBS = [
@@ -41,13 +41,13 @@ REPLIES = [
     Reply(200, JSON, [b"{", b"}"], timings=Timings(0.0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True),
     Reply(200, SAFETENSORS, [b"\0" * 1000, memoryview(b"abc")]),
     Reply(422, PROBLEM, [b"{}"], (("Retry-After", "5"), ("X", "é\n")), recycle="fault"),
-    Reply(200, JSON, [b"{", b"}"], stored=STORED, kept=[b"\1" * 24, b"", memoryview(b"\2\3")]),
-    Reply(200, JSON, [], stored=STORED[1:2], kept=[b""]),
+    Reply(200, JSON, [b"{", b"}"], stored=STORED, stored_data=[b"\1" * 24, b"", memoryview(b"\2\3")]),
+    Reply(200, JSON, [], stored=STORED[1:2], stored_data=[b""]),
 ]
 
 
 def compared(job: Task) -> tuple[object, ...]:
-    head = job.call, job.request_id, job.timeout, job.expires, job.sent, job.accepted
+    head = job.call, job.request_id, job.timeout, job.expires, job.body_type, job.answer_type
     rest = job.graph, job.namespace, job.subject, job.tenant, job.model, job.part, job.may_ask, job.may_divide
     return *head, bytes(job.body), *rest
 
@@ -73,19 +73,19 @@ def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
 
 @pytest.mark.parametrize("reply", REPLIES)
 def test_a_reply(reply: Reply) -> None:
-    whole = len(reply.body) + sum(map(len, reply.kept))
+    whole = len(reply.body) + sum(map(len, reply.stored_data))
     frame = frames.reply_frame(5, reply, BodyPlace(0, whole), 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
     read, buffer, nbytes, begun, ended = frames.read_reply(b"before" + frame + b"behind", 6, 9.5)
     assert (begun, ended, buffer, nbytes) == (10.0, 12.0, 0, whole)
     assert list(read.stored) == list(reply.stored)
-    assert [bytes(data) for data in read.kept] == [bytes(data) for data in reply.kept]
+    assert [bytes(data) for data in read.stored_data] == [bytes(data) for data in reply.stored_data]
     assert read.timings == reply.timings._replace(waited=0.5)
     for name in ("status", "media_type", "body", "headers", "cached", "recycle"):
         assert getattr(read, name) == getattr(reply, name), name
 
 
-@pytest.mark.parametrize("why", [NeedsGraph(), WantsTensors(("w", "ö")), TooLong(Estimate(1.5, 10**12, 3))])
+@pytest.mark.parametrize("why", [NeedsGraph(), NeedsTensors(("w", "ö")), TooLong(Estimate(1.5, 10**12, 3))])
 def test_a_job_that_was_not_done(why: NotDone) -> None:
     frame = frames.not_done_frame(5, why, 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
@@ -102,13 +102,13 @@ def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
 
 
 def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
-    reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, kept=[b"\1" * 24, b"", b"\2\3"])
+    reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, stored_data=[b"\1" * 24, b"", b"\2\3"])
     frame = frames.reply_frame(0, reply, BodyPlace(3, 100_026), 0.0, 0.0)
     assert len(frame) < 1000
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (buffer, nbytes, tuple(read.stored)) == (3, 100_026, tuple(STORED))
     frames.attach_body(read, memoryview(b"x" * 100_000 + b"\1" * 24 + b"\2\3"))
-    assert (read.body, list(map(bytes, read.kept))) == (reply.body, list(reply.kept))
+    assert (read.body, list(map(bytes, read.stored_data))) == (reply.body, list(reply.stored_data))
 
 
 @pytest.mark.parametrize(

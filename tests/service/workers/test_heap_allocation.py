@@ -15,7 +15,7 @@ def test_so_many_bytes_can_be_written_and_no_other_process_sees_them() -> None:
 def test_nothing_is_left_of_what_was_given_back_and_twice_is_once() -> None:
     memory = HeapAllocation(3)
     kept = memory.view
-    memory.give_back()
-    memory.give_back()
+    memory.release()
+    memory.release()
     assert len(memory.view) == 0
     assert len(kept) == 3, "who still looks at them may"

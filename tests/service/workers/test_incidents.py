@@ -23,7 +23,7 @@ from service.admin import place_checks as places
 from service.admin.diagnosis import Verdict
 from service.core.settings import Settings
 from service.workers.incidents import MOST_KEPT, Incidents, incidents_in
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, Task
 from tests.conftest import ROOT
@@ -43,7 +43,7 @@ def body(scale: float) -> bytes:
 
 
 async def ask(pool: ProcessPool, scale: float = 1.0) -> Reply:
-    return await awaited(pool, Task("forward", body(scale), "id", 60.0, time.monotonic() + 60))
+    return await run_task(pool, Task("forward", body(scale), "id", 60.0, time.monotonic() + 60))
 
 
 def value(reply: Reply) -> float:

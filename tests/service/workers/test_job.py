@@ -18,7 +18,7 @@ def job() -> Task:
 
 def test_a_job_is_json_of_nobody_that_nobody_stops() -> None:
     made = job()
-    assert (made.sent, made.accepted, made.tenant, made.namespace) == (JSON, JSON, "", "")
+    assert (made.body_type, made.answer_type, made.tenant, made.namespace) == (JSON, JSON, "", "")
     assert (made.graph, made.graph_bytes, made.memory, made.subject) == (None,) * 4
     assert made.stop is NEVER
     assert not made.stop[0]
@@ -48,8 +48,8 @@ def test_a_body_is_its_pieces_in_their_order() -> None:
 
 def test_a_reply_that_holds_nothing_may_be_given_back_and_says_so_of_itself() -> None:
     reply = Reply(200, JSON, [])
-    reply.give_back()
-    assert (reply.headers, reply.stored, reply.kept, reply.claim, reply.recycle) == ((), (), (), None, None)
+    reply.release()
+    assert (reply.headers, reply.stored, reply.stored_data, reply.claim, reply.recycle) == ((), (), (), None, None)
     assert not any((reply.cached, reply.consulted, reply.begun))
 
 

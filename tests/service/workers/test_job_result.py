@@ -7,9 +7,9 @@ import pytest
 from service.api.media import JSON
 from service.workers import frames
 from service.workers.frames import Inbox
-from service.workers.task import Estimate, NeedsGraph, NotDone, Reply, TaskResult, TooLong, WantsTensors
+from service.workers.task import Estimate, NeedsGraph, NeedsTensors, NotDone, Reply, TaskResult, TooLong
 
-NOT_DONE: list[NotDone] = [NeedsGraph(), WantsTensors(("w", "ä")), TooLong(Estimate(1.5, 3, 2**40))]
+NOT_DONE: list[NotDone] = [NeedsGraph(), NeedsTensors(("w", "ä")), TooLong(Estimate(1.5, 3, 2**40))]
 
 
 @pytest.mark.parametrize("why", NOT_DONE, ids=lambda why: type(why).__name__)

@@ -83,8 +83,8 @@ def test_every_state_is_reached_and_can_be_left_for_the_last_one(state: TaskStat
 def test_nobody_who_has_left_is_waited_for_again() -> None:
     """From a state in which nobody waits for the reply, none is reached in which somebody does."""
     for before, follows in TRANSITIONS.items():
-        if not ticket_in(before).is_wanted:
-            assert not any(ticket_in(after).is_wanted for after in follows)
+        if not ticket_in(before).is_awaited:
+            assert not any(ticket_in(after).is_awaited for after in follows)
 
 
 def test_a_worker_has_it_from_being_sent_until_it_waits_again_or_is_over() -> None:
@@ -116,4 +116,4 @@ def test_its_worker_is_told_to_let_go_and_since_when(state: TaskState) -> None:
     assert not ticket.is_stopped
     assert before <= ticket.stop(state) == ticket.stopped_at <= time.monotonic()
     assert (ticket.state, ticket.is_stopped, worker.stopped) == (state, True, [ticket])
-    assert ticket.is_wanted == (state is TaskState.RETURNING)
+    assert ticket.is_awaited == (state is TaskState.RETURNING)

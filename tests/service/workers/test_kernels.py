@@ -12,7 +12,7 @@ import pytest
 from engine import open_executor
 from engine.runtime.interpreter import Executor
 from service.core import machine
-from service.core.settings import Settings, default, shown
+from service.core.settings import Settings, default, format_setting
 from service.workers import worker
 from service.workers.worker import kernel_store
 
@@ -75,10 +75,10 @@ class TestFolder:
             Settings(cache_dir="~nobody-of-this-name/there")
 
     def test_it_is_shown_as_it_can_be_given(self, unset: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        assert shown("cache_dir", None) == "none"
+        assert format_setting("cache_dir", None) == "none"
         unset.setenv("HOME", str(tmp_path))
         folder = default(Settings.model_fields["cache_dir"], Settings())
-        assert Settings(cache_dir=shown("cache_dir", folder)).cache_dir == folder
+        assert Settings(cache_dir=format_setting("cache_dir", folder)).cache_dir == folder
 
 
 class TestStore:
@@ -115,7 +115,7 @@ class TestStore:
 @pytest.mark.parametrize(("cores", "workers", "share"), [(2, 2, 1), (8, 4, 2), (2, 4, 1), (64, 1, 64), (7, 2, 3)])
 def test_each_worker_has_its_share(monkeypatch: pytest.MonkeyPatch, cores: int, workers: int, share: int) -> None:
     monkeypatch.setattr(machine, "cpus", lambda: cores)
-    assert machine.cpus_each(workers) == share
+    assert machine.cpus_per_worker(workers) == share
 
 
 class TestWorker:

@@ -104,7 +104,7 @@ async def test_an_answer_has_to_have_room() -> None:
         memory.reserve(1 << 19)
         refused = await ask(pool, {**LONG, "promises": 1 << 20})
         assert code(refused) == "queue_full"
-        memory.give_back()
+        memory.release()
         assert (await ask(pool, {**LONG, "promises": 1 << 20})).status == 200
         await until(lambda: settled(pool))
 
@@ -176,22 +176,22 @@ def test_of_sixty_jobs_that_are_slower_than_they_look_none_is_late() -> None:
 
 def test_the_cost_model_learns() -> None:
     known, long = CostModel(), job({"a": 1})
-    assert known.known(long) == (None, None)
+    assert known.estimate(long) == (None, None)
     kind = kind_of(long)
     assert known.add_plan(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
     known.record(kind, None, 9.0, planned=True)
-    assert known.known(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
+    assert known.estimate(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
     known.record(kind, None, 2.0, planned=False)
     known.record(kind, None, 3.0, planned=False)
-    assert known.known(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
+    assert known.estimate(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
     other = job({"b": 1})
-    assert known.known(other) == (kind_of(other), None)
+    assert known.estimate(other) == (kind_of(other), None)
     factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
     assert known.add_plan(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), (
         "as the others were"
     )
     known.record(kind, None, QUICK / 3, planned=False)
-    assert known.known(long)[1] is None, "forgotten, since it is short"
+    assert known.estimate(long)[1] is None, "forgotten, since it is short"
 
 
 def test_the_margin_falls_with_measurements() -> None:
@@ -210,8 +210,8 @@ def test_nobody_learns_from_what_others_send() -> None:
     known.add_plan(kind, Estimate(5.0, 0, 0))
     for _ in range(5):
         known.record(kind, None, 20.0, planned=False)
-    assert known.known(job(told, tenant="greedy"))[1] is not None
-    assert known.known(job(told, tenant="modest"))[1] is None
+    assert known.estimate(job(told, tenant="greedy"))[1] is not None
+    assert known.estimate(job(told, tenant="modest"))[1] is None
     assert known.add_plan(kind_of(job(told, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
 
 
@@ -220,7 +220,7 @@ def test_kinds_of_one_caller_displace_none_of_another() -> None:
     known.add_plan(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
         known.add_plan(TaskKind("greedy", number), Estimate(1.0, 0, 0))
-    assert known.known(own)[1] is not None
+    assert known.estimate(own)[1] is not None
     assert len(known._kinds) == 4096
 
 
@@ -235,8 +235,8 @@ def test_kinds() -> None:
 
 
 def test_a_large_body_is_not_for_the_quick_worker() -> None:
-    assert CostModel().known(job(b"x" * (LARGE_BODY + 1)))[1] is not None
-    assert CostModel().known(job(b"x" * LARGE_BODY))[1] is None
+    assert CostModel().estimate(job(b"x" * (LARGE_BODY + 1)))[1] is not None
+    assert CostModel().estimate(job(b"x" * LARGE_BODY))[1] is None
 
 
 def test_kinds_are_not_remembered_for_ever() -> None:
@@ -261,7 +261,7 @@ def test_retry_after_follows_the_rate() -> None:
 def test_topology(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(workers=3)
     assert topology_for(settings, "cpu") == (3, True, True, ())
-    monkeypatch.setattr("service.core.machine.cards", lambda: ("0", "2"))
+    monkeypatch.setattr("service.core.machine.visible_gpus", lambda: ("0", "2"))
     monkeypatch.setattr("service.core.machine.cpus", lambda: 12)
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -48,7 +48,7 @@ class Host:
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> Any:
         view, buffer = memoryview(self.memory)[:nbytes], SimpleNamespace(number=5)
-        return SimpleNamespace(view=view, buffer=buffer, give_back=lambda: None)
+        return SimpleNamespace(view=view, buffer=buffer, release=lambda: None)
 
     def go_on(self, ticket: Ticket) -> None:
         self.went_on.append(ticket)

@@ -12,7 +12,7 @@ import pytest
 from service.api.residents import Version
 from service.core.settings import Settings
 from service.store.tables import Registered
-from service.workers.task import PUT_MODEL, READ_MODEL, REGISTER, NeedsGraph, Reply, Task, TooLong, WantsTensors
+from service.workers.task import PUT_MODEL, READ_MODEL, REGISTER, NeedsGraph, NeedsTensors, Reply, Task, TooLong
 from service.workers.worker import Worker
 from tests.service.support import Json, node
 
@@ -27,7 +27,7 @@ def worker() -> Worker:
 @pytest.fixture
 def graph() -> Registered:
     job = Task(REGISTER, orjson.dumps({"graph": GRAPH}), "id", 60.0, time.monotonic() + 60.0)
-    return Registered.of(Worker(Settings(device="cpu", compile="off"))(job).body)
+    return Registered.parse(Worker(Settings(device="cpu", compile="off"))(job).body)
 
 
 def asked(graph: Registered, **changed: Any) -> Json:
@@ -73,11 +73,11 @@ def test_a_graph_that_it_does_not_know_is_asked_for(worker: Worker, graph: Regis
 
 def test_tensors_that_it_does_not_have_are_asked_for(worker: Worker, graph: Registered) -> None:
     lacking = job(PUT_MODEL, asked(graph, bound=[{"node": 1, "tensor_id": "v"}]), graph, may_ask=True)
-    assert worker.attempt(lacking) == WantsTensors(["v"])
+    assert worker.attempt(lacking) == NeedsTensors(["v"])
 
 
 def test_what_takes_long_is_left_to_others(worker: Worker) -> None:
     nodes = [node("input"), node("parameter"), *(node("mul", i, 1) for i in range(20_000))]
     registering = Task(REGISTER, orjson.dumps({"graph": {"nodes": nodes}}), "id", 60.0, time.monotonic() + 60.0)
-    large = Registered.of(worker(registering).body)
+    large = Registered.parse(worker(registering).body)
     assert isinstance(worker.attempt(job(PUT_MODEL, asked(large), large), 0.002), TooLong)

@@ -16,7 +16,7 @@ from service.workers.sandbox import allowed_files, make_folders
 
 @pytest.fixture(autouse=True)
 def _no_cards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "cards", lambda: ())
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ())
 
 
 def settings(**stated: Any) -> Settings:

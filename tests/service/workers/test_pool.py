@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from service.api.media import JSON
-from service.workers.pool import Done, Pool, awaited
+from service.workers.pool import Done, Pool, run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, Task
 from tests.service.thread_pool import ThreadPool
@@ -41,7 +41,7 @@ def job() -> Task:
 
 
 def waiting(pool: Noted, asked: Task) -> asyncio.Task[Reply]:
-    return asyncio.create_task(awaited(cast("Pool", pool), asked))
+    return asyncio.create_task(run_task(cast("Pool", pool), asked))
 
 
 @pytest.mark.parametrize("at_once", [True, False])

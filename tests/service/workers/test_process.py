@@ -37,7 +37,7 @@ class Noted:
     """A supervisor and whoever gives the workers jobs: what was said to them."""
 
     residents: dict[tuple[str, str], Any] = {}  # noqa: RUF012 - nothing is ever in it
-    most_mapped = float("inf")
+    mapped_limit = float("inf")
 
     def __init__(self) -> None:
         self.said: list[Any] = []

@@ -16,7 +16,7 @@ from service.core.settings import Settings
 from service.store.tables import TensorVersion
 from service.workers.frames import INLINE
 from service.workers.process_pool import ProcessPool
-from service.workers.task import Estimate, NeedsGraph, Reply, Task, TooLong, WantsTensors
+from service.workers.task import Estimate, NeedsGraph, NeedsTensors, Reply, Task, TooLong
 from tests.service.workers.pools import code, job, running, settled
 from tests.service.workers.puppets import Puppet, puppets
 
@@ -96,12 +96,12 @@ async def test_what_a_worker_asks_for_comes_with_the_job_again_but_not_twice(
     puppets: list[Puppet], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with pool_of(puppets) as pool:
-        for why in (NeedsGraph(), WantsTensors(["w"])):
+        for why in (NeedsGraph(), NeedsTensors(["w"])):
             _, replies = asked(pool, graph="g", graph_bytes=b"{}")
             (ticket,) = puppets[0].tickets
             puppets[0].not_done(ticket, why)
             assert puppets[0].tickets == [ticket]
-            assert (ticket.needs_graph, [*ticket.wanted]) == ((True, []) if why == () else (False, ["w"]))
+            assert (ticket.needs_graph, [*ticket.tensor_names]) == ((True, []) if why == () else (False, ["w"]))
             puppets[0].not_done(ticket, why)
             assert codes(replies) == ["internal_error"]
         assert settled(pool)
@@ -161,7 +161,7 @@ async def test_who_has_left_hears_nothing_and_a_reply_that_comes_is_given_back(p
         memory = mock.Mock()
         puppets[0].reply(ticket, memory=memory)
         assert replies == []
-        memory.give_back.assert_called_once_with()
+        memory.release.assert_called_once_with()
         assert settled(pool)
 
 

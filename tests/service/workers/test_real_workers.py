@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 from service.api.media import SAFETENSORS
 from service.core.settings import Settings
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import Reply, Task
 from tests.service.support import node
@@ -33,7 +33,7 @@ async def ask(pool: ProcessPool, sent: bytes) -> Reply:
     memory = pool.allocate(len(sent))
     memory.view[:] = sent
     job = Task("gradients", memory.view, "id", 60.0, time.monotonic() + 60, SAFETENSORS, SAFETENSORS, memory=memory)
-    return await awaited(pool, job)
+    return await run_task(pool, job)
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
             assert reply.status == 200, reply.body
             answer = load(reply.body)
             np.testing.assert_array_equal(answer["gradients.0"], 2 * values + 3)
-            reply.give_back()
+            reply.release()
             await until(lambda: settled(pool))
             allocations |= {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
         assert len(allocations) <= 2, "buffers are not used again: something holds on to bodies"
@@ -68,7 +68,7 @@ async def test_callers_at_once_have_their_own_answers() -> None:
         for _ in range(5):
             reply = await ask(pool, body(values))
             np.testing.assert_array_equal(load(reply.body)["gradients.0"], 2 * values + 3)
-            reply.give_back()
+            reply.release()
             await asyncio.sleep(0)
 
     try:

@@ -39,7 +39,7 @@ def test_it_is_the_gradient_of_a_square(rehearsed: tuple[Worker, Task, Reply]) -
 
 def test_it_is_nobody_s_request_and_has_its_time(rehearsed: tuple[Worker, Task, Reply]) -> None:
     _, job, _ = rehearsed
-    assert (job.tenant, job.namespace, job.memory, job.sent, job.accepted) == ("", "", None, JSON, JSON)
+    assert (job.tenant, job.namespace, job.memory, job.body_type, job.answer_type) == ("", "", None, JSON, JSON)
     assert job.timeout == 60.0
     assert job.expires - job.timeout <= time.monotonic() < job.expires
 

@@ -152,7 +152,7 @@ def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
 def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: TensorMemory) -> None:
     """As where each is known under a name of its own, and nobody says that it is over."""
     store = Store(memory)
-    store.replica = Replica(store.current, most_mapped=3 * COPIED)
+    store.replica = Replica(store.current, mapped_limit=3 * COPIED)
     for name in "abc":
         store.place(("", name), COPIED + 1)
         news = store.replica.updates([("", name)])

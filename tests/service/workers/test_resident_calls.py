@@ -21,7 +21,7 @@ from service.store.writes import Stored
 from service.workers.executions import executions
 from service.workers.memory import HeapAllocation
 from service.workers.residents import array_of
-from service.workers.task import GET_TENSOR, PUT_TENSOR, Reply, Task, TooLong, WantsTensors
+from service.workers.task import GET_TENSOR, PUT_TENSOR, NeedsTensors, Reply, Task, TooLong
 from service.workers.worker import Worker
 from tests.service.support import SQUARES, Json, feed, node, request, tensor
 from tests.service.thread_pool import version_of
@@ -51,7 +51,7 @@ class Kept:
 
     def commit(self, reply: Reply) -> None:
         """As the front does once all conditions hold."""
-        for stored, data in zip(reply.stored, reply.kept, strict=True):
+        for stored, data in zip(reply.stored, reply.stored_data, strict=True):
             memory = HeapAllocation(len(data))
             memory.view[:] = data
             self.versions[stored.name] = version_of(TensorVersion(stored.dtype, stored.shape, stored.etag, memory))
@@ -75,7 +75,7 @@ def ask(body: Json | bytes, kept: Kept | None = None, call: str = "forward", **m
 def wanted(body: Json | bytes, kept: Kept, call: str = "forward") -> list[str]:
     """The tensors that a worker asks for which may."""
     found = WORKER.attempt(asked(body, kept, call, may_ask=True))
-    assert isinstance(found, WantsTensors)
+    assert isinstance(found, NeedsTensors)
     return list(found.names)
 
 
@@ -89,7 +89,7 @@ def refused(reply: Reply, status: int, code: str) -> Json:
     report: Json = orjson.loads(reply.body)
     assert (reply.status, report["code"]) == (status, code), report
     assert not reply.stored
-    assert not reply.kept
+    assert not reply.stored_data
     return report
 
 
@@ -186,7 +186,7 @@ def test_what_is_not_durable_says_when_it_will_be() -> None:
         assert (first["durable"], first["written_within_ms"]) == (False, 250)
         assert (second["durable"], second.get("written_within_ms")) == (True, None)
         assert [stored.durable for stored in reply.stored] == [False, True]
-        assert [bytes(data) for data in reply.kept] == [np.array([1.0, 4.0]).tobytes()] * 2
+        assert [bytes(data) for data in reply.stored_data] == [np.array([1.0, 4.0]).tobytes()] * 2
 
 
 @pytest.mark.parametrize("name", sorted(computing_calls()))
@@ -196,11 +196,11 @@ def test_every_call_stores_nodes_that_it_does_not_answer(name: str, accepted: st
     body = next(iter(calls()[name].examples.values())) | {"store": [{"node": 1, "tensor_id": "squares"}]}
     plain = {field: part for field, part in body.items() if field != "store"}
     for _ in range(2):
-        reply = ask(body, None, name, accepted=accepted)
-        (stored,), (data,) = reply.stored, reply.kept
+        reply = ask(body, None, name, answer_type=accepted)
+        (stored,), (data,) = reply.stored, reply.stored_data
         squares = np.square(np.array(body["feeds"][0]["tensor"]["data"])).reshape(body["feeds"][0]["tensor"]["shape"])
         np.testing.assert_array_equal(array_of(data, stored.dtype, stored.shape), squares)
-        found, alone = _fields(reply, accepted), _fields(ask(plain, None, name, accepted=accepted), accepted)
+        found, alone = _fields(reply, accepted), _fields(ask(plain, None, name, answer_type=accepted), accepted)
         assert found.pop("stored")[0]["etag"] == stored.etag
         assert found | {"stats": 0} == alone | {"stats": 0}
         assert found["stats"]["dtype"] == alone["stats"]["dtype"]
@@ -252,7 +252,7 @@ def test_with_diagnose_and_beside_safetensors() -> None:
     entry = {"dtype": "F64", "shape": [2], "data_offsets": [0, 16]}
     header = orjson.dumps({"__metadata__": {"request": asked}, "feeds.1": entry})
     header += b" " * (-len(header) % 8)
-    reply = ask(len(header).to_bytes(8, "little") + header + x.tobytes(), Kept(w=[2.0, 1.0]), sent=SAFETENSORS)
+    reply = ask(len(header).to_bytes(8, "little") + header + x.tobytes(), Kept(w=[2.0, 1.0]), body_type=SAFETENSORS)
     assert answer(reply)["values"][0]["tensor"]["data"] == [4.0]
 
 
@@ -342,7 +342,7 @@ def put(body: Json | bytes, name: str = "w", **more: Any) -> Reply:
 
 def test_a_tensor_is_put_and_got() -> None:
     reply = put(tensor([2, 2], [1, 2, 3, 4], "float32"))
-    (stored,), (data,) = reply.stored, reply.kept
+    (stored,), (data,) = reply.stored, reply.stored_data
     assert stored == Stored("w", stored.etag, "float32", (2, 2))
     assert bytes(data) == np.float32([1, 2, 3, 4]).tobytes()
     assert answer(reply) == {
@@ -356,9 +356,9 @@ def test_a_tensor_is_put_and_got() -> None:
     assert answer(got) == told
     packed = answer(ask({"tensor_id": "w", "encoding": "base64"}, kept, GET_TENSOR))["tensor"]
     assert packed["data_b64"] == "AACAPwAAAEAAAEBAAACAQA=="
-    whole = ask({"tensor_id": "w"}, kept, GET_TENSOR, accepted=SAFETENSORS)
-    again = put(whole.body, "again", sent=SAFETENSORS)
-    assert (again.stored[0].shape, bytes(again.kept[0])) == ((2, 2), bytes(data))
+    whole = ask({"tensor_id": "w"}, kept, GET_TENSOR, answer_type=SAFETENSORS)
+    again = put(whole.body, "again", body_type=SAFETENSORS)
+    assert (again.stored[0].shape, bytes(again.stored_data[0])) == ((2, 2), bytes(data))
 
 
 def test_a_tensor_that_is_too_large_to_be_written_here_is_estimated() -> None:
@@ -386,7 +386,7 @@ BAD_TENSORS: list[tuple[Json | bytes, str, int, str, str]] = [
 
 @pytest.mark.parametrize(("body", "sent", "status", "code", "detail"), BAD_TENSORS)
 def test_what_is_no_tensor(body: Json | bytes, sent: str, status: int, code: str, detail: str) -> None:
-    report = refused(put(body, sent=sent), status, code)
+    report = refused(put(body, body_type=sent), status, code)
     assert detail in report["detail"]
 
 

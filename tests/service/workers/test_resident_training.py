@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 from service.api.media import SAFETENSORS
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.task import GET_TENSOR, PUT_TENSOR, Reply, Task
 from tests.service.support import feed, node, request
@@ -35,11 +35,11 @@ class ServerState:
         """The reply to a job, once what it stores is kept. A job whose worker was killed is sent again."""
         while True:
             job = Task(call, body, "id", 60.0, time.monotonic() + 60, **more)
-            reply = await awaited(self.pool, job)
+            reply = await run_task(self.pool, job)
             if reply.status != 503:
                 break
         assert reply.status == 200, reply.body
-        for stored, data in zip(reply.stored, reply.kept, strict=True):
+        for stored, data in zip(reply.stored, reply.stored_data, strict=True):
             memory = self.pool.allocate_tensor(len(data))
             memory.view[:] = data
             self.pool.place(job.namespace, stored.name, TensorVersion(stored.dtype, stored.shape, stored.etag, memory))
@@ -47,14 +47,14 @@ class ServerState:
 
     async def put(self, name: str, array: np.ndarray) -> None:
         """Keep a tensor."""
-        reply = await self.ask(PUT_TENSOR, save({"any": array}), sent=SAFETENSORS, subject=name)
-        reply.give_back()
+        reply = await self.ask(PUT_TENSOR, save({"any": array}), body_type=SAFETENSORS, subject=name)
+        reply.release()
 
     async def get(self, name: str) -> np.ndarray:
         """A tensor as it is kept."""
-        reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), accepted=SAFETENSORS)
+        reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), answer_type=SAFETENSORS)
         found = load(reply.body)[name]
-        reply.give_back()
+        reply.release()
         return found
 
 
@@ -115,7 +115,7 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
             x = drawn.normal(size=(4, n))
             reply = await front.ask("forward", step(x))
             assert [one["tensor_id"] for one in orjson.loads(reply.body)["stored"]] == ["w", "b", "steps"]
-            reply.give_back()
+            reply.release()
             w, b = stepped(w, b, x)
         done.set()
         await asyncio.gather(*others)
@@ -143,8 +143,10 @@ async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
             reply = await front.ask(GET_TENSOR, told)
             assert orjson.loads(reply.body)["tensor"]["data"] == array.tolist()
             assert dict(reply.headers) == {"ETag": f'"{pool.residents["", "a"].etag}"'}
-            reply.give_back()
-        gone = await awaited(pool, Task(GET_TENSOR, b'{"tensor_id":"a"}', "id", 9, time.monotonic() + 9, namespace="n"))
+            reply.release()
+        gone = await run_task(
+            pool, Task(GET_TENSOR, b'{"tensor_id":"a"}', "id", 9, time.monotonic() + 9, namespace="n")
+        )
         assert gone.status == 404
         await until(lambda: settled(pool))
     finally:

@@ -27,7 +27,7 @@ from service.workers import memory as tensor_memory
 from service.workers import residents as replica
 from service.workers.frames import BodyPlace, Inbox, TensorFrame
 from service.workers.memory import COPIED
-from service.workers.pool import Pool, awaited
+from service.workers.pool import Pool, run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.shared_memory import ControlPage, DescriptorChannel, Vitals
 from service.workers.task import Reply, Task
@@ -266,7 +266,7 @@ async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCapt
         reply = await ask(pool, {"answer": 100_000})
         worker.finish("test")
         place(pool, "w", 2, 2 << 20)
-        reply.give_back()
+        reply.release()
         await until(lambda: worker.ended)
         await whole(pool)
         assert await by_all(pool, "w") == [[seen(2, 2 << 20)]] * 4
@@ -318,8 +318,8 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
             assert [(s.name, s.shape, s.if_match, s.durable) for s in reply.stored] == [
                 (f"n{i}", (nbytes,), "*", i == 0) for i, nbytes in enumerate(sizes)
             ]
-            assert [bytes(data) for data in reply.kept] == [bytes([n % 251]) * n for n in sizes]
-            reply.give_back()
+            assert [bytes(data) for data in reply.stored_data] == [bytes([n % 251]) * n for n in sizes]
+            reply.release()
         await until(lambda: settled(pool))
 
 
@@ -368,7 +368,7 @@ async def test_threads_read_what_was_there_when_they_were_asked() -> None:
         for version in range(200):
             for name in ("a", "b"):
                 place(pool, name, version, 100)
-            asked = [asyncio.ensure_future(awaited(pool, job({"read": ["a", "b", "c"]}))) for _ in range(3)]
+            asked = [asyncio.ensure_future(run_task(pool, job({"read": ["a", "b", "c"]}))) for _ in range(3)]
             await asyncio.sleep(0)
             for name in ("a", "b"):
                 place(pool, name, version + 1, 100_000)
@@ -376,5 +376,5 @@ async def test_threads_read_what_was_there_when_they_were_asked() -> None:
             for reply in await together(*asked):
                 expected = [f"{version:016x}", version % 251]
                 assert orjson.loads(reply.body) == [expected, expected, None]
-            elsewhere = await awaited(pool, job({"read": ["b"]}, namespace="other"))
+            elsewhere = await run_task(pool, job({"read": ["b"]}, namespace="other"))
             assert orjson.loads(elsewhere.body) == [None]

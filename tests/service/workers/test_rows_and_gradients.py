@@ -78,7 +78,7 @@ def test_a_tensor_that_has_become_shorter_is_looked_at_again() -> None:
 
 def test_beside_safetensors() -> None:
     body = request(node("parameter"), node("input"), node("mul", 0, 1), node("sum", 2), feeds=[rows(1, "x", 3, 5)])
-    reply = ask(packed(body, {"feeds.0": np.ones((2, 2))}), Kept(x=X), sent=SAFETENSORS)
+    reply = ask(packed(body, {"feeds.0": np.ones((2, 2))}), Kept(x=X), body_type=SAFETENSORS)
     assert answer(reply)["values"][0]["tensor"]["data"] == [X[3:5].sum()]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.api.json_codec import PARSED
+from service.api.json_codec import OBJECT_BYTES_PER_JSON_BYTE
 from service.core.settings import Settings, budget_of
 from service.workers import sandbox
 from service.workers.sandbox import SHARE, data_bytes, executing_bytes, limit_memory, limit_of, memory_limit
@@ -23,7 +23,7 @@ EXECUTING = 100 * MIB + budget_of(SETTINGS).whole
 
 def test_requests_may_take_an_execution_its_answer_twice_and_what_is_parsed() -> None:
     assert executing_bytes(SETTINGS) == EXECUTING
-    assert limit_of(SETTINGS) == EXECUTING + 2 * 10 * MIB + PARSED * MIB
+    assert limit_of(SETTINGS) == EXECUTING + 2 * 10 * MIB + OBJECT_BYTES_PER_JSON_BYTE * MIB
 
 
 def test_without_a_share_the_budgets_count_on_top_of_what_is_taken() -> None:

@@ -127,7 +127,7 @@ async def test_only_the_guilty_is_killed() -> None:
         large = asyncio.create_task(ask(pool, b'{"seen": 1}'.ljust(100_000)))
         assert code(await late) == "deadline_exceeded"
         assert [reply.status for reply in await together(*others, large)] == [200] * 11
-        (await large).give_back()
+        (await large).release()
         await until(lambda: settled(pool))
 
 

@@ -102,7 +102,7 @@ def test_the_last_piece_may_have_fewer_blocks_and_examples() -> None:
 
 
 def test_another_server_gets_all_blocks_and_how_they_were_run() -> None:
-    asked = WORKER(job(accepted=PIECE_SUMS))
+    asked = WORKER(job(answer_type=PIECE_SUMS))
     assert asked.body == piece(0, 32).body
     report, seconds = read_run(asked.headers)
     assert report == RunReport("uncompiled", "float32")
@@ -112,9 +112,9 @@ def test_another_server_gets_all_blocks_and_how_they_were_run() -> None:
 
 def test_nothing_else_has_pieces() -> None:
     asked = {key: value for key, value in (ASKED | of_examples(4)).items() if key not in ("reduce", "block")}
-    reply = WORKER(job(asked, accepted=PIECE_SUMS))
+    reply = WORKER(job(asked, answer_type=PIECE_SUMS))
     assert (reply.status, orjson.loads(reply.body)["code"]) == (406, "not_acceptable")
-    assert WORKER(replace(job(), accepted=JSON)).status == 200
+    assert WORKER(replace(job(), answer_type=JSON)).status == 200
 
 
 def request_of(first: int, stop: int, asked: Json = ASKED, **more: Any) -> Reply:

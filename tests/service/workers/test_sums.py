@@ -20,7 +20,7 @@ from service.api.media import JSON, SAFETENSORS
 from service.core.settings import Settings
 from service.store.tables import TensorVersion
 from service.workers import sums as sum_run
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.sums import PieceTicket
 from service.workers.task import Reply, Task
@@ -65,9 +65,9 @@ async def ask(
     pool: ProcessPool, sent: bytes, tenant: str = "", seconds: float = 60.0, media: str = SAFETENSORS
 ) -> Reply:
     """The reply, whose memory has been given back."""
-    reply = await awaited(pool, job_of(pool, sent, tenant, seconds, media))
+    reply = await run_task(pool, job_of(pool, sent, tenant, seconds, media))
     found = replace(reply, parts=[reply.body])
-    reply.give_back()
+    reply.release()
     return found
 
 
@@ -260,4 +260,4 @@ async def test_all_pieces_read_the_versions_that_the_first_did(finely: Callable[
         assert not np.any(load((await ask(pool, body)).body)["gradients.0"])
         await until(lambda: settled(pool))
         assert set(pool.residents) == {("", "w"), ("", "x")}
-        assert not pool._lending._lent
+        assert not pool._reader_counts._counts

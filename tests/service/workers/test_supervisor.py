@@ -158,7 +158,7 @@ async def test_the_environment_says_what_is_permitted_and_how_much_memory_is_its
 async def test_on_cards_the_first_worker_is_one_of_those_that_do_all(
     puppets: list[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "cards", lambda: ("0", "2"))
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ("0", "2"))
     supervisor, _ = await started(puppets, "cuda:0")
     puppets[1].come("cuda:0")
     assert places(supervisor, puppets) == (None, [0, 1], None)
@@ -169,7 +169,7 @@ async def test_on_cards_the_first_worker_is_one_of_those_that_do_all(
 
 @running
 async def test_whoever_replaces_another_has_its_card(puppets: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "cards", lambda: ("0", "2"))
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ("0", "2"))
     later = Later(monkeypatch)
     supervisor, _ = await started(puppets, "cuda:0")
     puppets[1].come("cuda:0")

@@ -19,7 +19,7 @@ from service.core.settings import Settings
 from service.store.writes import Stored
 from service.workers.executions.execution import TaskContext
 from service.workers.store_tasks import TensorTasks
-from service.workers.task import GET_TENSOR, PUT_TENSOR, NotDone, Reply, Task, TooLong, WantsTensors
+from service.workers.task import GET_TENSOR, PUT_TENSOR, NeedsTensors, NotDone, Reply, Task, TooLong
 from tests.service.support import tensor
 
 X = np.array([[1.5, -2.0, 3.0]], "float32")
@@ -43,8 +43,8 @@ def get(told: dict[str, str], array: Any = X, most: float | None = None, **state
 def test_what_was_put_is_kept_in_its_bytes(binary: bool) -> None:
     sent = SAFETENSORS if binary else JSON
     body = save({"any": X}) if binary else orjson.dumps(tensor([1, 3], X.tolist()[0], "float32"))
-    reply = put(body, sent=sent)
-    (stored,), (kept,) = reply.stored, reply.kept
+    reply = put(body, body_type=sent)
+    (stored,), (kept,) = reply.stored, reply.stored_data
     assert (stored.name, stored.dtype, stored.shape) == ("w", "float32", (1, 3))
     assert bytes(kept) == X.tobytes()
     told = orjson.loads(reply.body)
@@ -85,7 +85,7 @@ def test_it_comes_back_as_it_is_asked_for(encoding: str) -> None:
 
 
 def test_it_comes_back_as_bytes() -> None:
-    reply = get({"tensor_id": "w"}, accepted=SAFETENSORS)
+    reply = get({"tensor_id": "w"}, answer_type=SAFETENSORS)
     assert isinstance(reply, Reply)
     (found,) = load(reply.body).values()
     np.testing.assert_array_equal(found, X)
@@ -93,7 +93,7 @@ def test_it_comes_back_as_bytes() -> None:
 
 
 def test_one_that_is_not_there_is_asked_for_or_not_found() -> None:
-    assert get({"tensor_id": "v"}, may_ask=True) == WantsTensors(["v"])
+    assert get({"tensor_id": "v"}, may_ask=True) == NeedsTensors(["v"])
     with pytest.raises(Refusal) as refused:
         get({"tensor_id": "v"})
     assert refused.value.code == "not_found"

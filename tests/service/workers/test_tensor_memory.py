@@ -26,7 +26,7 @@ def test_what_is_large_lies_where_workers_see_it(memory: TensorMemory, nbytes: i
     found = memory.allocate(nbytes)
     assert isinstance(found, TensorAllocation if shared else HeapAllocation)
     assert len(found.view) == nbytes
-    found.give_back()
+    found.release()
     assert len(found.view) == 0
 
 
@@ -37,7 +37,7 @@ def test_each_version_has_a_buffer_of_its_own_with_a_number_that_no_body_has(mem
         assert isinstance(found, TensorAllocation)
         assert found.buffer is not None
         numbers.append(found.buffer.number)
-        found.give_back()
+        found.release()
     assert len({*numbers}) == 3
     assert min(numbers) >= 1 << 32
 
@@ -48,8 +48,8 @@ def test_it_goes_back_to_the_system_once_with_its_last_reader(memory: TensorMemo
     buffer, reader = found.buffer, found.view
     assert buffer is not None
     reader[:2] = b"ab"
-    found.give_back()
-    found.give_back()
+    found.release()
+    found.release()
     assert found.buffer is None
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(buffer.fd)

@@ -43,7 +43,7 @@ def sent(worker: Worker, slot: int = 4) -> Ticket:
 def test_at_first_it_waits_and_nothing_is_known_of_it() -> None:
     made = ticket()
     assert (made.state, made.submitted, made.worker, made.length) == (TaskState.WAITING, 3.5, None, Length.SHORT)
-    assert made.is_wanted
+    assert made.is_awaited
     assert not made.is_stopped
     assert (made.kind, made.estimate, made.reserved, made.memory, made.most_seconds, made.deaths) == (None,) * 5 + (0,)
 
@@ -86,7 +86,7 @@ def test_its_worker_hears_of_a_stop_once_it_is_in_that_state(state: TaskState) -
     assert before <= when == made.stopped_at <= time.monotonic()
     assert worker.stopped == [(made, state)]
     assert made.is_stopped
-    assert made.is_wanted == (state is TaskState.RETURNING)
+    assert made.is_awaited == (state is TaskState.RETURNING)
     with pytest.raises(ImpossibleTransition):
         made.stop(TaskState.RETURNING)
 
@@ -96,7 +96,7 @@ def test_one_that_is_over_has_no_worker_and_does_nothing_more() -> None:
     made.become(TaskState.ANSWERED)
     assert made.worker is None
     assert made.begun() is None
-    assert not made.is_wanted
+    assert not made.is_awaited
     for state in TaskState:
         with pytest.raises(ImpossibleTransition):
             made.become(state)

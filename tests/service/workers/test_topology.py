@@ -16,7 +16,7 @@ BLAS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve processors, no card, and nobody who has decided on threads."""
     monkeypatch.setattr(machine, "cpus", lambda: 12)
-    monkeypatch.setattr(machine, "cards", lambda: ())
+    monkeypatch.setattr(machine, "visible_gpus", lambda: ())
     monkeypatch.setattr(machine, "memory_bytes", lambda: 16 << 30)
     for name in BLAS:
         monkeypatch.delenv(name, raising=False)
@@ -27,7 +27,7 @@ def settings(workers: int = 3) -> Settings:
 
 
 def with_cards(monkeypatch: pytest.MonkeyPatch, *cards: str) -> None:
-    monkeypatch.setattr(machine, "cards", lambda: cards)
+    monkeypatch.setattr(machine, "visible_gpus", lambda: cards)
 
 
 def test_on_processors_there_are_a_quick_worker_and_a_spare_beside_those_asked_for() -> None:

@@ -14,7 +14,7 @@ from service.core.errors import Refusal
 from service.workers import shared_memory as shared_buffers
 from service.workers.frames import INLINE
 from service.workers.memory import BodyAllocation
-from service.workers.pool import awaited
+from service.workers.pool import run_task
 from service.workers.process_pool import ProcessPool
 from service.workers.shared_memory import LARGEST, SharedBuffers
 from service.workers.task import Reply
@@ -35,29 +35,29 @@ async def test_bodies_and_answers_of_any_size() -> None:
             body = padded({"seen": 1}, nbytes)
             reply = await ask(pool, body)
             assert reply.body == body
-            reply.give_back()
+            reply.release()
             reply = await ask(pool, {"answer": nbytes})
             assert reply.body == b"a" * (nbytes - 1) + b"z"
-            reply.give_back()
-            reply.give_back()
+            reply.release()
+            reply.release()
         array = np.frombuffer(padded({"seen": 1}, 300_000), np.uint8)
         reply = await ask_with(pool, array)
         assert reply.body == array.tobytes()
-        reply.give_back()
+        reply.release()
         await until(lambda: settled(pool))
 
 
 async def ask_with(pool: ProcessPool, body: Any, memory: BodyAllocation | None = None) -> Reply:
     asked = job(b"", memory=memory)
     asked.body = body
-    return await awaited(pool, asked)
+    return await run_task(pool, asked)
 
 
 @pytest.mark.slow
 @running
 async def test_what_a_job_is() -> None:
     async with processes(1) as pool:
-        reply = await ask(pool, {"job": 1}, graph="ä", graph_bytes=b"{}", sent="application/vnd.safetensors")
+        reply = await ask(pool, {"job": 1}, graph="ä", graph_bytes=b"{}", body_type="application/vnd.safetensors")
         assert orjson.loads(reply.body) == ["forward", "ä", "test", "application/vnd.safetensors", "application/json"]
         assert reply.headers == (("X-Test", "é"),)
         reply = await ask(pool, {})
@@ -82,10 +82,10 @@ async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
         memory.view[: len(body)] = body
         reply = await ask_with(pool, memory.view[: len(body)], memory)
         assert reply.body == body
-        reply.give_back()
+        reply.release()
         await until(lambda: settled(pool))
-        memory.give_back()
-        memory.give_back()
+        memory.release()
+        memory.release()
         assert settled(pool)
 
 
@@ -112,7 +112,7 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
         again = [pool.allocate(100_000) for _ in range(3)]
         assert len({memory.buffer.number for memory in again} & numbers) == 2
         for memory in again:
-            memory.give_back()
+            memory.release()
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
 async def test_large_memory_is_not_kept() -> None:
     async with processes(1) as pool:
         number = pool.allocate(LARGEST + 1).buffer.number
-        pool.allocate(LARGEST).give_back()
+        pool.allocate(LARGEST).release()
         assert number not in {buffer.number for idle in pool._body_memory.buffers._idle.values() for buffer in idle}
 
 
@@ -133,9 +133,9 @@ async def test_bytes_are_bounded() -> None:
         with pytest.raises(Refusal, match="no room for 1 more") as refused:
             other.reserve(1)
         assert (refused.value.code, refused.value.retry_after) == ("queue_full", 1)
-        large.give_back()
+        large.release()
         assert other.reserve(1) == 1
-        other.give_back()
+        other.release()
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ async def test_answers_count_until_they_are_sent() -> None:
         memory = pool.allocate(1)
         with pytest.raises(Refusal):
             memory.reserve(1)
-        reply.give_back()
+        reply.release()
         memory.reserve(1)
-        memory.give_back()
+        memory.release()
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ async def test_many_jobs_leave_nothing_open() -> None:
         async def round_of_all() -> None:
             bodies = [padded({"seen": 1}, nbytes) for nbytes in (100, 100_000, 1 << 20, LARGEST + 1)]
             for reply in await together(*(ask(pool, body) for body in bodies)):
-                reply.give_back()
+                reply.release()
             await until(lambda: settled(pool))
 
         pids = [worker.pid for worker in pool._supervisor]

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from service.store.tables import TensorVersion
 from service.workers.memory import HeapAllocation
-from service.workers.residents import Lending, VersionSets
+from service.workers.residents import ReaderCounts, VersionSets
 
 
 def version(etag: str) -> TensorVersion:
     return TensorVersion("uint8", (4,), etag, HeapAllocation(4))
 
 
-def lent(lending: Lending, *versions: TensorVersion) -> None:
+def lent(reader_counts: ReaderCounts, *versions: TensorVersion) -> None:
     for each in versions:
-        lending.lend(each)
+        reader_counts.add_reader(each)
 
 
 def test_the_same_versions_are_one_set_and_others_another() -> None:
     residents: dict[tuple[str, str], TensorVersion] = {}
-    lending, one, other = Lending(), version("1"), version("2")
-    sets = VersionSets(residents, lending)
-    lent(lending, one, one, other)
+    reader_counts, one, other = ReaderCounts(), version("1"), version("2")
+    sets = VersionSets(residents, reader_counts)
+    lent(reader_counts, one, one, other)
     first, again, second = sets.enter({"w": one}), sets.enter({"w": one}), sets.enter({"w": other})
     assert first == again != second
     assert residents == {(first, "w"): one, (second, "w"): other}
@@ -32,11 +32,11 @@ def test_the_same_versions_are_one_set_and_others_another() -> None:
 
 
 def test_memory_of_what_is_read_stays_although_it_is_replaced() -> None:
-    lending, one = Lending(), version("1")
-    sets = VersionSets({}, lending)
-    lending.lend(one)
+    reader_counts, one = ReaderCounts(), version("1")
+    sets = VersionSets({}, reader_counts)
+    reader_counts.add_reader(one)
     name = sets.enter({"w": one})
-    lending.retire(one)
+    reader_counts.retire(one)
     assert len(one.memory.view) == 4
     sets.leave(name, {"w": one})
     assert len(one.memory.view) == 0

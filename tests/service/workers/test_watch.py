@@ -75,7 +75,7 @@ class Seen:
     def expired(self, ticket: Ticket) -> None:
         self.late.append(ticket)
 
-    def held_up(self, worker: Any, ticket: Ticket) -> None:
+    def overran(self, worker: Any, ticket: Ticket) -> None:
         self.slow.append((worker, ticket))
 
 

@@ -7,7 +7,7 @@ import pytest
 from service.api.media import JSON
 from service.workers import frames
 from service.workers.frames import INLINE, TensorFrame
-from service.workers.task import NeedsGraph, Reply, Task, TaskResult, WantsTensors
+from service.workers.task import NeedsGraph, NeedsTensors, Reply, Task, TaskResult
 from tests.service.workers.loops import Loop, sent
 
 
@@ -56,7 +56,7 @@ def test_a_job_that_was_stopped_before_is_not_begun_and_one_meanwhile_not_answer
     assert done == [b"meanwhile", b"not"]
 
 
-@pytest.mark.parametrize("why", [NeedsGraph(), WantsTensors(("w",))])
+@pytest.mark.parametrize("why", [NeedsGraph(), NeedsTensors(("w",))])
 def test_what_was_not_done_is_said_with_the_reason(why: TaskResult) -> None:
     ((kind, found),) = Loop(lambda *_: why).say(sent(4))
     assert kind in frames.NOT_DONE

@@ -9,7 +9,7 @@ import resource
 import pytest
 
 from service.core import machine
-from service.core.budget import FRONT_LIMIT, REMEMBERED_BYTES, THREAD_BYTES, WORKER_BYTES, WORKER_MARGIN
+from service.core.budget import FRONT_LIMIT, THREAD_BYTES, WORKER_BYTES, WORKER_CACHE_BYTES, WORKER_MARGIN
 from service.core.settings import Settings
 from service.workers.sandbox import limit_of, memory_limit
 from service.workers.topology import share_of_memory, topology_for
@@ -48,7 +48,7 @@ def test_the_limits_of_all_workers_fit_the_memory(memory: int, cpus: int, monkey
         return  # so little memory for so many workers: `gradserve doctor` says so
     processes = topology_for(settings, "cpu").processes
     each = settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
-    most = WORKER_BYTES + REMEMBERED_BYTES + WORKER_MARGIN + machine.cpus_each(settings.workers) * THREAD_BYTES
+    most = WORKER_BYTES + WORKER_CACHE_BYTES + WORKER_MARGIN + machine.cpus_per_worker(settings.workers) * THREAD_BYTES
     for taken in 80 << 20, most:
         limit = memory_limit(each, taken, share_of_memory(settings))
         assert limit >= taken + settings.max_bytes

@@ -21,7 +21,7 @@ from service.core.errors import from_engine
 from service.core.settings import Settings
 from service.store.writes import Stored
 from service.workers.shared_memory import Vitals
-from service.workers.task import Estimate, NeedsGraph, Reply, Task, TaskResult, Timings, TooLong, WantsTensors
+from service.workers.task import Estimate, NeedsGraph, NeedsTensors, Reply, Task, TaskResult, Timings, TooLong
 from service.workers.worker_main import Opened, run_worker
 
 _known: set[str] = set()
@@ -107,7 +107,7 @@ def read(job: Task, names: list[str]) -> TaskResult:
     """The etag of each resident tensor, its bytes, and its first and last one; null for none."""
     found = {name: job.resident(name) for name in names}
     if job.may_ask and None in found.values():
-        return WantsTensors(names)
+        return NeedsTensors(names)
     return Reply(200, JSON, [orjson.dumps([told(version) for version in found.values()])])
 
 
@@ -123,7 +123,7 @@ def hold(job: Task, seconds: float) -> TaskResult | None:
     """Read the tensor w, wait, and read it again: whether it is the same."""
     version = job.resident("w")
     if version is None:
-        return WantsTensors(["w"])
+        return NeedsTensors(["w"])
     before = version.array.tobytes()
     sleep(job, seconds)
     return Reply(200, JSON, [orjson.dumps([version.etag, version.array.tobytes() == before])])
@@ -135,7 +135,7 @@ def store(_: Task, wanted: dict[str, int]) -> Reply:
         Stored(name, f"{i:016x}", "uint8", (nbytes,), "*", i == 0) for i, (name, nbytes) in enumerate(wanted.items())
     ]
     kept = [bytes([nbytes % 251]) * nbytes for nbytes in wanted.values()]
-    return Reply(200, JSON, [b"st", b"ored"], stored=stored, kept=kept)
+    return Reply(200, JSON, [b"st", b"ored"], stored=stored, stored_data=kept)
 
 
 _ACTS = {
@@ -157,7 +157,10 @@ _ACTS = {
     "limit": lambda job, value: Reply(200, JSON, [b"%d" % resource.getrlimit(resource.RLIMIT_DATA)[0]]),
     "nice": lambda job, value: Reply(200, JSON, [b"%d" % os.nice(0)]),
     "job": lambda job, value: Reply(
-        200, JSON, [orjson.dumps([job.call, job.graph, job.request_id, job.sent, job.accepted])], (("X-Test", "é"),)
+        200,
+        JSON,
+        [orjson.dumps([job.call, job.graph, job.request_id, job.body_type, job.answer_type])],
+        (("X-Test", "é"),),
     ),
 }
 

@@ -14,7 +14,7 @@ import pytest
 
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import HaproxyProcess, HaproxyProgram, haproxy, haproxy_program
-from service.web.listening import bound
+from service.web.listening import bind_socket
 
 
 def program_or_none() -> HaproxyProgram | None:
@@ -160,7 +160,7 @@ def ingress(layout: IngressLayout | None = None, pem: bytes = b"", context: Any 
     """A running ingress on a free port."""
     assert PROGRAM is not None
     stated = replace(layout or IngressLayout(listen="", metrics=None), **more)
-    with bound("127.0.0.1", 0) as listening:
+    with bind_socket("127.0.0.1", 0) as listening:
         port = listening.getsockname()[1]
         with haproxy(PROGRAM, stated, listening, pem) as process:
             yield RunningIngress(port, process, context)

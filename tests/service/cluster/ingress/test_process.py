@@ -16,7 +16,7 @@ import pytest
 
 from service.cluster.ingress.configuration import IngressLayout
 from service.cluster.ingress.process import haproxy
-from service.web.listening import bound
+from service.web.listening import bind_socket
 from tests.service.cluster.ingress.support import PROGRAM, ingress, needs_haproxy, nodes, wait_until
 
 pytestmark = [needs_haproxy, pytest.mark.slow]
@@ -52,7 +52,7 @@ def test_what_haproxy_does_not_take_is_said() -> None:
 def test_an_address_that_is_taken_is_said() -> None:
     """Of the metrics: HAProxy finds that out when it starts."""
     assert PROGRAM is not None
-    with socket.create_server(("127.0.0.1", 0)) as taken, bound("127.0.0.1", 0) as listening:
+    with socket.create_server(("127.0.0.1", 0)) as taken, bind_socket("127.0.0.1", 0) as listening:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         with (
             pytest.raises(RuntimeError, match=r"^HAProxy does not start: it ended with status 1$"),

@@ -36,17 +36,17 @@ def large(path: Path, *keys: KeyRecord) -> Path:
 
 def test_sorted_table_finds_its_rows_and_no_others() -> None:
     rows = {os.urandom(32): os.urandom(i % 7) for i in range(300)}
-    table = SortedTable.of(rows)
+    table = SortedTable.build(rows)
     assert len(table) == 300
     assert all(table.find(digest) == text for digest, text in rows.items())
     neighbours = [bytes([*digest[:-1], digest[-1] ^ 1]) for digest in rows]
     assert not any(table.find(digest) for digest in [*neighbours, bytes(32), b"\xff" * 32])
-    assert SortedTable.of({}).find(bytes(32)) is None
+    assert SortedTable.build({}).find(bytes(32)) is None
 
 
 def test_index_keeps_what_a_key_may_do_and_survives_bytes() -> None:
     limited = record("alice", KEY, rate="2/h", concurrency=3, max_tensors=7)
-    index = KeyIndex.of([limited, *many(20), record("bob", OTHER)])
+    index = KeyIndex.build([limited, *many(20), record("bob", OTHER)])
     for each in (index, KeyIndex.of_bytes(index.to_bytes())):
         assert len(each) == 22
         assert orjson.loads(each.record(digest_of(KEY)) or b"") == {
@@ -58,12 +58,12 @@ def test_index_keeps_what_a_key_may_do_and_survives_bytes() -> None:
 
 def test_largest_limit_of_a_namespace_holds() -> None:
     keys = [record(f"k{most}", new_key(), namespace="n", max_tensors=most) for most in (3, 9, 5)]
-    index = KeyIndex.of([*keys, record("other", KEY, namespace="m", max_graphs=1)])
+    index = KeyIndex.build([*keys, record("other", KEY, namespace="m", max_graphs=1)])
     assert (index.limits("n"), index.limits("m"), index.limits("none")) == ({"max_tensors": 9}, {"max_graphs": 1}, {})
 
 
 def test_index_takes_at_most_128_bytes_a_key() -> None:
-    assert len(KeyIndex.of(many(2000)).to_bytes()) <= 128 * 2000
+    assert len(KeyIndex.build(many(2000)).to_bytes()) <= 128 * 2000
 
 
 def test_large_file_is_read_by_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

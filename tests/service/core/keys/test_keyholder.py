@@ -8,7 +8,7 @@ import pytest
 
 from service.core.errors import Refusal
 from service.core.keys.authentication import ANONYMOUS_HOLDER, Keyholder
-from service.core.keys.caller import ANYONE, Caller, KeyScope
+from service.core.keys.caller import ANONYMOUS, Caller, KeyScope
 from service.core.keys.key_file import rate_of
 
 
@@ -49,7 +49,7 @@ class TestRate:
 
     @pytest.mark.parametrize(("rate", "count"), [("1/s", 1), ("10/s", 10), ("7/min", 7), ("1000/h", 1000), ("3/h", 3)])
     def test_the_bucket_may_go_at_once_and_fills_again(self, clock: Clock, rate: str, count: int) -> None:
-        holder = Keyholder(ANYONE, rate)
+        holder = Keyholder(ANONYMOUS, rate)
         requests, seconds = rate_of(rate)
         assert passes(holder) == count == requests
         clock.now += seconds / requests
@@ -60,7 +60,7 @@ class TestRate:
         assert passes(holder) == count, "no more than a bucket is saved up"
 
     def test_over_a_long_time_it_is_the_rate(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "10/s")
+        holder = Keyholder(ANONYMOUS, "10/s")
         total = 0
         for _ in range(1000):
             clock.now += 0.037
@@ -68,7 +68,7 @@ class TestRate:
         assert abs(total - 370) <= 10
 
     def test_what_is_refused_does_not_count(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "2/s")
+        holder = Keyholder(ANONYMOUS, "2/s")
         assert passes(holder) == 2
         for _ in range(100):
             refusal(holder)
@@ -76,7 +76,7 @@ class TestRate:
         assert passes(holder) == 1
 
     def test_after_the_seconds_that_it_says_it_goes_on(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "2/h")
+        holder = Keyholder(ANONYMOUS, "2/h")
         assert passes(holder) == 2
         told = refusal(holder)
         assert told.retry_after == 1800
@@ -84,7 +84,7 @@ class TestRate:
         assert passes(holder) == 1
 
     def test_the_least_wait_is_a_second(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "1000/s")
+        holder = Keyholder(ANONYMOUS, "1000/s")
         passes(holder)
         told = refusal(holder)
         assert (told.code, told.status, told.headers["Retry-After"]) == ("rate_limited", 429, "1")
@@ -102,7 +102,7 @@ class TestConcurrency:
     """Requests in work."""
 
     def test_no_more_than_so_many(self) -> None:
-        holder = Keyholder(ANYONE, concurrency=2)
+        holder = Keyholder(ANONYMOUS, concurrency=2)
         holder.enter()
         holder.enter()
         told = refusal(holder)
@@ -113,14 +113,14 @@ class TestConcurrency:
         refusal(holder)
 
     def test_what_is_refused_for_its_rate_is_not_in_work(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "1/s", concurrency=1)
+        holder = Keyholder(ANONYMOUS, "1/s", concurrency=1)
         assert passes(holder) == 1
         refusal(holder)
         clock.now += 1
         assert passes(holder) == 1
 
     def test_what_is_refused_for_others_in_work_costs_no_rate(self, clock: Clock) -> None:
-        holder = Keyholder(ANYONE, "2/h", concurrency=1)
+        holder = Keyholder(ANONYMOUS, "2/h", concurrency=1)
         holder.enter()
         for _ in range(10):
             refusal(holder)

@@ -15,7 +15,7 @@ from service.web.pages.error_pages import (
     EXPLANATIONS,
     WIDTH,
     ErrorPage,
-    Sent,
+    ExampleRequest,
     error_pages,
     format_json,
     shorten,
@@ -71,19 +71,19 @@ def test_an_example_is_answered_with_what_the_page_shows(
     client: Client, pages: dict[str, ErrorPage], code: str
 ) -> None:
     example = pages[code].example
-    if example is None or example.sent is None:
+    if example is None or example.request is None:
         return
-    report = problem(send(client, example.sent), KINDS[code].status, code)
+    report = problem(send(client, example.request), KINDS[code].status, code)
     assert report | {"request_id": ""} == example.problem | {"request_id": ""}
 
 
-def send(client: Client, sent: Sent) -> Any:
+def send(client: Client, sent: ExampleRequest) -> Any:
     return client.request(sent.method, sent.path, headers=dict(sent.headers), content=sent.content or None)
 
 
 def test_which_codes_have_no_request(pages: dict[str, ErrorPage]) -> None:
     examples = {code: page.example for code, page in pages.items()}
-    assert {code for code, example in examples.items() if example and example.sent is None} == NO_REQUEST
+    assert {code for code, example in examples.items() if example and example.request is None} == NO_REQUEST
     assert all(example.problem["code"] == code for code, example in examples.items() if example)
 
 
@@ -121,7 +121,7 @@ def test_the_index_says_what_is_reserved(client: Client, pages: dict[str, ErrorP
 
 def test_the_report_to_a_page_of_another_origin(make_client: Callable[..., Client]) -> None:
     """The one stated example that no request to a server with default settings brings about, and a request can."""
-    (stated,) = (failure.stated for failure in BEYOND_THE_DOCUMENT if failure.code == "forbidden")
+    (stated,) = (failure.refusal for failure in BEYOND_THE_DOCUMENT if failure.code == "forbidden")
     asking = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     response = make_client(cors_origins="https://app.example").request("OPTIONS", "/v1/gradients", headers=asking)
     assert stated is not None
@@ -167,11 +167,11 @@ class TestPage:
     def request(self, document: dict[str, Any]) -> str:
         example = error_pages(document)["invalid_json"].example
         assert example
-        assert example.sent
-        return example.sent.text
+        assert example.request
+        return example.request.text
 
     def test_long_parts_are_shown_short(self) -> None:
-        sent = Sent("POST", "/v1/forward", {"X-Filler": "x" * 500}, "[" * 300)
+        sent = ExampleRequest("POST", "/v1/forward", {"X-Filler": "x" * 500}, "[" * 300)
         lines = sent.text.splitlines()
         assert lines[0] == "POST /v1/forward"
         assert lines[1].endswith("… (500 characters)")

@@ -131,7 +131,7 @@ class FastHandler:
                 self._settling = None
                 self._done(reply)
             else:
-                reply.give_back()
+                reply.release()
 
         return done
 
@@ -143,7 +143,7 @@ class FastHandler:
         if length <= INLINE:
             # One write for head and body: two would be two packets, and joining copies little.
             connection.write_bytes(b"".join((head, *parts)))
-            reply.give_back()
+            reply.release()
             connection.finish_response(reply.status, length, closes=closes, reply=reply)
             return
         self._reply = reply
@@ -163,8 +163,8 @@ class FastHandler:
             task, self._task = self._task, None
             self._pool.cancel(task)
         if self._upload is not None:
-            self._upload.give_back()
+            self._upload.release()
             self._upload = None
         if self._reply is not None:
             reply, self._reply = self._reply, None
-            reply.give_back()
+            reply.release()

@@ -9,8 +9,8 @@ from typing import Final
 
 from starlette.types import Message, Scope
 
-from service.core.errors import Refusal, fault
-from service.core.keys.caller import ANYONE
+from service.core.errors import Refusal, internal_error
+from service.core.keys.caller import ANONYMOUS
 from service.web.body_reader import BodySpec, framing_of
 from service.web.connection import Connection
 from service.web.head import Head
@@ -119,7 +119,7 @@ class AsgiHandler:
             )
         finally:
             if not self._response_sent and not self._disconnected:
-                self._connection.fail_request(fault())
+                self._connection.fail_request(internal_error())
 
     def _scope_of(self, length: int) -> Scope:
         connection, head = self._connection, self._head
@@ -187,7 +187,7 @@ class AsgiHandler:
         if not message.get("more_body", False):
             self._response_sent = True
             state = self._scope["state"]
-            connection.caller = state.get("caller", ANYONE)
+            connection.caller = state.get("caller", ANONYMOUS)
             route, reply = route_of(self._scope), state.get("reply")
             connection.finish_response(self._status, self._sent, closes=self._closes, reply=reply, route=route)
         elif connection.paused:
