@@ -109,9 +109,9 @@ def _replace_entry(value: Any, entry: int, number: int) -> Any:
     return number if isinstance(value, int) else [*(value or ())[:entry], number, *(value or ())[entry + 1 :]]
 
 
-def extremes_in(which: str, names: Sequence[str]) -> list[Extreme]:
+def extremes_in(part: str, names: Sequence[str]) -> list[Extreme]:
     """Return the sample, which has every number and pair of numbers once for each op, or the rest."""
-    return part_of(which, extremes(names), lambda extreme: [(extreme.case.op.name, extreme.numbers)])
+    return part_of(part, extremes(names), lambda extreme: [(extreme.case.op.name, extreme.numbers)])
 
 
 def extremes(names: Sequence[str]) -> Iterator[Extreme]:
@@ -303,11 +303,11 @@ def _summary(outcome: Outcome) -> str:
     return ", ".join(f"{TensorType.of(a)} {a.ravel()[:6].tolist()}" for a in outcome)
 
 
-def main(first: str, which: str, *names: str) -> None:
+def main(first: str, part: str, *names: str) -> None:
     """Try the extremes of a part and print the results."""
     known: set[object] = set()
     with verified():
-        for number, extreme in enumerate(extremes_in(which, names)):
+        for number, extreme in enumerate(extremes_in(part, names)):
             if number >= int(first):
                 _print_line({"number": number, "begun": str(extreme)})
                 _print_line({"wrong": list(mismatches(extreme, known))})

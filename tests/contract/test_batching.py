@@ -25,12 +25,12 @@ def run_loop(plan: Plan, feeds: dict[Any, Array], mapped: set[Any]) -> list[Arra
 
 def check_against_loop(case: Case, graph: Graph) -> None:
     single = case.arrays()
-    many = [np.stack(stacked) for stacked in zip(*(case.arrays(salt=i) for i in range(SIZE)), strict=True)]
+    batch_arrays = [np.stack(stacked) for stacked in zip(*(case.arrays(salt=i) for i in range(SIZE)), strict=True)]
     plan = make_plan(optimise(graph), LIMITS)
     for flags in product([False, True], repeat=len(single)):
         if any(flags):
             mapped = {i for i, flag in enumerate(flags) if flag}
-            feeds = feeds_of([m if flag else s for m, s, flag in zip(many, single, flags, strict=True)])
+            feeds = feeds_of([m if flag else s for m, s, flag in zip(batch_arrays, single, flags, strict=True)])
             needed = {key: feeds[key] for key in graph.feeds}
             batched = run_graph(vmap(graph, mapped, SIZE), needed)
             for actual, expected in zip(batched, run_loop(plan, needed, mapped), strict=True):

@@ -141,9 +141,9 @@ def test_jvp_matches_finite_differences_without_dummy_leaves(case: Case) -> None
     assert set(optimise(graph).feeds) <= set(range(len(arrays))), "a dummy cotangent is left in the tangent"
     tangent_arrays = run_graph(graph, feeds_of(arrays))
 
-    again = case.write(arrays)
-    for y, tangent in zip(again.float_outputs, tangent_arrays, strict=True):
-        value = again.builder.graph([y])
+    fresh = case.write(arrays)
+    for y, tangent in zip(fresh.float_outputs, tangent_arrays, strict=True):
+        value = fresh.builder.graph([y])
         np.testing.assert_allclose(tangent, directional_derivative(value, arrays, direction), 1e-6, 1e-8)
 
 

@@ -59,10 +59,10 @@ def test_inferred_types_match_outputs_and_views(case: Case) -> None:
 def test_canonical_attributes_are_idempotent(case: Case) -> None:
     types = [TensorType.of(a) for a in case.arrays()]
     program = case.program()
-    once = case.op.canonical(dict(program.attrs[len(types)]), *types)
-    again = case.op.canonical(dict(once), *types)
-    assert set(again) == set(case.op.attrs)
-    assert repr(again) == repr(once)
+    canonical = case.op.canonical(dict(program.attrs[len(types)]), *types)
+    recanonicalized = case.op.canonical(dict(canonical), *types)
+    assert set(recanonicalized) == set(case.op.attrs)
+    assert repr(recanonicalized) == repr(canonical)
 
 
 @together
@@ -135,9 +135,9 @@ def test_gradient_type_matches_operand(case: Case, dtype: str) -> None:
 @each()
 def test_empty_axis_runs_or_is_rejected(case: Case) -> None:
     arrays = case.arrays()
-    for which, axis in product(range(len(arrays)), range(4)):
-        if axis < arrays[which].ndim:
-            emptied = [a.take([], axis) if i == which else a for i, a in enumerate(arrays)]
+    for operand, axis in product(range(len(arrays)), range(4)):
+        if axis < arrays[operand].ndim:
+            emptied = [a.take([], axis) if i == operand else a for i, a in enumerate(arrays)]
             with suppress(EngineError):
                 run_case_and_gradient(case, emptied)
 

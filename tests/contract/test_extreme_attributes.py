@@ -19,19 +19,19 @@ _PROCESSES: Final = 4
 _LONGEST: Final = 600  # seconds
 
 
-def _process_output(first: int, which: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _process_output(first: int, part: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield the output lines of a process that tries extremes, then its exit status."""
-    command = [sys.executable, "-m", "tests.contract.extremes", str(first), which, *names]
+    command = [sys.executable, "-m", "tests.contract.extremes", str(first), part, *names]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=_LONGEST, check=False)
     yield from map(json.loads, done.stdout.splitlines())
     yield {"ended": done.returncode, "said": done.stderr[-2000:]}
 
 
-def failures(which: str, names: Sequence[str]) -> Iterator[str]:
+def failures(part: str, names: Sequence[str]) -> Iterator[str]:
     """Yield the failures of the ops. If a case ends its process, report it and continue after it in a new process."""
     first, begun = 0, ""
     while True:
-        for line in _process_output(first, which, names):
+        for line in _process_output(first, part, names):
             if "begun" in line:
                 first, begun = line["number"] + 1, line["begun"]
             yield from (f"{begun}: {each}" for each in line.get("wrong", ()))

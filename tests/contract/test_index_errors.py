@@ -57,34 +57,34 @@ def lookup_program() -> tuple[Program, dict[Any, Array]]:
 
 
 @pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")
-@pytest.mark.parametrize("which", [1, 2, 3, 4])
+@pytest.mark.parametrize("indices", [1, 2, 3, 4])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_region_error_names_failing_node(which: int, threads: int) -> None:
+def test_region_error_names_failing_node(indices: int, threads: int) -> None:
     program, feeds = lookup_program()
     last = len(program.statements) - 1
     builder, values = program.build({node: TensorType.of(feed) for node, feed in feeds.items()}, [last])
-    within = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
-    assert within is not None
-    plan = within.plan
+    compiled = compiled_within(optimise(builder.graph([values[last]])), PLENTY, threads)
+    assert compiled is not None
+    plan = compiled.plan
     assert sum(step.op.recipe.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 4
     binder = Kernels(STORE, threads).compile(plan)
     assert binder is not None
     bound = PreparedPlan(plan, NumPyExecutor(), binder)
-    feeds[which].reshape(-1)[17] = 30
+    feeds[indices].reshape(-1)[17] = 30
     error = error_fields(bound.run, feeds)
     assert error == error_fields(lambda feeds: NumPyExecutor().interpret(plan, feeds), feeds)
     assert error is not None
-    assert error[0] == 4 + 2 * which
+    assert error[0] == 4 + 2 * indices
     assert any(isinstance(function, Region) for segment in bound._segments for function, _ in segment.calls)
 
 
 def feeds_with_index(arrays: list[Array], case: Case, index: int) -> dict[Any, Array] | None:
     """Return feeds with one index replaced, or None if there are no indices."""
-    (which, *_) = [i for i, operand in enumerate(case.sample.operands) if operand.kind == "int"]
+    (operand_index, *_) = [i for i, operand in enumerate(case.sample.operands) if operand.kind == "int"]
     changed = [array.copy() for array in arrays]
-    if not changed[which].size:
+    if not changed[operand_index].size:
         return None
-    changed[which].reshape(-1)[-1] = index
+    changed[operand_index].reshape(-1)[-1] = index
     return feeds_of(changed)
 
 

@@ -39,9 +39,9 @@ def is_differentiated(op: Definition) -> bool:
     return bool(op.operands) and not isinstance(op.vjp, NoGradient)
 
 
-def missing_truth(op: Definition, what: str) -> str:
+def missing_truth(op: Definition, aspect: str) -> str:
     return (
-        f"{what} of {op.name} is not held by any truth, so a doubled one would pass every other test: "
+        f"{aspect} of {op.name} is not held by any truth, so a doubled one would pass every other test: "
         f"state in {definition_place(op)}, beside `samples`, "
         "truths = (Truth(operands=…, value=…, gradients=…, source=…),), with "
         "numbers other than 0 that were found without the op; CONTRIBUTING.md has an example"
@@ -75,16 +75,16 @@ def matches_truths(op: Definition) -> bool:
 
 def doubled_cases() -> Iterator[tuple[Definition, str]]:
     for op in OPS:
-        yield from ((op, which) for which, parts in PARTS.items() if all(has_part(op, part) for part in parts))
+        yield from ((op, name) for name, parts in PARTS.items() if all(has_part(op, part) for part in parts))
 
 
-@pytest.mark.parametrize(("op", "which"), list(doubled_cases()), ids=str)
-def test_doubled_op_fails_truths(op: Definition, which: str) -> None:
+@pytest.mark.parametrize(("op", "doubled_part"), list(doubled_cases()), ids=str)
+def test_doubled_op_fails_truths(op: Definition, doubled_part: str) -> None:
     # Interpret the plan: a bound plan takes its views once, before the op is doubled.
     by_steps = mock.patch.object(EXECUTOR, "execute", EXECUTOR.interpret)
-    with by_steps, doubled(op, value="value" in PARTS[which], gradient="gradient" in PARTS[which]):
+    with by_steps, doubled(op, value="value" in PARTS[doubled_part], gradient="gradient" in PARTS[doubled_part]):
         is_detected = not matches_truths(op)
-    assert is_detected, missing_truth(op, f"the {which}")
+    assert is_detected, missing_truth(op, f"the {doubled_part}")
 
 
 @pytest.mark.parametrize(("name", "part"), EXEMPT, ids=str)

@@ -105,11 +105,11 @@ def check_stated(op: Definition, truth: Truth) -> None:
             agree(f"the gradient of {op.name} by operand {i}, {truth.source}", actual[i], expected)
 
 
-def agree(what: str, actual: Array, expected: Array) -> None:
-    assert actual.shape == expected.shape, f"{what}: shape {expected.shape}, but got {actual.shape}"
+def agree(label: str, actual: Array, expected: Array) -> None:
+    assert actual.shape == expected.shape, f"{label}: shape {expected.shape}, but got {actual.shape}"
     if actual.dtype.kind in "iu":  # floats within the tolerance could differ by 1 as integers
-        np.testing.assert_array_equal(actual, expected, what)
-    np.testing.assert_allclose(actual, expected, **agreement.CLOSE, err_msg=what)
+        np.testing.assert_array_equal(actual, expected, label)
+    np.testing.assert_allclose(actual, expected, **agreement.CLOSE, err_msg=label)
 
 
 def cotangents(truth: Truth, values: Sequence[Array]) -> list[Array]:

@@ -61,7 +61,7 @@ def test_drawing_sources_are_complete() -> None:
     assert set(examples()) == {path.stem for path in programs()}
     assert len(examples()) >= 20
     assert list(passes()) == ["written", "dce", "fold", "simplify", "cse", "dce_again"]
-    assert all((DOCS.parent / said["drawing"]).is_file() for said in gallery().values())
+    assert all((DOCS.parent / entry["drawing"]).is_file() for entry in gallery().values())
 
 
 @together

@@ -62,7 +62,9 @@ def exchanges(page: str) -> Iterator[Exchange]:
             kind = ""
 
 
-ALL = [pytest.param(found, id=f"{Path(page).stem}-{i}") for page in PAGES for i, found in enumerate(exchanges(page))]
+ALL = [
+    pytest.param(exchange, id=f"{Path(page).stem}-{i}") for page in PAGES for i, exchange in enumerate(exchanges(page))
+]
 
 
 @pytest.fixture(scope="module")

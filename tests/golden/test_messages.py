@@ -75,9 +75,9 @@ def error_of(op: Definition, types: list[TensorType], attrs: dict[str, Any]) -> 
     """Return the code and message of the error, or None if the use is valid."""
     ops = registry().ops
     statements = [Statement(ops["input"]) for _ in types]
-    given = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs.items()}
+    attributes = {name: list(v) if isinstance(v, tuple) else v for name, v in attrs.items()}
     target = len(types)
-    statements.append(Statement(op, tuple(range(target)), given))
+    statements.append(Statement(op, tuple(range(target)), attributes))
     if op.several:
         statements.append(Statement(ops["get_output"], (target,), {"index": 0}))
     try:
