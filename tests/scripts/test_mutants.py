@@ -364,6 +364,6 @@ def test_report_counts_killed_mutants(load: Load) -> None:
     assert "all               20      19   95.0%" in report(make_tally(mutant, 19, 1))
 
 
-def test_a_sample_is_spread_over_all_mutants() -> None:
+def test_mutant_sample_is_evenly_spread() -> None:
     assert spread(range(10), 4) == [0, 2, 5, 7]
     assert spread("abc", 3) == spread("abc", 4) == ["a", "b", "c"]
