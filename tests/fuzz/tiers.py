@@ -109,7 +109,9 @@ class Guarding(Compiling):
     def _run_prepared(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                prepared_plan, "_cut", lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes]
+                prepared_plan,
+                "_allocate_together",
+                lambda executor, sizes: [executor.allocate(nbytes) for nbytes in sizes],
             )
             results = super()._run_prepared(tier, feeds, deadline)
         assert all((slack == _UNTOUCHED).all() for slack in self._slack), "bytes behind a buffer were written"

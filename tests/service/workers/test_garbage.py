@@ -39,7 +39,7 @@ def asked(number: int) -> bytes:
 @pytest.mark.usefixtures("without_collector")
 @pytest.mark.parametrize("call", ["gradients", "forward", "hessian"])
 def test_graphs_that_are_forgotten_leave_nothing(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.ops.elementwise.base._kernels._most", 2)
+    monkeypatch.setattr("engine.ops.elementwise.base._kernels._capacity", 2)
     worker = Worker(Settings(device="cpu", compile="off", plan_cache=2))
     for number in range(GRAPHS):
         body = asked(number) if call != "hessian" else asked(number).replace(b'"softmax"', b'"sin"')
