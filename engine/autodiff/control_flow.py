@@ -75,9 +75,9 @@ class RunsFunctions(Op):
         """Name shared by loops that differ in their stacks alone, so that they can be merged."""
         return self.name
 
-    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
-        """Append a loop of this family, with other stacks."""
-        return operands[0].builder.emit(self, operands, attrs)
+    def emit_loop(self, builder: Builder, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """Append a loop of this family, with other stacks. Without carries or consts it has no operands."""
+        return builder.emit(self, operands, attrs)
 
     def consts(self, operands: int, *, carries: int = 0, sequences: int = 0, **attrs: Any) -> int:
         """Return the number of consts, which are the first operands."""

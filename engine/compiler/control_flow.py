@@ -574,7 +574,7 @@ def _merged(graph: Graph, joints: Sequence[tuple[Sequence[int], _Joint]]) -> Gra
             first, joint, _ = joint_of_node[i]
             assert isinstance(node.op, RunsFunctions)
             attrs = {**node.attrs, "body": joint.body}
-            values.append(node.op.emit_loop(operands, attrs) if first == i else values[first])
+            values.append(node.op.emit_loop(builder, operands, attrs) if first == i else values[first])
         elif node.op.name == "get_output" and node.operands[0] in joint_of_node:
             values.append(operands[0].output(_merged_index(graph, node, *joint_of_node[node.operands[0]][1:])))
         else:

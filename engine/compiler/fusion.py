@@ -37,7 +37,7 @@ from engine.compiler.plan import MemoryBlocks
 from engine.ir.graph import Graph, Node
 from engine.ir.op import View
 from engine.ir.passes import dce
-from engine.ir.tensor_type import Shape, Strided, TensorType, real_dtype
+from engine.ir.tensor_type import BOOL, DType, Shape, Strided, TensorType, real_dtype
 from engine.ops.common.numerics import reduced_elements
 from engine.ops.elementwise.base import Elementwise, scalar_type
 from engine.ops.reduce.sums import Rowwise
@@ -93,27 +93,34 @@ class _Recomputing:
         reads = [(o, i) for i in group.nodes for o in self._nodes[i].operands if o not in inside]
         outside_operands = {o for o, _ in reads}
         optional = {o for o in outside_operands if self._is_optional(o)}
+        candidates = {o for o in optional if self._is_computed_in(group.domain.dtype, o)}
         # Operands read as one value per row. Recomputed in this kernel, they would be aligned with its columns instead.
         at_rows = {o for o, i in reads if self._grouping.lacks_axes(o, i)}
         recomputed: set[int] = set()
         # Chains may share inputs, so the chains together can pay off though each alone does not.
-        for values in (optional - at_rows, *({o} for o in sorted(optional - at_rows))):
-            chain = self._chain(values, inside | at_rows)
+        for values in (candidates - at_rows, *({o} for o in sorted(candidates - at_rows))):
+            chain = self._chain(values, inside | at_rows, group.domain.dtype)
             if values and not values <= recomputed and self._pays(chain, values, outside_operands):
                 recomputed |= chain.nodes
+                self._stored |= chain.inputs
         self._stored.update(optional - recomputed)
         return group._replace(recomputed=tuple(sorted(recomputed)))
 
     def _is_optional(self, i: int) -> bool:
         return self._grouping.is_element(i) and i not in self._stored
 
-    def _chain(self, values: Iterable[int], inside: set[int]) -> _Chain:
+    def _is_computed_in(self, dtype: DType, i: int) -> bool:
+        """Whether a kernel of this dtype can compute a node: a bool may come from numbers of another dtype."""
+        member = self._grouping.members[i]
+        return member is not None and member.domain.dtype == dtype
+
+    def _chain(self, values: Iterable[int], inside: set[int], dtype: DType) -> _Chain:
         chain, pending = _Chain(set(), set()), list(values)
         while pending:
             i = pending.pop()
             if i in chain.nodes or i in inside:
                 continue
-            if self._is_optional(i):
+            if self._is_optional(i) and self._is_computed_in(dtype, i):
                 chain.nodes.add(i)
                 pending.extend(self._nodes[i].operands)
             # Row values are not counted as inputs, since reading them costs next to nothing.
@@ -281,7 +288,8 @@ class _Writer:
         results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._stored_nodes)
         if not results:
             return WrittenKernel(None, self.group.nodes, ())
-        if any(type.dtype.kind not in "bfc" for type in self._inputs.values()):
+        # A kernel reads numbers of one dtype: with another it would read beyond the operand.
+        if any(real_dtype(type.dtype) not in (BOOL, self.group.domain.dtype) for type in self._inputs.values()):
             raise _NotFusible
         loads = {
             key: self._builder.load(level, scalar_type(type.dtype))

@@ -217,6 +217,11 @@ def upcast_operands(op: Op, y: Value, xs: Sequence[Value], attrs: Mapping[str, A
     return [y.builder.emit(op, operands, attrs) if y.dtype == FLOAT16 else y, *operands]
 
 
+def floats_for_rule(dtype: DType, xs: Sequence[Value]) -> list[Value]:
+    """Cast integers and bools to the result's dtype for a rule of derivatives: NumPy's log of an int8 is a float16."""
+    return [x.cast(dtype=dtype) if x.dtype.kind in "iub" else x for x in xs]
+
+
 def accumulator(out: Array | TensorType) -> DType:
     """Return the dtype to accumulate in: float32 for float16 results, else the result's own."""
     return FLOAT32 if out.dtype == FLOAT16 else np.dtype(out.dtype)

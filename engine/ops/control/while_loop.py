@@ -34,7 +34,7 @@ from engine.autodiff.control_flow import (
     split_operands,
 )
 from engine.ir.attributes import Attr
-from engine.ir.graph import Value
+from engine.ir.graph import Builder, Value
 from engine.ir.op import Narrowed, ResultTypes
 from engine.ir.program import Body
 from engine.ir.tensor_type import BOOL, FLOAT64, INT64, TensorType
@@ -69,10 +69,10 @@ class While(RunsFunctions):
         """Name shared by the loops with and without stacks."""
         return "while"
 
-    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+    def emit_loop(self, builder: Builder, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append the loop, as a `StackingWhile` if the body has stacked results."""
         parts = split_operands(operands, attrs["carries"])
-        return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
+        return _emit(builder, attrs["condition"], attrs["body"], parts, attrs["max_steps"])
 
     attrs: ClassVar[Mapping[str, Attr]] = {
         "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
@@ -135,7 +135,7 @@ class While(RunsFunctions):
 
         def stack(carry_indices: Sequence[int], front: Body | None) -> Sequence[Value]:
             stacking_body = make_stacking_body(body, len(parts.consts), carry_indices, front)
-            loop = _emit(y, condition, stacking_body, parts, max_steps)
+            loop = _emit(y.builder, condition, stacking_body, parts, max_steps)
             return [loop.output(2 + k) for k in range(len(body.outputs), len(stacking_body.outputs))]
 
         return loop_gradients(
@@ -166,7 +166,9 @@ class While(RunsFunctions):
             return self._batch_separate_ends(
                 n, Parts(parts.consts, parts.carries, ()), flags, condition, body, max_steps
             )
-        loop = _emit(operands[0], batched_condition.body, batched_body, Parts(parts.consts, initial, ()), max_steps)
+        loop = _emit(
+            operands[0].builder, batched_condition.body, batched_body, Parts(parts.consts, initial, ()), max_steps
+        )
         result_flags = [*mapped_carries, False, False]
         results = [add_batch_axis(loop.output(k), m, True, n) for k, m in enumerate(result_flags)]
         return pack(loop.builder, [*results, *[swap_leading_axes(loop.output(carries + 2 + k)) for k in range(stacks)]])
@@ -187,7 +189,7 @@ class While(RunsFunctions):
         steps = builder.full((n,), 0.0, FLOAT64)  # as floats: compiled kernels read no integers
         loop_parts = Parts(parts.consts, [*initial, is_active, steps], ())
         loop = _emit(
-            is_active,
+            builder,
             _any_active(batched_condition, carries),
             _masked_step(batched_body, batched_condition, len(parts.consts), carries),
             loop_parts,
@@ -216,7 +218,7 @@ class StackingWhile(While):
         parts = split_operands(operands, carries)
         # ops of the registry cannot stack in a `while`, so its steps are repeated in a scan, which can
         unstacked = narrow(body, range(carries), range(len(body.inputs)))
-        loop = _emit(operands[0], condition, unstacked, parts, max_steps)
+        loop = _emit(operands[0].builder, condition, unstacked, parts, max_steps)
         results = [loop.output(k) for k in range(carries + 2)]
         return [*results, *emit_bounded_scan(body, parts, max_steps, results[carries])[carries:]]
 
@@ -239,8 +241,8 @@ def step_with_condition(body: Body, condition: Body, carries: int) -> Body:
     return body.cached(("step_with_condition", condition.digest), make)
 
 
-def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
-    builder, carries = like.builder, len(parts.carries)
+def _emit(builder: Builder, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
+    carries = len(parts.carries)
     op = builder.registry.ops["while"] if len(body.outputs) == carries else _STACKING
     attrs = {"condition": condition, "body": body, "carries": carries, "max_steps": max_steps}
     return builder.emit(op, [*parts.consts, *parts.carries], attrs)

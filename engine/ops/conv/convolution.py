@@ -16,7 +16,7 @@ from engine.ir.run_context import RunContext
 from engine.ir.sample import Real, Sample, Truth
 from engine.ir.tensor_type import FLOATS, NUMBERS, Shape, TensorType, promote
 from engine.ops.common import batching
-from engine.ops.common.numerics import require_extent, require_shape
+from engine.ops.common.numerics import floats_for_rule, require_extent, require_shape
 from engine.ops.conv.im2col import (
     Layout,
     add_windows,
@@ -334,6 +334,7 @@ class Correlation(Convolution):
         self, g: Value, y: Value, x: Value, kernel: Value, *, groups: int, **spatial: Any
     ) -> Sequence[Value | None]:
         """Append the adjoint, and the correlation of x with g."""
+        x, kernel = floats_for_rule(y.dtype, (x, kernel))
         windows = Windows(kernel.shape[2:], **spatial)
         return spread_values(g, kernel, x.shape[2:], windows, groups), kernel_gradient(x, g, windows, groups)
 
@@ -462,6 +463,7 @@ class TransposedConvolution(Convolution):
         self, g: Value, y: Value, x: Value, kernel: Value, *, output_padding: Shape, groups: int, **spatial: Any
     ) -> Sequence[Value | None]:
         """Append the correlation whose adjoint this is, and the correlation of g with x."""
+        x, kernel = floats_for_rule(y.dtype, (x, kernel))
         windows = Windows(kernel.shape[2:], **spatial)
         return emit_correlation(g, kernel, x.shape[2:], windows, groups), kernel_gradient(g, x, windows, groups)
 

@@ -58,7 +58,7 @@ from engine.ir.tensor_type import (
 )
 from engine.ops.common import batching
 from engine.ops.common.batching import BatchedAsIs
-from engine.ops.common.numerics import partial_sums_bytes, upcast, upcast_operands
+from engine.ops.common.numerics import floats_for_rule, partial_sums_bytes, upcast, upcast_operands
 from engine.ops.rewrites import ELEMENTWISE_RULES, no_op
 
 #: formula of one element: `formula(*operands, **attrs)`; returns None if there is none for these attributes
@@ -216,9 +216,10 @@ class Elementwise(Op):
         """Multiply g by the conjugate of each partial, and sum over the axes that the operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
-        operands = upcast_operands(self, y, xs, attrs)
+        result, *operands = upcast_operands(self, y, xs, attrs)
+        operands = floats_for_rule(result.dtype, operands)
         return [
-            unbroadcast(scale(g, partial(*operands, **attrs)), x) if x.type.is_differentiable else None
+            unbroadcast(scale(g, partial(result, *operands, **attrs)), x) if x.type.is_differentiable else None
             for partial, x in zip(self.partials, xs, strict=True)
         ]
 

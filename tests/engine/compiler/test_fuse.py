@@ -15,7 +15,7 @@ from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.fusion import fuse
 from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
-from engine.ir.tensor_type import FLOAT32, FLOAT64
+from engine.ir.tensor_type import BOOL, FLOAT32, FLOAT64
 from engine.runtime.interpreter import Executor
 
 EXECUTOR: Executor = open_executor("cpu")
@@ -147,6 +147,20 @@ def test_layer_norm_and_all_its_gradients_are_one_loop() -> None:
     fused = fuse(gradients(x.layer_norm(weight, bias) * other, x, weight, bias), 0)
     assert set(ops(fused)) <= {"fused", "get_output", "reshape"}
     assert ops(fused)["fused"] == 1
+
+
+def test_a_kernel_does_not_recompute_a_bool_of_numbers_of_another_dtype() -> None:
+    """It would read float32 numbers as float64, beyond the end of the operand."""
+    builder = Builder(registry())
+    one, other = (builder.leaf(TensorType((63, 1), FLOAT32), i) for i in range(2))
+    wide, swap = (builder.leaf(TensorType((63, 18), dtype), i + 2) for i, dtype in enumerate((FLOAT64, BOOL)))
+    is_ordered = swap.where(one, other).less(swap.where(other, one))
+    graph = builder.graph([swap.where(is_ordered.where(wide, 0.0), 1.0).exp()])
+    fused = fuse(graph, 0, compiled=True)
+    for node in fused.nodes:
+        floats = {t.dtype for t in (*node.types, *(fused.nodes[i].types[0] for i in node.operands))} - {BOOL}
+        assert node.op.name != "fused" or len(floats) == 1
+    assert sum(node.op.name == "fused" for node in fused.nodes) > 1
 
 
 def test_the_way_back_computes_again_what_is_cheap() -> None:

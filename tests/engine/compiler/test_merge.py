@@ -81,3 +81,17 @@ def test_stacks_of_whiles_stand_behind_what_is_beside_the_carries() -> None:
     merged = merge(builder.graph([loop.output(k) for loop in loops for k in range(4)]))
     assert [node.op.name for node in merged.nodes].count("stacking_while") == 1
     assert [merged.nodes[o].attrs["index"] for o in merged.outputs] == [0, 1, 2, 3, 0, 1, 2, 4]
+
+
+def test_loops_without_operands_are_merged() -> None:
+    """Only stacks of constants are read, so the carry goes, and the loops have no operands left."""
+
+    def write(g: Writer, x: int) -> list[int]:
+        def stacking(number: float) -> Write:
+            return lambda inner, carry: [carry, inner.exp(inner.number(number))]
+
+        return [g.scan(x, body=stacking(number), carries=1, length=3)[1] for number in (2.0, 3.0)]
+
+    asked = written(write, 0.5, floats=())
+    plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
+    assert names(plan) == ["scan"]

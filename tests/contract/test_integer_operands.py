@@ -1,0 +1,46 @@
+"""Gradients of ops with an integer beside a float operand are those with the integer as a float."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import EngineError
+from engine.autodiff.vjp import vjp_or_zeros
+from tests.contract.cases import Array, Case, each, feeds_of, has_rule, run_graph
+from tests.contract.test_derivatives import weighted_sum, weights_for
+from tests.sampling import together
+
+
+def has_several_reals(case: Case) -> bool:
+    return has_rule(case) and sum(operand.kind == "real" for operand in case.sample.operands) > 1
+
+
+def gradients(case: Case, arrays: list[Array], position: int) -> list[Array]:
+    """Differentiate a weighted sum of the results with respect to the float operands except the one at `position`."""
+    written = case.write(arrays)
+    loss = weighted_sum(written, weights_for(written))
+    operands = [x for i, x in enumerate(written.operands) if i != position and x.type.is_differentiable]
+    graph = written.builder.graph(vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], operands))
+    return run_graph(graph, feeds_of(arrays))
+
+
+@together
+@each(has_several_reals)
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "bool"])
+def test_gradients_are_those_of_the_number_as_a_float(case: Case, dtype: str) -> None:
+    for position, operand in enumerate(case.sample.operands):
+        if operand.kind != "real":
+            continue
+        arrays = case.arrays()
+        integers = np.ceil(np.abs(arrays[position])).astype(dtype)
+        as_float = [integers.astype("float64") if i == position else a for i, a in enumerate(arrays)]
+        try:
+            written = case.write([integers if i == position else a for i, a in enumerate(arrays)])
+        except EngineError:
+            continue  # the op takes no integer here
+        if not written.float_outputs:
+            continue
+        found = gradients(case, [integers if i == position else a for i, a in enumerate(arrays)], position)
+        for a, b in zip(found, gradients(case, as_float, position), strict=True):
+            np.testing.assert_allclose(a, b, 1e-12, 1e-14)
