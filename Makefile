@@ -200,10 +200,10 @@ test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI docu
 	$(BIN)/python -m clients.generators.run $(ARGS)
 
 test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyTorch, JAX and SciPy, in an environment of their own
-	$(BRIDGES)/bin/python -m pytest $(TESTS) --slow clients/python/tests/bridges $(ARGS)
+	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)
 
 test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, and hold them to ONNX's node tests, in an environment of their own
-	$(IMPORTERS)/bin/python -m pytest $(TESTS) --slow clients/python/tests/importing clients/python/tests/importers clients/python/tests/programs $(ARGS)
+	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers clients/python/tests/programs $(ARGS)
 	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
 	$(IMPORTERS)/bin/python -m clients.python.tests.torch_ops --check
 
