@@ -137,8 +137,8 @@ def test_a_node_of_another_graph_is_refused_with_both_lines() -> None:
     [
         (lambda g, x: g.full(fill=math.nan), "attribute fill: nan"),
         (lambda g, x: x.mul_scalar(math.inf), "attribute scalar: inf"),
-        (lambda g, x: x.cast(np.uint16), "attribute dtype: uint16"),
-        (lambda g, x: g.constant(np.ones(1, np.uint16)), "attribute value: uint16"),
+        (lambda g, x: x.cast(np.uint16), "attribute dtype: unsupported dtype uint16"),
+        (lambda g, x: g.constant(np.ones(1, np.uint16)), "attribute value: unsupported dtype uint16"),
         (lambda g, x: g.constant([[1], [1, 2]]), "attribute value: this is no array"),
         (lambda g, x: x.sum(axes=[object()]), "attribute axes: object"),
         (lambda g, x: g.op("add", x, 1), "int as operand 1"),

@@ -285,7 +285,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
         def check(self) -> None:
             checked.append(1)
             if len(checked) > 20:
-                self.at = 0.0
+                self.time = 0.0
             super().check()
 
     with pytest.raises(EngineError) as caught:
