@@ -23,7 +23,9 @@ from engine import (
     registry,
 )
 from engine.compiler.compiler import CompileRequest, compile_call
+from engine.compiler.plan import graph_of, make_plan
 from engine.ir.errors import OverMemory
+from engine.ir.passes import dce
 from engine.ir.sample import Operand
 from service.api.graphs import Programs, Translator
 from service.api.json_reader import Message
@@ -151,5 +153,7 @@ def _exported(task: Differentiation) -> Planned:
         CompileRequest(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
     )
     kinds = {label.nodes[0]: i for i, label in enumerate(whole.labels) if label.kind == "gradients"}
-    at, feeds = tuple(kinds[node] for node in by_node.values()), ordinary(task.types)
-    return Planned(found.plan, feeds, others={"exported": Other(whole.plan, feeds, at)})
+    graph, feeds = graph_of(whole.plan, registry()), ordinary(task.types)
+    # The loss itself may hold an index outside its axis, which a gradient that does not read it never meets.
+    gradients = dce(graph.with_nodes(graph.nodes, [graph.outputs[kinds[node]] for node in by_node.values()]))
+    return Planned(found.plan, feeds, others={"exported": Other(make_plan(gradients, LIMITS), feeds)})

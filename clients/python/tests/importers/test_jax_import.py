@@ -73,7 +73,7 @@ def test_feeds_of_other_arguments(client: gs.Client) -> None:
     with pytest.raises(gs.InputError, match="the function was imported with 2 arguments, not 1"):
         model.feeds_of(params)
     with pytest.raises(gs.InputError, match=r"'result\.mean' is missing"):
-        model.results.built({"result.all.0": X, "result.all.1": 3})
+        model.results.build({"result.all.0": X, "result.all.1": 3})
 
 
 def test_a_leaf_that_is_a_result_and_results_that_are_one_have_nodes_of_their_own(client: gs.Client) -> None:
