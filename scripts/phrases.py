@@ -45,8 +45,8 @@ def hits(name: str, text: str) -> Iterator[str]:
         unindented = re.sub(r"[ \t]*\n[ \t]*", "\n", part)
         for phrase, instead in phrases().items():
             for hit in phrase.finditer(unindented):
-                number, found = first + unindented.count("\n", 0, hit.start()), hit[0].strip().replace("\n", " ")
-                yield f'{name}:{number}: "{found}": write "{instead}"'
+                line, quoted = first + unindented.count("\n", 0, hit.start()), hit[0].strip().replace("\n", " ")
+                yield f'{name}:{line}: "{quoted}": write "{instead}"'
 
 
 def tracked() -> list[str]:
@@ -58,10 +58,10 @@ def tracked() -> list[str]:
 
 def main() -> int:
     """Print every hit. Return 1 if there is one."""
-    found = [hit for name in tracked() for hit in hits(name, (ROOT / name).read_text("utf-8"))]
-    for hit in found:
-        print(hit)
-    return 1 if found else 0
+    lines = [hit for name in tracked() for hit in hits(name, (ROOT / name).read_text("utf-8"))]
+    for line in lines:
+        print(line)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":
