@@ -192,10 +192,10 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
 
     graph, feeds = attention_like()
     monkeypatch.setattr(kernels, "machine_code", refuses)
-    wanted = NumPyExecutor().run(make_plan(graph, LIMITS), feeds)
+    expected = NumPyExecutor().interpret(make_plan(graph, LIMITS), feeds)
     plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
-    found = NumPyExecutor(determinism="bitwise", compile="on").run(plan, feeds)
-    assert [a.tobytes() for a in found] == [a.tobytes() for a in wanted]
+    actual = NumPyExecutor(determinism="bitwise", compile="on").run(plan, feeds)
+    assert [a.tobytes() for a in actual] == [a.tobytes() for a in expected]
 
 
 @pytest.mark.slow
