@@ -252,7 +252,10 @@ def test_refusals_point_at_the_line(client: gs.Client, model: Model) -> None:
         (lambda c, m: c.forward(m.graph, {m.x: X.astype(np.uint16)}), "uint16"),
         (lambda c, m: c.gradients(m.graph, m.feeds, wrt=["absent"]), "absent"),
         (lambda c, m: c.check(m.graph, m.feeds, tolerance=float("nan")), "JSON"),
-        (lambda c, m: c.plan(m.graph, {m.x: (np.uint64, [1])}), r"types of input \(test_calls.py:\d+\): unsupported dtype uint64"),
+        (
+            lambda c, m: c.plan(m.graph, {m.x: (np.uint64, [1])}),
+            r"types of input \(test_calls.py:\d+\): unsupported dtype uint64",
+        ),
         (
             lambda c, m: c.gradients(m.graph, m.feeds, cotangent=np.uint16(1)),
             r"cotangent of sum \(test_calls.py:\d+\): unsupported dtype uint16",
