@@ -1,4 +1,4 @@
-"""Which cases of a parametrized test `make test` runs, and how many of them an item has.
+"""Selection of the cases of a parametrized test that `make test` runs, and grouping of cases into items.
 
 `sampled` marks the cases beside a sample: `make test` runs the sample, `make test-all` runs all. A sample is the same
 in every run. It has each aspect of the cases, such as an op or a dtype: a case is in the sample if it has an aspect
@@ -49,7 +49,8 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     """Run the cases of a parametrized test in one item for each op, or in one item if they have no op.
 
     Stands above the `parametrize` marks. Cases with marks of their own are items apart. An item ends at the first case
-    that fails, and is skipped if all of its cases are.
+    that fails, and is skipped if all of its cases are. Each case has a `monkeypatch` of its own; cases share all other
+    fixtures.
     """
     marks = list(getattr(test, "pytestmark", []))
     axes = [mark for mark in marks if mark.name == "parametrize"]
@@ -61,13 +62,15 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
         groups.setdefault((op, tuple(mark.name for mark in own)), (own, []))[1].append(values)
     names = {name for mark in axes for name in _names(mark.args[0])}
     signature = inspect.signature(test)
+    patches = "monkeypatch" in signature.parameters
 
     @wraps(test)
     def run(*self: Any, cases: list[dict[str, Any]], **fixtures: Any) -> None:
         skipped: list[str] = []
         for case in cases:
             try:
-                test(*self, **case, **fixtures)
+                with pytest.MonkeyPatch.context() as patch:
+                    test(*self, **case, **fixtures, **({"monkeypatch": patch} if patches else {}))
             except pytest.skip.Exception as reason:
                 skipped.append(str(reason))
             except BaseException as error:
@@ -76,7 +79,8 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
         if len(skipped) == len(cases):
             pytest.skip(skipped[0])
 
-    parameters = [parameter for name, parameter in signature.parameters.items() if name not in names]
+    supplied = {*names, "monkeypatch"}
+    parameters = [parameter for name, parameter in signature.parameters.items() if name not in supplied]
     added = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     run.__signature__ = signature.replace(parameters=[*parameters, added])  # type: ignore[attr-defined]
     run.pytestmark = [mark for mark in marks if mark not in axes]  # type: ignore[attr-defined]

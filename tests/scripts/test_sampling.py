@@ -1,0 +1,39 @@
+"""Cases that share an item are as independent as in items of their own, and a failure names its case."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sampling import together
+
+PATCHED = {"value": 0}
+
+
+@together
+@pytest.mark.parametrize("number", [1, 2])
+def test_each_case_has_its_own_patches(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PATCHED == {"value": 0}
+    monkeypatch.setitem(PATCHED, "value", number)
+
+
+def test_a_failure_names_its_case() -> None:
+    @together
+    @pytest.mark.parametrize("number", [1, 2])
+    def is_one(number: int) -> None:
+        assert number == 1
+
+    with pytest.raises(AssertionError) as caught:
+        is_one(cases=[{"number": 1}, {"number": 2}])
+    assert caught.value.__notes__ == ["case: number = 2"]
+
+
+def test_an_item_is_skipped_if_all_of_its_cases_are() -> None:
+    @together
+    @pytest.mark.parametrize("number", [1, 2])
+    def is_skipped(number: int) -> None:
+        if number == 1:
+            pytest.skip("one")
+
+    is_skipped(cases=[{"number": 1}, {"number": 2}])
+    with pytest.raises(pytest.skip.Exception, match="one"):
+        is_skipped(cases=[{"number": 1}])
