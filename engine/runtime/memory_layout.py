@@ -43,7 +43,7 @@ _MOVING, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
 
 
 class Lasting(Enum):
-    """How long the arrays of a step stay the same: always, until a result is kept by the caller, or for one run."""
+    """Lifetime of the arrays of a step: always the same, until the caller keeps a result, or for one run."""
 
     ALWAYS = 0
     UNTIL_KEPT = 1

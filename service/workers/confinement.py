@@ -54,7 +54,7 @@ class KernelSupport(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """What a worker can do here though it should not, as ends of a sentence."""
+        """Phrases for the restrictions that do not hold on this machine, as ends of a sentence."""
         needed = {
             1: "files are not kept from workers (no Landlock)",
             _NET: "TCP is kept from workers by the filter of system calls alone (Landlock before 4)",

@@ -46,7 +46,7 @@ Scalars = Literal["float", "bool", "int", "pair"]
 
 
 class Level(IntEnum):
-    """How often a scalar is computed: once, once a row, or once an element."""
+    """Frequency at which a scalar is computed: once, once per row, or once per element."""
 
     CONSTANT = 0
     ROW = 1

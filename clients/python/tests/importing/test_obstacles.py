@@ -1,4 +1,4 @@
-"""What cannot be imported is collected, and raised at once."""
+"""Obstacles to an import are collected and raised together."""
 
 from __future__ import annotations
 

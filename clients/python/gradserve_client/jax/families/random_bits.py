@@ -46,7 +46,7 @@ class RandomBits:
 
     @property
     def workaround(self) -> str:
-        """What to draw instead."""
+        """The dtypes to draw instead."""
         return "draw floats, or whole numbers of 32 bits: dtype='int32'"
 
     def shifted(self, by: Array) -> RandomBits | None:
