@@ -1,4 +1,4 @@
-"""A card's report: what is kept of several runs, what is listed as not run, and the page that is written of it."""
+"""The card report: figures merged over runs, phases that did not run, and the generated page."""
 
 from __future__ import annotations
 
@@ -34,63 +34,63 @@ def figures(path: Path, **where: Any) -> CardFigures:
 
 
 def recorded(path: Path) -> CardFigures:
-    """What a run leaves that had no JAX, and no time for the sanitizer."""
-    found = figures(path)
-    found.add("tests", "engine and contract", {"passed": 20000, "failed": 0, "skipped": 488, "seconds": 112.4})
-    found.add("sanitizer", "memcheck", {"not_run": "it was given 150 s, which was too little"})
-    found.add("bench", "jax", {"not_run": "jax is not installed"})
-    found.add("bench", "W2", {"title": "W2: perceptron", "sides": SIDES, "without": {}})
+    """The figures of a run without JAX, and without time for the sanitizer."""
+    report = figures(path)
+    report.add("tests", "engine and contract", {"passed": 20000, "failed": 0, "skipped": 488, "seconds": 112.4})
+    report.add("sanitizer", "memcheck", {"not_run": "it was given 150 s, which was too little"})
+    report.add("bench", "jax", {"not_run": "jax is not installed"})
+    report.add("bench", "W2", {"title": "W2: perceptron", "sides": SIDES, "without": {}})
     row = {"workload": "W1", "clients": 64, "rate": 12345.6, "p50": 1.5, "p99": 2.75}
-    found.add("requests", "W1, 64 clients", row)
-    found.add("compile", "W6", {"seconds": 4.56, "kernels": 16, "cores": 16})
-    return found
+    report.add("requests", "W1, 64 clients", row)
+    report.add("compile", "W6", {"seconds": 4.56, "kernels": 16, "cores": 16})
+    return report
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- stored figures
 
 
-def test_a_phase_by_itself_is_merged_into_what_is_there(tmp_path: Path) -> None:
+def test_single_phase_is_merged_into_the_report(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     before = recorded(path).phases
     figures(path, card={"name": "H200"}).add("compile", "W4", {"seconds": 0.5, "kernels": 10, "cores": 16})
-    found = json.loads(path.read_text("utf-8"))
-    assert found["compile"]["W4"]["where"]["card"] == {"name": "H200"}
-    assert found["compile"].pop("W4")
-    assert found == before
+    merged = json.loads(path.read_text("utf-8"))
+    assert merged["compile"]["W4"]["where"]["card"] == {"name": "H200"}
+    assert merged["compile"].pop("W4")
+    assert merged == before
 
 
-def test_a_figure_gives_way_to_a_newer_one_but_not_to_none(tmp_path: Path) -> None:
-    found = recorded(tmp_path / "report.json")
-    found.add("compile", "W6", {"not_run": "there is no card"})
-    found.add("compile", WHOLE, {"not_run": "there is no card"})
-    assert {name: row["seconds"] for name, row in found.phases["compile"].items()} == {"W6": 4.56}
-    found.add("compile", "W6", {"seconds": 3.0, "kernels": 16, "cores": 16})
-    assert found.phases["compile"]["W6"]["seconds"] == 3.0
+def test_figure_is_replaced_only_by_a_newer_figure(tmp_path: Path) -> None:
+    report = recorded(tmp_path / "report.json")
+    report.add("compile", "W6", {"not_run": "there is no card"})
+    report.add("compile", WHOLE, {"not_run": "there is no card"})
+    assert {name: row["seconds"] for name, row in report.phases["compile"].items()} == {"W6": 4.56}
+    report.add("compile", "W6", {"seconds": 3.0, "kernels": 16, "cores": 16})
+    assert report.phases["compile"]["W6"]["seconds"] == 3.0
 
 
-def test_what_was_not_run_is_forgotten_once_it_was(tmp_path: Path) -> None:
-    found = figures(tmp_path / "report.json")
-    found.add("sanitizer", WHOLE, {"not_run": "there is no card"})
-    assert found.phases["sanitizer"][WHOLE]["not_run"] == "there is no card"
-    found.add("sanitizer", "memcheck", {"not_run": "late"})
-    found.add("sanitizer", "memcheck", {"errors": 0})
-    assert {name: row.get("not_run") for name, row in found.phases["sanitizer"].items()} == {"memcheck": None}
+def test_not_run_entry_is_dropped_after_a_run(tmp_path: Path) -> None:
+    report = figures(tmp_path / "report.json")
+    report.add("sanitizer", WHOLE, {"not_run": "there is no card"})
+    assert report.phases["sanitizer"][WHOLE]["not_run"] == "there is no card"
+    report.add("sanitizer", "memcheck", {"not_run": "late"})
+    report.add("sanitizer", "memcheck", {"errors": 0})
+    assert {name: row.get("not_run") for name, row in report.phases["sanitizer"].items()} == {"memcheck": None}
 
 
-def test_what_was_found_before_a_phase_failed_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_before_a_failure_are_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def rows(seconds: float) -> Iterator[tuple[str, Any]]:
         yield "one", {"seconds": seconds}
         raise RuntimeError("the rest went wrong")
 
-    found = figures(tmp_path / "report.json")
-    run_phase("compile", Phase(0.1, rows), 5.0, found)
-    assert [*found.phases["compile"]] == ["one"]
+    report = figures(tmp_path / "report.json")
+    run_phase("compile", Phase(0.1, rows), 5.0, report)
+    assert [*report.phases["compile"]] == ["one"]
     assert capsys.readouterr().out == "compile, one: seconds 5\ncompile: not run: the rest went wrong\n"
 
 
 @pytest.mark.skipif(is_available(), reason="there is a card")
 @pytest.mark.parametrize("phase", ["", *PHASES])
-def test_without_a_card_each_phase_says_so_in_a_line(
+def test_without_a_card_each_phase_reports_not_run(
     phase: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(["--minutes", "1", "--phase", phase, "--output", str(tmp_path / "report.json")])
@@ -107,12 +107,12 @@ def test_without_a_card_each_phase_says_so_in_a_line(
         ("W2", 0.2, "missed: torch"),
     ],
 )
-def test_a_goal_is_a_ratio_or_a_time(name: str, milliseconds: float, said: str) -> None:
+def test_goal_is_a_ratio_or_a_time(name: str, milliseconds: float, said: str) -> None:
     sides = {**SIDES, "gradserve": {**SIDES["gradserve"], "median": milliseconds}}
     assert card_verdict(name, {"sides": sides}).startswith(said)
 
 
-# ---------------------------------------------------------------- what tools say
+# ---------------------------------------------------------------- output of tools
 
 
 @pytest.mark.parametrize(
@@ -122,23 +122,23 @@ def test_a_goal_is_a_ratio_or_a_time(name: str, milliseconds: float, said: str) 
         ("1 passed in 1s\n=== 2 failed, 3 passed, 1 error in 4.00s ===\n", (3, 3, 0)),
     ],
 )
-def test_the_last_line_of_pytest_is_read(text: str, counts: tuple[int, int, int]) -> None:
+def test_pytest_summary_is_parsed(text: str, counts: tuple[int, int, int]) -> None:
     assert tuple(outcomes(text).values()) == counts
 
 
-def test_tests_that_did_not_end_are_no_figure() -> None:
+def test_aborted_test_run_is_refused() -> None:
     with pytest.raises(Lacking, match=r"pytest did not end: .*Segmentation fault"):
         outcomes("....Segmentation fault\n")
 
 
-def test_errors_of_all_processes_are_added_up() -> None:
+def test_errors_of_all_processes_are_summed() -> None:
     assert errors("== ERROR SUMMARY: 0 errors\n== ERROR SUMMARY: 3 errors\n") == 3
     assert errors("== RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n") == 1
     with pytest.raises(Lacking, match="has not summed up"):
         errors("no device")
 
 
-def test_a_command_that_takes_too_long_is_ended() -> None:
+def test_slow_command_is_killed() -> None:
     with pytest.raises(Lacking, match="given 0 s"):
         run(["sleep", "60"], 0.2)
 
@@ -165,11 +165,11 @@ def answering() -> Iterator[ThreadingHTTPServer]:
 
 
 @pytest.mark.slow
-def test_each_client_gets_answers(answering: ThreadingHTTPServer) -> None:
+def test_closed_loop_measures_rate_and_latency(answering: ThreadingHTTPServer) -> None:
     url = f"http://127.0.0.1:{answering.server_port}/"
-    found = measure(url, b"right", 3, 0.2)
-    assert found["rate"] * 0.2 >= 3 - 1e-9
-    assert 0 < found["p50"] <= found["p99"]
+    measured = measure(url, b"right", 3, 0.2)
+    assert measured["rate"] * 0.2 >= 3 - 1e-9
+    assert 0 < measured["p50"] <= measured["p99"]
     with pytest.raises(RuntimeError, match="answers 422"):
         measure(url, b"wrong", 1, 0.2)
 
@@ -181,7 +181,7 @@ def rows_of(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
 
 
-def test_the_page_has_a_table_for_each_phase_and_what_was_not_run(tmp_path: Path) -> None:
+def test_page_has_a_table_per_phase_and_the_phases_not_run(tmp_path: Path) -> None:
     text = page.measured(recorded(tmp_path / "report.json").phases)
     day = recorded(tmp_path / "other.json").phases["compile"]["W6"]["when"]
     where = [CARD["name"], day]
@@ -198,13 +198,13 @@ def test_the_page_has_a_table_for_each_phase_and_what_was_not_run(tmp_path: Path
     assert "torch 2.11.0; commit abc" in text
 
 
-def test_a_page_without_marks_has_no_place() -> None:
+def test_page_without_markers_is_refused() -> None:
     assert page.written(f"before\n{page.START}old{page.END}after", {}).count("old") == 0
     with pytest.raises(ValueError, match="no place for figures of a card"):
         page.written("nothing", {})
 
 
-def test_the_page_is_current() -> None:
-    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+def test_page_is_current() -> None:
+    stored = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
     text = page.PAGE.read_text("utf-8")
-    assert page.written(text, kept) == text
+    assert page.written(text, stored) == text

@@ -1,4 +1,4 @@
-"""Networks of many layers: small ones against differences and against peers, and the sizes of the large ones."""
+"""Deep networks: small ones against finite differences and peers, and the sizes of the large ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = {
 EXECUTOR = open_executor("cpu")
 
 
-def in_doubles(work: Workload) -> Workload:
+def in_float64(work: Workload) -> Workload:
     return replace(
         work,
         parameters=[a.astype("float64") for a in work.parameters],
@@ -39,17 +39,17 @@ def results(work: Workload, *, splits_sums: bool = False) -> Sequence[Array]:
     return EXECUTOR.run(plan, dict(enumerate(work.arrays)))
 
 
-def moved(work: Workload, along: Sequence[Array], by: float) -> float:
-    """The value where all parameters have moved."""
-    there = [a + by * d for a, d in zip(work.parameters, along, strict=True)]
-    (value,) = results(replace(work, parameters=there, question=Question.VALUES))
+def moved(work: Workload, along: Sequence[Array], distance: float) -> float:
+    """The value after all parameters have moved along a direction."""
+    parameters = [a + distance * d for a, d in zip(work.parameters, along, strict=True)]
+    (value,) = results(replace(work, parameters=parameters, question=Question.VALUES))
     return float(value)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
-def test_gradients_are_what_differences_say(name: str) -> None:
-    work = in_doubles(SMALL[name])
+def test_gradients_match_finite_differences(name: str) -> None:
+    work = in_float64(SMALL[name])
     rng = np.random.default_rng(0)
     along: list[Array] = [rng.normal(size=a.shape) for a in work.parameters]
     _, *gradients = results(work)
@@ -58,15 +58,15 @@ def test_gradients_are_what_differences_say(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_sums_in_two_give_the_same(name: str) -> None:
-    work = in_doubles(SMALL[name])
+def test_split_sums_give_the_same_results(name: str) -> None:
+    work = in_float64(SMALL[name])
     assert largest_difference(results(work, splits_sums=True), results(work), "float64") < 1e-12
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", ["torch", "jax"])
 @pytest.mark.parametrize("name", SMALL)
-def test_peers_compute_the_same(name: str, peer: str) -> None:
+def test_peers_compute_the_same_results(name: str, peer: str) -> None:
     if not is_installed(peer):
         pytest.skip(f"{peer} is not installed")
     theirs = prepare(peer, SMALL[name])
@@ -74,37 +74,37 @@ def test_peers_compute_the_same(name: str, peer: str) -> None:
     largest_difference(results(work), theirs.read(theirs.call()), "float32", vanishing=work.vanishing)
 
 
-# ---------------------------------------------------------------- rows of cards
+# ---------------------------------------------------------------- card workloads
 
 
-def test_halves_are_near_what_doubles_give() -> None:
-    """And gradients are numbers of float16, of which few vanish."""
+def test_float16_is_close_to_float64() -> None:
+    """The gradients are float16, and few of them underflow."""
     half = transformer(2, width=16, heads=2, batch=2, tokens=8, dtype="float16")
-    found, wanted = results(half), results(in_doubles(half))
-    assert {a.dtype.name for a in found} == {"float16"}
-    largest_difference(found, wanted, "float16", vanishing=half.vanishing)
+    actual, expected = results(half), results(in_float64(half))
+    assert {a.dtype.name for a in actual} == {"float16"}
+    largest_difference(actual, expected, "float16", vanishing=half.vanishing)
     assert all(
         np.count_nonzero(g) > 0.9 * np.count_nonzero(w)
-        for k, (g, w) in enumerate(zip(found, wanted, strict=True))
+        for k, (g, w) in enumerate(zip(actual, expected, strict=True))
         if k not in half.vanishing
     )
 
 
-def test_what_vanishes_is_zero_but_for_rounding() -> None:
-    work = in_doubles(SMALL["transformer"])
+def test_vanishing_gradients_are_zero_up_to_rounding() -> None:
+    work = in_float64(SMALL["transformer"])
     _, *gradients = results(work)
     largest = [np.abs(g).max() for g in gradients]
     assert [k for k, g in enumerate(largest) if g < 1e-12 * max(largest)] == [k - 1 for k in work.vanishing]
 
 
-def test_what_vanishes_is_compared_with_what_does_not() -> None:
+def test_vanishing_results_are_compared_on_the_scale_of_others() -> None:
     one, other = [np.ones(2), np.array([1e-9])], [np.ones(2), np.array([-1e-9])]
     assert largest_difference(one, other, "float32", vanishing=(1,)) == pytest.approx(2e-9)
     with pytest.raises(Differs):
         largest_difference(one, other, "float32")
 
 
-def test_rows_of_cards_say_what_they_are() -> None:
+def test_card_workloads_have_names_and_precisions() -> None:
     works = {name: make() for name, make in DEEP_ON_CARDS.items()}
     assert [(work.name, work.dtype, work.precision) for work in works.values()] == [
         ("N1-tf32", "float32", "tf32"),
@@ -118,13 +118,13 @@ def test_rows_of_cards_say_what_they_are() -> None:
     assert all(find(name)().name == name for name in works)
 
 
-def test_the_engine_is_asked_for_the_precision() -> None:
+def test_plan_has_the_precision_of_the_workload() -> None:
     work = SMALL["transformer"]
-    for asked in (work, replace(work, precision="tf32")):
-        assert planned(Compiler(LIMITS), asked).precision == asked.precision
+    for variant in (work, replace(work, precision="tf32")):
+        assert planned(Compiler(LIMITS), variant).precision == variant.precision
 
 
-def test_peers_read_float32_as_the_engine_does() -> None:
+def test_peers_use_the_precision_of_the_engine() -> None:
     def switch() -> SimpleNamespace:
         return SimpleNamespace(allow_tf32=None, allow_fp16_reduced_precision_reduction=None)
 
@@ -138,7 +138,7 @@ def test_peers_read_float32_as_the_engine_does() -> None:
         read_by_torch(SimpleNamespace(backends=backends), "bfloat16")
 
 
-def test_results_that_were_read_in_tf32_may_differ_by_more() -> None:
+def test_tf32_results_have_a_wider_tolerance() -> None:
     one, other = [np.array([1.0, 2.0])], [np.array([1.01, 2.0])]
     assert largest_difference(one, other, "float32", "tf32") == pytest.approx(0.005)
     for dtype, precision in (("float32", "float32"), ("float64", "tf32")):
@@ -147,7 +147,7 @@ def test_results_that_were_read_in_tf32_may_differ_by_more() -> None:
 
 
 @pytest.mark.slow
-def test_they_are_as_large_as_those_of_their_names() -> None:
+def test_parameter_counts_match_the_published_networks() -> None:
     """ResNet-18 has 11,689,512 parameters, and a layer of width d has 12 d² + 13 d."""
     assert sum(a.size for a in residual_network().parameters) == 11_689_512
     assert sum(a.size for a in transformer().parameters) == 6 * (12 * 512**2 + 13 * 512)

@@ -1,4 +1,4 @@
-"""Networks as a stand-in for a card runs them: each is one launch."""
+"""Networks on the stand-in card: each is one graph launch."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ SMALL: Mapping[str, Callable[[], Workload]] = {
 }
 
 
-def test_from_host_arrays_to_host_arrays_is_one_launch_and_one_wait() -> None:
-    """Of both ways to run it, the values are the same."""
+def test_host_to_host_run_is_one_launch_and_one_wait() -> None:
+    """The results equal those with arrays that stay on the card."""
     work = find("W1-host")()
-    program, types, asked = sides.recorded(work)
-    plan = Compiler(sides.LIMITS).compile(program, types, asked).plan
+    program, types, request = sides.recorded(work)
+    plan = Compiler(sides.LIMITS).compile(program, types, request).plan
     with card_in_place():
         call, settle, read = sides.engine_call(plan, work.arrays, "cuda", from_host=work.from_host)
         settle()
         for _ in range(2):
             call()
         before = CARD.graph_launches, CARD.direct_launches, CARD.waits
-        found = call()
+        results = call()
         assert (CARD.graph_launches, CARD.direct_launches, CARD.waits) == (before[0] + 1, before[1], before[2] + 1)
         resident, settle_resident, read_resident = sides.engine_call(plan, work.arrays, "cuda")
         settle_resident()
-        for one, other in zip(read(found), read_resident(resident()), strict=True):
+        for one, other in zip(read(results), read_resident(resident()), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
-def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """All that it launches is one graph, with what is copied there and back."""
+def test_network_is_one_graph_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The graph includes the copies to and from the card."""
     for size, extent in {"BATCH": 2, "TIME": 8, "WIDTH": 16, "HEADS": 2}.items():
         monkeypatch.setattr(networks, size, extent)
     monkeypatch.setattr("engine.ops.nn.attention.is_large", lambda *_: True)
     work = SMALL[name]()
-    program, types, asked = sides.recorded(work)
-    plan, feeds = Compiler(sides.LIMITS).compile(program, types, asked).plan, dict(enumerate(work.arrays))
+    program, types, request = sides.recorded(work)
+    plan, feeds = Compiler(sides.LIMITS).compile(program, types, request).plan, dict(enumerate(work.arrays))
     with card_in_place() as card:
         executor = open_executor("cuda", compile="on")
         for _ in range(2):
@@ -61,18 +61,18 @@ def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> 
         executor.settle()
         for _ in range(3):
             before = CARD.graph_launches, CARD.direct_launches
-            found = executor.run(plan, feeds)
+            results = executor.run(plan, feeds)
         assert CARD.graph_launches - before[0] == 1
         assert CARD.direct_launches == before[1]
         assert card.cublaslt.calls
-    for one, other in zip(found, NumPyExecutor().run(plan, feeds), strict=True):
+    for one, other in zip(results, NumPyExecutor().run(plan, feeds), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_attention_of_a_network_is_by_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where scores are too large to be held."""
+def test_network_attention_uses_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scores are treated as too large to store."""
     monkeypatch.setattr("engine.ops.nn.attention.is_large", lambda *_: True)
-    program, types, asked = sides.recorded(SMALL["N2"]())
-    plan = Compiler(sides.LIMITS).compile(program, types, asked).plan
+    program, types, request = sides.recorded(SMALL["N2"]())
+    plan = Compiler(sides.LIMITS).compile(program, types, request).plan
     names = {step.op.name for step in plan.steps}
     assert {"attention_rows", "attention_gradients"} <= names

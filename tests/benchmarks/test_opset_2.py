@@ -1,4 +1,4 @@
-"""Spectra and decompositions of the benchmark compute what NumPy and SciPy do; each row has a goal."""
+"""Benchmark spectra and decompositions match NumPy and SciPy, and each row has a goal."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from benchmarks.workload import Array, Question, Unsupported, Workload
 
 ROWS = SPECTRA | DECOMPOSITIONS
 NAMES = [name for name in ROWS if not name.endswith("-values")]
-#: relative to the largest number of a result
+#: tolerances relative to the largest number of a result
 NEAR = {"float32": 1e-4, "float64": 1e-10}
 
 
 @pytest.fixture(autouse=True)
 def _smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes at which a test takes no seconds."""
+    """Reduce the sizes, so that no test takes seconds."""
     monkeypatch.setattr(spectra, "NUMBERS", 1_000)
     monkeypatch.setattr(spectra, "SIDE", 16)
     for name, extent in {"ROWS": 1_000, "TABLE": 50}.items():
         monkeypatch.setattr(decompositions, name, extent)
 
 
-def answered(work: Workload, side: str = "gradserve") -> list[Array]:
+def results(work: Workload, side: str = "gradserve") -> list[Array]:
     prepared = gradserve(work, "cpu") if side == "gradserve" else prepare(side, work)
     return prepared.read(prepared.call())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_values_are_those_of_numpy_and_scipy(name: str) -> None:
+def test_values_match_numpy_and_scipy(name: str) -> None:
     work = ROWS[f"{name}-values"]()
-    assert largest_difference(answered(work), answered(work, "scipy"), work.dtype) <= NEAR[work.dtype]
+    assert largest_difference(results(work), results(work, "scipy"), work.dtype) <= NEAR[work.dtype]
 
 
 def slope(work: Workload, along: list[Array], step: float) -> float:
-    """The derivative of a loss along a direction, by differences of values in doubles."""
+    """The derivative of a loss along a direction, by finite differences in float64."""
     wide = [a.astype(np.result_type(a, "float64")) if a.dtype.kind in "fc" else a for a in work.arrays]
     ends = []
-    for by in (step, -step):
-        moved = [a + by * v for a, v in zip(wide, along, strict=False)]
+    for distance in (step, -step):
+        moved = [a + distance * v for a, v in zip(wide, along, strict=False)]
         arrays = [*moved, *wide[len(moved) :]]
         count = len(along)
         values = Workload(work.name, work.title, work.function, arrays[:count], arrays[count:], Question.VALUES)
-        ends.append(float(answered(values)[0]))
+        ends.append(float(results(values)[0]))
     return (ends[0] - ends[1]) / (2 * step)
 
 
@@ -61,29 +61,29 @@ def direction(rng: np.random.Generator, like: Array) -> Array:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-512")])
-def test_gradients_are_those_of_differences(name: str) -> None:
+def test_gradients_match_finite_differences(name: str) -> None:
     work = ROWS[name]()
     rng = np.random.default_rng(0)
     along = [direction(rng, a) for a in work.parameters]
     if name.startswith("eigh"):
         along = [v + v.swapaxes(-1, -2) for v in along]
-    _, *gradients = answered(work)
-    found = sum(float(np.vdot(g, v).real) for g, v in zip(gradients, along, strict=True))
-    assert found == pytest.approx(slope(work, along, 1e-6), rel=1e-3)
+    _, *gradients = results(work)
+    derivative = sum(float(np.vdot(g, v).real) for g, v in zip(gradients, along, strict=True))
+    assert derivative == pytest.approx(slope(work, along, 1e-6), rel=1e-3)
 
 
 def test_every_row_has_a_goal() -> None:
     assert {*ROWS} <= {*GOALS}
 
 
-def test_scipy_is_asked_for_values_of_rows_that_name_it() -> None:
+def test_scipy_computes_only_values_of_rows_that_name_it() -> None:
     for name in ("complex-product", "W3"):
         work = ROWS.get(name, lambda: Workload("W3", "", lambda ops, x: x, [np.ones(2)]))()
         with pytest.raises(Unsupported):
             prepare("scipy", work)
 
 
-def test_parts_that_are_apart_are_found() -> None:
+def test_differing_imaginary_parts_are_detected() -> None:
     one = [np.array([1 + 2j])]
     assert largest_difference(one, one, "float64") == 0
     with pytest.raises(Differs):

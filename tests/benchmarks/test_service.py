@@ -1,4 +1,4 @@
-"""What loads a server counts every answer, and its requests are what they are taken for. No time is tested."""
+"""The load generator counts every answer, and its requests match the workloads. No time is tested."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ def target(server: RunningServer, folder: Path, x: object) -> Target:
 
 
 @pytest.mark.slow
-def test_an_open_loop_counts_every_answer(server: RunningServer, tmp_path: Path) -> None:
-    times = open_loop(target(server, tmp_path, 3.0), rate=50, seconds=1)  # no more than may wait
+def test_open_loop_counts_every_answer(server: RunningServer, tmp_path: Path) -> None:
+    times = open_loop(target(server, tmp_path, 3.0), rate=50, seconds=1)  # no more than fit the queue
     assert times.refused == 0
     assert len(times.sorted) == pytest.approx(50 * (1 - WARM), abs=15)
     assert times.sorted == sorted(times.sorted)
 
 
 @pytest.mark.slow
-def test_an_open_loop_counts_what_is_refused(server: RunningServer, tmp_path: Path) -> None:
+def test_open_loop_counts_refusals(server: RunningServer, tmp_path: Path) -> None:
     assert open_loop(target(server, tmp_path, "no number"), rate=50, seconds=1).refused == 50
 
 
-def test_the_times_of_parts() -> None:
+def test_percentiles() -> None:
     times = Times([float(i) for i in range(100)], 1.0, 0)
     assert (times.at(0.5), times.at(0.99), times.at(1.0)) == (50.0, 99.0, 99.0)
 
 
-def test_w1_in_json_and_in_safetensors_is_the_workload(client: Client) -> None:
+def test_w1_is_the_same_in_json_and_in_safetensors(client: Client) -> None:
     work = find("W1")()
     mean, scale, x = (a.astype("float64") for a in work.arrays)
-    wanted = np.sum(-0.5 * ((x - mean) / np.exp(scale)) ** 2 - scale - 0.1 * np.tanh(mean) ** 2)
+    expected = np.sum(-0.5 * ((x - mean) / np.exp(scale)) ** 2 - scale - 0.1 * np.tanh(mean) ** 2)
     answer = client.post("/v1/gradients", content=bodies.in_json(work), headers={"Content-Type": "application/json"})
-    found = plain(answer.content)
-    assert np.isclose(next(iter(found.values())), wanted, rtol=1e-5)
-    assert len(found) == 4
+    results = plain(answer.content)
+    assert np.isclose(next(iter(results.values())), expected, rtol=1e-5)
+    assert len(results) == 4
     binary = {"Content-Type": "application/vnd.safetensors"}
     packed = plain(client.post("/v1/gradients", content=bodies.in_safetensors(work), headers=binary).content)
-    assert all(np.allclose(packed[name], found[name]) for name in found)
+    assert all(np.allclose(packed[name], results[name]) for name in results)
 
 
-def test_servers_start_with_the_row_that_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_start_with_the_first_row_that_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     monkeypatch.setattr("benchmarks.service.servers.bare", lambda *_: pytest.fail("it lacks its parser"))
     monkeypatch.setattr("benchmarks.service.servers.has_bare", lambda: False)
@@ -76,14 +76,14 @@ def test_servers_start_with_the_row_that_asks_for_them(monkeypatch: pytest.Monke
     assert len(started) == 2
 
 
-def test_goals_are_said_to_be_met_or_missed() -> None:
+def test_verdict_reports_goals_met_and_missed() -> None:
     sides = {"gradserve": {"rate": {"median": 31_000.0}}, "FastAPI + PyTorch": {"rate": {"median": 2_000.0}}}
-    said = verdict("registered-8", sides)
-    assert said == "met: 3.1e+04/s, ≥ 30,000; **missed**: 15.5 × FastAPI + PyTorch, ≥ 25"
+    text = verdict("registered-8", sides)
+    assert text == "met: 3.1e+04/s, ≥ 30,000; **missed**: 15.5 × FastAPI + PyTorch, ≥ 25"
     assert verdict("no goals", sides) == ""
 
 
-def test_the_page_has_a_line_for_each_side_and_says_what_is_absent() -> None:
+def test_page_has_a_line_per_side_and_reports_absent_ones() -> None:
     spread = {"median": 2.0, "lower": 1.0, "upper": 4.0}
     side = {"rate": spread, "p50": spread, "p99": spread}
     row = {"title": "a row", "connections": 8, "absent": "", "sides": {"ours": side, "theirs": side}}

@@ -1,4 +1,4 @@
-"""Every workload can be planned, and an op that is new has a large size or says which."""
+"""Every workload can be planned, and every op has a large size."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PLANNED = ["W1", "W1-0d", "W2", "W4", "W4n", "W5", "gmm", "ba", "hand", "nodes-1
 
 
 def planned(work: Workload) -> Plan:
-    program, types, asked = recorded(work)
-    return Compiler(LIMITS).compile(program, types, asked).plan
+    program, types, call = recorded(work)
+    return Compiler(LIMITS).compile(program, types, call).plan
 
 
 @together
@@ -29,13 +29,13 @@ def test_every_op_is_planned_at_a_large_size(op: str) -> None:
     assert elements >= 60_000
 
 
-def test_the_tables_name_ops() -> None:
+def test_tables_name_existing_ops() -> None:
     assert {*LARGE, *EQUIVALENTS, *ABSENT} <= set(registry().ops)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANNED)
-def test_workloads_run_and_give_finite_numbers(name: str) -> None:
+def test_workloads_run_and_give_finite_results(name: str) -> None:
     work = find(name)()
     call, settle, _ = engine_call(planned(work), work.arrays, "cpu")
     settle()

@@ -1,4 +1,4 @@
-"""Bursts come in turn, are of one length, and are counted as they should; what differs is not timed."""
+"""Bursts of equal length alternate between the sides, and differing results are not timed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.page import END, START, written
 from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
 
 
-def test_each_round_has_every_side_and_begins_with_another() -> None:
+def test_rounds_include_every_side_and_rotate_the_first() -> None:
     asked: list[tuple[str, int]] = []
 
     def side(name: str, seconds: float):
@@ -26,17 +26,17 @@ def test_each_round_has_every_side_and_begins_with_another() -> None:
     assert asked[-6:] == [("a", 20), ("b", 1), ("b", 1), ("a", 20), ("a", 20), ("b", 1)]
 
 
-def test_a_slow_workload_has_fewer_rounds() -> None:
+def test_slow_workload_has_fewer_rounds() -> None:
     assert len(bursts({"a": lambda count: 0.1}, rounds=50, seconds=0.0)["a"]) == 5
 
 
-def test_a_round_that_was_disturbed_does_not_count() -> None:
+def test_disturbed_round_does_not_change_the_ratio() -> None:
     ours, theirs = [1.0, 1.0, 8.0, 8.0, 1.0], [2.0, 2.0, 16.0, 16.0, 2.0]
     assert median_of_ratios(ours, theirs) == ratio_of_medians(ours, theirs) == 0.5
     assert spread([4.0, 1.0, 2.0, 3.0, 5.0]).lower == 2.0
 
 
-def test_other_results_are_refused() -> None:
+def test_differing_results_are_refused() -> None:
     one = [np.array([1.0, 2.0])]
     assert largest_difference(one, [np.array([1.0, 2.0 + 1e-12])], "float64") < 1e-11
     for other in ([np.array([1.0, 2.1])], [np.array([1.0, np.nan])], [np.array([1.0])], []):
@@ -44,7 +44,7 @@ def test_other_results_are_refused() -> None:
             largest_difference(one, other, "float64")
 
 
-def test_goals_are_judged_by_the_peers_that_were_asked() -> None:
+def test_goals_are_judged_by_the_measured_peers() -> None:
     assert verdict("W1", {"sides": {"jax": {"ratio": 0.4}}}) == "met"
     assert verdict("W1", {"sides": {"jax": {"ratio": 0.6}}}) == "missed: jax 0.60 > 0.5"
     assert verdict("W1", {"sides": {"torch": {"ratio": 0.1}}}) == "not measured"

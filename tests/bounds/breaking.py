@@ -1,4 +1,4 @@
-"""Extents that are one off, each in another place, and the groups of the corpus that have to notice."""
+"""Off-by-one extents, each in another place, and the groups of the corpus that must detect them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.compiler import recipes as products
 from engine.compiler import recipes as sums
 from engine.runtime import native_loops as native_recurrences
 
-#: a function that is right, to the one in its place
+#: from the right function to its replacement
 Change = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Break(NamedTuple):
-    """What stands in the place of a function of a module or a class as long as the process lives.
+    """The replacement of a function of a module or a class, for the lifetime of the process.
 
-    Guarded pages notice it, too, unless it is only `stated`.
+    Guarded pages detect it, too, unless it is only `stated`.
     """
 
     owner: Any
@@ -35,8 +35,8 @@ class Break(NamedTuple):
     groups: Sequence[str]
     stated: bool = False
 
-    def make(self) -> None:
-        """Put it there."""
+    def install(self) -> None:
+        """Install the replacement."""
         right = vars(self.owner)[self.name]
         if isinstance(right, property):
             assert right.fget is not None
@@ -46,15 +46,15 @@ class Break(NamedTuple):
 
 
 def _tables_with_more(*entries: TableEntry) -> Change:
-    """One more in entries of the tables of loops."""
+    """Add one to entries of the kernels' tables."""
 
     def change(right: Callable[..., Any]) -> Callable[..., Any]:
-        def made(*given: Any) -> Any:
-            found = right(*given)
-            found[..., [*entries]] += 1
-            return found
+        def changed(*given: Any) -> Any:
+            table = right(*given)
+            table[..., [*entries]] += 1
+            return table
 
-        return made
+        return changed
 
     return change
 
@@ -68,14 +68,19 @@ def _less_by_a_number(right: Callable[..., int]) -> Callable[..., int]:
 
 
 def _of_more(field: str) -> Change:
-    """Of a geometry with one more of something."""
+    """Call the function with a geometry with one more of something."""
 
     def change(right: Callable[..., Any]) -> Callable[..., Any]:
-        def made(of: Any, *rest: Any) -> Any:
-            more = {field: getattr(of, field) + 1}
-            return right(of._replace(**more) if hasattr(of, "_replace") else type(of)(**(vars(of) | more)), *rest)
+        def changed(geometry: Any, *rest: Any) -> Any:
+            more = {field: getattr(geometry, field) + 1}
+            return right(
+                geometry._replace(**more)
+                if hasattr(geometry, "_replace")
+                else type(geometry)(**(vars(geometry) | more)),
+                *rest,
+            )
 
-        return made
+        return changed
 
     return change
 
@@ -119,7 +124,7 @@ def _reads_on(right: Callable[..., None]) -> Callable[..., None]:
     return read_table
 
 
-#: by what is one off
+#: breaks by the extent that is off by one
 BREAKS: Final[dict[str, Break]] = {
     "rows of a loop": Break(native, "_entries", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
     "last row of a loop": Break(native, "_entries", _tables_with_more(TableEntry.LENGTH), ["far arguments"]),

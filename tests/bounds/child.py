@@ -1,8 +1,8 @@
-"""`python -m tests.bounds.child JOURNAL GROUP…`: watches groups of the corpus, in a process that may die of it.
+"""`python -m tests.bounds.child JOURNAL GROUP…` watches groups of the corpus, in a process that may crash.
 
-What is found is printed, a line each, and in the end how much was watched; the journal has what is at work. With
-`--break NAME`, an extent is one off from the beginning; with `--lanes-of BYTES`, kernels are those of a processor whose
-vectors are as wide; with `--text`, they are C's, or a card's, built by the machine's C compiler.
+It prints each finding on a line, and a summary at the end; the journal has the current step. With `--break NAME`, an
+extent is off by one; with `--lanes-of BYTES`, kernels are those for vectors of this width; with `--text`, they are in
+C or CUDA, built by the machine's C compiler.
 """
 
 from __future__ import annotations
@@ -22,29 +22,31 @@ from tests.bounds.corpus import Watched, groups
 from tests.bounds.watching import Built, Journal, Outside, Tell, watch, watch_text
 from tests.contract.cases import Array
 
-#: how kernels are built, and beside what they run: whether they check bounds, and which end of memory is guarded
+#: builds of kernels: whether they check bounds, and which end of memory is guarded
 BUILDS: Final = {"checked": (True, True), "guarded ends": (False, True), "guarded beginnings": (False, False)}
 
 
 def main(argv: Sequence[str]) -> int:
-    """0 where nothing was found."""
-    asked = _arguments(argv)
-    if asked.lanes_of:
-        wide = register_tile.Vectors(asked.lanes_of, asked.lanes_of // 2)
+    """Watch the groups; return 0 if nothing was found."""
+    arguments = _arguments(argv)
+    if arguments.lanes_of:
+        wide = register_tile.Vectors(arguments.lanes_of, arguments.lanes_of // 2)
         register_tile.vectors = lambda: wide
-    if asked.broken:
-        BREAKS[asked.broken].make()
-    tell, built, started = Journal(asked.journal), Built(), time.process_time()
-    graphs = found = 0
-    for watched in (watched for name in asked.groups for watched in groups()[name]()):
+    if arguments.broken:
+        BREAKS[arguments.broken].install()
+    tell, built, started = Journal(arguments.journal), Built(), time.process_time()
+    graphs = findings = 0
+    for watched in (watched for name in arguments.groups for watched in groups()[name]()):
         graphs += 1
-        for said in _look_at_text(watched, asked.text, tell) if asked.text else _look(watched, built, tell):
-            found += 1
-            sys.stdout.write(said + "\n")
+        for finding in (
+            _findings_of_text(watched, arguments.text, tell) if arguments.text else _findings(watched, built, tell)
+        ):
+            findings += 1
+            sys.stdout.write(finding + "\n")
             sys.stdout.flush()
     seconds = time.process_time() - started
-    sys.stdout.write(f"{graphs} graphs, {built.made} kernels, {found} found, {seconds:.0f} s\n")
-    return int(found > 0)
+    sys.stdout.write(f"{graphs} graphs, {built.count} kernels, {findings} found, {seconds:.0f} s\n")
+    return int(findings > 0)
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -57,28 +59,28 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _look(watched: Watched, built: Built, tell: Tell) -> Iterator[str]:
-    """What is found of a graph: accesses outside, or other results from one build than from another."""
+def _findings(watched: Watched, built: Built, tell: Tell) -> Iterator[str]:
+    """The findings of a graph: accesses out of bounds, or results that differ between builds."""
     results = list[list[Array]]()
     for build, (checked, at_end) in BUILDS.items():
         try:
             results.append(watch(watched, built, lambda said, build=build: tell(f"{build}: {said}"), checked, at_end))
         except Outside as outside:
             yield f"{watched.name}, {build}: {outside}"
-    yield from _compared(watched, results)
+    yield from _differing_results(watched, results)
 
 
-def _look_at_text(watched: Watched, printer: str, tell: Tell) -> Iterator[str]:
-    """As `_look`, of what another printer writes."""
-    yield from _compared(watched, [watch_text(watched, printer, tell, at_end) for at_end in (True, False)])
+def _findings_of_text(watched: Watched, printer: str, tell: Tell) -> Iterator[str]:
+    """The findings of a graph like `_look`, with the text of another printer."""
+    yield from _differing_results(watched, [watch_text(watched, printer, tell, at_end) for at_end in (True, False)])
 
 
-def _compared(watched: Watched, results: Sequence[list[Array]]) -> Iterator[str]:
-    if not all(_alike(one, other) for one, other in pairwise(results)):
+def _differing_results(watched: Watched, results: Sequence[list[Array]]) -> Iterator[str]:
+    if not all(_equal(one, other) for one, other in pairwise(results)):
         yield f"{watched.name}: results depend on what lies around memory"
 
 
-def _alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
+def _equal(one: Sequence[Array], other: Sequence[Array]) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 

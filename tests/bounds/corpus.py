@@ -1,4 +1,4 @@
-"""What is compiled and watched: graphs with their feeds, by name. Every op's samples, networks, and random graphs."""
+"""The graphs that are compiled and watched, with their feeds: every op's samples, networks, and random graphs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHAPES: Final = [
     ("conv2d", [(2, 6, 15, 18), (6, 1, 3, 3)], {"groups": 6, "padding": [1, 1]}),
     ("conv1d", [(1, 3, 300), (5, 3, 9)], {}),
     ("conv_transpose2d", [(2, 3, 9, 11), (3, 4, 3, 3)], {"stride": [2, 2]}),
-    # fewer taps than steps: some of the result is of no tap at all
+    # fewer taps than steps: parts of the result have no tap
     ("conv_transpose2d", [(16, 15, 17, 16), (15, 3, 1, 5)], {"stride": [2, 1]}),
     ("max_pool2d", [(2, 3, 21, 34)], {"kernel_size": [3, 3], "stride": [2, 2], "padding": [1, 1]}),
     ("avg_pool2d", [(2, 3, 21, 34)], {"kernel_size": [2, 3], "padding": [1, 1]}),
@@ -56,20 +56,20 @@ Make = Callable[[], Iterator[Watched]]
 
 
 def groups() -> dict[str, Make]:
-    """The corpus in groups that take some seconds each, by name."""
+    """The corpus by the name of a group, each of which takes some seconds."""
     ops = sorted({case.op.name for case in all_cases()})
-    found: dict[str, Make] = {f"op {name}": lambda name=name: _samples(name) for name in ops}
-    found |= {f"network {name}": lambda name=name: _network(name, REAL_NETWORKS[name]()) for name in REAL_NETWORKS}
+    by_name: dict[str, Make] = {f"op {name}": lambda name=name: _samples(name) for name in ops}
+    by_name |= {f"network {name}": lambda name=name: _network(name, REAL_NETWORKS[name]()) for name in REAL_NETWORKS}
     by_hand = {"convolution": convolution, "attention": attention, "parts": parts}
-    found |= {f"network {name}": lambda name=name: _network(name, by_hand[name]().net) for name in by_hand}
-    found |= {f"kernels of {name}": lambda name=name: _kernels_of(name) for name, _, _ in SHAPES}
-    found |= {"far arguments": _far_arguments, "indices outside": _indices_outside}
-    found |= {f"loops of {name}": lambda name=name: _loops_of(name) for name in LOOPS}
-    return found | {f"random {first}": lambda first=first: _random(first) for first in range(0, RANDOM_GRAPHS, 20)}
+    by_name |= {f"network {name}": lambda name=name: _network(name, by_hand[name]().net) for name in by_hand}
+    by_name |= {f"kernels of {name}": lambda name=name: _kernels_of(name) for name, _, _ in SHAPES}
+    by_name |= {"far arguments": _far_arguments, "indices outside": _indices_outside}
+    by_name |= {f"loops of {name}": lambda name=name: _loops_of(name) for name in LOOPS}
+    return by_name | {f"random {first}": lambda first=first: _random(first) for first in range(0, RANDOM_GRAPHS, 20)}
 
 
 def _samples(op: str) -> Iterator[Watched]:
-    """Values, and where there is a rule gradients and gradients of these; of float64 the first two."""
+    """Values, and if there is a rule, gradients, and gradients of gradients in float32."""
     for case in all_cases():
         if case.op.name == op:
             for dtype, orders in (("float32", 3), ("float64", 2)):
@@ -81,29 +81,29 @@ def _samples(op: str) -> Iterator[Watched]:
 
 def _derived(case: Case, arrays: list[Array], order: int) -> Graph:
     written = case.write(arrays)
-    found = written.outputs
+    values = written.outputs
     for _ in range(order):
-        outputs = [y for y in found if y.type.is_differentiable]
+        outputs = [y for y in values if y.type.is_differentiable]
         total = reduce(operator.add, ((y * y).sum() for y in outputs))
-        found = vjp_or_zeros(written.builder, [(total, total.full_like(1.0))], written.float_operands)
-    return optimise(written.builder.graph(found))
+        values = vjp_or_zeros(written.builder, [(total, total.full_like(1.0))], written.float_operands)
+    return optimise(written.builder.graph(values))
 
 
 def _network(name: str, net: Net) -> Iterator[Watched]:
-    """The loss, and its gradients."""
-    yield _asked(name, net)
+    """The loss of a network, and its gradients."""
+    yield _with_gradients(name, net)
     program = net.program
     _, plan = plan_call(CompileRequest(program, net.types, Values.of_program(program, (net.last,)), LIMITS))
     yield Watched(f"{name}, forward", graph_of(plan, registry()), net.feeds)
 
 
-def _asked(name: str, net: Net) -> Watched:
+def _with_gradients(name: str, net: Net) -> Watched:
     _, plan = plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), LIMITS))
     return Watched(name, graph_of(plan, registry()), {key: net.feeds[key] for key in plan.feeds})
 
 
 def _kernels_of(op: str) -> Iterator[Watched]:
-    """Shapes for which kernels pack panels, turn rows, or read windows that overlap."""
+    """Shapes for which kernels pack panels, reverse rows, or read overlapping windows."""
     for dtype in ("float32", "float64"):
         for name, shapes, attrs in SHAPES:
             if name != op:
@@ -112,22 +112,22 @@ def _kernels_of(op: str) -> Iterator[Watched]:
             rng = np.random.default_rng(0)
             leaves = [net.leaf(rng.normal(size=shape).astype(dtype)) for shape in shapes]
             net.add("sum", net.add("tanh", net.add(name, *leaves, **attrs)))
-            yield _asked(f"{name} of {shapes} {attrs} {dtype}", net)
+            yield _with_gradients(f"{name} of {shapes} {attrs} {dtype}", net)
 
 
 def _far_arguments() -> Iterator[Watched]:
-    """Lines in rows of 4096, the last of which is short, with an argument that is NumPy's."""
+    """Lines cut into rows of 4096, with a short last row, and an argument that NumPy computes."""
     for length in (4095, 16_385, 16_484, 20_479):
         for op, far in (("sin", 1e7), ("cos", -1e9), ("lgamma", -2.5)):
             net = Net()
             x = np.linspace(0.5, 3, length)
             x[length // 2] = far
             net.add("sum", net.add(op, net.leaf(x)))
-            yield _asked(f"{op} of {length} numbers, one of them {far}", net)
+            yield _with_gradients(f"{op} of {length} numbers, one of them {far}", net)
 
 
 def _indices_outside() -> Iterator[Watched]:
-    """An index that is one too large, behind some that are not: the result is an error, and nothing else is touched."""
+    """An index one beyond its axis, behind valid ones: the result is an error, and no other memory is accessed."""
     x, updates = np.ones((40, 17)), np.ones((9, 17))
     for axis, extent in ((0, 40), (1, 17)):
         index = np.zeros((9, 17), np.int64) if axis == 0 else np.zeros((40, 9), np.int64)
@@ -137,19 +137,19 @@ def _indices_outside() -> Iterator[Watched]:
             given = [net.leaf(x), net.leaf(index, "input")]
             given += [net.leaf(updates if axis == 0 else np.ones((40, 9)))] if op == "scatter_add" else []
             net.add("sum", net.add("tanh", net.add(op, *given, axis=axis)))
-            yield _asked(f"{op} of an index {extent} on axis {axis}", net)
+            yield _with_gradients(f"{op} of an index {extent} on axis {axis}", net)
 
 
 def _loops_of(name: str) -> Iterator[Watched]:
-    """Values and gradients of a program with loops, planned: each loop is a step, whose bodies are plans."""
-    asked = LOOPS[name]()
-    calls = Values.of_program(asked.program, asked.results), Gradients.of_program(asked.program)
+    """Values and gradients of a program with loops; each loop is a step whose bodies are plans."""
+    looped = LOOPS[name]()
+    calls = Values.of_program(looped.program, looped.results), Gradients.of_program(looped.program)
     for order, call in enumerate(calls):
-        plan = Compiler(LIMITS).compile(asked.program, asked.types, call).plan
-        feeds = {key: asked.feeds[key] for key in plan.feeds}
+        plan = Compiler(LIMITS).compile(looped.program, looped.types, call).plan
+        feeds = {key: looped.feeds[key] for key in plan.feeds}
         yield Watched(f"loops of {name} {order}", graph_of(plan, registry()), feeds)
 
 
 def _random(first: int) -> Iterator[Watched]:
     for seed in range(first, first + 20):
-        yield _asked(f"random graph {seed}", random_graph(seed))
+        yield _with_gradients(f"random graph {seed}", random_graph(seed))

@@ -1,4 +1,4 @@
-"""Programs with loops whose kernels are watched: all that an address in a body may do from one step to the next."""
+"""Programs with loops whose kernels are watched: all ways in which an address may change between steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.looping import Writer, Written, random, written
 
 
 def _driven(g: Writer, k: int, y: int, u: int) -> list[int]:
-    """A step that is one loop over elements."""
+    """A step that is one elementwise kernel."""
     new = g.add(g.mul(k, y), g.sin(u))
     return [new, y, g.greater(new, y)]
 
@@ -23,7 +23,7 @@ def _elements(*shape: int, reverse: bool = False) -> Written:
 
 
 def _turned(g: Writer, k: int, y: int, u: int) -> list[int]:
-    """The same of complex elements, with sizes."""
+    """A step on complex elements, with their absolute values."""
     new = g.add(g.mul(k, y), g.sin(u))
     return [new, g.abs(new)]
 
@@ -36,7 +36,7 @@ def _pairs(dtype: str) -> Written:
 
 
 def _recurrent(g: Writer, w: int, h: int, x: int) -> list[int]:
-    """Products, copies, sums; and a stack that is seen askew."""
+    """A step with products, copies and sums, and a transposed stack."""
     new = g.tanh(g.add(g.matmul(h, w), x))
     return [new, g.cat(new, x, axis=0), g.sum(g.mul(h, x), axes=[1]), g.transpose(new, axes=[1, 0])]
 

@@ -1,6 +1,6 @@
-"""Random graphs whose extents lie around vectors, panels and blocks of rows: where a mask or a count is off by one.
+"""Random graphs whose extents lie around vectors, panels and blocks of rows, where masks and counts may be off by one.
 
-What they compute is of no interest, so no op is chosen for its values: they stay finite, that is all.
+Their values do not matter, as long as they stay finite.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tests.engine.autodiff.calls.asking import Net
 #: the sides of tensors, and those of windows' kernels
 EXTENTS: Final = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 257)
 TAPS: Final = (1, 1, 2, 3, 3, 4, 5)
-#: elements of a result, at most; and of an operand that is new
+#: most elements of a result, and of a new operand
 MOST: Final = 1 << 16
-#: one graph of so many is one sum over blocks of rows, whose last row is short
+#: one graph in `LONG_EVERY` is a sum over blocks of rows with a short last row
 LONG_EVERY: Final = 12
 LONG: Final = (4095, 4096, 4097, 16383, 16384, 16385, 18000, 20479, 20480, 20481)
 ROWS: Final = 8
 
 
 class RandomNet(Net):
-    """A program being drawn; nodes that later ones may read are its `results`."""
+    """A random program under construction; later nodes may read its `results`."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -35,31 +35,31 @@ class RandomNet(Net):
         self._shapes: dict[int, tuple[int, ...]] = {}
 
     def pick(self, choices: Sequence[Any]) -> Any:
-        """One of them."""
+        """Choose an element."""
         return choices[int(self.rng.integers(len(choices)))]
 
     def extents(self, rank: int, most: int = MOST) -> tuple[int, ...]:
-        """A shape of at most so many elements."""
+        """A random shape of at most `most` elements."""
         shape = [int(self.pick(EXTENTS)) for _ in range(rank)]
         while math.prod(shape) > most:
             shape[shape.index(max(shape))] //= 2
         return tuple(shape)
 
     def fresh(self, *shape: int) -> int:
-        """A parameter."""
+        """Add a parameter with random values."""
         return self._typed(self.leaf(self.rng.uniform(-1, 1, shape).astype(self.dtype)), shape)
 
     def indices(self, high: int, *shape: int) -> int:
-        """An input of indices, in one of the dtypes that they may have."""
+        """Add an input of random indices, in a random index dtype."""
         drawn = self.rng.integers(0, high, shape).astype(self.pick(["int64", "int32"]))
         return self._typed(self.leaf(drawn, "input"), shape)
 
     def op(self, name: str, *operands: int, **attrs: Any) -> int:
-        """A node."""
+        """Add a node."""
         return self.add(name, *operands, **attrs)
 
     def shape(self, node: int) -> tuple[int, ...]:
-        """Its shape: what the engine infers."""
+        """The shape of a node, as the engine infers it."""
         if node not in self._shapes:
             _, values = self.program.build(self.types, (node,))
             self._shapes[node] = values[node].shape
@@ -74,7 +74,7 @@ Move = Callable[[RandomNet, int], int]
 
 
 def random_graph(seed: int) -> RandomNet:
-    """The same graph for the same seed. Its last node is what gradients are taken of."""
+    """The graph of a seed. Its last node is the loss."""
     net = RandomNet(seed)
     if seed % LONG_EVERY == 0:
         x = net.fresh(int(net.pick(LONG)))
@@ -82,9 +82,9 @@ def random_graph(seed: int) -> RandomNet:
         return net
     net.results += [net.fresh(*net.extents(int(net.rng.integers(1, 5)))) for _ in range(int(net.rng.integers(1, 3)))]
     for _ in range(int(net.rng.integers(1, 4))):
-        found = net.pick(MOVES)(net, net.pick(net.results[-2:]))
-        if net.shape(found) and 0 < math.prod(net.shape(found)) <= MOST:
-            net.results.append(found)
+        node = net.pick(MOVES)(net, net.pick(net.results[-2:]))
+        if net.shape(node) and 0 < math.prod(net.shape(node)) <= MOST:
+            net.results.append(node)
     net.op("sum", net.op("tanh", net.results[-1]), axes=[])
     return net
 
@@ -102,7 +102,7 @@ def _elementwise(net: RandomNet, x: int) -> int:
 
 
 def _binary(net: RandomNet, x: int) -> int:
-    """With what broadcasts: an operand of extent 1 on some axes, or of fewer axes."""
+    """The other operand broadcasts: it has extent 1 on some axes, or fewer axes."""
     shape = [1 if net.rng.random() < 0.3 else n for n in net.shape(x)][int(net.rng.integers(0, 2)) :]
     pair = [x, net.fresh(*shape)]
     return net.op(net.pick(["add", "mul", "sub", "maximum", "logaddexp"]), *net.rng.permutation(pair).tolist())
@@ -171,7 +171,7 @@ def _turned(net: RandomNet, x: int) -> int:
 
 
 def _gathered(net: RandomNet, x: int) -> int:
-    """By an index that is no larger than x off the axis."""
+    """The index is no larger than x off the axis."""
     axis = _axis(net, x)
     shape = [int(net.rng.integers(1, n + 1)) for n in net.shape(x)]
     shape[axis] = int(net.pick([1, 7, 8, 9, 17]))
@@ -195,7 +195,7 @@ def _looked_up(net: RandomNet, x: int) -> int:
 
 
 def _multiplied(net: RandomNet, x: int) -> int:
-    """By a matrix, from either side, and from time to time transposed."""
+    """Multiply by a matrix from either side, sometimes a transposed one."""
     shape, width = net.shape(x), int(net.pick(EXTENTS))
     if len(shape) < 2:
         return net.op("matmul", x, net.fresh(shape[0], width)) if shape else x
@@ -211,7 +211,7 @@ def _swapped(rank: int) -> tuple[int, int]:
 
 
 def _images(net: RandomNet, x: int, spatial: int) -> int:
-    """x as images [outer, channels, *spatial]: itself where it has such a shape, or new ones."""
+    """x itself if it has the rank of images [batch, channels, *spatial], or else new images."""
     if len(net.shape(x)) == 2 + spatial:
         return x
     return net.fresh(int(net.pick([1, 2, 3])), int(net.pick([1, 2, 4, 6])), *net.extents(spatial, MOST // 64))
@@ -245,7 +245,7 @@ def _pooled(net: RandomNet, x: int) -> int:
 
 
 def _attended(net: RandomNet, _: int) -> int:
-    """Of queries, keys and values of its own."""
+    """Attention with new queries, keys and values."""
     depth, keys = int(net.pick([1, 8, 16, 17])), int(net.pick([1, 7, 16, 33]))
     q = net.fresh(2, int(net.pick([1, 8, 15, 33])), depth)
     return net.op("attention", q, net.fresh(2, keys, depth), net.fresh(2, keys, int(net.pick([1, 8, 9]))))

@@ -1,6 +1,6 @@
-"""No kernel reads or writes outside of its buffers, in a corpus of graphs; and an extent that is one off is noticed.
+"""No kernel reads or writes outside of its buffers, in a corpus of graphs; and off-by-one extents are detected.
 
-`make test-bounds` runs all of it; `make test` what is quick.
+`make test-bounds` runs all of it; `make test` runs the quick part.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.bounds.children import parts, watched
 pytest.importorskip("llvmlite")
 
 PARTS = parts()
-#: what `make test` runs, too: one process, and extents that kernels and that binding them have
+#: the part that `make test` runs: one process, and extents of kernels and of their bindings
 QUICK = "kernels of 32 bytes"
 QUICK_BREAKS = ("tail vector", "packed panel", "table")
 
@@ -24,18 +24,18 @@ QUICK_BREAKS = ("tail vector", "packed panel", "table")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name == QUICK else pytest.mark.bounds) for name in PARTS]
 )
-def test_nothing_outside_of_a_buffer_is_read_or_written(name: str, tmp_path: Path) -> None:
+def test_kernels_stay_within_their_buffers(name: str, tmp_path: Path) -> None:
     groups, options = PARTS[name]
-    found = watched(groups, tmp_path, *options)
-    assert not found.died
-    assert found.said == []
+    outcome = watched(groups, tmp_path, *options)
+    assert not outcome.died
+    assert outcome.lines == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if name in QUICK_BREAKS else pytest.mark.bounds) for name in BREAKS]
 )
-def test_an_extent_that_is_one_off_is_noticed(name: str, tmp_path: Path) -> None:
-    found = watched(BREAKS[name].groups, tmp_path, "--break", name)
-    assert found.checked
-    assert found.died.startswith("SIGSEGV") is not BREAKS[name].stated
+def test_off_by_one_extent_is_detected(name: str, tmp_path: Path) -> None:
+    outcome = watched(BREAKS[name].groups, tmp_path, "--break", name)
+    assert outcome.checked
+    assert outcome.died.startswith("SIGSEGV") is not BREAKS[name].stated

@@ -1,6 +1,6 @@
-"""Plans whose kernels run on copies of their operands, each beside a page that cannot be read, one step at a time.
+"""Plans whose kernels run on copies of their operands, each beside a guard page, one step at a time.
 
-Of a build that checks bounds, what it wrote down is told after each step; of any, where a process was when it died.
+A build that checks bounds reports its findings after each step; for any build, the journal has the step of a crash.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tests.bounds.corpus import Watched
 from tests.engine.guarded import guarded
 from tests.engine.printers import ready
 
-#: that take part in kernels which check: each has tables and a workspace of its own. Else one, whose workspace is all
+#: threads of kernels that check bounds, each with its own tables and workspace; others have one thread
 THREADS: Final = 2
 _PLENTY: Final = 1 << 40
-#: what is in a workspace before a kernel has written to it: NaN, in floats
+#: initial content of a workspace: NaN if read as a float
 _NEVER_WRITTEN: Final = 0xFF
 _TABLE: Final = "the table"
 
@@ -45,27 +45,27 @@ Tell = Callable[[str], None]
 
 
 class Built:
-    """Kernels that check, and as they are for everyone."""
+    """Kernels that check bounds, and regular ones."""
 
     def __init__(self) -> None:
         self._kernels = {True: Kernels(threads=THREADS), False: Kernels()}
 
     def of(self, checked: bool) -> Kernels:
-        """The ones or the others."""
+        """The kernels of one kind."""
         return self._kernels[checked]
 
     @property
-    def made(self) -> int:
-        """How many, of both."""
+    def count(self) -> int:
+        """The number of compiled kernels of both kinds."""
         return sum(kernels.loaded_count for kernels in self._kernels.values())
 
 
 class Outside(Exception):
-    """A kernel's access outside of its buffer."""
+    """An access of a kernel outside of its buffer."""
 
 
 class Journal:
-    """Where a process is, in a file that is there when the process is not."""
+    """The current step of a process, in a file that survives a crash."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -76,22 +76,22 @@ class Journal:
 
 
 class Watching(Binder):
-    """Binds steps as `inner` does, those of kernels to guarded copies; says each step by `tell` before it is made."""
+    """Binds steps like `inner`, but kernels to guarded copies; passes each step to `tell` before it runs."""
 
     def __init__(self, inner: Binder, at_end: bool, tell: Tell) -> None:
         self._inner, self._at_end, self._tell = inner, at_end, tell
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """One call, which binds anew each time."""
+        """One call, which binds the step each time."""
         if not isinstance(step.op, Fused | MicrokernelOp | RunsPlans):
             return self._inner.calls(run, step, operands, out)
         return [(self._make, (run, step, operands, out))]
 
     def _make(self, run: RunContext, step: Step, operands: Sequence[Array], out: Any) -> None:
-        self._tell(named(step))
+        self._tell(step_name(step))
         several = isinstance(out, tuple)
-        read = [beside(x, self._at_end) for x in operands]
-        written = [beside(x, self._at_end) for x in (out if several else [out])]
+        read = [guarded_copy(x, self._at_end) for x in operands]
+        written = [guarded_copy(x, self._at_end) for x in (out if several else [out])]
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
         guarded_run = RunContext(run.xp, run.deadline, workspace)
         guarded_run.bind_plan, guarded_run.stop_flag = run.bind_plan, run.stop_flag
@@ -99,15 +99,15 @@ class Watching(Binder):
         make_calls(calls)
         if BOUNDS.record[FaultEntry.OCCURRED]:
             fault, BOUNDS.record[:] = BOUNDS.record.copy(), 0
-            raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
+            raise Outside(_fault_report(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
         if isinstance(step.op, RunsPlans):
-            assert isinstance(calls[0][0], NativeCall), f"{named(step)} is no native call"
-        for array, found in zip(out if several else [out], written, strict=True):
-            array[...] = found
+            assert isinstance(calls[0][0], NativeCall), f"{step_name(step)} is no native call"
+        for array, array_copy in zip(out if several else [out], written, strict=True):
+            array[...] = array_copy
 
 
-def beside(x: Array, at_end: bool) -> Array:
-    """A copy of the same strides, whose furthest element ends, or whose first begins, at a guarded page."""
+def guarded_copy(x: Array, at_end: bool) -> Array:
+    """A copy with the same strides, whose last element ends, or whose first begins, at a guard page."""
     before, behind = byte_span(x)
     memory = guarded(before + behind, at_end)
     copy: Array = np.ndarray(x.shape, x.dtype, memory, before, x.strides)
@@ -116,14 +116,14 @@ def beside(x: Array, at_end: bool) -> Array:
 
 
 def compiled(graph: Graph, threads: int) -> Plan:
-    """A plan with all of a graph in kernels that can be, single nodes too."""
+    """A plan with all possible nodes in kernels, single ones too."""
     fused = fuse(with_compiled_bodies(graph), 0, compiled=True, threads=threads)
     return make_plan(select_microkernels(fused, _PLENTY, threads), NO_LIMITS)
 
 
 @contextmanager
 def all_compiled() -> Iterator[None]:
-    """From here on nothing is too little to be fused, or for a second thread."""
+    """Fuse even small ops, and share even small work with a second thread, within the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.compiler.fusion._COSTLY", 0)
         patch.setattr("engine.codegen.kernels.compiled.WORTH_THREADS", 0)
@@ -132,10 +132,10 @@ def all_compiled() -> Iterator[None]:
 
 
 def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: bool) -> list[Array]:
-    """The results of a graph; none where an index is outside of its axis. Raises Outside."""
+    """The results of a graph; none if an index is out of range. Raises Outside."""
     with pytest.MonkeyPatch.context() as patch, all_compiled():
         patch.setattr(BOUNDS, "checked", checked)
-        if checked:  # how well that is compiled is of no matter
+        if checked:  # optimization does not matter
             patch.setitem(machine_code._OPTIONS, "opt", 0)
         else:
             patch.setattr(BOUNDS, "tables", partial(_guarded_tables, at_end))
@@ -147,7 +147,7 @@ def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: boo
 
 
 def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list[Array]:
-    """As `watch`, by another printer's text, in C: kernels that check nothing."""
+    """Run like `watch`, with unchecked kernels from another printer's text in C."""
     with all_compiled():
         tier = ready(make_plan(watched.graph, NO_LIMITS), printer)
         return _results(watched, tier.plan, Watching(tier.binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
@@ -165,16 +165,16 @@ def _guarded_tables(at_end: bool, threads: int, size: int) -> HostArray:
     return guarded(np.zeros((threads, size), np.int64), at_end)
 
 
-def named(step: Step) -> str:
-    """A step's op, and the types of its operands and results."""
+def step_name(step: Step) -> str:
+    """A step's op and attributes, and the types of its results."""
     op = step.op.op.name if isinstance(step.op, MicrokernelOp) else step.op.name
     return f"{op} {dict(step.attrs) or ''} to {', '.join(map(str, step.types))}"
 
 
-# ---------------------------------------------------------------- what was written down
+# ---------------------------------------------------------------- reports of bounds checks
 
 
-def _told(step: Step, calls: Sequence[NativeCall], fault: HostArray) -> str:
+def _fault_report(step: Step, calls: Sequence[NativeCall], fault: HostArray) -> str:
     numbers = [i for i, call in enumerate(calls) if fault[FaultEntry.TABLE] in _addresses(call)]
     number = numbers[0] if numbers else None
     position = int(fault[FaultEntry.POSITION])
@@ -185,7 +185,7 @@ def _told(step: Step, calls: Sequence[NativeCall], fault: HostArray) -> str:
     line = _access(text, int(fault[FaultEntry.ACCESS]))
     kernel = "a kernel within" if number is None else f"kernel {number}"
     return (
-        f"{named(step)}, {kernel}: bytes {offset} to {offset + size} of {buffer}, which has {extent}, "
+        f"{step_name(step)}, {kernel}: bytes {offset} to {offset + size} of {buffer}, which has {extent}, "
         f"by an access of {lanes} × {size} bytes: {line}"
     )
 
@@ -195,7 +195,7 @@ def _addresses(call: NativeCall) -> list[int]:
 
 
 def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
-    """The text of a step's kernel, and what its table points at there."""
+    """The text of a step's kernel, and the buffer at a position of its table."""
     if isinstance(step.op, MicrokernelOp):
         phase = step.op.recipe.phases[number]
         return phase.text, "{} {}".format(*phase.places[position]) if position >= 0 else _TABLE
@@ -210,7 +210,7 @@ def _texts(step: Step, number: int, position: int) -> tuple[str, str]:
 
 
 def _access(text: str, number: int) -> str:
-    """The instruction behind a check."""
+    """The instruction that a check precedes."""
     lines = iter(text.splitlines())
     name = f"%bounds.{number}"
     return next((line.strip() for line in lines if name in line and not line.startswith(f"  {name} =")), "?")

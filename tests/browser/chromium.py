@@ -1,4 +1,4 @@
-"""Chromium, headless, that reaches this machine and nothing else; and what it fetched."""
+"""Headless Chromium that can reach only this machine, and a record of its requests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--window-size=1280,1600",
 )  # fmt: skip
-#: no name is looked up, and none leads anywhere but those that a test says
-NOWHERE = ("MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1")
+#: names resolve to nothing unless a test maps them
+RESOLVER_RULES = ("MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1")
 
 
 @contextmanager
 def browser(profile: Path, *names: str) -> Iterator[Chrome]:
-    """A new browser with this empty folder as its profile; skips the test where there is none to start.
+    """Open a new browser with this empty folder as its profile; skip the test if Chromium is not installed.
 
-    `names` are rules for those names that lead to this machine.
+    `names` are resolver rules for names that lead to this machine.
     """
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
@@ -39,10 +39,10 @@ def browser(profile: Path, *names: str) -> Iterator[Chrome]:
 
 
 def options(chromium: str, profile: Path, names: Sequence[str] = ()) -> ChromeOptions:
-    """How to start it: offline, and with a record of what it fetches."""
+    """Options to start it offline, with a log of its requests."""
     chosen = ChromeOptions()
     chosen.binary_location = chromium
-    rules = ", ".join((*names, *NOWHERE))
+    rules = ", ".join((*names, *RESOLVER_RULES))
     for flag in (*FLAGS, f"--host-resolver-rules={rules}", f"--user-data-dir={profile}"):
         chosen.add_argument(flag)
     chosen.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
@@ -51,7 +51,7 @@ def options(chromium: str, profile: Path, names: Sequence[str] = ()) -> ChromeOp
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a page asked for, and what came of it."""
+    """The requests of a page and their outcomes."""
 
     asked: list[str]
     #: methods and addresses of requests other than GET

@@ -1,4 +1,4 @@
-"""A page from elsewhere that tries to reach a server on this machine, and says what came of it."""
+"""A page from another origin that tries to reach a server on this machine, and reports the outcomes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-#: what a page can send to another origin, each as a promise of what it sees of the answer; BODY is a request in JSON
+#: requests that a page can send to another origin, each a promise of what it sees of the answer; BODY is JSON
 ATTEMPTS = {
     "a POST without a type": "fetch(URL, {method: 'POST', mode: 'no-cors', body: new Blob([BODY])})",
     "bytes without a type": "fetch(URL, {method: 'POST', mode: 'no-cors', body: new TextEncoder().encode(BODY)})",
@@ -39,8 +39,8 @@ async function attempt(name, promise) {
 
 
 @contextmanager
-def elsewhere() -> Iterator[int]:
-    """The port of a server on this machine that has the page, under any name and path."""
+def hostile_server() -> Iterator[int]:
+    """Serve the page from this machine under any name and path; yield the port."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

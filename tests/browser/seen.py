@@ -1,4 +1,4 @@
-"""What tests see of pages in a browser: what is shown, and that nothing was asked of another host."""
+"""Checks of pages in a browser: visible elements, and no requests to other hosts."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ PATIENCE = 60  # seconds; a busy machine takes long to draw a page, and nothing 
 
 
 def shown(page: Chrome, selector: str, count: int = 1) -> list[WebElement]:
-    """The elements, once there are so many that can be seen."""
+    """The visible elements, once there are at least `count`."""
 
     def enough(driver: Chrome) -> list[WebElement] | None:
-        found = [element for element in driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
-        return found if len(found) >= count else None
+        visible = [element for element in driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+        return visible if len(visible) >= count else None
 
     wait = WebDriverWait(page, PATIENCE, ignored_exceptions=[StaleElementReferenceException])
     return wait.until(enough, f"{selector} is not on the page")
 
 
 def follow(page: Chrome, selector: str) -> None:
-    """Click on what can be seen, in the middle of the window, wherever it is in a long list."""
-    found = shown(page, selector)[0]
-    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found)
-    found.click()
+    """Scroll the first visible match to the middle of the window and click it."""
+    element = shown(page, selector)[0]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+    element.click()
 
 
 def assert_quiet(page: Chrome, address: str) -> None:
-    """Everything was asked of this address, nothing failed, and the console has no complaint."""
-    seen = traffic(page)
-    assert seen.asked
-    assert not [url for url in seen.asked if not url.startswith((address, "data:"))]
-    assert (seen.failed, seen.refused) == ([], [])
+    """Check that all requests went to this address, none failed, and the console has no errors."""
+    recorded = traffic(page)
+    assert recorded.asked
+    assert not [url for url in recorded.asked if not url.startswith((address, "data:"))]
+    assert (recorded.failed, recorded.refused) == ([], [])
     assert [entry["message"] for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []

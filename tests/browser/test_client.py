@@ -1,4 +1,4 @@
-"""The TypeScript client in a browser, in a page of another origin than the server's."""
+"""The TypeScript client in a browser, in a page whose origin is not the server's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ import("/src/index.js").then(program).then(done, (error) => done(`${error.stack}
 
 @pytest.fixture(scope="module")
 def origin() -> Iterator[str]:
-    """Where a page with the client is served from."""
+    """The origin that serves a page with the client."""
     files = functools.partial(Quiet, directory=str(built("typescript").folder / "build"))
     with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -44,15 +44,15 @@ def origin() -> Iterator[str]:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Files, without a line for each."""
+    """File server without a request log."""
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def page(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Chrome, str]]:
-    """A page there, and the address of a server that lets its origin in."""
+    """A page at that origin, and the address of a server that allows the origin."""
     with (
         running_server("--device", "cpu", "--workers", "1", "--cors-origins", origin) as url,
         browser(tmp_path_factory.mktemp("profile")) as opened,
@@ -62,29 +62,29 @@ def page(origin: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 
 
 def run(page: tuple[Chrome, str], body: str) -> Any:
-    """What a program in the page returns."""
+    """Run a program in the page and return its result."""
     opened, url = page
     return opened.execute_async_script(SCRIPT % body, url)
 
 
-def test_a_gradient(page: tuple[Chrome, str]) -> None:
-    told = """
+def test_gradient(page: tuple[Chrome, str]) -> None:
+    program = """
       const answer = await client.gradients(graph, { x: [1, 2], w: [0.5, 0.5] }, { of: loss });
       return Array.from(answer.gradients.get(w).data);
     """
-    assert run(page, told) == pytest.approx([0.7864477329659274, 0.8399486832280523], rel=1e-12)
+    assert run(page, program) == pytest.approx([0.7864477329659274, 0.8399486832280523], rel=1e-12)
 
 
-def test_a_refusal_names_what_is_wrong(page: tuple[Chrome, str]) -> None:
-    told = """
+def test_refusal_has_kind_code_and_node(page: tuple[Chrome, str]) -> None:
+    program = """
       const wrong = client.gradients(graph, { x: [1, 2], w: [1, 2, 3] }, { of: loss });
       return wrong.catch((error) => [error.kind, error.code, error.node]);
     """
-    assert run(page, told) == ["graph", "shape_mismatch", 2]
+    assert run(page, program) == ["graph", "shape_mismatch", 2]
 
 
-def test_a_large_tensor_stays_there(page: tuple[Chrome, str]) -> None:
-    told = """
+def test_large_tensor_is_stored_on_the_server(page: tuple[Chrome, str]) -> None:
+    program = """
       const kept = await client.register(graph);
       const numbers = Float64Array.from({ length: 4000 }, (_, i) => i / 4000);
       const weights = await client.put("w", numbers);
@@ -95,12 +95,12 @@ def test_a_large_tensor_stays_there(page: tuple[Chrome, str]) -> None:
       const again = await client.get("w").catch((error) => error.kind);
       return [got.tensor.data.every((value, i) => value === numbers[i]), got.handle.etag.length > 0, again];
     """
-    assert run(page, told) == [True, True, "not_found"]
+    assert run(page, program) == [True, True, "not_found"]
 
 
-def test_a_signal_ends_a_call(page: tuple[Chrome, str]) -> None:
-    told = """
+def test_abort_signal_cancels_a_call(page: tuple[Chrome, str]) -> None:
+    program = """
       const gone = AbortSignal.abort(new Error("never mind"));
       return client.forward(graph, { x: 1, w: 1 }, { signal: gone }).catch((error) => error.message);
     """
-    assert run(page, told) == "never mind"
+    assert run(page, program) == "never mind"

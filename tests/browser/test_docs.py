@@ -1,4 +1,4 @@
-"""The server's pages for people as a browser shows them that reaches no other host."""
+"""The server's documentation pages, in a browser that can reach no other host."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 
 def open_docs(page: Chrome, server: RunningServer) -> dict[str, str]:
-    """Open the page, and what it shows of each operation, by its id."""
+    """Open the page, and return the text of each operation by its id."""
     page.get(server.url + "/docs")
     blocks = shown(page, ".opblock", len(operations(server)))
     return {block.get_attribute("id").rpartition("-")[2]: block.text for block in blocks}
@@ -52,7 +52,7 @@ def test_every_operation_is_shown(page: Chrome, server: RunningServer) -> None:
     assert_quiet(page, server.url)
 
 
-def test_a_call_can_be_tried(page: Chrome, server: RunningServer) -> None:
+def test_call_can_be_tried_out(page: Chrome, server: RunningServer) -> None:
     open_docs(page, server)
     shown(page, "#operations-health-live .opblock-summary-control")[0].click()
     shown(page, "#operations-health-live .try-out__btn")[0].click()
@@ -64,7 +64,7 @@ def test_a_call_can_be_tried(page: Chrome, server: RunningServer) -> None:
     assert_quiet(page, server.url)
 
 
-def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
+def test_message_schemas_are_shown(page: Chrome, server: RunningServer) -> None:
     open_docs(page, server)
     shown(page, "#operations-compute-gradients .opblock-summary-control")[0].click()
     example = json.loads(shown(page, "#operations-compute-gradients .body-param__example")[0].text)
@@ -74,7 +74,7 @@ def test_the_messages_are_shown(page: Chrome, server: RunningServer) -> None:
     assert_quiet(page, server.url)
 
 
-def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: RunningServer) -> None:
+def test_errors_page_lists_every_error(page: Chrome, server: RunningServer) -> None:
     page.get(server.url + "/docs/errors")
     rows = {row.get_attribute("id"): row.text for row in shown(page, "tr[id]", len(KINDS))}
     assert set(rows) == set(KINDS)
@@ -84,7 +84,7 @@ def test_every_error_has_its_place_on_the_page_of_errors(page: Chrome, server: R
     assert_quiet(page, server.url)
 
 
-def test_the_page_of_an_error(page: Chrome, server: RunningServer) -> None:
+def test_error_page(page: Chrome, server: RunningServer) -> None:
     page.get(server.url + "/docs/errors")
     shown(page, "#shape_mismatch a")[0].click()
     assert shown(page, "h1")[0].text == "shape_mismatch"

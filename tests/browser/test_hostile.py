@@ -1,4 +1,4 @@
-"""Attacks of a web page on a server on this machine, in a real browser: requests, and links to the playground."""
+"""Attacks by a web page on a server on this machine, in a real browser: requests, and links to the playground."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser.chromium import browser, traffic
-from tests.browser.hostile import ATTEMPTS, elsewhere
+from tests.browser.hostile import ATTEMPTS, hostile_server
 from tests.browser.playground import Playground, fragment
 from tests.conftest import RunningServer
 
 pytestmark = pytest.mark.slow
 
 PATIENCE = 60
-#: a name that its owner lets lead to this machine
+#: a name that its owner rebinds to this machine
 REBOUND = "evil.example"
 STORED = {
     "graph": {"nodes": [{"op": "full", "attrs": {"shape": [], "fill": 1}}]},
@@ -39,19 +39,19 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with elsewhere() as found:
-        yield found
+    with hostile_server() as number:
+        yield number
 
 
-def kept(server: RunningServer) -> object:
-    """What the server keeps for callers."""
+def stored(server: RunningServer) -> object:
+    """The tensors and graphs that the server stores."""
     return httpx.get(server.url + "/v1/tensors").json()["tensors"], httpx.get(server.url + "/v1/graphs").json()[
         "graphs"
     ]
 
 
-def tried(page: Chrome, base: str) -> dict[str, str]:
-    """What the page sees of each of its attempts on the server at `base`."""
+def run_attempts(page: Chrome, base: str) -> dict[str, str]:
+    """Run all attempts of the page on the server at `base`, and return what it sees of each."""
     script = f"const BODY = {json.dumps(json.dumps(STORED))}; const URL = '{base}/v1/forward';"
     script += f"const OPS = '{base}/v1/ops'; const TENSOR = '{base}/v1/tensors/planted';"
     attempts = ",".join(f"attempt({json.dumps(name)}, {code})" for name, code in ATTEMPTS.items())
@@ -63,23 +63,23 @@ def tried(page: Chrome, base: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", REBOUND])
-def test_a_page_on_another_port_gets_nothing(page: Chrome, server: RunningServer, port: int, host: str) -> None:
-    """Of the same site, of another one, and of a stranger's name."""
-    before = kept(server)
+def test_page_on_another_port_is_blocked(page: Chrome, server: RunningServer, port: int, host: str) -> None:
+    """The same site, another site, and a stranger's name."""
+    before = stored(server)
     page.get(f"http://{host}:{port}/")
-    seen = tried(page, server.url)
+    seen = run_attempts(page, server.url)
     assert set(seen) == set(ATTEMPTS)
-    for name, what in seen.items():
-        assert what in ("failed", "sent", "opaque 0 "), (name, what)
-    assert kept(server) == before
+    for name, outcome in seen.items():
+        assert outcome in ("failed", "sent", "opaque 0 "), (name, outcome)
+    assert stored(server) == before
     counts = httpx.get(server.url + "/metrics").text
     assert not re.search(r'gradserve_requests_total\{[^}]*"/v1/forward"[^}]*status="2', counts)
 
 
-def test_a_name_that_is_rebound_to_this_machine_gets_nothing(page: Chrome, server: RunningServer) -> None:
-    """For the browser, page and server are one: only the name tells."""
+def test_dns_rebinding_is_blocked(page: Chrome, server: RunningServer) -> None:
+    """The browser takes page and server for one origin; only the name differs."""
     port = server.address[1]
-    before = kept(server)
+    before = stored(server)
     page.get(f"http://{REBOUND}:{port}/v1/ops")
     assert json.loads(page.find_element(By.TAG_NAME, "pre").text)["code"] == "misdirected"
     page.execute_script(
@@ -88,14 +88,14 @@ def test_a_name_that_is_rebound_to_this_machine_gets_nothing(page: Chrome, serve
         "catch (error) { tried[name] = 'failed' } }; "
         "const f = document.createElement('iframe'); f.name = 'frame'; document.body.append(f);"
     )
-    seen = tried(page, f"http://{REBOUND}:{port}")
-    answered = [json.loads(what)["code"] for what in seen.values() if what.startswith("{")]
+    seen = run_attempts(page, f"http://{REBOUND}:{port}")
+    answered = [json.loads(outcome)["code"] for outcome in seen.values() if outcome.startswith("{")]
     assert len(answered) >= 5
     assert set(answered) == {"misdirected"}
-    assert kept(server) == before
+    assert stored(server) == before
 
 
-def test_its_own_page_works_and_a_link_to_it_too(page: Chrome, server: RunningServer, port: int) -> None:
+def test_own_page_works_when_opened_by_a_link(page: Chrome, server: RunningServer, port: int) -> None:
     page.get(f"http://localhost:{port}/")
     page.execute_script(
         "const a = document.createElement('a'); a.href = arguments[0]; a.textContent = 'docs'; a.id = 'link';"
@@ -112,7 +112,7 @@ def test_its_own_page_works_and_a_link_to_it_too(page: Chrome, server: RunningSe
     assert status == 200
 
 
-def test_no_page_frames_it(page: Chrome, server: RunningServer, port: int) -> None:
+def test_page_cannot_be_framed(page: Chrome, server: RunningServer, port: int) -> None:
     page.get(f"http://127.0.0.1:{port}/")
     page.execute_script("document.getElementsByName('frame')[0].src = arguments[0]", server.url + "/docs")
     page.switch_to.frame("frame")
@@ -136,17 +136,17 @@ LINKED = storing("linked")
 
 @dataclass(frozen=True)
 class Target:
-    """A server that keeps the tensor `weights`, and the key it asks for, or an empty string."""
+    """A server that stores the tensor `weights`, and its API key or an empty string."""
 
     url: str
     key: str
 
-    def keep(self) -> str:
+    def store(self) -> str:
         """Store the tensor, and return its etag."""
         tensor = {"dtype": "float64", "shape": [2], "data": [1, 2]}
         return str(self.ask("PUT", json=tensor).json()["etag"])
 
-    def kept(self) -> tuple[str, list[float]]:
+    def stored(self) -> tuple[str, list[float]]:
         """Return etag and elements of the tensor."""
         answer = self.ask("GET").json()
         return answer["etag"], answer["tensor"]["data"]
@@ -167,8 +167,8 @@ def target(
         return Target(start_server().url, "")
     file = tmp_path_factory.mktemp("keys") / "keys.json"
     command = [sys.executable, "-m", "service", "keys", "add", "--keys-file", str(file), "page"]
-    made = subprocess.run(command, capture_output=True, text=True, check=True)
-    key = next(word for word in made.stdout.split() if len(word) > 30)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    key = next(word for word in done.stdout.split() if len(word) > 30)
     return Target(start_server("--keys-file", str(file)).url, key)
 
 
@@ -182,7 +182,7 @@ def run_own(playground: Playground, target: Target) -> None:
     playground.open(fragment(OWN, "forward"))
     enter_key(playground, target)
     playground.element("run").click()
-    playground.once(" ms on cpu")
+    playground.wait_for_status(" ms on cpu")
     playground.until_drawn("own")
     traffic(playground.page)
 
@@ -190,7 +190,7 @@ def run_own(playground: Playground, target: Target) -> None:
 def assert_unsent(playground: Playground, target: Target, etag: str) -> None:
     """Check that the link's request is shown with its notice, and that neither it nor an edit of it is sent."""
     playground.until_drawn("linked")
-    assert (traffic(playground.page).sent, target.kept()[0]) == ([], etag)
+    assert (traffic(playground.page).sent, target.stored()[0]) == ([], etag)
     assert playground.element("stores").text.endswith("overwrites what they hold: weights")
     playground.type(json.dumps(storing("edited")))
     playground.until_drawn("edited")  # so the linter, which plans other texts, has seen this one
@@ -198,26 +198,26 @@ def assert_unsent(playground: Playground, target: Target, etag: str) -> None:
     assert not playground.element("stores").is_displayed(), "check stores nothing"
     playground.element("mode-forward").click()
     assert playground.element("stores").text.endswith(": weights")
-    assert (traffic(playground.page).sent, target.kept()[0]) == ([], etag)
+    assert (traffic(playground.page).sent, target.stored()[0]) == ([], etag)
 
 
 def assert_run_stores(playground: Playground, target: Target, etag: str) -> None:
     """Click Run, and check that the tensor is overwritten."""
     playground.element("run").click()
-    playground.once(" ms on cpu")
-    new_etag, data = target.kept()
+    playground.wait_for_status(" ms on cpu")
+    new_etag, data = target.stored()
     assert (new_etag != etag, data) == (True, [7, 7])
 
 
 @pytest.mark.parametrize("mode", ["forward", "gradients", "check", "differentiate"])
-def test_a_link_from_a_page_sends_nothing_before_run(page: Chrome, target: Target, port: int, mode: str) -> None:
-    etag = target.keep()
+def test_link_from_a_page_sends_no_request_before_run(page: Chrome, target: Target, port: int, mode: str) -> None:
+    etag = target.store()
     page.get(f"http://127.0.0.1:{port}/")
     traffic(page)
     page.execute_script("location = arguments[0]", f"{target.url}/#{fragment(LINKED, mode)}")
     playground = Playground(page, target.url)
     playground.until_drawn("linked")
-    assert (traffic(page).sent, target.kept()[0]) == ([], etag)
+    assert (traffic(page).sent, target.stored()[0]) == ([], etag)
     assert playground.element("stores").is_displayed() == (mode in ("forward", "gradients"))
     playground.element("mode-forward").click()
     enter_key(playground, target)
@@ -225,8 +225,8 @@ def test_a_link_from_a_page_sends_nothing_before_run(page: Chrome, target: Targe
     assert_run_stores(playground, target, etag)
 
 
-def test_a_link_in_an_open_tab_sends_nothing_before_run(page: Chrome, target: Target) -> None:
-    etag = target.keep()
+def test_link_in_an_open_tab_sends_no_request_before_run(page: Chrome, target: Target) -> None:
+    etag = target.store()
     playground = Playground(page, target.url)
     run_own(playground, target)
     page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
@@ -235,8 +235,8 @@ def test_a_link_in_an_open_tab_sends_nothing_before_run(page: Chrome, target: Ta
     assert_run_stores(playground, target, etag)
 
 
-def test_a_page_cannot_change_the_link_of_a_window_that_it_opened(page: Chrome, target: Target, port: int) -> None:
-    etag = target.keep()
+def test_opener_cannot_navigate_the_window_that_it_opened(page: Chrome, target: Target, port: int) -> None:
+    etag = target.store()
     page.get(f"http://127.0.0.1:{port}/")
     hostile = page.current_window_handle
     page.execute_script(
@@ -265,9 +265,9 @@ def test_a_page_cannot_change_the_link_of_a_window_that_it_opened(page: Chrome, 
         page.switch_to.window(hostile)
 
 
-def test_going_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> None:
-    """Within the page, to the page from another one, and by loading it again."""
-    etag = target.keep()
+def test_going_back_to_a_link_sends_no_request(page: Chrome, target: Target) -> None:
+    """History within the page, return from another page, and reload."""
+    etag = target.store()
     playground = Playground(page, target.url)
     run_own(playground, target)
     page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
@@ -285,15 +285,15 @@ def test_going_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> Non
     assert_unsent(playground, target, etag)
 
 
-def test_undoing_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> None:
+def test_undo_to_a_linked_request_sends_no_request(page: Chrome, target: Target) -> None:
     """The example that replaced it runs by itself; undo brings back a text that has not been run."""
-    etag = target.keep()
+    etag = target.store()
     playground = Playground(page, target.url)
     run_own(playground, target)
     page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
     playground.until_drawn("linked")
     page.get(f"{target.url}/#gallery=himmelblau")
-    playground.once(" ms on cpu")
+    playground.wait_for_status(" ms on cpu")
     assert not playground.element("stores").is_displayed()
     page.execute_script("arguments[0].focus()", playground.content)
     traffic(page)
@@ -303,8 +303,8 @@ def test_undoing_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> N
     assert_run_stores(playground, target, etag)
 
 
-def test_a_name_in_a_link_is_drawn_as_text(page: Chrome, target: Target) -> None:
-    """Also if escapes hide the field of the request that has it."""
+def test_name_in_a_link_is_shown_as_text(page: Chrome, target: Target) -> None:
+    """Escapes hide the field of the request that contains the name."""
     name = "<img src=x><b>weights</b>"
     request = json.dumps({**LINKED, "store": [{"node": 0, "tensor_id": name}]})
     playground = Playground(page, target.url)

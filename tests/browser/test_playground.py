@@ -1,4 +1,4 @@
-"""The playground in a browser that reaches no other host: written, run, marked, copied, shared, used by keyboard."""
+"""The playground in a browser that can reach no other host: typing, running, marks, copying, sharing, keyboard."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ FEEDS = [
 ]
 REQUEST = {"graph": {"nodes": NODES}, "feeds": FEEDS}
 X, W = np.array([1.0, 2.0]), np.array([0.5, 0.25])
-LOSS, BY_W = np.tanh(X * W).sum(), X * (1 - np.tanh(X * W) ** 2)
-#: how each language runs what the page writes: a file, what has to be there, and commands
+LOSS, GRAD_W = np.tanh(X * W).sum(), X * (1 - np.tanh(X * W) ** 2)
+#: how to run the program that the page writes in each language: a file, the required tools, and a command
 RUN: dict[str, tuple[str, tuple[str, ...], str]] = {
     "curl": ("request.sh", ("sh", "curl"), "sh request.sh"),
     "Python": ("request.py", ("python3",), "python3 request.py"),
@@ -59,21 +59,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 @pytest.fixture
 def playground(page: Chrome, server: RunningServer) -> Playground:
-    made = Playground(page, server.url)
-    made.media(1280, 1600)
+    opened = Playground(page, server.url)
+    opened.media(1280, 1600)
     traffic(page)
     page.get_log("browser")
-    return made
+    return opened
 
 
 def broken(node: int, **changed: Any) -> dict[str, Any]:
-    """The request with something else at a node."""
+    """The request with changed fields at one node."""
     nodes = [{**each, **changed} if i == node else each for i, each in enumerate(NODES)]
     return {**REQUEST, "graph": {"nodes": nodes}}
 
 
 def chain(count: int, size: int = 1) -> dict[str, Any]:
-    """A graph of so many nodes one behind the other."""
+    """A request whose graph is a chain of `count` nodes."""
     nodes = [{"op": "parameter"}, *({"op": "sin", "operands": [i]} for i in range(count - 2))]
     data = {"dtype": "float64", "shape": [size], "data": [0.5] * size}
     return {
@@ -83,7 +83,7 @@ def chain(count: int, size: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.smoke
-def test_an_example_is_there_and_nothing_else_is_asked(playground: Playground, server: RunningServer) -> None:
+def test_example_loads_from_the_server_alone(playground: Playground, server: RunningServer) -> None:
     playground.open()
     assert " ms on cpu" in playground.status
     assert playground.drawn()
@@ -91,7 +91,7 @@ def test_an_example_is_there_and_nothing_else_is_asked(playground: Playground, s
     assert_quiet(playground.page, server.url)
 
 
-def test_a_request_is_typed_and_run(playground: Playground, server: RunningServer) -> None:
+def test_typed_request_runs(playground: Playground, server: RunningServer) -> None:
     playground.open()
     playground.type(json.dumps(REQUEST))
     playground.run()
@@ -99,11 +99,11 @@ def test_a_request_is_typed_and_run(playground: Playground, server: RunningServe
     assert json.loads(playground.text) == REQUEST
     drawn = playground.drawn()
     assert drawn[4].startswith("4 sum | float64[] | ")
-    by_w = ", ".join(f"{value:.6g}" for value in BY_W)
-    assert f"∂ [{by_w}]" in drawn[1]
+    grad_w = ", ".join(f"{value:.6g}" for value in GRAD_W)
+    assert f"∂ [{grad_w}]" in drawn[1]
     row = playground.rows()[1]
     assert row[1:4] == ["parameter", "w", ""]
-    assert row[5:9] == ["float64", "[2]", "[0.5, 0.25]", f"[{by_w}]"]
+    assert row[5:9] == ["float64", "[2]", "[0.5, 0.25]", f"[{grad_w}]"]
     plan = httpx.post(f"{server.url}/v1/plan", json={"graph": REQUEST["graph"], "types": types()}).json()
     flops = [(node["flops"], node["bytes"]) for node in plan["nodes"]]
     assert [(int(row[9]), int(row[10])) for row in playground.rows()] == flops
@@ -124,7 +124,7 @@ def test_ops_and_attributes_are_completed(playground: Playground) -> None:
     assert playground.text == '{"graph": {"nodes": [{"op": "logsumexp", "attrs": {"keepdims"}}]}}'
 
 
-def test_what_is_wrong_is_marked_while_one_types(playground: Playground) -> None:
+def test_errors_are_marked_while_typing(playground: Playground) -> None:
     playground.open_with(REQUEST)
     playground.type(json.dumps(broken(3, op="tanhh")))
     marked = playground.in_editor(".cm-lintRange-error")
@@ -133,30 +133,30 @@ def test_what_is_wrong_is_marked_while_one_types(playground: Playground) -> None
     playground.in_editor(".cm-lint-marker-error")
 
 
-def test_a_broken_node_is_marked_with_its_operand(playground: Playground) -> None:
+def test_broken_node_and_operand_are_marked(playground: Playground) -> None:
     assert playground.open_with(REQUEST).endswith(" B")
     assert not playground.all(".bad")
     feeds = [FEEDS[0], {"node": 1, "tensor": tensor([1.0, 2.0, 3.0])}]
-    said = playground.open_with({**broken(2, op="matmul"), "feeds": feeds})
-    assert said.startswith("shape_mismatch: node 2 (matmul): operand 1 ")
+    status = playground.open_with({**broken(2, op="matmul"), "feeds": feeds})
+    assert status.startswith("shape_mismatch: node 2 (matmul): operand 1 ")
     node = playground.node(2)
     assert "bad" in (node.get_attribute("class") or "")
-    assert said.removeprefix("shape_mismatch: ") in (node.get_attribute("aria-label") or "")
+    assert status.removeprefix("shape_mismatch: ") in (node.get_attribute("aria-label") or "")
     assert len(playground.all("path.edge.bad")) == 1
     (marked,) = playground.in_editor(".cm-lintRange-error")
     assert marked.text == "1", "the operand"
     assert [row[0] for row in playground.rows() if "operand 1" in row[11]] == ["2"]
 
 
-def test_all_faults_are_marked(playground: Playground) -> None:
+def test_all_errors_are_marked(playground: Playground) -> None:
     nodes = [NODES[0], {"op": "matmull", "operands": [0]}, {"op": "add", "operands": [0, 9]}]
-    said = playground.open_with({"graph": {"nodes": nodes}, "feeds": FEEDS[:1]})
-    assert said.startswith("unknown_op: ")
-    assert said.endswith("(and 1 more)")
+    status = playground.open_with({"graph": {"nodes": nodes}, "feeds": FEEDS[:1]})
+    assert status.startswith("unknown_op: ")
+    assert status.endswith("(and 1 more)")
     assert [each.get_attribute("data-node") for each in playground.all("#graph-drawing .bad")] == ["1", "2"]
 
 
-def test_a_fault_of_a_feed_is_marked(playground: Playground) -> None:
+def test_error_in_a_feed_is_marked(playground: Playground) -> None:
     feeds = [FEEDS[0], {"node": 1, "tensor": {"dtype": "float64", "shape": [2], "data": [1, "no"]}}]
     assert playground.open_with({**REQUEST, "feeds": feeds}).startswith("bad_tensor: ")
     assert playground.in_editor(".cm-lintRange-error")
@@ -170,33 +170,33 @@ def test_check_colours_the_nodes(playground: Playground) -> None:
     assert playground.open_with(REQUEST, "check").startswith("passed: ")
     assert playground.all("#graph-drawing .passed")
     kinked = {"graph": {"nodes": [NODES[1], {"op": "relu", "operands": [0]}, {"op": "sum", "operands": [1]}]}}
-    said = playground.open_with({**kinked, "feeds": [{"node": 0, "tensor": tensor([0.0, 1.0])}]}, "check")
-    assert said.startswith("not passed: ")
+    status = playground.open_with({**kinked, "feeds": [{"node": 0, "tensor": tensor([0.0, 1.0])}]}, "check")
+    assert status.startswith("not passed: ")
     assert "unsure" in (playground.node(0).get_attribute("class") or "")
     assert "kink" in (playground.node(0).get_attribute("aria-label") or "")
 
 
-def test_differentiate_shows_the_gradient_s_own_graph(playground: Playground, server: RunningServer) -> None:
+def test_differentiate_shows_the_gradient_graph(playground: Playground, server: RunningServer) -> None:
     playground.open_with(REQUEST, "differentiate")
-    asked = {"graph": REQUEST["graph"], "types": types()}
-    answer = httpx.post(f"{server.url}/v1/differentiate", json=asked).json()
+    request = {"graph": REQUEST["graph"], "types": types()}
+    answer = httpx.post(f"{server.url}/v1/differentiate", json=request).json()
     assert len(playground.drawn()) == len(answer["graph"]["nodes"]) > len(NODES)
     gradient = playground.drawn()[answer["gradients"][0]["gradient_node"]]
     assert "gradient of node 1" in gradient
-    assert f"= [{BY_W[0]:.6g}, {BY_W[1]:.6g}]" in gradient
+    assert f"= [{GRAD_W[0]:.6g}, {GRAD_W[1]:.6g}]" in gradient
 
 
-def test_the_switch_runs_again(playground: Playground) -> None:
+def test_changing_the_mode_runs_again(playground: Playground) -> None:
     playground.open_with(REQUEST)
     playground.element("mode-check").click()
-    playground.once("nodes compared")
+    playground.wait_for_status("nodes compared")
     playground.element("mode-forward").click()
-    playground.once(" ms on cpu")
+    playground.wait_for_status(" ms on cpu")
     assert not [line for line in playground.drawn() if "∂" in line]
 
 
 def test_only_run_stores_tensors(playground: Playground, server: RunningServer) -> None:
-    """Neither planning while one types nor a change of the mode stores anything, even if a feed has no type yet."""
+    """Planning while typing and changing the mode store nothing, even if a feed has no type yet."""
     playground.open_with(REQUEST)
     record = (
         "window.stored = []; const send = fetch; window.fetch = async (input, init) => {"
@@ -215,7 +215,7 @@ def test_only_run_stores_tensors(playground: Playground, server: RunningServer) 
     assert "press Run" in playground.status
     assert playground.page.execute_script("return stored") == []
     playground.element("run").click()
-    playground.once(" ms on cpu")
+    playground.wait_for_status(" ms on cpu")
     assert len(playground.page.execute_script("return stored")) == 1
     assert httpx.get(f"{server.url}/v1/tensors/kept").json()["tensor"]["shape"] == [2]
 
@@ -231,8 +231,8 @@ def test_functions_are_drawn_and_marked(playground: Playground) -> None:
 
 
 @pytest.mark.parametrize("language", RUN)
-def test_a_program_that_runs(playground: Playground, server: RunningServer, language: str, tmp_path: Path) -> None:
-    """With signs that end a text in one language or another."""
+def test_copied_program_runs(playground: Playground, server: RunningServer, language: str, tmp_path: Path) -> None:
+    """The request contains characters that end a string in some language."""
     name, needs, command = RUN[language]
     if absent := [tool for tool in needs if not shutil.which(tool)]:
         pytest.skip(f"needs {', '.join(absent)}")
@@ -249,17 +249,17 @@ def test_a_program_that_runs(playground: Playground, server: RunningServer, lang
 
 
 @pytest.mark.parametrize(("mode", "answers"), [("forward", "values"), ("check", "passed"), ("differentiate", "graph")])
-def test_curl_of_the_other_calls(playground: Playground, mode: str, answers: str) -> None:
+def test_curl_program_of_other_modes(playground: Playground, mode: str, answers: str) -> None:
     playground.open_with(REQUEST, mode)
     program = playground.program("curl")
     done = subprocess.run(["sh"], input=program, capture_output=True, text=True, check=True)
     assert answers in json.loads(done.stdout)
 
 
-def test_a_request_is_shared_by_a_link(playground: Playground, server: RunningServer) -> None:
+def test_request_is_shared_by_a_link(playground: Playground, server: RunningServer) -> None:
     playground.open_with(REQUEST, "check")
     playground.element("share").click()
-    playground.once("the link is")
+    playground.wait_for_status("the link is")
     link = playground.element("handed").get_attribute("value") or ""
     assert link == playground.page.current_url
     assert link.startswith(f"{server.url}/#check=")
@@ -269,11 +269,11 @@ def test_a_request_is_shared_by_a_link(playground: Playground, server: RunningSe
     assert "press Run" in playground.settled()
     assert json.loads(playground.text) == REQUEST
     playground.element("run").click()
-    playground.once("passed: ")
+    playground.wait_for_status("passed: ")
     assert not [url for url in traffic(playground.page).asked if "check=" in url.partition("#")[0]]
 
 
-def test_a_link_holds_32_kb_at_most(playground: Playground) -> None:
+def test_link_holds_at_most_32_kb(playground: Playground) -> None:
     noise = base64.b64encode(np.random.default_rng(0).bytes(40_000)).decode()
     leaf = {"node": 0, "tensor": {"dtype": "uint8", "shape": [40_000], "data_b64": noise}}
     request = {"graph": {"nodes": [{"op": "input"}, {"op": "max", "operands": [0]}]}, "feeds": [leaf]}
@@ -285,24 +285,24 @@ def test_a_link_holds_32_kb_at_most(playground: Playground) -> None:
     )
     playground.page.execute_script(pasted, playground.content, json.dumps(request))
     playground.element("share").click()
-    assert "32 KB" in playground.once("too long for a link")
+    assert "32 KB" in playground.wait_for_status("too long for a link")
     assert "#" not in playground.page.current_url
 
 
 @pytest.mark.parametrize(
     "shared", ["nonsense", "check=", "steal=AAAA", "gradients=%%%", "gradients=AAAA", "gallery=none"]
 )
-def test_a_link_that_holds_no_request(playground: Playground, shared: str) -> None:
+def test_link_without_a_request_is_refused(playground: Playground, shared: str) -> None:
     playground.open(shared)
     assert any(words in playground.status for words in ("the link", "no example"))
 
 
-def test_a_link_that_is_cut_off(playground: Playground) -> None:
+def test_truncated_link_is_refused(playground: Playground) -> None:
     playground.open(fragment(REQUEST)[:-8])
     assert "the request in the link" in playground.status
 
 
-def test_of_a_large_graph_a_neighbourhood_is_drawn(playground: Playground) -> None:
+def test_large_graph_shows_a_neighbourhood(playground: Playground) -> None:
     assert " ms on cpu" in playground.open_with(chain(300), "forward")
     assert len(playground.drawn()) == 300
     assert " ms on cpu" in playground.open_with(chain(1000), "forward")
@@ -318,8 +318,8 @@ def test_of_a_large_graph_a_neighbourhood_is_drawn(playground: Playground) -> No
     assert playground.page.switch_to.active_element == playground.node(990)
 
 
-def test_long_values_are_not_asked_for(playground: Playground) -> None:
-    """Each is below a megabyte, and all together are above."""
+def test_large_values_are_not_requested(playground: Playground) -> None:
+    """Each value is below a megabyte, but their sum is above."""
     request = chain(12, 8000)
     assert playground.open_with(request, "forward").startswith("shapes alone: the values of all nodes would be ")
     assert playground.drawn()[3].startswith("3 sin | float64[8000]")
@@ -329,24 +329,22 @@ def test_long_values_are_not_asked_for(playground: Playground) -> None:
     }  # fmt: skip
 
 
-def test_a_key_is_kept_in_the_page_alone(
-    page: Chrome, start_server: Callable[..., RunningServer], tmp_path: Path
-) -> None:
+def test_key_stays_in_the_page(page: Chrome, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     file = tmp_path / "keys"
     command = [sys.executable, "-m", "service", "keys", "add", "--keys-file", str(file), "page"]
-    made = subprocess.run(command, capture_output=True, text=True, check=True)
-    key = next(word for word in made.stdout.split() if len(word) > 30)
+    added = subprocess.run(command, capture_output=True, text=True, check=True)
+    key = next(word for word in added.stdout.split() if len(word) > 30)
     locked = Playground(page, start_server("--keys-file", str(file)).url)
     locked.open_with(REQUEST)
-    assert locked.once("unauthenticated: ")
+    assert locked.wait_for_status("unauthenticated: ")
     field = locked.element("key")
     field.send_keys(key)
     locked.element("run").click()
-    locked.once(" ms on cpu")
-    kept = page.execute_script("return [localStorage.length, sessionStorage.length, document.cookie, location.href]")
-    assert kept[:3] == [0, 0, ""]
+    locked.wait_for_status(" ms on cpu")
+    storage = page.execute_script("return [localStorage.length, sessionStorage.length, document.cookie, location.href]")
+    assert storage[:3] == [0, 0, ""]
     locked.element("share").click()
-    locked.once("the link is")
+    locked.wait_for_status("the link is")
     program = locked.program("curl")
     assert "$GRADSERVE_API_KEY" in program
     assert key not in program + page.current_url + (locked.element("handed").get_attribute("value") or "")
@@ -354,17 +352,17 @@ def test_a_key_is_kept_in_the_page_alone(
     assert locked.element("key").get_attribute("value") == ""
 
 
-def test_by_keyboard_alone(playground: Playground) -> None:
-    """From the top: choose what to ask, run, go through the graph, and back into the text."""
+def test_keyboard_only_use(playground: Playground) -> None:
+    """Start at the top: choose a mode, run, go through the graph, and return to the text."""
     playground.open_with(REQUEST)
     tab_to(playground, lambda focused: focused.get_attribute("name") == "mode")
     playground.press(Keys.ARROW_RIGHT)
-    playground.once("nodes compared")
+    playground.wait_for_status("nodes compared")
     tab_to(playground, lambda focused: focused.get_attribute("id") == "editor")
     playground.press(Keys.ESCAPE)
     tab_to(playground, lambda focused: focused.get_attribute("id") == "run")
     playground.press(Keys.ENTER)
-    playground.once("nodes compared")
+    playground.wait_for_status("nodes compared")
     tab_to(playground, lambda focused: focused.get_attribute("data-node") == "0")
     visited = ["0"]
     for key in (Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ARROW_LEFT):
@@ -378,10 +376,10 @@ def test_by_keyboard_alone(playground: Playground) -> None:
     assert playground.text == json.dumps(REQUEST).replace(json.dumps(NODES[1]), ""), "its place is selected"
 
 
-def tab_to(playground: Playground, is_there: Callable[[Any], bool]) -> None:
-    """Press Tab until the focus is there."""
+def tab_to(playground: Playground, matches: Callable[[Any], bool]) -> None:
+    """Press Tab until the focused element matches."""
     for _ in range(60):
-        if is_there(playground.page.switch_to.active_element):
+        if matches(playground.page.switch_to.active_element):
             return
         playground.press(Keys.TAB)
     raise AssertionError("Tab does not lead there")
@@ -397,7 +395,7 @@ LOOKS = {
 
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("state", ["run", "refused"])
-def test_nothing_is_amiss_by_axe(playground: Playground, look: str, state: str) -> None:
+def test_axe_finds_no_violations(playground: Playground, look: str, state: str) -> None:
     if not AXE.exists():
         pytest.skip("needs axe-core: make browser-test")
     playground.open_with(REQUEST if state == "run" else broken(3, operands=[7]))

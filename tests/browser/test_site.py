@@ -1,4 +1,4 @@
-"""The site: built without a warning, whole, and as a browser shows it from a folder, without a server."""
+"""The site: built without warnings, complete, and usable in a browser from a folder without a server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """The site's folder, and how building it ended."""
+    """The site's folder, and the finished process that built it."""
     target = tmp_path_factory.mktemp("built") / "site"
     command = [sys.executable, "-m", "scripts.website", str(target)]
     return target, subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
@@ -43,8 +43,8 @@ def site(built: tuple[Path, subprocess.CompletedProcess[str]]) -> str:
     return built[0].as_uri()
 
 
-def test_the_site_is_built_and_whole(built: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
-    """The run fails on a warning of Sphinx, on a part from another host, and on a link to nothing."""
+def test_site_builds_completely(built: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    """The build fails on a Sphinx warning, on a part from another host, and on a broken link."""
     folder, run = built
     assert run.returncode == 0, run.stdout + run.stderr
     decisions = [f"adr/{path.stem}" for path in (ROOT / "docs/adr").glob("0*.md")]
@@ -55,7 +55,7 @@ def test_the_site_is_built_and_whole(built: tuple[Path, subprocess.CompletedProc
 
 
 @pytest.mark.smoke
-def test_a_few_pages_are_built(tmp_path: Path) -> None:
+def test_small_subset_of_pages_builds(tmp_path: Path) -> None:
     sources, target = tmp_path / "sources", tmp_path / "site"
     assemble(sources)
     few = {"index", "guide/first-gradient", "ops/relu", "errors/bad_reference"}
@@ -67,7 +67,7 @@ def test_a_few_pages_are_built(tmp_path: Path) -> None:
     assert few <= {path.relative_to(target).with_suffix("").as_posix() for path in target.rglob("*.html")}
 
 
-def test_the_site_in_a_folder(page: Chrome, site: str) -> None:
+def test_site_works_from_a_folder(page: Chrome, site: str) -> None:
     page.get(f"{site}/index.html")
     assert shown(page, "article h1")[0].text.startswith("gradserve")
     follow(page, "a[href='architecture.html']")
@@ -81,22 +81,22 @@ def test_the_site_in_a_folder(page: Chrome, site: str) -> None:
     assert_quiet(page, site)
 
 
-def test_the_site_is_searched_without_a_server(page: Chrome, site: str) -> None:
+def test_search_works_without_a_server(page: Chrome, site: str) -> None:
     page.get(f"{site}/search.html?q=softmax")
-    found = {link.text for link in shown(page, "#search-results li a", 2)}
-    assert "softmax" in found
+    results = {link.text for link in shown(page, "#search-results li a", 2)}
+    assert "softmax" in results
     assert_quiet(page, site)
 
 
-def test_this_browser_reaches_no_other_host(page: Chrome) -> None:
-    """Else a page that loads its parts from elsewhere would pass."""
+def test_browser_reaches_no_other_host(page: Chrome) -> None:
+    """Otherwise a page that loads parts from another host would pass."""
     with pytest.raises(WebDriverException, match="ERR_NAME_NOT_RESOLVED"):
         page.get("http://example.com/")
     traffic(page)
     page.get_log("browser")
 
 
-def test_code_is_copied_and_has_tabs(page: Chrome, site: str) -> None:
+def test_code_blocks_have_copy_buttons_and_tabs(page: Chrome, site: str) -> None:
     page.get(f"{site}/ops/layer_norm.html")
     blocks = page.find_elements("css selector", "pre")
     command, program = (block.get_attribute("textContent") or "" for block in blocks[:2])
@@ -115,8 +115,8 @@ def test_code_is_copied_and_has_tabs(page: Chrome, site: str) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 800, 1280, 1600])
-def test_no_code_is_cut_off_beside_an_empty_margin(page: Chrome, site: str, width: int) -> None:
-    """Code that scrolls has all the room there is; and no page scrolls sideways."""
+def test_code_is_not_cut_off_beside_a_free_margin(page: Chrome, site: str, width: int) -> None:
+    """Code that scrolls uses the full width, and no page scrolls sideways."""
     metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     for name in ("guide/ten-minutes-python", "guide/calls/gradients", "ops/layer_norm", "gallery"):
@@ -137,7 +137,7 @@ def test_no_code_is_cut_off_beside_an_empty_margin(page: Chrome, site: str, widt
     page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_the_gallery_is_shown(page: Chrome, site: str) -> None:
+def test_gallery_is_shown(page: Chrome, site: str) -> None:
     page.get(f"{site}/gallery.html")
     count = len(list((ROOT / "examples" / "gallery").glob("*.json")))
     pictures = shown(page, "#the-gallery section section img", count)

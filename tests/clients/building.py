@@ -1,4 +1,4 @@
-"""A client as tests take it: built, where the machine has what that needs."""
+"""Client builds for tests, if the machine has the tools for them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from clients.tools import lacking
 
 
 def built(name: str) -> Language:
-    """The client of a language. Skips the test that asks where it cannot be built without fetching anything."""
+    """Build the client of a language. Skip the test if a tool is missing or a download is needed."""
     language = LANGUAGES[name]
     if absent := lacking(language.needs):
         pytest.skip(f"needs {', '.join(absent)}")
     if not (language.folder / language.fetched).exists():
         pytest.skip(f"needs {language.fetched}: make test-clients")
-    with _alone_in(language.folder):
+    with _exclusive_lock(language.folder):
         build(language)
     return language
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Other processes of the run wait: what is built twice at a time is read half written."""
+def _exclusive_lock(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes of the run, which could read a half-written build."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""A program that answers some cases by what the runner itself reads and asks, or wrongly, as it is told: no client."""
+"""A stand-in for a client's program, which answers some cases correctly or with the fault in its argument."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def main(fault: str = "") -> None:
         sys.exit("there is nothing to say")
     for line in sys.stdin:
         case = json.loads(line)
-        result = {"id": case["id"]} | answered(case)
+        result = {"id": case["id"]} | answer(case)
         if fault == "another id":
             result["id"] = "another"
         if fault == "leaks":
             print("sent with the key gs_of_the_environment", file=sys.stderr, flush=True)
-        written = json.dumps(result)
+        output = json.dumps(result)
         if fault == "a bit":
-            written = re.sub(r'(?<="hex": ")[0-9a-f]', lambda digit: f"{int(digit[0], 16) ^ 1:x}", written)
-            written = written.replace("AAA", "AAB")
-        print("no JSON" if fault == "no JSON" else written, flush=True)
+            output = re.sub(r'(?<="hex": ")[0-9a-f]', lambda digit: f"{int(digit[0], 16) ^ 1:x}", output)
+            output = output.replace("AAA", "AAB")
+        print("no JSON" if fault == "no JSON" else output, flush=True)
 
 
-def answered(case: Json) -> Json:
+def answer(case: Json) -> Json:
     if case["kind"] == "encode":
         return {"wire": json.dumps(to_json(case["tensor"]))}
     if case["kind"] == "build":

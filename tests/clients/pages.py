@@ -1,4 +1,4 @@
-"""Pages whose marked blocks are one program, and how one of each language is made with the client of the checkout."""
+"""Pages whose marked blocks form a program, and how to build the programs with the client of the checkout."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 
 from tests.docs.marked import blocks
 
-#: the server that pages speak of
+#: the server address that pages use
 LOCAL: Final = "http://127.0.0.1:8000"
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the blocks that are marked with the language, one behind the other, are what `source` has in it.
+    """A page whose blocks that are marked with the language are, in order, the content of `source`.
 
-    Of several programs on a page, the marks of a later one end with its `part`, as `rust_functions`.
+    If a page has several programs, the marks of a later one end with its `part`, as in `rust_functions`.
     """
 
     path: str
@@ -32,44 +32,44 @@ class Page:
         return f"{self.marked(self.language)}-{self.path}"
 
     def marked(self, kind: str) -> str:
-        """The mark of a kind of its blocks."""
+        """The mark of its blocks of one kind."""
         return f"{kind}_{self.part}" if self.part else kind
 
     @property
     def program(self) -> str:
-        """What `source` has in it."""
+        """The content of `source`."""
         return "\n".join(blocks(self.path, self.marked(self.language)))
 
     @property
     def shown(self) -> str:
-        """What the page says that its program prints."""
+        """The output that the page shows."""
         return "".join(blocks(self.path, self.marked("output")))
 
 
 @dataclass(frozen=True)
 class Project:
-    """How a program is made of its source in a folder of its own, and what starts it with the server's address.
+    """Commands that build a program in its own folder, and the command that starts it with a server address.
 
-    `files` lie beside the source, by their names. `{client}` is the client's folder, `{source}` the name of the source.
+    `files` are written beside it by name. `{client}` is the client's folder, `{source}` the name of the source.
     """
 
     start: Sequence[str]
     build: Sequence[Sequence[str]] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: commands that it needs beside those of the client
+    #: commands that it needs in addition to those of the client
     needs: Sequence[str] = ()
 
     def printed(self, page: Page, client: Path, folder: Path, url: str) -> str:
-        """What the page's program prints."""
-        known = {"client": str(client), "source": page.source}
+        """Build and run the page's program, and return its output."""
+        fields = {"client": str(client), "source": page.source}
         for name, text in self.files.items():
-            (folder / name).write_text(text.format(**known), encoding="utf-8")
+            (folder / name).write_text(text.format(**fields), encoding="utf-8")
         program = page.program.replace(LOCAL, url)
         (folder / page.source).write_text(program, encoding="utf-8")
-        environment = os.environ | {name: value.format(**known) for name, value in self.environment.items()}
+        environment = os.environ | {name: value.format(**fields) for name, value in self.environment.items()}
         for command in (*self.build, (*self.start, url)):
-            words = [word.format(**known) for word in command]
+            words = [word.format(**fields) for word in command]
             done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
             assert not done.returncode, f"{' '.join(words)}:\n{done.stdout}{done.stderr}"
         return done.stdout
@@ -106,7 +106,7 @@ require gradserve.example/gradserve v0.0.0
 
 replace gradserve.example/gradserve => {client}
 """
-# Made as the client's conformance program is, so that what both depend on is compiled once.
+# Built like the client's conformance program, so that shared dependencies are compiled once.
 _CRATE: Final = """[package]
 name = "example"
 version = "0.0.0"
@@ -148,7 +148,7 @@ PROJECTS: Final = {
         start=("{client}/target/release/example",),
     ),
     "sh": Project(start=("sh", "{source}"), needs=("curl",)),
-    # The package as it would be published. Its compiler is the client's: nothing is fetched.
+    # The package as it would be published. The compiler is the client's, so nothing is downloaded.
     "typescript": Project(
         files={"package.json": '{{"private": true, "type": "module"}}'},
         build=(

@@ -1,4 +1,4 @@
-"""The server reads tensors as the cases say that clients do, and refuses what these refuse."""
+"""The server decodes tensors as the cases specify for clients, and refuses those that clients refuse."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ AS_NUMBERS = [
     for case in cases(["tensors"], "encode-")
     if case["form"] == "json" and "as" in case["want"] and case["tensor"]["hex"]
 ]
-#: what a client passes over or picks out, and a server, to which it is sent, does not
+#: cases with extra members or tensors, which a client ignores and a server refuses
 NARROWER: Final = {
     *("decode-unknown-member", "decode-file-with-others", "decode-file-in-another-order"),
     *("decode-file-of-c64-beside-others", "decode-file-of-numbers-beside-complex-ones"),
 }
-#: a file has a tensor, but under another name, which a server does not mind
+#: the tensor in the file has another name, which a server accepts
 WIDER: Final = {"decode-broken-file-no-tensor-of-the-name"}
 
 
 @pytest.fixture(scope="module")
-def kept(make_client: Callable[..., Client]) -> Client:
+def client(make_client: Callable[..., Client]) -> Client:
     return make_client()
 
 
 def put(client: Client, case: Case) -> Any:
-    """The answer to the case's tensor, put as it is."""
+    """Put the case's tensor unchanged, and return the answer."""
     if "file" in case:
         return client.request("PUT", "/v1/tensors/t", content=bytes.fromhex(case["file"]), headers=_FILE)
     return client.request("PUT", "/v1/tensors/t", content=case["wire"].encode(), headers=_JSON)
@@ -44,13 +44,13 @@ def put(client: Client, case: Case) -> Any:
 
 @together
 @pytest.mark.parametrize("case", [case for case in DECODED if "tensor" in case["want"]], ids=lambda case: case["id"])
-def test_what_clients_read_is_read(kept: Client, case: Case) -> None:
-    answer = put(kept, case)
+def test_server_decodes_client_cases(client: Client, case: Case) -> None:
+    answer = put(client, case)
     assert answer.is_success is (case["id"] not in NARROWER), answer.text
     if answer.is_success:
-        stored = kept.get("/v1/tensors/t?encoding=base64").json()["tensor"]
+        stored = client.get("/v1/tensors/t?encoding=base64").json()["tensor"]
         assert from_json(stored) == case["want"]["tensor"]
-        ((_, bits),) = from_file(kept.get("/v1/tensors/t", headers={"Accept": _FILE["Content-Type"]}).content)[
+        ((_, bits),) = from_file(client.get("/v1/tensors/t", headers={"Accept": _FILE["Content-Type"]}).content)[
             1
         ].items()
         assert bits == case["want"]["tensor"]
@@ -58,14 +58,14 @@ def test_what_clients_read_is_read(kept: Client, case: Case) -> None:
 
 @together
 @pytest.mark.parametrize("case", [case for case in DECODED if "error" in case["want"]], ids=lambda case: case["id"])
-def test_what_clients_refuse_is_refused(kept: Client, case: Case) -> None:
-    answer = put(kept, case)
+def test_server_refuses_invalid_client_cases(client: Client, case: Case) -> None:
+    answer = put(client, case)
     assert answer.is_success is (case["id"] in WIDER), answer.text
     if case["id"] not in WIDER:
         assert 400 <= answer.status_code < 500
 
 
 @pytest.mark.parametrize("case", AS_NUMBERS, ids=lambda case: case["id"])
-def test_numbers_or_base64_is_the_same_question_to_both(kept: Client, case: Case) -> None:
-    put(kept, {"wire": json.dumps(to_json(case["tensor"]))})
-    assert case["want"]["as"] in kept.get("/v1/tensors/t").json()["tensor"]
+def test_server_chooses_numbers_or_base64_like_clients(client: Client, case: Case) -> None:
+    put(client, {"wire": json.dumps(to_json(case["tensor"]))})
+    assert case["want"]["as"] in client.get("/v1/tensors/t").json()["tensor"]

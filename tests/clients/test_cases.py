@@ -1,4 +1,4 @@
-"""The files of cases are current, of the form that their schema says, and leave out no op, code, dtype or call."""
+"""The case files are current, match their schema, and cover every op, code, dtype and call."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from service.core.errors import KINDS as CODES
 from tests.docs.marked import blocks
 
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
-#: cases in which ops are named that there are not
-NEWER = ("unknown", "two-faults", "another-spelling")
+#: parts of the ids of cases that name unknown ops
+UNKNOWN_OP_IDS = ("unknown", "two-faults", "another-spelling")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_are_current(kind: str) -> None:
-    written = (GENERATED / f"{kind}.json").read_text(encoding="utf-8")
-    assert written == content(kind), "python -m clients.conformance.make writes it"
+    stored = (GENERATED / f"{kind}.json").read_text(encoding="utf-8")
+    assert stored == content(kind), "python -m clients.conformance.make writes it"
 
 
-def test_the_schema_is_one() -> None:
+def test_schema_is_valid() -> None:
     jsonschema_rs.meta.validate(SCHEMA)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_have_the_form_that_is_said(kind: str) -> None:
+def test_files_match_the_schema(kind: str) -> None:
     jsonschema_rs.validate(SCHEMA, read(kind))
 
 
@@ -54,31 +54,31 @@ def test_files_have_the_form_that_is_said(kind: str) -> None:
         ("live", {"client": {"colour": "blue"}}),
     ],
 )
-def test_files_of_another_form_are_told(kind: str, changes: dict[str, Any]) -> None:
+def test_schema_refuses_changed_files(kind: str, changes: dict[str, Any]) -> None:
     file = read(kind)
     file["cases"][0] = file["cases"][0] | changes
     assert not jsonschema_rs.is_valid(SCHEMA, file)
 
 
 @pytest.mark.slow
-def test_ids_are_unique_and_many() -> None:
+def test_at_least_400_unique_ids() -> None:
     ids = [case["id"] for case in cases()]
     assert len(ids) == len(set(ids)) >= 400
 
 
-def test_the_loop_that_clients_are_asked_is_the_one_of_the_page() -> None:
+def test_live_function_matches_the_wire_page() -> None:
     assert graph_of(DECAY) == json.loads(blocks("docs/wire.md", "functions")[0])
     (register, _) = next(case["calls"] for case in cases(["live"], "live-functions-registration"))
     assert {name: register[name] for name in DECAY} == DECAY
 
 
-def test_the_dtypes_are_those_of_the_wire() -> None:
+def test_dtypes_match_the_wire() -> None:
     assert {element.name: element.safetensors for element in ELEMENT_TYPES} == SAFETENSORS
 
 
 @pytest.mark.parametrize("dtype", SAFETENSORS)
 @pytest.mark.parametrize("kind", ["encode", "decode"])
-def test_every_dtype_is_there_in_every_form(kind: str, dtype: str) -> None:
+def test_every_dtype_has_cases_in_every_form(kind: str, dtype: str) -> None:
     ids = {case["id"] for case in cases(["tensors"], f"{kind}-{dtype}-")}
     for form in ("json", "base64", "safetensors"):
         for name in ("zero-d", "empty", "rows"):
@@ -92,35 +92,35 @@ def ops_of(case: Case) -> set[str]:
     return {step["op"] for step in steps}
 
 
-def test_every_op_is_built() -> None:
+def test_every_op_has_a_build_case() -> None:
     built = {op for case in cases(["graphs"]) for op in ops_of(case)}
     assert set(registry().ops) <= built
 
 
-def test_ops_are_those_that_there_are() -> None:
-    known = set(registry().ops)
-    wrong = {case["id"]: ops_of(case) - known for case in cases() if ops_of(case) - known}
-    assert not {name for name in wrong if not any(word in name for word in NEWER)}
+def test_cases_name_only_existing_ops() -> None:
+    registered = set(registry().ops)
+    unknown = {case["id"]: ops_of(case) - registered for case in cases() if ops_of(case) - registered}
+    assert not {name for name in unknown if not any(word in name for word in UNKNOWN_OP_IDS)}
 
 
-def test_every_code_is_met() -> None:
-    met = {
+def test_every_error_code_has_a_case() -> None:
+    covered = {
         result["raised"].get("code")
         for case in cases(["exchanges"])
         for result in case["want"]["results"]
         if "raised" in result
     }
-    assert set(CODES) <= met
+    assert set(CODES) <= covered
 
 
 @pytest.mark.parametrize("kind", ["exchanges", "live"])
-def test_every_call_is_made(kind: str) -> None:
-    made = {call["do"] for case in cases([kind]) for call in case["calls"]}
+def test_every_call_has_a_case(kind: str) -> None:
+    called = {call["do"] for case in cases([kind]) for call in case["calls"]}
     others = {"register", "put", "get", "delete", "list_tensors", "list_graphs", "ops"}
-    of_models = {"put_model", "get_model", "delete_model", "list_models", "delete_graph"}
-    assert made == set(calls()) | others | of_models
+    model_calls = {"put_model", "get_model", "delete_model", "list_models", "delete_graph"}
+    assert called == set(calls()) | others | model_calls
 
 
-def test_no_program_is_told_what_is_wanted() -> None:
+def test_program_input_hides_expected_results() -> None:
     for case in cases():
         assert not {"want", "saw", "answers"} & set(program_input(case, "http://127.0.0.1:1"))

@@ -1,4 +1,4 @@
-"""Right results of all cases pass, and each that differs anywhere is found out, be it of a result or of a request."""
+"""Correct results of all cases pass, and any difference in a result or a request is detected."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ ALL = [case for case in cases() if case["kind"] != "live"]
 EXCHANGES = [case for case in ALL if case["kind"] == "exchange"]
 
 
-def right(case: Case) -> Json:
-    """A result that is what is wanted."""
+def correct_result(case: Case) -> Json:
+    """The expected result of a case."""
     want = case["want"]
     if "error" in want:
         return {"error": want["error"] | {"message": "no"}}
@@ -36,17 +36,17 @@ def right(case: Case) -> Json:
                 return {"file": to_file({"t": bits}).hex()}
             return {"wire": numbers(bits) if want["as"] == "data" else json.dumps(to_json(bits))}
         case "exchange":
-            return {"results": [said(result) for result in want["results"]], "waits": want["waits"]}
+            return {"results": [with_message(result) for result in want["results"]], "waits": want["waits"]}
     return copy.deepcopy(want)
 
 
 def numbers(bits: Json) -> str:
-    """A tensor with its elements in JSON, as the case that reads it has them."""
+    """A tensor with its elements in JSON, as in the case that decodes it."""
     read = (case for case in ALL if case["want"].get("tensor") == bits)
     return next(case["wire"] for case in read if '"data"' in case.get("wire", ""))
 
 
-def said(result: Json) -> Json:
+def with_message(result: Json) -> Json:
     if "raised" not in result:
         return copy.deepcopy(result)
     error = {name: value for name, value in result["raised"].items() if name != "mentions"}
@@ -54,30 +54,30 @@ def said(result: Json) -> Json:
 
 
 @pytest.mark.parametrize("kind", ["encode", "decode", "build", "exchange"])
-def test_what_is_wanted_passes(kind: str) -> None:
-    found = {case["id"]: fault(case, right(case)) for case in ALL if case["kind"] == kind}
-    assert found
-    assert not {name: said for name, said in found.items() if said is not None}
+def test_expected_results_pass(kind: str) -> None:
+    faults = {case["id"]: fault(case, correct_result(case)) for case in ALL if case["kind"] == kind}
+    assert faults
+    assert not {name: message for name, message in faults.items() if message is not None}
 
 
 @together
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case["id"])
-def test_what_differs_is_found(case: Case) -> None:
-    """Each part of what is wanted, changed by itself."""
-    changed = list(spoilt(right(case)))
+def test_any_change_to_a_result_is_detected(case: Case) -> None:
+    """Each part of the expected result is changed by itself."""
+    changed = list(corrupted(correct_result(case)))
     assert changed or case["kind"] == "exchange"
     for result in changed:
         assert fault(case, result) is not None, result
 
 
-def spoilt(result: Json) -> Iterator[Json]:
+def corrupted(result: Json) -> Iterator[Json]:
     for path in leaves(result):
         if path[-1] not in ("message", "wire"):
             changed = copy.deepcopy(result)
             place = changed
             for step in path[:-1]:
                 place = place[step]
-            place[path[-1]] = other(place[path[-1]], path[-1])
+            place[path[-1]] = different(place[path[-1]], path[-1])
             yield changed
     if "wire" in result:
         tensor = json.loads(result["wire"])
@@ -96,8 +96,8 @@ def leaves(value: Any) -> Iterator[tuple[Any, ...]]:
             yield (key,)
 
 
-def other(value: Any, name: Any) -> Any:
-    """Something else of the same type."""
+def different(value: Any, name: Any) -> Any:
+    """A different value of the same type."""
     match value:
         case bool():
             return not value
@@ -113,13 +113,13 @@ def other(value: Any, name: Any) -> Any:
         place = parsed
         for step in path[:-1]:
             place = place[step]
-        place[path[-1]] = other(place[path[-1]], path[-1])
+        place[path[-1]] = different(place[path[-1]], path[-1])
         return json.dumps(parsed)
     return value + "-"
 
 
-def came(seen: Json, key: str, *, binary: bool = False) -> ReceivedRequest:
-    """A request as it is to come."""
+def expected_request(seen: Json, key: str, *, binary: bool = False) -> ReceivedRequest:
+    """The request that a case expects."""
     body, kind = seen.get("body"), JSON
     headers = {"authorization": f"Bearer {seen.get('api_key', key)}"} | {
         name: value for name, value in seen.get("headers", {}).items() if value is not None
@@ -128,9 +128,9 @@ def came(seen: Json, key: str, *, binary: bool = False) -> ReceivedRequest:
         headers["idempotency-key"] = seen["idempotency_key"]
     content = b""
     if seen.get("form") == "binary" or (binary and body is not None and not seen["path"].startswith("/v1/models/")):
-        content, kind = in_a_file(body, seen), SAFETENSORS
+        content, kind = file_body(body, seen), SAFETENSORS
     elif body is not None:
-        content = json.dumps(to_json(body) if is_tensor(seen) else sent(body)).encode()
+        content = json.dumps(to_json(body) if is_tensor(seen) else encoded(body)).encode()
     return ReceivedRequest(
         seen["method"], seen["path"], urlencode(seen.get("query", {})), headers | {"content-type": kind}, content
     )
@@ -141,52 +141,52 @@ def is_tensor(seen: Json) -> bool:
     return bool(seen["method"] == "PUT" and seen["path"].startswith("/v1/tensors/"))
 
 
-def in_a_file(body: Json, seen: Json) -> bytes:
+def file_body(body: Json, seen: Json) -> bytes:
     if is_tensor(seen):
         return to_file({"a": body})
-    request, beside = copy.deepcopy(body), {}
+    request, tensors = copy.deepcopy(body), {}
     for role in ("feeds", "cotangents", "tangents", "vectors"):
         for entry in request.get(role, ()):
             if "tensor" in entry:
-                beside[f"{role}.{entry['node']}"] = entry.pop("tensor")
+                tensors[f"{role}.{entry['node']}"] = entry.pop("tensor")
     if "cotangent" in request:
-        beside[f"cotangents.{request['of']}"] = request.pop("cotangent")
-    return to_file(beside, {"request": json.dumps(sent(request))})
+        tensors[f"cotangents.{request['of']}"] = request.pop("cotangent")
+    return to_file(tensors, {"request": json.dumps(encoded(request))})
 
 
-def sent(value: Any, name: str = "") -> Any:
+def encoded(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
-        return nodes_of(value) if name == "nodes" else [sent(entry) for entry in value]
+        return nodes_of(value) if name == "nodes" else [encoded(entry) for entry in value]
     if not isinstance(value, dict):
         return value
     if name in TENSOR_MEMBERS:
         return to_json(value)
-    return {key: sent(member, key) for key, member in value.items()}
+    return {key: encoded(member, key) for key, member in value.items()}
 
 
-def requests_of(case: Case, *, binary: bool = False) -> list[ReceivedRequest]:
+def expected_requests(case: Case, *, binary: bool = False) -> list[ReceivedRequest]:
     key = case.get("client", {}).get("api_key", ENVIRONMENT_KEY)
-    return [came(seen, key, binary=binary and seen.get("form") != "json") for seen in case["saw"]]
+    return [expected_request(seen, key, binary=binary and seen.get("form") != "json") for seen in case["saw"]]
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["json", "binary"])
-def test_requests_that_were_to_come_pass(binary: bool) -> None:
-    found = {case["id"]: unexpected(case, requests_of(case, binary=binary)) for case in EXCHANGES}
-    assert not {name: said for name, said in found.items() if said is not None}
+def test_expected_requests_pass(binary: bool) -> None:
+    faults = {case["id"]: unexpected(case, expected_requests(case, binary=binary)) for case in EXCHANGES}
+    assert not {name: message for name, message in faults.items() if message is not None}
 
 
 @together
 @pytest.mark.parametrize("case", [case for case in EXCHANGES if case["saw"]], ids=lambda case: case["id"])
-def test_requests_that_differ_are_found(case: Case) -> None:
-    right = requests_of(case)
-    assert unexpected(case, right[:-1])
-    assert unexpected(case, [*right, right[-1]])
-    for i, request in enumerate(right):
-        for changed in wrong(request, case["saw"][i]):
-            assert unexpected(case, [*right[:i], changed, *right[i + 1 :]]), changed
+def test_any_change_to_a_request_is_detected(case: Case) -> None:
+    requests = expected_requests(case)
+    assert unexpected(case, requests[:-1])
+    assert unexpected(case, [*requests, requests[-1]])
+    for i, request in enumerate(requests):
+        for changed in altered(request, case["saw"][i]):
+            assert unexpected(case, [*requests[:i], changed, *requests[i + 1 :]]), changed
 
 
-def wrong(request: ReceivedRequest, seen: Json) -> Iterator[ReceivedRequest]:
+def altered(request: ReceivedRequest, seen: Json) -> Iterator[ReceivedRequest]:
     yield request._replace(method="PATCH")
     yield request._replace(path=request.path + "/")
     yield request._replace(query="timeout_ms=7")
@@ -227,22 +227,22 @@ def wrong(request: ReceivedRequest, seen: Json) -> Iterator[ReceivedRequest]:
         (False, None, False),
     ],
 )
-def test_values(want: Any, got: Any, same: bool) -> None:
+def test_value_comparison(want: Any, got: Any, same: bool) -> None:
     assert (difference(want, got) is None) is same
 
 
-def test_errors_say_what_they_have_to() -> None:
+def test_error_messages_must_mention_required_words() -> None:
     case = next(case for case in EXCHANGES if case["want"]["results"][0].get("raised", {}).get("mentions"))
-    for message, said in (
+    for message, expected in (
         ("make it idempotency=False", None),
         ("no", "does not mention idempotency"),
         ("", "no error"),
     ):
-        result = right(case)
+        result = correct_result(case)
         result["results"][0]["raised"]["message"] = message
-        found = fault(case, result)
-        assert found is said or said in found
+        reported = fault(case, result)
+        assert reported is expected or expected in reported
 
 
-def test_what_is_closed_has_no_more() -> None:
+def test_closed_objects_refuse_extra_members() -> None:
     assert difference({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, closed=True) == ".a: has c, too"

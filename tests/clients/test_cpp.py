@@ -1,4 +1,4 @@
-"""C++'s client: what it says of itself."""
+"""The C++ client: its version and its headers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients" / "cpp"
 
 
-def test_its_version_is_the_servers() -> None:
+def test_version_matches_the_server() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     header = (CLIENT / "include" / "gradserve" / "client.hpp").read_text(encoding="utf-8")
     assert re.findall(r'version = "(.*)"', header) == [version]
@@ -18,7 +18,7 @@ def test_its_version_is_the_servers() -> None:
     assert re.findall(r"project\(.* VERSION (\S+)", project) == [version]
 
 
-def test_no_header_has_what_it_is_made_with() -> None:
+def test_headers_hide_implementation_libraries() -> None:
     headers = "".join(path.read_text(encoding="utf-8") for path in CLIENT.glob("include/**/*.hpp"))
     assert "nlohmann" not in headers
     assert "curl/" not in headers

@@ -1,4 +1,4 @@
-"""Java's client: what its printer takes for granted of the ops, and what it says of itself."""
+"""The Java client: its printer's assumptions about the ops, its version and its dependencies."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ CLIENT = ROOT / "clients" / "java"
 POM = CLIENT / "pom.xml"
 
 
-def test_numbers_keep_their_digits_where_ops_keep_them() -> None:
+def test_exact_attributes_match_the_ops() -> None:
     attributes = [(name, attr.kind) for op in registry().ops.values() for name, attr in op.attrs.items()]
     exact = {name for name, kind in attributes if kind == "number"}
     assert exact == java.EXACT
     assert not exact & {name for name, kind in attributes if kind == "float"}
 
 
-def test_its_version_is_the_servers() -> None:
+def test_version_matches_the_server() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     source = CLIENT / "src" / "main" / "java" / "example" / "gradserve" / "Client.java"
     assert re.findall(r'String VERSION = "(.*)"', source.read_text(encoding="utf-8")) == [project["version"]]
-    stated = re.findall(r"</artifactId>\n  <version>(.*)</version>", POM.read_text(encoding="utf-8"))
-    assert stated == [project["version"]]
+    versions = re.findall(r"</artifactId>\n  <version>(.*)</version>", POM.read_text(encoding="utf-8"))
+    assert versions == [project["version"]]
 
 
-def test_it_needs_jackson_alone_and_names_no_address() -> None:
+def test_depends_only_on_jackson_and_names_no_repository() -> None:
     text = POM.read_text(encoding="utf-8")
     needed = re.findall(r"<dependency>(.*?)</dependency>", text, re.DOTALL)
     assert [entry for entry in needed if "<scope>test</scope>" not in entry and "jackson-databind" not in entry] == []

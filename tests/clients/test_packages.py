@@ -1,4 +1,4 @@
-"""Packages of our clients: each client has one, and one is made and used."""
+"""Packages of our clients: each client has one, and one is built and used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_each_client_has_a_package() -> None:
 
 
 @pytest.mark.slow
-def test_a_package_is_made_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_package_is_built_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "PACKAGES", tmp_path)
     with running_server("--device", "cpu", "--workers", "1") as url:
         assert run.tried("python", recipes()["python"], url)
@@ -27,7 +27,7 @@ def test_a_package_is_made_and_used(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         assert not run.tried("python", wrong, url)
 
 
-def test_a_module_of_go_has_all_of_its_files(tmp_path: Path) -> None:
+def test_go_module_contains_all_files(tmp_path: Path) -> None:
     (tmp_path / "in" / "deep").mkdir(parents=True)
     (tmp_path / "in" / "go.mod").write_text("module a.example/b\n\ngo 1.24\n", encoding="utf-8")
     (tmp_path / "in" / "deep" / "c.go").write_text("package deep\n", encoding="utf-8")
@@ -39,6 +39,6 @@ def test_a_module_of_go_has_all_of_its_files(tmp_path: Path) -> None:
         assert set(archive.namelist()) == {"a.example/b@v0.2.0/go.mod", "a.example/b@v0.2.0/deep/c.go"}
 
 
-def test_a_command_that_fails_says_what_it_said(tmp_path: Path) -> None:
+def test_failed_command_reports_its_output(tmp_path: Path) -> None:
     with pytest.raises(Failed, match=r"`sh -c 'echo \$A; exit 3'` ended with 3:\nheard"):
         command("sh -c 'echo $A; exit 3'", tmp_path, {"A": "heard"})

@@ -1,6 +1,6 @@
-"""The pages about clients are true: their programs are made and run, and print what the pages show.
+"""The programs on the pages about clients run, and print the output that the pages show.
 
-Here where a client is built with what is there; `make test-clients`, which fetches what is not, has this as well.
+These tests run if a client can be built without downloads. `make test-clients` downloads the rest and runs them too.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SMOKES = {"docs/guide/ten-minutes-curl.md", "docs/guide/ten-minutes-python.md"}
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=[pytest.mark.smoke] * (page.path in SMOKES)) for page in PAGES], ids=str
 )
-def test_the_program_of_a_page(page: Page, tmp_path: Path) -> None:
-    """Each on a server of its own: what it keeps, it finds nothing of."""
+def test_page_program_prints_the_shown_output(page: Page, tmp_path: Path) -> None:
+    """Each program has its own server, so that it finds no tensors of another one."""
     project = PROJECTS[page.language]
     if absent := lacking(project.needs):
         pytest.skip(f"needs {', '.join(absent)}")
@@ -34,11 +34,11 @@ def test_the_program_of_a_page(page: Page, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_every_client_has_ten_minutes_and_ten_lines(name: str) -> None:
-    known = {page.path for page in PAGES if page.language == name}
-    assert {f"docs/guide/ten-minutes-{name}.md", f"clients/{name}/README.md"} <= known
+def test_every_client_has_a_guide_and_a_readme_program(name: str) -> None:
+    paths = {page.path for page in PAGES if page.language == name}
+    assert {f"docs/guide/ten-minutes-{name}.md", f"clients/{name}/README.md"} <= paths
 
 
-def test_every_page_is_run() -> None:
+def test_every_guide_page_is_run() -> None:
     written = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "guide").glob("ten-minutes-*.md")}
     assert written <= {page.path for page in PAGES}

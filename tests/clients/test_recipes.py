@@ -1,4 +1,4 @@
-"""Recipes of generated clients: each is whole, pinned and in the table. That they work is `make test-generated`."""
+"""Recipes of generated clients: each is complete, pinned and in the table. `make test-generated` runs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECIPES = recipes()
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_takes_a_document_for_generators(name: str) -> None:
+def test_recipe_uses_a_generator_document(name: str) -> None:
     recipe = RECIPES[name]
     assert recipe.document in DOCUMENT_NAMES
     assert "sdk" in recipe.document
@@ -24,7 +24,7 @@ def test_a_recipe_takes_a_document_for_generators(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_is_in_the_table(name: str) -> None:
+def test_recipe_is_in_the_table(name: str) -> None:
     assert f"[{RECIPES[name].title}]({name}/" in (HERE / "README.md").read_text(encoding="utf-8")
 
 
@@ -41,5 +41,5 @@ def test_every_folder_is_a_recipe() -> None:
     assert folders == set(RECIPES)
 
 
-def test_what_is_lacking_is_named() -> None:
+def test_missing_tools_are_named() -> None:
     assert lacking(["sh", "no-such-command", "no-such-library.pc"]) == ["no-such-command", "no-such-library.pc"]

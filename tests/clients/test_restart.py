@@ -1,6 +1,6 @@
-"""A server is killed when it has kept something and before it says so: each client's retry keeps it once.
+"""A server is killed after it stores a tensor and before it answers: each client's retry stores it once.
 
-Here where a client is built with what is there; `make test-clients`, which fetches what is not, has this as well.
+These tests run if a client can be built without downloads. `make test-clients` downloads the rest and runs them too.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ STEP = {
 CALLS = [{"do": "put", "name": "w", "tensor": ZERO}, STEP, {"do": "get", "name": "w"}]
 
 
-class Losing(ForwardingHandler):
-    """Kills the server when it has answered the first `POST`, whose answer is lost, and starts it again."""
+class LosingProxy(ForwardingHandler):
+    """Proxy that drops the answer to the first `POST`, kills the server and starts it again."""
 
     server: ClassVar[RunningServer]
     start: ClassVar[Callable[[], RunningServer]]
@@ -53,21 +53,21 @@ class Losing(ForwardingHandler):
 
 
 @contextmanager
-def losing(start: Callable[[], RunningServer]) -> Iterator[tuple[str, list[bool]]]:
-    """The address, and of each `POST` whether it was answered as one before."""
+def losing_proxy(start: Callable[[], RunningServer]) -> Iterator[tuple[str, list[bool]]]:
+    """Yield the address, and for each `POST` whether its answer was replayed."""
     server, replayed = start(), []
     own = {"server": server, "start": staticmethod(start), "replayed": replayed, "origin": urlsplit(server.url).netloc}
-    with served_by(type("_Handler", (Losing,), own)) as url:
+    with served_by(type("_Handler", (LosingProxy,), own)) as url:
         yield url, replayed
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-def test_what_was_kept_is_kept_once(name: str, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
+def test_retry_after_a_crash_stores_once(name: str, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
     language = built(name)
-    with losing(lambda: start_server("--state", str(tmp_path))) as (url, replayed), Program(language) as program:
+    with losing_proxy(lambda: start_server("--state", str(tmp_path))) as (url, replayed), Program(language) as program:
         case: dict[str, Any] = {"id": "restart", "kind": "live", "url": url, "client": {}, "calls": CALLS}
-        put, stored, there = program.ask(case)[0]["results"]
+        put, stored, fetched = program.ask(case)[0]["results"]
     assert replayed == [False, True]
-    assert put["returned"]["etag"] != there["returned"]["etag"]
-    assert stored["returned"]["stored"][0]["etag"] == there["returned"]["etag"]
-    assert there["returned"]["tensor"] == ONE
+    assert put["returned"]["etag"] != fetched["returned"]["etag"]
+    assert stored["returned"]["stored"][0]["etag"] == fetched["returned"]["etag"]
+    assert fetched["returned"]["tensor"] == ONE

@@ -1,4 +1,4 @@
-"""The runner passes a program that answers right, and says of each way to be wrong which case it is and what came."""
+"""The runner passes a correct program, and reports the case and the answer for each kind of wrong answer."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def echo(fault: str = "") -> Language:
 
 
 @pytest.fixture(scope="module")
-def around() -> Iterator[Servers]:
+def backends() -> Iterator[Servers]:
     with servers(live=False) as started:
         yield started
 
 
-def faults_found(language: Language, chosen: list[Case], around: Servers) -> list[str | None]:
-    return [verdict.fault for verdict in verdicts(language, chosen, around)]
+def faults_found(language: Language, chosen: list[Case], backends: Servers) -> list[str | None]:
+    return [verdict.fault for verdict in verdicts(language, chosen, backends)]
 
 
 @pytest.mark.slow
-def test_a_right_answer_passes(around: Servers) -> None:
-    assert faults_found(echo(), ENCODED, around) == [None]
+def test_correct_answer_passes(backends: Servers) -> None:
+    assert faults_found(echo(), ENCODED, backends) == [None]
 
 
 @pytest.mark.slow
@@ -54,65 +54,65 @@ def test_a_right_answer_passes(around: Servers) -> None:
         ("leaks", "the key gs_of_the_environment is in what the program wrote"),
     ],
 )
-def test_a_wrong_answer_is_told(around: Servers, fault: str, said: str) -> None:
-    (found,) = faults_found(echo(fault), ENCODED, around)
-    assert found is not None
-    assert said in found
+def test_wrong_answer_is_reported(backends: Servers, fault: str, said: str) -> None:
+    (reported,) = faults_found(echo(fault), ENCODED, backends)
+    assert reported is not None
+    assert said in reported
 
 
-def test_a_program_that_cannot_be_started_is_told(around: Servers) -> None:
-    (found,) = faults_found(Language(ROOT, ("./no-such-program",), ()), ENCODED, around)
-    assert found is not None
-    assert "no-such-program" in found
+def test_program_that_cannot_start_is_reported(backends: Servers) -> None:
+    (reported,) = faults_found(Language(ROOT, ("./no-such-program",), ()), ENCODED, backends)
+    assert reported is not None
+    assert "no-such-program" in reported
 
 
 @pytest.mark.slow
-def test_a_program_that_ends_is_started_again_a_few_times(around: Servers) -> None:
-    found = faults_found(echo("ends"), ENCODED * 4, around)
-    assert found[3] == "the program is not asked any more"
-    assert found[2] != found[3]
+def test_crashing_program_is_restarted_a_few_times(backends: Servers) -> None:
+    reported = faults_found(echo("ends"), ENCODED * 4, backends)
+    assert reported[3] == "the program is not asked any more"
+    assert reported[2] != reported[3]
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_all_cases_are_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_reports_failed_cases(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, language in (("right", echo()), ("wrong", echo("a bit"))):
         monkeypatch.setitem(LANGUAGES, name, language)
     prefix = ["--kind", "tensors", "--case", "encode-float64-finite-base64"]
     assert run.main([*prefix, "--only", "right"]) == 0
     assert capsys.readouterr().out == "right: 1 cases, 0 failed\n"
     assert run.main([*prefix, "--only", "right", "--only", "wrong"]) == 1
-    _, told, summary = capsys.readouterr().out.splitlines()
-    assert told.startswith("wrong: encode-float64-finite-base64: tensor.hex: wanted")
+    _, failure, summary = capsys.readouterr().out.splitlines()
+    assert failure.startswith("wrong: encode-float64-finite-base64: tensor.hex: wanted")
     assert summary == "wrong: 1 cases, 1 failed"
 
 
-def test_no_case_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_matching_case_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(LANGUAGES, "right", echo())
     assert run.main(["--only", "right", "--case", "no-such-case"]) == 1
 
 
-def test_a_seeded_fault_is_caught(around: Servers, tmp_path: Path) -> None:
+def test_seeded_fault_is_caught(backends: Servers, tmp_path: Path) -> None:
     language = small_client(tmp_path)
-    assert faults_found(language, ENCODED, around) == [None]
-    found = caught(language, Fault("another dtype", "main.py", '["dtype"]', '["dtype"][:-1]'), ENCODED, around)
-    assert found is not None
-    assert found.case == ENCODED[0]
-    assert caught(language, Fault("nothing", "main.py", "import base64", "import base64 "), ENCODED, around) is None
+    assert faults_found(language, ENCODED, backends) == [None]
+    detection = caught(language, Fault("another dtype", "main.py", '["dtype"]', '["dtype"][:-1]'), ENCODED, backends)
+    assert detection is not None
+    assert detection.case == ENCODED[0]
+    assert caught(language, Fault("nothing", "main.py", "import base64", "import base64 "), ENCODED, backends) is None
 
 
-def test_what_fails_without_a_fault_catches_none(around: Servers, tmp_path: Path) -> None:
+def test_already_failing_case_catches_no_fault(backends: Servers, tmp_path: Path) -> None:
     wrong = [ENCODED[0] | {"id": "wrong", "want": {"as": "file"}}]
-    assert caught(small_client(tmp_path), Fault("any", "main.py", '["dtype"]', '["shape"]'), wrong, around) is None
+    assert caught(small_client(tmp_path), Fault("any", "main.py", '["dtype"]', '["shape"]'), wrong, backends) is None
 
 
-def test_a_fault_that_fits_nowhere_is_told(around: Servers, tmp_path: Path) -> None:
+def test_fault_that_matches_no_text_is_refused(backends: Servers, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is 0 times"):
-        caught(small_client(tmp_path), Fault("none", "main.py", "no such text", ""), ENCODED, around)
+        caught(small_client(tmp_path), Fault("none", "main.py", "no such text", ""), ENCODED, backends)
 
 
 def small_client(folder: Path) -> Language:
-    """A program of its own folder, that encodes."""
+    """A program in its own folder that encodes tensors."""
     (folder / "main.py").write_text(
         "import base64, json, sys\n"
         "for line in sys.stdin:\n"
@@ -126,7 +126,7 @@ def small_client(folder: Path) -> Language:
 
 
 class Failing:
-    """A real server that fails, asked without a client."""
+    """A stand-in for a live server that fails."""
 
     def expected_results(self, case: Case) -> dict[str, Any]:
         return {"results": [{"raised": {"type": "server", "status": 500}}]}
@@ -135,23 +135,23 @@ class Failing:
         pass
 
 
-def test_a_real_server_that_fails_is_told(around: Servers) -> None:
-    (found,) = faults_found(echo(), LIVE[:1], replace(around, plain=cast(Any, Failing())))
-    assert found is not None
-    assert "the server itself failed" in found
+def test_live_server_failure_is_reported(backends: Servers) -> None:
+    (reported,) = faults_found(echo(), LIVE[:1], replace(backends, plain=cast(Any, Failing())))
+    assert reported is not None
+    assert "the server itself failed" in reported
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("future", [False, True], ids=["today", "future"])
-def test_a_real_server_says_what_is_wanted(future: bool) -> None:
-    with servers(live=True, future=future) as around:
-        found = faults_found(echo(), LIVE, around)
-        assert found == [None] * len(LIVE)
+def test_live_server_gives_expected_results(future: bool) -> None:
+    with servers(live=True, future=future) as backends:
+        reported = faults_found(echo(), LIVE, backends)
+        assert reported == [None] * len(LIVE)
         computed = [case for case in LIVE if "refused" not in case["id"] and "catalogue" not in case["id"]]
-        assert None not in faults_found(echo("a bit"), computed, around)
+        assert None not in faults_found(echo("a bit"), computed, backends)
 
 
-def test_faults_of_every_client_are_stated() -> None:
+def test_every_client_has_seeded_faults() -> None:
     for language in LANGUAGES.values():
-        stated = json.loads((language.folder / "faults.json").read_text(encoding="utf-8"))
-        assert len(stated) >= 4
+        faults = json.loads((language.folder / "faults.json").read_text(encoding="utf-8"))
+        assert len(faults) >= 4

@@ -1,4 +1,4 @@
-"""The scripted server answers what a case says, in order, and remembers what came; tomorrow's answers have more."""
+"""The scripted server sends a case's answers in order and records the requests; future answers have extra fields."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def case(*answers: dict[str, Any]) -> dict[str, Any]:
     return {"id": "a-case", "answers": list(answers)}
 
 
-def test_answers_come_in_order_and_what_came_is_kept(server: ScriptedServer) -> None:
-    asked = case({"status": 201, "json": {"a": 1}, "headers": {"ETag": '"x"'}}, {"text": "hello"})
-    url = server.begin(asked)
+def test_answers_come_in_order_and_requests_are_recorded(server: ScriptedServer) -> None:
+    script = case({"status": 201, "json": {"a": 1}, "headers": {"ETag": '"x"'}}, {"text": "hello"})
+    url = server.begin(script)
     first = httpx.put(url + "/v1/tensors/a%20b?timeout_ms=5", content=b"body", headers={"X-Some": "Header"})
     second = httpx.get(url + "/v1/ops")
     third = httpx.delete(url + "/v1/ops")
@@ -38,55 +38,55 @@ def test_answers_come_in_order_and_what_came_is_kept(server: ScriptedServer) -> 
     assert first.headers["Connection"] == "close"
     assert (second.status_code, second.text) == (200, "hello")
     assert third.status_code == 500
-    put, get, delete = server.end(asked)
+    put, get, delete = server.end(script)
     assert (put.method, put.path, put.query, put.body) == ("PUT", "/v1/tensors/a%20b", "timeout_ms=5", b"body")
     assert put.headers["x-some"] == "Header"
     assert (get.method, get.path, get.query) == ("GET", "/v1/ops", "")
     assert delete.method == "DELETE"
 
 
-def test_a_body_may_come_in_chunks(server: ScriptedServer) -> None:
-    asked = case({"json": {}})
-    httpx.post(server.begin(asked) + "/v1/forward", content=iter([b"one", b"two"]))
-    assert server.end(asked)[0].body == b"onetwo"
+def test_request_body_may_be_chunked(server: ScriptedServer) -> None:
+    script = case({"json": {}})
+    httpx.post(server.begin(script) + "/v1/forward", content=iter([b"one", b"two"]))
+    assert server.end(script)[0].body == b"onetwo"
 
 
-def test_refusals_are_problems_and_files_are_files(server: ScriptedServer) -> None:
+def test_content_types_of_problems_and_files(server: ScriptedServer) -> None:
     tensors = {"values.0": ONE}
-    asked = case({"status": 404, "json": {}}, {"file": {"response": {"a": 1}, "tensors": tensors}}, {"hex": "0001"})
-    url = server.begin(asked)
+    script = case({"status": 404, "json": {}}, {"file": {"response": {"a": 1}, "tensors": tensors}}, {"hex": "0001"})
+    url = server.begin(script)
     assert httpx.get(url).headers["Content-Type"] == "application/problem+json"
     file = httpx.get(url)
     assert file.headers["Content-Type"] == "application/vnd.safetensors"
-    metadata, found = from_file(file.content)
-    assert (json.loads(metadata["response"]), found) == ({"a": 1}, tensors)
+    metadata, received = from_file(file.content)
+    assert (json.loads(metadata["response"]), received) == ({"a": 1}, tensors)
     assert httpx.get(url).content == b"\0\1"
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_bodies_are_filled_up(server: ScriptedServer, chunked: bool) -> None:
-    asked = case({"json": {}, "pad": 200_000, "chunked": chunked})
-    answer = httpx.get(server.begin(asked))
+def test_bodies_are_padded(server: ScriptedServer, chunked: bool) -> None:
+    script = case({"json": {}, "pad": 200_000, "chunked": chunked})
+    answer = httpx.get(server.begin(script))
     assert len(answer.content) == 200_000
     assert ("Content-Length" in answer.headers) is not chunked
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_connection_may_end_within_an_answer(server: ScriptedServer, chunked: bool) -> None:
-    asked = case({"json": {"a": "b" * 100}, "close": "middle", "chunked": chunked})
+def test_connection_may_close_within_an_answer(server: ScriptedServer, chunked: bool) -> None:
+    script = case({"json": {"a": "b" * 100}, "close": "middle", "chunked": chunked})
     with pytest.raises(httpx.RemoteProtocolError, match=r"without sending complete|incomplete"):
-        httpx.get(server.begin(asked))
-    assert len(server.end(asked)) == 1
+        httpx.get(server.begin(script))
+    assert len(server.end(script)) == 1
 
 
-def test_a_connection_may_end_before_an_answer(server: ScriptedServer) -> None:
-    asked = case({"close": "before"}, {"json": {}})
+def test_connection_may_close_before_an_answer(server: ScriptedServer) -> None:
+    script = case({"close": "before"}, {"json": {}})
     with pytest.raises(httpx.RemoteProtocolError, match="without sending a response"):
-        httpx.get(server.begin(asked))
-    assert len(server.end(asked)) == 1
+        httpx.get(server.begin(script))
+    assert len(server.end(script)) == 1
 
 
-def test_half_of_a_body_is_sent(server: ScriptedServer) -> None:
+def test_half_of_the_body_is_sent_before_closing(server: ScriptedServer) -> None:
     url = httpx.URL(server.begin(case({"text": "0123456789", "close": "middle"})))
     with socket.create_connection((url.host, url.port)) as connection:
         connection.sendall(f"GET {url.path} HTTP/1.1\r\nHost: {url.host}\r\n\r\n".encode())
@@ -95,14 +95,14 @@ def test_half_of_a_body_is_sent(server: ScriptedServer) -> None:
     assert received.endswith(b"\r\n\r\n01234")
 
 
-def test_what_comes_for_no_case_disturbs_none(server: ScriptedServer) -> None:
-    asked = case({"json": {}})
-    url = server.begin(asked)
+def test_request_for_another_case_is_not_recorded(server: ScriptedServer) -> None:
+    script = case({"json": {}})
+    url = server.begin(script)
     assert httpx.get(url.replace("a-case", "another")).status_code == 500
-    assert server.end(asked) == []
+    assert server.end(script) == []
 
 
-# -------------------------------------------------------------------- tomorrow
+# ------------------------------------------------------- answers of the future
 
 
 def test_every_object_gains_a_field() -> None:
@@ -119,30 +119,30 @@ def test_every_object_gains_a_field() -> None:
     assert tomorrow["attrs"] == {"axis": 0}
 
 
-def test_the_catalogue_gains_an_op_and_ops_a_dtype() -> None:
+def test_catalogue_gains_an_op_and_ops_gain_a_dtype() -> None:
     tomorrow = grown({"opset": 1, "ops": [{"name": "add", "dtypes": ["int8"]}]})
     assert tomorrow["ops"][-1] == OP
     assert tomorrow["ops"][0]["dtypes"] == ["int8", DTYPE]
     assert expected({"ops": [{"name": "add"}]}) == {"ops": [{"name": "add"}, {"name": OP["name"]}]}
 
 
-def test_codes_of_422_become_others() -> None:
+def test_codes_of_422_change() -> None:
     problem = {"status": 422, "code": "bad_tensor", "errors": [{"status": 422, "code": "bad_tensor"}]}
     tomorrow = grown(problem)
     assert tomorrow["code"] == tomorrow["errors"][0]["code"] == CODE + "bad_tensor"
-    wanted = expected({"raised": {"type": "graph"} | problem})["raised"]
-    assert wanted["code"] == wanted["errors"][0]["code"] == CODE + "bad_tensor"
+    result = expected({"raised": {"type": "graph"} | problem})["raised"]
+    assert result["code"] == result["errors"][0]["code"] == CODE + "bad_tensor"
     assert grown({"status": 503, "code": "worker_died"})["code"] == "worker_died"
 
 
-def test_headers_are_filled_up_today_and_tomorrow() -> None:
+def test_file_headers_are_padded() -> None:
     today = to_file({"values.0": ONE}, {"response": "{}"}, 4000)
     for file in (today, grown_body("application/vnd.safetensors", today)):
         assert len(file) == 8 + 4000 + 8
         assert from_file(file)[1] == {"values.0": ONE}
 
 
-def test_files_grow_too() -> None:
+def test_files_gain_fields() -> None:
     today = to_file({"values.0": ONE}, {"response": json.dumps({"values": [{"node": 0}]})})
     metadata, tensors = from_file(grown_body("application/vnd.safetensors", today))
     assert tensors == {"values.0": ONE}
@@ -150,14 +150,14 @@ def test_files_grow_too() -> None:
 
 
 @pytest.mark.parametrize("body", [b'{"a": 1', b"", b"\xff"])
-def test_what_is_broken_stays_broken(body: bytes) -> None:
+def test_broken_bodies_are_unchanged(body: bytes) -> None:
     for kind in ("application/json", "application/vnd.safetensors"):
         assert grown_body(kind, body) == body
 
 
-def test_a_server_of_tomorrow_answers_so() -> None:
-    asked = case({"json": {"a": 1}}, {"status": 422, "json": {"status": 422, "code": "bad_tensor"}})
+def test_future_server_extends_its_answers() -> None:
+    script = case({"json": {"a": 1}}, {"status": 422, "json": {"status": 422, "code": "bad_tensor"}})
     with scripted_server(future=True) as tomorrow:
-        url = tomorrow.begin(asked)
+        url = tomorrow.begin(script)
         assert FIELD in httpx.get(url).json()
         assert httpx.get(url).json()["code"] == CODE + "bad_tensor"

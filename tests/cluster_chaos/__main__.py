@@ -1,7 +1,7 @@
 """`make cluster-chaos`: small servers behind HAProxy, and one fault after the other while callers go on.
 
-Says what callers were told, and writes it into build/cluster_chaos.json. Its status is 1 where something acknowledged
-was lost, an answer was wrong, a history is not linearizable, or a status above 499 was none of 503, 504, 507.
+Reports the answers to callers, and writes them to build/cluster_chaos.json. The exit status is 1 if something
+acknowledged was lost, an answer was wrong, a history is not linearizable, or a status above 499 was not 503, 504, 507.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from benchmarks.record import machine
 from tests.cluster_chaos.network import ALONE, ROOT
 from tests.service.cluster.fleet.test_fleet import ALONE as ALONE_WITH_ADDRESS
 
-KEPT = ROOT / "build" / "cluster_chaos.json"
-#: seconds that all faults take beside the quiet before and after each, and how many there are
+REPORT = ROOT / "build" / "cluster_chaos.json"
+#: seconds that all faults take besides the quiet before and after each, and the number of faults
 _TAKEN, _FAULTS = 220.0, 13
 
 
 def main() -> int:
-    """The status."""
-    stated = _stated()
+    """Run all faults, and return the exit status."""
+    arguments = _arguments()
     if sys.platform != "linux" or os.geteuid() != 0:
         sys.stderr.write("the chaos makes namespaces, as root on Linux\n")
         return 2
-    quiet = str(max(2.0, (stated.seconds - _TAKEN) / (2 * _FAULTS)))
-    machines = ["tests.cluster_chaos.machines", quiet, str(stated.away), str(stated.seed), stated.only]
+    quiet = str(max(2.0, (arguments.seconds - _TAKEN) / (2 * _FAULTS)))
+    machines = ["tests.cluster_chaos.machines", quiet, str(arguments.away), str(arguments.seed), arguments.only]
     rows = rows_of(ALONE, machines)
     if find_spec("ray") is None:
         print("without Ray (pip install 'gradserve[ray]'), nothing of its is killed", file=sys.stderr)
-    elif not stated.only:
+    elif not arguments.only:
         rows += rows_of(ALONE_WITH_ADDRESS, ["tests.cluster_chaos.fleet", quiet])
     when = datetime.now(UTC).strftime("%Y-%m-%d")
-    found = {"when": when, "where": machine(), "load": round(os.getloadavg()[2], 1), "rows": rows}
-    stated.kept.parent.mkdir(parents=True, exist_ok=True)
-    stated.kept.write_text(json.dumps(found, indent=1), "utf-8")
+    report = {"when": when, "where": machine(), "load": round(os.getloadavg()[2], 1), "rows": rows}
+    arguments.kept.parent.mkdir(parents=True, exist_ok=True)
+    arguments.kept.write_text(json.dumps(report, indent=1), "utf-8")
     faults = [fault for row in rows for fault in row["faults"]]
     print(f"NOT held: {len(faults)} faults" if faults else "held")
     return int(bool(faults))
 
 
-def _stated() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=300.0, help="that all of it takes, about")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="faults of machines by their short names, with commas")
     parser.add_argument("--away", type=float, default=30.0, help="seconds for which the store is away")
-    parser.add_argument("--kept", type=Path, default=KEPT, help="the file that is written")
+    parser.add_argument("--kept", type=Path, default=REPORT, help="the file that is written")
     return parser.parse_args()
 
 
 def rows_of(alone: Sequence[str], module: Sequence[str]) -> list[dict[str, Any]]:
-    """What a module finds, in namespaces of its own. Raises SystemExit where it does not come to an end."""
+    """Run a module in namespaces of its own, and return its rows. Raises SystemExit if the module fails."""
     with tempfile.TemporaryDirectory() as folder:
         file, (name, *words) = Path(folder, "rows.json"), module
         done = subprocess.run([*alone, sys.executable, "-m", name, str(file), *words], cwd=ROOT, check=False)

@@ -1,4 +1,4 @@
-"""Callers: what they ask for, what they are told and when, and whether that may be."""
+"""Callers: their calls, the answers and times, and whether the answers are allowed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from service.cluster.ingress.configuration import ANSWERED
 
 Address = tuple[str, int]
-#: states of servers above 499, which a client has to expect
-STATES = (503, 504, 507)
-#: codes that say that nothing was kept, and that the same may be sent again
+#: server statuses above 499 that a client must expect
+EXPECTED_ERRORS = (503, 504, 507)
+#: codes that mean that nothing was stored, so that the call can be sent again
 PASSING = ("not_ready", "shutting_down", "queue_full", "worker_died", "deadline_exceeded")
-#: codes that say that nobody knows, or not yet
+#: codes that mean that the outcome is unknown, or not known yet
 DOUBTFUL = ("unconfirmed", "conflict")
-#: seconds in which whoever is asked answers, or cuts the connection
+#: seconds within which a server answers or cuts the connection
 _PATIENCE = 60.0
 
 
@@ -29,8 +29,8 @@ class Cut(Exception):
     """The connection ended before an answer."""
 
 
-class Told(NamedTuple):
-    """What was answered."""
+class Reply(NamedTuple):
+    """The answer to a call."""
 
     status: int
     headers: dict[str, str]
@@ -38,18 +38,18 @@ class Told(NamedTuple):
 
     @property
     def code(self) -> str:
-        """Of a refusal."""
+        """The code of a refusal."""
         return str(self.body.get("code")) if self.status >= 400 else ""
 
     @property
     def is_certain(self) -> bool:
-        """Whether it is known that nothing was kept. An ingress that waited no longer does not know."""
+        """Whether it is certain that nothing was stored. An ingress that timed out does not know."""
         return self.code in PASSING and self.body.get("detail") != ANSWERED[504].detail
 
 
 @dataclass(frozen=True)
-class Done:
-    """A call that was answered, or cut, with `status` 0; for whom it was."""
+class FinishedCall:
+    """A call of a namespace that was answered, or cut, with `status` 0."""
 
     kind: str
     namespace: str
@@ -60,57 +60,57 @@ class Done:
 
 @dataclass
 class Tally:
-    """What callers have been told since they began."""
+    """All finished calls of the callers, and the faults found."""
 
-    calls: list[Done] = field(default_factory=list)
+    calls: list[FinishedCall] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
     over: threading.Event = field(default_factory=threading.Event)
 
     def statuses(self) -> Counter[int]:
-        """How often each came; 0 is a connection that ended."""
+        """The number of calls by status; 0 is a connection that ended."""
         return Counter(call.status for call in self.calls)
 
 
 class Caller:
-    """One client, with a connection that it keeps, and a key. Where one ingress cuts it, it goes to the next."""
+    """A client with a persistent connection and a key. If an ingress cuts the connection, it goes to the next."""
 
     def __init__(self, tally: Tally, namespace: str, key: str, addresses: Sequence[Address]) -> None:
         self.tally, self._namespace, self._key = tally, namespace, key
         self._connections = deque(HTTPConnection(*address, timeout=_PATIENCE) for address in addresses)
 
-    def ask(self, kind: str, method: str, path: str, body: Any = None, **headers: str) -> Told:
-        """What is answered. Underscores in names of headers stand for hyphens. Raises Cut."""
+    def ask(self, kind: str, method: str, path: str, body: Any = None, **headers: str) -> Reply:
+        """Send a call and return its reply. Underscores in header names stand for hyphens. Raises Cut."""
         began = time.monotonic()
         try:
-            told = self._asked(method, path, body, headers)
+            reply = self._exchange(method, path, body, headers)
         except (OSError, HTTPException) as error:
             self._connections[0].close()
             self._connections.rotate()
-            self.tally.calls.append(Done(kind, self._namespace, began, time.monotonic(), 0))
+            self.tally.calls.append(FinishedCall(kind, self._namespace, began, time.monotonic(), 0))
             raise Cut from error
-        self.tally.calls.append(Done(kind, self._namespace, began, time.monotonic(), told.status))
-        if told.status > 499 and told.status not in STATES:
-            self.tally.faults[f"{kind}: status {told.status}, {told.body}"] += 1
-        return told
+        self.tally.calls.append(FinishedCall(kind, self._namespace, began, time.monotonic(), reply.status))
+        if reply.status > 499 and reply.status not in EXPECTED_ERRORS:
+            self.tally.faults[f"{kind}: status {reply.status}, {reply.body}"] += 1
+        return reply
 
-    def _asked(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Told:
-        stated = {name.replace("_", "-"): value for name, value in headers.items()}
-        stated |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        self._connections[0].request(method, path, None if body is None else json.dumps(body), stated)
+    def _exchange(self, method: str, path: str, body: Any, headers: dict[str, str]) -> Reply:
+        sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent_headers |= {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        self._connections[0].request(method, path, None if body is None else json.dumps(body), sent_headers)
         answer = self._connections[0].getresponse()
         content = answer.read()
         fields = {name.lower(): value for name, value in answer.getheaders()}
-        return Told(answer.status, fields, json.loads(content) if content else {})
+        return Reply(answer.status, fields, json.loads(content) if content else {})
 
     def close(self) -> None:
-        """Ask nothing more."""
+        """Close all connections."""
         for connection in self._connections:
             connection.close()
 
 
 @contextmanager
-def calling(threads: list[threading.Thread], tally: Tally) -> Iterator[None]:
-    """They call while this lasts."""
+def running_threads(threads: list[threading.Thread], tally: Tally) -> Iterator[None]:
+    """Run the threads until the block ends."""
     for each in threads:
         each.start()
     try:

@@ -1,4 +1,4 @@
-"""Callers that compute what is known, and callers that race to count: each step is done once, and none is lost."""
+"""Callers that compute known values, and callers that race to count: each step is done once, and none is lost."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from secrets import token_hex
 from typing import Any
 
-from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Told
+from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Reply
 
 #: kinds of calls in a tally
 COMPUTE, WRITE, READ = "compute", "write", "read"
-#: seconds after which a caller gives up on what it does not come to know
-_GIVES_UP = 90.0
+#: seconds after which a caller gives up on an unknown outcome
+_RETRY_SECONDS = 90.0
 
 
 def scalar(value: float) -> dict[str, Any]:
@@ -23,19 +23,19 @@ def scalar(value: float) -> dict[str, Any]:
 
 
 def compute(caller: Caller, chance: random.Random, pause: float) -> None:
-    """Ask for x³ and its derivative, again and again; where it was cut or refused, for others."""
+    """Ask for x³ and its derivative, again and again; after a cut or a refusal, at another x."""
     nodes = [{"op": "parameter"}, {"op": "square", "operands": [0]}, {"op": "mul", "operands": [0, 1]}]
     while not caller.tally.over.wait(pause):
         x = chance.uniform(-2, 2)
         body = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor": scalar(x)}]}
         try:
-            told = caller.ask(COMPUTE, "POST", "/v1/gradients", body)
+            reply = caller.ask(COMPUTE, "POST", "/v1/gradients", body)
         except Cut:
             continue
-        if told.status == 200 and not _is_cube(told.body, x):
-            caller.tally.faults[f"a wrong answer: {told.body} for {x}"] += 1
-        elif told.status != 200 and not told.is_certain and told.code not in DOUBTFUL:
-            caller.tally.faults[f"{COMPUTE}: status {told.status}, {told.body}"] += 1
+        if reply.status == 200 and not _is_cube(reply.body, x):
+            caller.tally.faults[f"a wrong answer: {reply.body} for {x}"] += 1
+        elif reply.status != 200 and not reply.is_certain and reply.code not in DOUBTFUL:
+            caller.tally.faults[f"{COMPUTE}: status {reply.status}, {reply.body}"] += 1
 
 
 def _is_cube(body: Any, x: float) -> bool:
@@ -43,15 +43,17 @@ def _is_cube(body: Any, x: float) -> bool:
     return math.isclose(value, x**3, rel_tol=1e-12) and math.isclose(gradient, 3 * x * x, rel_tol=1e-12)
 
 
-def until_known(caller: Caller, kind: str, method: str, path: str, body: Any = None, **headers: str) -> Told | None:
-    """What is answered in the end to what is done once, however often it is sent; None where that does not come out."""
+def retry_until_known(
+    caller: Caller, kind: str, method: str, path: str, body: Any = None, **headers: str
+) -> Reply | None:
+    """Send an idempotent call until its outcome is known, and return the reply; None if it stays unknown."""
     headers = {"Idempotency_Key": token_hex(12)} | headers
-    end = time.monotonic() + _GIVES_UP
+    end = time.monotonic() + _RETRY_SECONDS
     while time.monotonic() < end:
         try:
-            told = caller.ask(kind, method, path, body, **headers)
-            if not (told.is_certain or told.code in DOUBTFUL or told.status == 504):
-                return told
+            reply = caller.ask(kind, method, path, body, **headers)
+            if not (reply.is_certain or reply.code in DOUBTFUL or reply.status == 504):
+                return reply
         except Cut:
             pass
         time.sleep(0.05)
@@ -59,7 +61,7 @@ def until_known(caller: Caller, kind: str, method: str, path: str, body: Any = N
 
 
 class Count:
-    """A number that callers add 1 to, by calls that read and store it; all of them race."""
+    """A number to which racing callers add 1, with calls that read and store it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -71,40 +73,40 @@ class Count:
         self._body = {"graph": {"nodes": nodes}, "feeds": feeds, "outputs": [1], "store": store}
 
     def begin(self, caller: Caller) -> None:
-        """Have it there, with 0."""
-        told = until_known(caller, WRITE, "PUT", f"/v1/tensors/{self.name}", scalar(0.0))
-        assert told is not None, f"{self.name} does not begin"
-        assert told.status in (200, 201), told
+        """Store 0."""
+        reply = retry_until_known(caller, WRITE, "PUT", f"/v1/tensors/{self.name}", scalar(0.0))
+        assert reply is not None, f"{self.name} does not begin"
+        assert reply.status in (200, 201), reply
 
     def add(self, caller: Caller, pause: float) -> None:
-        """Race others to add to what is read: who was late is told so, by 412, and reads again."""
+        """Race others to add to the value read: the late caller gets 412 and reads again."""
         while not caller.tally.over.wait(pause):
-            read = until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
+            read = retry_until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
             if read is None:
                 continue
             if read.status != 200:
                 caller.tally.faults[f"{self.name}: status {read.status}, {read.body}"] += 1
                 continue
             store = [{**self._body["store"][0], "if_match": read.body["etag"]}]  # type: ignore[index]
-            told = until_known(caller, WRITE, "POST", "/v1/forward", {**self._body, "store": store})
+            reply = retry_until_known(caller, WRITE, "POST", "/v1/forward", {**self._body, "store": store})
             with self._lock:
-                self._took(caller, read.body["tensor"]["data"][0], told)
+                self._record(caller, read.body["tensor"]["data"][0], reply)
 
-    def _took(self, caller: Caller, before: float, told: Told | None) -> None:
-        if told is None:
+    def _record(self, caller: Caller, before: float, reply: Reply | None) -> None:
+        if reply is None:
             self.unknown += 1
-        elif told.status == 200:
+        elif reply.status == 200:
             self.added += 1
-            value = told.body["values"][0]["tensor"]["data"][0]
+            value = reply.body["values"][0]["tensor"]["data"][0]
             if value != before + 1:
                 caller.tally.faults[f"{self.name}: {value} was stored in place of {before}"] += 1
-        elif told.status != 412:
-            caller.tally.faults[f"{self.name}: status {told.status}, {told.body}"] += 1
+        elif reply.status != 412:
+            caller.tally.faults[f"{self.name}: status {reply.status}, {reply.body}"] += 1
 
     def check(self, caller: Caller) -> None:
-        """Every step that was acknowledged is there, once."""
-        told = until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
-        found = -1.0 if told is None or told.status != 200 else told.body["tensor"]["data"][0]
-        if not self.added <= found <= self.added + self.unknown:
-            fault = f"{self.name}: {self.added} steps were acknowledged, {self.unknown} unknown, and {found:g} is there"
+        """Check that every acknowledged step was stored once."""
+        reply = retry_until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
+        value = -1.0 if reply is None or reply.status != 200 else reply.body["tensor"]["data"][0]
+        if not self.added <= value <= self.added + self.unknown:
+            fault = f"{self.name}: {self.added} steps were acknowledged, {self.unknown} unknown, and {value:g} is there"
             caller.tally.faults[fault] += 1

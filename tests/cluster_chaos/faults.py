@@ -1,4 +1,4 @@
-"""What becomes of servers, network and store: each begins, lasts for some seconds, and is mended."""
+"""Faults of servers, network and store: each begins, lasts for some seconds, and is mended."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from dataclasses import dataclass
 from tests.cluster_chaos.servers import ChaosServer, Cluster
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that happens: `begin` it, and after so many seconds `mend` it. Callers `pause` between two calls."""
+    """A fault: `begin` it, and `mend` it after `seconds`. Callers `pause` between two calls."""
 
     name: str
     begin: Callable[[], None]
     seconds: float = 0.0
-    mend: Callable[[], None] = _nothing
+    mend: Callable[[], None] = _no_op
     pause: float = 0.15
 
 
 class Faults:
-    """Those of a cluster. Who is concerned is chosen when one begins."""
+    """The faults of a cluster. Each chooses its servers when it begins."""
 
     def __init__(self, cluster: Cluster, away: float = 30.0, pause: float = 10.0) -> None:
-        """The store is away for so many seconds, and an owner paused."""
+        """Seconds for which the store is away, and for which an owner is paused."""
         self._cluster = cluster
         self._chosen: list[ChaosServer] = []
         machine = cluster.store_machine
-        everybody = [server.machine for server in cluster.servers]
+        machines = [server.machine for server in cluster.servers]
         self.all = {
             "worker": Fault("`kill -9` of a worker", self._kill_worker),
             "front": Fault("`kill -9` of a front that owns least", self._kill_front, 0.5, self._start),
             "owner": Fault("`kill -9` of an owner", self._kill_owner, 0.5, self._start),
             "haproxy": Fault("`kill -9` of HAProxy", cluster.ingresses[0].kill),
-            "paused": Fault(f"an owner is stopped for {pause:g} s", self._pause, pause, self._go_on),
-            "parted": Fault("two servers cannot reach each other", self._part, pause, self._join),
+            "paused": Fault(f"an owner is stopped for {pause:g} s", self._pause, pause, self._resume),
+            "parted": Fault("two servers cannot reach each other", self._partition, pause, self._rejoin),
             "answers": Fault(
-                "the store's answers are lost", lambda: machine.lose_answers(everybody, on=True), pause,
-                lambda: machine.lose_answers(everybody, on=False),
+                "the store's answers are lost", lambda: machine.lose_answers(machines, on=True), pause,
+                lambda: machine.lose_answers(machines, on=False),
             ),
             "away": Fault(
                 f"the store is away for {away:g} s", lambda: machine.plug(in_=False), away,
@@ -84,15 +84,15 @@ class Faults:
         self._chosen = [self._cluster.owner()]
         os.kill(self._chosen[0].pid, signal.SIGSTOP)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         os.kill(self._chosen[0].pid, signal.SIGCONT)
 
-    def _part(self) -> None:
+    def _partition(self) -> None:
         owner = self._cluster.owner()
         self._chosen = [owner, self._cluster.others(owner)[0]]
         self._isolate(on=True)
 
-    def _join(self) -> None:
+    def _rejoin(self) -> None:
         self._isolate(on=False)
 
     def _isolate(self, *, on: bool) -> None:
@@ -100,7 +100,7 @@ class Faults:
             server.machine.isolate(on=on)
 
     def _update(self) -> None:
-        """One after the other, each once the ingress sees all."""
+        """Restart the servers in turn, each after the ingress sees all of them."""
         for server in self._cluster.servers:
             server.end(signal.SIGTERM)
             server.start()

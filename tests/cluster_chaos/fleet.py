@@ -1,4 +1,4 @@
-"""What Ray may lose while callers go on: an actor, a raylet, its head.
+"""Losses of Ray while callers go on: an actor, a raylet, its head.
 
 `python -m tests.cluster_chaos.fleet FILE QUIET`.
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from service.core.keys.caller import new_key
 from tests.cluster_chaos.faults import Fault
-from tests.cluster_chaos.run import observed, told
+from tests.cluster_chaos.run import observe, print_row
 from tests.cluster_chaos.servers import NAMESPACES, TIMEOUT_MS
 from tests.service.cluster.fleet import in_a_cluster as fleet
 from tests.service.cluster.fleet.cluster_demo import BUCKET, start_s3
@@ -24,7 +24,7 @@ from tests.service.core.keys.cases import record, write
 
 
 class Fleet:
-    """Two machines of Ray's with a server on each, and the ingress on the one that has the head."""
+    """Two Ray nodes with a server on each, and the ingress on the head node."""
 
     addresses = (("127.0.0.1", fleet.PORT),)
 
@@ -40,11 +40,11 @@ class Fleet:
         }  # fmt: skip
         self._ray = fleet.started()
         self._gone: set[int] = set()
-        self._wanted = 2
+        self._expected = 2
         self.settle()
 
     def faults(self) -> list[Fault]:
-        """Each in its turn: after the last one, nothing is started any more."""
+        """The faults in order: after the last one, Ray starts nothing any more."""
         return [
             Fault("`kill -9` of a Ray actor", self._kill_actor),
             Fault("`kill -9` of a raylet", self._kill_raylet),
@@ -52,9 +52,9 @@ class Fleet:
         ]
 
     def settle(self) -> None:
-        """Return once all servers that there should be get requests, and none that was lost is waited for."""
+        """Return when all expected servers get requests, and no lost server is waited for."""
         fleet.await_(
-            lambda: self._gone.isdisjoint(fleet.servers()) and fleet.ready() == self._wanted == len(fleet.whole()),
+            lambda: self._gone.isdisjoint(fleet.servers()) and fleet.ready() == self._expected == len(fleet.whole()),
             "all servers are there again",
         )
 
@@ -64,17 +64,17 @@ class Fleet:
         fleet.kill(actor)()
 
     def _kill_raylet(self) -> None:
-        self._wanted = 1
+        self._expected = 1
         self._ray.remove_node(next(iter(self._ray.worker_nodes)), allow_graceful=False)
 
 
 def main() -> None:
-    """One fault after the other."""
+    """Run the faults in order."""
     file, quiet = Path(sys.argv[1]), float(sys.argv[2])
     chance, servers, rows = random.Random(0), Fleet(), []
     for fault in servers.faults():
-        rows.append(observed(servers, fault, quiet, chance))
-        told(rows[-1])
+        rows.append(observe(servers, fault, quiet, chance))
+        print_row(rows[-1])
     file.write_text(json.dumps([row.as_json() for row in rows]), "utf-8")
     sys.stderr.flush()
     os._exit(0)  # without its head, Ray does not end by itself; all processes end with the namespace

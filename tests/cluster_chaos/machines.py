@@ -2,7 +2,7 @@
 
 `python -m tests.cluster_chaos.machines FILE QUIET AWAY SEED FAULTS`.
 
-To be run in a namespace for the network with nothing in it; writes rows into a file.
+Needs an empty network namespace; writes rows into a file.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 
 from tests.cluster_chaos.faults import Faults
-from tests.cluster_chaos.run import observed, told
+from tests.cluster_chaos.run import observe, print_row
 from tests.cluster_chaos.servers import Cluster
 
 
 def main() -> None:
-    """One fault after the other; those that are named, or all."""
+    """Run the named faults in order, or all."""
     file, quiet, away, seed, names = sys.argv[1:]
     chance, cluster, rows = random.Random(int(seed)), Cluster(), []
     faults = Faults(cluster, float(away)).all
     for name in names.split(",") if names else faults:
-        rows.append(observed(cluster, faults[name], float(quiet), chance))
-        told(rows[-1])
+        rows.append(observe(cluster, faults[name], float(quiet), chance))
+        print_row(rows[-1])
     cluster.stop()
     Path(file).write_text(json.dumps([row.as_json() for row in rows]), "utf-8")
 

@@ -1,4 +1,4 @@
-"""Machines that are namespaces for the network, joined by veth pairs to a switch in this process's own namespace."""
+"""Machines: network namespaces, joined by veth pairs to a switch in this process's own namespace."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: what makes namespaces for the network and for processes: all that is started ends with the process that this runs
+#: command prefix for new network and process namespaces; all processes in them end with the command
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 _SWITCH = "switch"
 _NETWORK = "10.79.0"
-#: where this process is
-HERE = f"{_NETWORK}.1"
+#: the address of this process
+HOST_ADDRESS = f"{_NETWORK}.1"
 
 
 def _ip(*words: str) -> None:
@@ -21,10 +21,10 @@ def _ip(*words: str) -> None:
 
 
 def make_switch() -> None:
-    """Make the switch that machines are joined to, with this process at it. For a namespace with nothing in it."""
+    """Create the switch that joins the machines and this process. Needs an empty namespace."""
     _ip("link", "set", "lo", "up")
     _ip("link", "add", _SWITCH, "type", "bridge")
-    _ip("addr", "add", f"{HERE}/24", "dev", _SWITCH)
+    _ip("addr", "add", f"{HOST_ADDRESS}/24", "dev", _SWITCH)
     _ip("link", "set", _SWITCH, "up")
 
 
@@ -34,7 +34,7 @@ class Machine:
     def __init__(self, number: int) -> None:
         self.address = f"{_NETWORK}.{10 + number}"
         self._port = f"port{number}"
-        # Whoever is in the namespace keeps it there; it says that it is in, and reads until it is ended.
+        # A process inside keeps the namespace alive; it prints a line when it is in, and reads until it is ended.
         holding = ["unshare", "--net", "sh", "-c", "echo in; exec cat"]
         self._holder = subprocess.Popen(holding, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._holder.stdout is not None
@@ -47,21 +47,21 @@ class Machine:
         self._run("ip", "link", "set", "eth0", "up")
 
     def start(self, command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
-        """A process on this machine; its first lines are to be read."""
+        """Start a process on this machine; the caller must read its first lines."""
         return subprocess.Popen(
             [*self._inside(), *command], cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
         )
 
     def plug(self, *, in_: bool) -> None:
-        """Pull the cable, or put it in again: what is sent meanwhile is lost."""
+        """Pull or plug in the cable; packets sent meanwhile are lost."""
         _ip("link", "set", self._port, "up" if in_ else "down")
 
     def isolate(self, *, on: bool) -> None:
-        """Of those who are isolated, none reaches another; everybody else reaches them all."""
+        """Isolate this machine from other isolated machines; all others still reach it."""
         _ip("link", "set", self._port, "type", "bridge_slave", "isolated", "on" if on else "off")
 
     def lose_answers(self, others: Sequence[Machine], *, on: bool) -> None:
-        """What others send arrives here, and nothing that is sent to them leaves: a blackhole for a route."""
+        """Drop packets to other machines with blackhole routes; their packets still arrive."""
         for other in others:
             self._run("ip", "route", "add" if on else "del", "blackhole", f"{other.address}/32")
 

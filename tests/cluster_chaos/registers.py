@@ -1,4 +1,4 @@
-"""Registers that callers read, write and delete, with conditions and without; what they are told is a history."""
+"""Registers that callers read, write and delete, with and without conditions; the answers form a history."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Told
-from tests.cluster_chaos.counting import READ, WRITE, scalar, until_known
+from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Reply
+from tests.cluster_chaos.counting import READ, WRITE, retry_until_known, scalar
 from tests.simulation.checker import REGISTERS, Operation, is_linearizable
 
-_KEPT = (200, 201)
-_ANSWERS = {**dict.fromkeys(_KEPT, "ok"), 412: "412", 404: "404"}
-#: how often what was refused is sent again without a key
+_STORED = (200, 201)
+_ANSWERS = {**dict.fromkeys(_STORED, "ok"), 412: "412", 404: "404"}
+#: attempts of a refused call without a key
 _TRIES = 5
 
 
 class History:
-    """Two registers of a namespace, under names of their own, and all that was asked of them."""
+    """Two registers of a namespace, under names of their own, and all operations on them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -29,53 +29,53 @@ class History:
         self.operations: list[Operation] = []
 
     def path(self, register: str) -> str:
-        """Of its tensor."""
+        """The path of a register's tensor."""
         return f"/v1/tensors/{self.tensor(register)}"
 
     def tensor(self, register: str) -> str:
-        """The name that it is kept under."""
+        """The name of a register's tensor."""
         return f"{self._name}.{register}"
 
     def value(self) -> int:
-        """One that was never written before."""
+        """A value that was never written before."""
         with self._lock:
             return next(self._values)
 
     def take(self, operation: Operation, answer: object) -> None:
-        """Note the answer of an operation; None where nobody knows."""
+        """Record the answer of an operation; None if it is unknown."""
         if answer is not None:
             operation.answer, operation.returned = answer, time.monotonic()
         if answer is not None or operation.kind != "read":
             self.operations.append(operation)
 
     def begin(self, caller: Caller) -> None:
-        """Have both registers there."""
+        """Store both registers."""
         for register in REGISTERS:
             operation = Operation("write", time.monotonic(), (), {register: self.value()})
             body = scalar(float(operation.writes[register] or 0))
-            told = until_known(caller, WRITE, "PUT", self.path(register), body)
-            assert told is not None, f"{self._name} does not begin"
-            assert told.status in _KEPT, told
+            reply = retry_until_known(caller, WRITE, "PUT", self.path(register), body)
+            assert reply is not None, f"{self._name} does not begin"
+            assert reply.status in _STORED, reply
             self.take(operation, "ok")
 
     def check(self, caller: Caller) -> None:
-        """Some order of all operations explains all answers."""
+        """Check that some order of the operations explains all answers."""
         explained = is_linearizable(self.operations)
         if explained is not True:
-            what = "cannot be decided" if explained is None else "is not linearizable"
-            caller.tally.faults[f"the history of {self._name} {what}, of {len(self.operations)} operations"] += 1
+            verdict = "cannot be decided" if explained is None else "is not linearizable"
+            caller.tally.faults[f"the history of {self._name} {verdict}, of {len(self.operations)} operations"] += 1
 
 
 class RegisterCaller:
-    """One who uses the registers of a history, and knows the versions that it has seen."""
+    """A caller that uses the registers of a history, and remembers the versions that it has seen."""
 
     def __init__(self, history: History, caller: Caller, chance: random.Random) -> None:
         self._history, self._caller, self._chance = history, caller, chance
-        #: of each register the value that was seen last, and its etag; of None, that it is not there
+        #: the last seen value of each register and its etag; None for an absent register
         self._seen: dict[str, tuple[int | None, str]] = {}
 
     def call(self, pause: float) -> None:
-        """Go on until all is over."""
+        """Call until the run is over."""
         kinds = [self._read, self._read, self._read_both, self._write, self._write, self._write_both, self._delete]
         while not self._caller.tally.over.wait(self._chance.uniform(0, 2 * pause)):
             self._chance.choice(kinds)()
@@ -83,25 +83,27 @@ class RegisterCaller:
     def _read(self) -> None:
         register = self._chance.choice(REGISTERS)
         operation = Operation("read", time.monotonic(), (register,))
-        told = self._told(READ, "GET", self._history.path(register))
-        if told is None:
+        reply = self._read_reply(READ, "GET", self._history.path(register))
+        if reply is None:
             return
-        if told.status == 200:
-            value = int(told.body["tensor"]["data"][0])
-            self._seen[register] = value, told.body["etag"]
+        if reply.status == 200:
+            value = int(reply.body["tensor"]["data"][0])
+            self._seen[register] = value, reply.body["etag"]
             self._history.take(operation, (value,))
-        elif told.status == 404:
+        elif reply.status == 404:
             self._seen[register] = None, ""
             self._history.take(operation, (None,))
 
     def _read_both(self) -> None:
-        """By one call; where one of them is not there, it is refused, and nothing is known."""
+        """Read both in one call, which is refused without a result if one is absent."""
         operation = Operation("read", time.monotonic(), REGISTERS)
         nodes = [{"op": "input"}, {"op": "input"}, {"op": "neg", "operands": [0]}, {"op": "neg", "operands": [1]}]
         feeds = [{"node": i, "tensor_id": self._history.tensor(each)} for i, each in enumerate(REGISTERS)]
-        told = self._told(READ, "POST", "/v1/forward", {"graph": {"nodes": nodes}, "feeds": feeds, "outputs": [2, 3]})
-        if told is not None and told.status == 200:
-            values = tuple(-int(each["tensor"]["data"][0]) for each in told.body["values"])
+        reply = self._read_reply(
+            READ, "POST", "/v1/forward", {"graph": {"nodes": nodes}, "feeds": feeds, "outputs": [2, 3]}
+        )
+        if reply is not None and reply.status == 200:
+            values = tuple(-int(each["tensor"]["data"][0]) for each in reply.body["values"])
             self._history.take(operation, values)
 
     def _write(self) -> None:
@@ -109,12 +111,12 @@ class RegisterCaller:
         operation = Operation("write", time.monotonic(), (), {register: self._history.value()})
         headers = self._condition(operation, register)
         body = scalar(float(operation.writes[register] or 0))
-        told = self._done(operation, "PUT", self._history.path(register), body, headers)
-        if told is not None and told.status in _KEPT:
-            self._seen[register] = operation.writes[register], told.body["etag"]
+        reply = self._write_reply(operation, "PUT", self._history.path(register), body, headers)
+        if reply is not None and reply.status in _STORED:
+            self._seen[register] = operation.writes[register], reply.body["etag"]
 
     def _write_both(self) -> None:
-        """By one call that stores both, with conditions or without."""
+        """Store both in one call, with or without conditions."""
         operation = Operation("write", time.monotonic(), (), {each: self._history.value() for each in REGISTERS})
         matching = self._chance.random() < 0.5 and len(self._seen) == len(REGISTERS)
         store: list[dict[str, Any]] = []
@@ -125,60 +127,62 @@ class RegisterCaller:
         feeds = [{"node": i, "tensor": scalar(float(operation.writes[each] or 0))} for i, each in enumerate(REGISTERS)]
         graph = {"nodes": [{"op": "input"}, {"op": "input"}]}
         body = {"graph": graph, "feeds": feeds, "outputs": [], "store": store}
-        told = self._done(operation, "POST", "/v1/forward", body, {})
-        if told is not None and told.status == 200:
-            for register, row in zip(REGISTERS, told.body["stored"], strict=True):
+        reply = self._write_reply(operation, "POST", "/v1/forward", body, {})
+        if reply is not None and reply.status == 200:
+            for register, row in zip(REGISTERS, reply.body["stored"], strict=True):
                 self._seen[register] = operation.writes[register], row["etag"]
 
     def _delete(self) -> None:
         register = self._chance.choice(REGISTERS)
         operation = Operation("delete", time.monotonic(), (), {register: None})
         headers = self._condition(operation, register) if (self._seen.get(register) or (None,))[0] is not None else {}
-        told = self._done(operation, "DELETE", self._history.path(register), None, headers)
-        if told is not None and told.status in (*_KEPT, 404):
+        reply = self._write_reply(operation, "DELETE", self._history.path(register), None, headers)
+        if reply is not None and reply.status in (*_STORED, 404):
             self._seen[register] = None, ""
 
     def _condition(self, operation: Operation, register: str) -> dict[str, str]:
-        """Half of the time, that what was seen last is there still."""
+        """Require the last seen version, half of the time."""
         if register not in self._seen or self._chance.random() < 0.5:
             return {}
         operation.match[register], etag = self._seen[register]
         return {"If_Match": f'"{etag}"'} if etag else {"If_None_Match": "*"}
 
-    def _done(self, operation: Operation, method: str, path: str, body: Any, headers: dict[str, str]) -> Told | None:
-        """Do it and note what is known of it: half of the time it is sent again, with a key, until it is known."""
+    def _write_reply(
+        self, operation: Operation, method: str, path: str, body: Any, headers: dict[str, str]
+    ) -> Reply | None:
+        """Send a write and record its outcome; half of the time retry it, with a key, until it is known."""
         if self._chance.random() < 0.5:
-            told = until_known(self._caller, WRITE, method, path, body, **headers)
-            answer = self._answer(told)
+            reply = retry_until_known(self._caller, WRITE, method, path, body, **headers)
+            answer = self._answer(reply)
         else:
-            told, answer = self._once(WRITE, method, path, body, headers)
+            reply, answer = self._send_without_key(WRITE, method, path, body, headers)
         self._history.take(operation, answer)
-        return told
+        return reply
 
-    def _once(
+    def _send_without_key(
         self, kind: str, method: str, path: str, body: Any, headers: dict[str, str]
-    ) -> tuple[Told | None, object]:
-        """Without a key: sent again only where nothing can have come of it."""
+    ) -> tuple[Reply | None, object]:
+        """Send a call without a key; retry only if it certainly had no effect."""
         for _ in range(_TRIES):
             try:
-                told = self._caller.ask(kind, method, path, body, **headers)
+                reply = self._caller.ask(kind, method, path, body, **headers)
             except Cut:
                 return None, None
-            if not told.is_certain:
-                return told, self._answer(told)
+            if not reply.is_certain:
+                return reply, self._answer(reply)
             time.sleep(0.05)
-        return told, "refused"
+        return reply, "refused"
 
-    def _answer(self, told: Told | None) -> object:
-        if told is None or told.code in DOUBTFUL or told.status == 504:
+    def _answer(self, reply: Reply | None) -> object:
+        if reply is None or reply.code in DOUBTFUL or reply.status == 504:
             return None
-        if told.status not in _ANSWERS:
-            self._caller.tally.faults[f"{WRITE}: status {told.status}, {told.body}"] += 1
-        return _ANSWERS.get(told.status)
+        if reply.status not in _ANSWERS:
+            self._caller.tally.faults[f"{WRITE}: status {reply.status}, {reply.body}"] += 1
+        return _ANSWERS.get(reply.status)
 
-    def _told(self, kind: str, method: str, path: str, body: Any = None) -> Told | None:
-        """The answer to what keeps nothing; None where there is none."""
-        ask: Callable[[], Told] = lambda: self._caller.ask(kind, method, path, body)
+    def _read_reply(self, kind: str, method: str, path: str, body: Any = None) -> Reply | None:
+        """Send a read and return its reply; None if there is none."""
+        ask: Callable[[], Reply] = lambda: self._caller.ask(kind, method, path, body)
         try:
             return ask()
         except Cut:

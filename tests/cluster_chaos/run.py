@@ -1,4 +1,4 @@
-"""A fault while callers go on: what they are told before, meanwhile and after, and whether all of it may be."""
+"""A fault while callers go on: their answers before, during and after it, and whether all are allowed."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Protocol
 
-from tests.cluster_chaos.callers import Address, Caller, Done, Tally, calling
+from tests.cluster_chaos.callers import Address, Caller, FinishedCall, Tally, running_threads
 from tests.cluster_chaos.counting import COMPUTE, WRITE, Count, compute
 from tests.cluster_chaos.faults import Fault
 from tests.cluster_chaos.registers import History, RegisterCaller
 
-#: callers of each kind in each namespace; of those who count, two race
+#: callers of each kind in each namespace; the two that count race
 COMPUTING, COUNTING, USING = 1, 2, 2
-#: seconds without an answer to any call that keeps nothing, at most: they go on throughout
+#: maximum seconds without an answer to any call that stores nothing, which must go on throughout
 MOST_SILENCE = 5.0
-_KEPT = (200, 201)
+_STORED = (200, 201)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What callers were told about a fault.
+    """The answers to callers around a fault.
 
-    Seconds without writes are those of one namespace, where they were most; milliseconds, those of the slowest of a
-    hundred calls that write.
+    Seconds without writes are those of the namespace that waited longest; milliseconds are the 99th percentile of
+    calls that write.
     """
 
     name: str
@@ -43,27 +43,27 @@ class Row:
     faults: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, object]:
-        """For a file."""
+        """The row as a JSON object."""
         return asdict(self)
 
 
 class Place(Protocol):
-    """Where servers are that callers ask."""
+    """The servers that callers use."""
 
     @property
     def keys(self) -> Mapping[str, str]:
-        """Of namespaces."""
+        """API keys by namespace."""
 
     @property
     def addresses(self) -> Sequence[Address]:
-        """Of ingresses."""
+        """The addresses of the ingresses."""
 
     def settle(self) -> None:
-        """Return once requests are sent to all servers that there should be. Raises TimeoutError."""
+        """Return when requests are sent to all expected servers. Raises TimeoutError."""
 
 
 class Traffic:
-    """Callers of all kinds, of all namespaces; each history and each number is new."""
+    """Callers of all kinds in all namespaces; each history and each counter is new."""
 
     def __init__(self, place: Place, name: str, pause: float, chance: random.Random) -> None:
         self.tally = Tally()
@@ -74,9 +74,9 @@ class Traffic:
         self._threads: list[threading.Thread] = []
         self.namespaces = list(place.keys)
         for namespace, key in place.keys.items():
-            self._employ(name, namespace, key, chance)
+            self._add_callers(name, namespace, key, chance)
 
-    def _employ(self, name: str, namespace: str, key: str, chance: random.Random) -> None:
+    def _add_callers(self, name: str, namespace: str, key: str, chance: random.Random) -> None:
         def caller() -> Caller:
             self._callers.append(Caller(self.tally, namespace, key, self._addresses))
             return self._callers[-1]
@@ -95,19 +95,19 @@ class Traffic:
             using = RegisterCaller(history, caller(), random.Random(chance.random()))
             self._thread(using.call, self._pause)
 
-    def _thread(self, call: Callable[..., None], *stated: object) -> None:
-        self._threads.append(threading.Thread(target=self._guarded, args=(call, *stated)))
+    def _thread(self, call: Callable[..., None], *arguments: object) -> None:
+        self._threads.append(threading.Thread(target=self._guarded, args=(call, *arguments)))
 
-    def _guarded(self, call: Callable[..., None], *stated: object) -> None:
+    def _guarded(self, call: Callable[..., None], *arguments: object) -> None:
         try:
-            call(*stated)
-        except Exception as error:  # noqa: BLE001 - whatever a caller cannot understand is an answer that should not be
+            call(*arguments)
+        except Exception as error:  # noqa: BLE001 - an answer that a caller cannot handle is a fault
             self.tally.faults[f"{type(error).__name__}: {error}"] += 1
 
     @contextmanager
-    def going_on(self) -> Iterator[None]:
-        """All call while this lasts; then what is kept is compared with what was acknowledged."""
-        with calling(self._threads, self.tally):
+    def running(self) -> Iterator[None]:
+        """Run all callers until the block ends; then compare the stored state with the acknowledged calls."""
+        with running_threads(self._threads, self.tally):
             yield
         for (count, caller), history in zip(self._counts, self.histories, strict=True):
             count.check(caller)
@@ -116,26 +116,26 @@ class Traffic:
             caller.close()
 
 
-def observed(place: Place, fault: Fault, quiet: float, chance: random.Random) -> Row:
-    """What callers are told, `quiet` seconds before a fault, until all have recovered from it, and as long again."""
+def observe(place: Place, fault: Fault, quiet: float, chance: random.Random) -> Row:
+    """Observe callers for `quiet` seconds before a fault, until recovery, and for `quiet` seconds after it."""
     traffic = Traffic(place, str(chance.randrange(10**6)), fault.pause, chance)
     began = time.monotonic()
-    with traffic.going_on():
+    with traffic.running():
         time.sleep(quiet)
         happened = time.monotonic()
         fault.begin()
         time.sleep(fault.seconds)
         fault.mend()
         place.settle()
-        recovered = _written_again(traffic.tally, time.monotonic())
+        recovered = _await_write(traffic.tally, time.monotonic())
         time.sleep(quiet)
         over = time.monotonic()
     return _row(fault, traffic, (began, happened, recovered, over))
 
 
-def _written_again(tally: Tally, since: float) -> float:
-    """When writes are acknowledged that began after a moment. Raises TimeoutError."""
-    while not any(call.began > since and call.kind == WRITE and call.status in _KEPT for call in [*tally.calls]):
+def _await_write(tally: Tally, since: float) -> float:
+    """Wait for an acknowledged write that began after `since`, and return the time. Raises TimeoutError."""
+    while not any(call.began > since and call.kind == WRITE and call.status in _STORED for call in [*tally.calls]):
         if time.monotonic() - since > 60:
             raise TimeoutError(f"nothing is written again: {tally.statuses()}")
         time.sleep(0.05)
@@ -145,8 +145,8 @@ def _written_again(tally: Tally, since: float) -> float:
 def _row(fault: Fault, traffic: Traffic, times: tuple[float, float, float, float]) -> Row:
     tally, (began, happened, recovered, over) = traffic.tally, times
     calls = [call for call in tally.calls if began <= call.began <= over]
-    writes = [call for call in calls if call.kind == WRITE and call.status in _KEPT]
-    of_each = [[call for call in writes if call.namespace == namespace] for namespace in traffic.namespaces]
+    writes = [call for call in calls if call.kind == WRITE and call.status in _STORED]
+    writes_by_namespace = [[call for call in writes if call.namespace == namespace] for namespace in traffic.namespaces]
     computed = [call for call in calls if call.kind == COMPUTE and call.status == 200]
     phases = ((began, happened), (happened, recovered), (recovered, over))
     silence = _longest_gap(computed, happened, over)
@@ -155,7 +155,7 @@ def _row(fault: Fault, traffic: Traffic, times: tuple[float, float, float, float
     return Row(
         name=fault.name,
         writes=len(writes),
-        without_writes=round(max(_longest_gap(each, happened, over) for each in of_each), 1),
+        without_writes=round(max(_longest_gap(each, happened, over) for each in writes_by_namespace), 1),
         computed=len(computed),
         without_answers=round(silence, 1),
         p99_ms=tuple(_p99(writes, *phase) for phase in phases),  # type: ignore[arg-type]
@@ -165,20 +165,20 @@ def _row(fault: Fault, traffic: Traffic, times: tuple[float, float, float, float
     )
 
 
-def _longest_gap(calls: list[Done], began: float, over: float) -> float:
-    """The longest time in which none was answered."""
+def _longest_gap(calls: list[FinishedCall], began: float, over: float) -> float:
+    """The longest time without an answered call."""
     ends = sorted([began, over, *(call.ended for call in calls if began < call.ended < over)])
     return max(after - before for before, after in pairwise(ends))
 
 
-def _p99(calls: list[Done], began: float, over: float) -> float:
-    """Milliseconds of the slowest of a hundred that began within a time; 0 where none did."""
+def _p99(calls: list[FinishedCall], began: float, over: float) -> float:
+    """The 99th percentile in ms of the calls that began within a time; 0 if there are none."""
     taken = sorted(call.ended - call.began for call in calls if began <= call.began < over)
     return round(1000 * taken[min(len(taken) - 1, int(0.99 * len(taken)))], 1) if taken else 0.0
 
 
-def told(row: Row) -> None:
-    """One line of a row."""
+def print_row(row: Row) -> None:
+    """Print a row on one line, and its faults."""
     ms = " / ".join(f"{each:.0f}" for each in row.p99_ms)
     line = f"{row.name}: {row.writes} writes, {row.without_writes} s without; {row.computed} computed, "
     line += f"{row.without_answers} s without; p99 {ms} ms; {row.statuses}; {row.operations} operations"

@@ -1,4 +1,4 @@
-"""Four small servers, their store and two ingresses, each started by its command, and started again where one ends."""
+"""Four small servers, their store and two ingresses, each started by its command; ingresses are restarted."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ import httpx
 
 from service.core.keys.caller import new_key
 from service.store.objects import shard_of
-from tests.cluster_chaos.network import HERE, ROOT, Machine, make_switch
+from tests.cluster_chaos.network import HOST_ADDRESS, ROOT, Machine, make_switch
 from tests.guarantees import processes
 from tests.service.cluster.serving import ANNOUNCEMENT, SECRET
 from tests.service.core.keys.cases import record, write
 
 SERVERS, INGRESSES = 4, 2
 PORT, METRICS, STORE_PORT = 8000, 8405, 9000
-#: of a request; shorter than in earnest, so that what waits is seen to end
+#: the timeout of a request, shorter than in production so that waits end within a run
 TIMEOUT_MS = 8000
 BUCKET, REGION = "chaos", "us-east-1"
-#: whose keys callers have; each has a shard of its own
+#: namespaces of the callers' keys; each has a shard of its own
 NAMESPACES = ("ada", "bob", "cleo", "dan")
 assert len({shard_of(name) for name in NAMESPACES}) == len(NAMESPACES)
 _PATIENCE = 90.0
 
 
-def await_(holds: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
-    """Look again and again. Raises TimeoutError."""
+def await_(holds: Callable[[], bool], condition: str, seconds: float = _PATIENCE) -> None:
+    """Poll until the condition holds. Raises TimeoutError."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
+            raise TimeoutError(f"not within {seconds:g} s: {condition}")
         time.sleep(0.05)
 
 
@@ -52,14 +52,14 @@ class ChaosServer:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start its process, and do not wait."""
-        stated = ["--host", self.machine.address, "--port", str(PORT), "--cluster-address", self.url]
-        stated += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--timeout-ms", str(TIMEOUT_MS)]
-        stated += ["--workers", "1", "--compile", "off", "--device", "cpu", "--max-connections-per-client", "1024"]
-        self._process = self.machine.start([sys.executable, "-m", "service", "serve", *stated], self._variables)
+        """Start its process without waiting."""
+        options = ["--host", self.machine.address, "--port", str(PORT), "--cluster-address", self.url]
+        options += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--timeout-ms", str(TIMEOUT_MS)]
+        options += ["--workers", "1", "--compile", "off", "--device", "cpu", "--max-connections-per-client", "1024"]
+        self._process = self.machine.start([sys.executable, "-m", "service", "serve", *options], self._variables)
 
     def await_start(self) -> None:
-        """Return once it listens. Raises RuntimeError where it does not start."""
+        """Return when it listens. Raises RuntimeError if it does not start."""
         assert self._process is not None
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(ANNOUNCEMENT):
@@ -67,18 +67,18 @@ class ChaosServer:
 
     @property
     def pid(self) -> int:
-        """Its front's."""
+        """The process id of its front."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def workers(self) -> list[int]:
-        """Its worker processes'."""
-        found: list[int] = processes.workers(self.pid)
-        return found
+        """The process ids of its workers."""
+        pids: list[int] = processes.workers(self.pid)
+        return pids
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End its front, and wait until it has."""
+        """End its front, and wait for the exit."""
         assert self._process is not None
         assert self._process.stdout is not None
         self._process.send_signal(number)
@@ -86,59 +86,59 @@ class ChaosServer:
         self._process.stdout.close()
 
     def shards(self, key: str) -> int:
-        """How many it owns, as far as it knows; none where it does not say."""
+        """The number of shards that it reports to own; 0 if it does not answer."""
         try:
             headers = {"Authorization": f"Bearer {key}"}
-            told = httpx.get(f"{self.url}/metrics", headers=headers, timeout=5, trust_env=False).text
+            text = httpx.get(f"{self.url}/metrics", headers=headers, timeout=5, trust_env=False).text
         except httpx.HTTPError:
             return 0
-        found = re.search(r"^gradserve_shards (\d+)", told, re.MULTILINE)
-        return int(found[1]) if found else 0
+        match = re.search(r"^gradserve_shards (\d+)", text, re.MULTILINE)
+        return int(match[1]) if match else 0
 
 
 class Ingress:
-    """`gradserve ingress` in front of all servers, started again where it ends, as its supervisor would."""
+    """`gradserve ingress` in front of all servers, restarted when it ends, as a supervisor would."""
 
     def __init__(self, number: int, servers: list[ChaosServer]) -> None:
         self._metrics = METRICS + number
         nodes = [word for server in servers for word in ("--node", server.url.removeprefix("http://"))]
-        stated = ["--host", HERE, "--port", str(PORT + number), "--metrics-port", str(self._metrics)]
-        stated += ["--timeout-ms", str(TIMEOUT_MS)]
-        self._command = [sys.executable, "-m", "service", "ingress", *nodes, *stated]
+        options = ["--host", HOST_ADDRESS, "--port", str(PORT + number), "--metrics-port", str(self._metrics)]
+        options += ["--timeout-ms", str(TIMEOUT_MS)]
+        self._command = [sys.executable, "-m", "service", "ingress", *nodes, *options]
         self._process: subprocess.Popen[bytes] | None = None
         self._over = False
-        threading.Thread(target=self._keep, daemon=True, name="supervisor of the ingress").start()
+        threading.Thread(target=self._supervise, daemon=True, name="supervisor of the ingress").start()
 
-    def _keep(self) -> None:
+    def _supervise(self) -> None:
         while not self._over:
             with subprocess.Popen(self._command, cwd=ROOT, stdout=subprocess.DEVNULL) as self._process:
                 self._process.wait()
 
     def kill(self) -> None:
-        """kill -9 of HAProxy."""
+        """Kill HAProxy with SIGKILL."""
         assert self._process is not None
         (haproxy,) = processes.children(self._process.pid)
         os.kill(haproxy, signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it, for good."""
+        """End it without a restart."""
         self._over = True
         assert self._process is not None
         self._process.terminate()
 
     def ready(self) -> int:
-        """How many servers it sends requests to."""
+        """The number of servers that it sends requests to."""
         try:
-            told = httpx.get(f"http://127.0.0.1:{self._metrics}/metrics", timeout=5, trust_env=False).text
+            text = httpx.get(f"http://127.0.0.1:{self._metrics}/metrics", timeout=5, trust_env=False).text
         except httpx.HTTPError:
             return 0
-        return len(re.findall(r'haproxy_server_status\{proxy="servers",server="gs\d+",state="UP"\} 1', told))
+        return len(re.findall(r'haproxy_server_status\{proxy="servers",server="gs\d+",state="UP"\} 1', text))
 
 
 class Cluster:
-    """All of them, in a namespace of this process alone."""
+    """All servers, the store and the ingresses, in a namespace of this process alone."""
 
-    addresses = tuple((HERE, PORT + number) for number in range(INGRESSES))
+    addresses = tuple((HOST_ADDRESS, PORT + number) for number in range(INGRESSES))
 
     def __init__(self) -> None:
         make_switch()
@@ -159,7 +159,7 @@ class Cluster:
         self.settle()
 
     def _start_store(self) -> dict[str, str]:
-        """Start the store; the variables that say where it is."""
+        """Start the store, and return the variables with its address."""
         address = self.store_machine.address
         command = [sys.executable, "-m", "tests.cluster_chaos.store", address, str(STORE_PORT)]
         self._store = self.store_machine.start(command, {})
@@ -171,11 +171,11 @@ class Cluster:
         return {**access, "AWS_ENDPOINT_URL": url}
 
     def settle(self) -> None:
-        """Return once requests are sent to all servers. Raises TimeoutError."""
+        """Return when requests are sent to all servers. Raises TimeoutError."""
         await_(lambda: all(each.ready() == SERVERS for each in self.ingresses), "all servers are ready again")
 
     def owner(self) -> ChaosServer:
-        """The server that owns most."""
+        """The server that owns the most shards."""
         return max(self.servers, key=lambda server: server.shards(self.keys[NAMESPACES[0]]))
 
     def others(self, server: ChaosServer) -> list[ChaosServer]:

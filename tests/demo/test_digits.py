@@ -19,7 +19,7 @@ from examples.server import running_server
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OURS = {"engine", "schemas", "service"}
+SERVER_PACKAGES = {"engine", "schemas", "service"}
 
 
 def demo(*options: str) -> subprocess.CompletedProcess[str]:
@@ -30,30 +30,30 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """Where what is not about the server's life is asked: the same bits before and after kernels are there."""
+    """A server for tests that do not stop it; bitwise, so that results do not change when kernels are compiled."""
     with running_server("--device", "cpu", "--workers", "1", "--determinism", "bitwise") as address:
         yield address
 
 
 @pytest.mark.smoke
-def test_it_learns_the_digits() -> None:
+def test_demo_learns_the_digits() -> None:
     run = demo()
     assert run.returncode == 0, run.stderr
     last = run.stdout.strip().splitlines()[-1]
-    found = re.fullmatch(r"test accuracy: (0\.\d+)", last)
-    assert found, last
-    assert float(found[1]) >= 0.95
+    match = re.fullmatch(r"test accuracy: (0\.\d+)", last)
+    assert match, last
+    assert float(match[1]) >= 0.95
 
 
-def test_so_it_does_where_data_and_gradients_stay_with_the_server(url: str) -> None:
-    """Which has nothing left of them when it is over."""
+def test_demo_learns_with_data_on_the_server(url: str) -> None:
+    """The server stores no tensors afterwards."""
     run = demo("--reduce", "--epochs", "12", "--url", url)
     assert run.returncode == 0, run.stderr
     assert float(run.stdout.strip().rpartition(" ")[2]) >= 0.93
     assert httpx.get(f"{url}/v1/tensors").json() == {"tensors": []}
 
 
-def test_it_shows_one_request_and_draws_the_loss(url: str) -> None:
+def test_demo_shows_a_request_and_draws_the_loss(url: str) -> None:
     run = demo("--epochs", "1", "--url", url)
     assert run.returncode == 0, run.stderr
     assert '"data": [2.0, 4.0, 6.0]' in run.stdout, "the gradient of sum(w²) at (1, 2, 3)"
@@ -63,8 +63,8 @@ def test_it_shows_one_request_and_draws_the_loss(url: str) -> None:
     assert "training: 100%" in run.stderr, "the progress bar"
 
 
-def test_the_picture_of_the_readme_is_made_by_an_option(url: str, tmp_path: Path) -> None:
-    """As SVG it has no date in it, so that it changes only where the curve does."""
+def test_picture_option_writes_a_reproducible_svg(url: str, tmp_path: Path) -> None:
+    """The SVG contains no date, so that it changes only with the curve."""
     pictures = [tmp_path / "one" / "loss.svg", tmp_path / "two.svg"]
     for picture in pictures:
         assert demo("--epochs", "1", "--url", url, "--picture", str(picture)).returncode == 0
@@ -76,11 +76,11 @@ def test_the_picture_of_the_readme_is_made_by_an_option(url: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
-def test_the_examples_use_nothing_but_the_wire(program: Path) -> None:
+def test_examples_import_no_server_code(program: Path) -> None:
     tree = ast.parse(program.read_text(encoding="utf-8"))
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not {name.partition(".")[0] for name in imported} & OURS
+    assert not {name.partition(".")[0] for name in imported} & SERVER_PACKAGES
 
 
 PROGRAM = """
@@ -94,7 +94,7 @@ with running_server("--workers", "1") as url:
 
 
 @pytest.mark.parametrize("then", ["pass", "raise KeyboardInterrupt"])
-def test_the_server_is_stopped_however_the_block_ends(then: str) -> None:
+def test_server_stops_when_the_block_ends(then: str) -> None:
     program = PROGRAM.format(examples=str(EXAMPLES), then=then)
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     url = run.stdout.strip()
@@ -105,7 +105,7 @@ def test_the_server_is_stopped_however_the_block_ends(then: str) -> None:
 
 @pytest.fixture
 def _interruptible() -> Iterator[None]:
-    """A shell has what runs in its background ignore Ctrl-C, and what a test starts would inherit that."""
+    """Shells make background processes ignore Ctrl-C, and the subprocesses of a test would inherit that."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -113,7 +113,7 @@ def _interruptible() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_server_is_stopped_when_the_demo_is(number: int) -> None:
+def test_server_stops_with_the_demo(number: int) -> None:
     """The signal goes to the demo alone; Ctrl-C at a terminal would reach its server, too."""
     command = [sys.executable, EXAMPLES / "digits.py", "--epochs", "10000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:

@@ -1,4 +1,4 @@
-"""The examples of loops, each run as a user does: what it compares agrees, and with a truth found here."""
+"""The examples of loops, each run as a user does: their comparisons agree, also with values computed by the test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def url() -> Iterator[str]:
 
 
 def printed(name: str, url: str, *options: str) -> dict[str, str]:
-    """What an example has printed: each line by what stands before its colon."""
+    """The output of an example: each line by the text before its colon."""
     command = [sys.executable, ROOT / "examples" / f"{name}.py", "--url", url, *options]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
@@ -34,11 +34,11 @@ def printed(name: str, url: str, *options: str) -> dict[str, str]:
 
 
 def numbers(text: str) -> list[float]:
-    """Those in a line."""
+    """The numbers in a line."""
     return [float(number) for number in NUMBER.findall(text)]
 
 
-def test_a_solver_of_adaptive_steps_has_the_gradient_of_keplers_law(url: str) -> None:
+def test_adaptive_solver_gradient_matches_keplers_law(url: str) -> None:
     """∂P/∂m at a fixed start, by differences of Kepler's third law."""
     lines = printed("adaptive", url)
     assert lines["steps"].endswith("finished: True")
@@ -52,23 +52,23 @@ def test_a_solver_of_adaptive_steps_has_the_gradient_of_keplers_law(url: str) ->
         "by velocity": -v * (period(v + h, 1) - period(v - h, 1)) / (2 * h),
         "by mass": -v * (period(v, 1 + h) - period(v, 1 - h)) / (2 * h),
     }
-    for name, right in truth.items():
-        found, _, error = numbers(lines[name])
-        assert found == pytest.approx(right, rel=1e-5)
+    for name, expected in truth.items():
+        gradient, _, error = numbers(lines[name])
+        assert gradient == pytest.approx(expected, rel=1e-5)
         assert error < 1e-9
 
 
-def test_a_filter_by_scan_finds_the_published_variances(url: str) -> None:
+def test_scan_kalman_filter_finds_the_published_variances(url: str) -> None:
     lines = printed("kalman", url)
     for name in ("energy", "by log var ε", "by log var η"):
-        found, right = numbers(lines[name])
-        assert found == pytest.approx(right, rel=1e-10)
+        value, expected = numbers(lines[name])
+        assert value == pytest.approx(expected, rel=1e-10)
     noise, drift, *published = numbers(lines["variances"])
     assert published == [15099, 1469.1]
     assert (noise, drift) == pytest.approx(published, rel=1e-4)
 
 
-def test_an_lstm_by_scan_is_the_one_written_out(url: str) -> None:
+def test_scan_lstm_matches_the_unrolled_lstm(url: str) -> None:
     lines = printed("lstm", url, "--length", "40", "--steps", "20")
     before, after, _ = numbers(lines["loss"])
     assert after < before / 2
@@ -77,7 +77,7 @@ def test_an_lstm_by_scan_is_the_one_written_out(url: str) -> None:
     assert numbers(lines["unrolled"])[0] > 100
 
 
-def test_an_implicit_layer_has_the_gradient_of_the_implicit_function_theorem(url: str) -> None:
+def test_implicit_layer_uses_the_implicit_function_theorem(url: str) -> None:
     lines = printed("deq", url)
     assert "finished: True" in lines["iterations"]
     for name in ("by w", "by v", "by b"):
@@ -86,28 +86,28 @@ def test_an_implicit_layer_has_the_gradient_of_the_implicit_function_theorem(url
         assert norm > 1e-3
 
 
-def test_chains_on_the_server_have_the_moments_of_the_posterior(url: str) -> None:
+def test_hmc_chains_have_the_posterior_moments(url: str) -> None:
     lines = printed("hmc", url, "--draws", "300", "--seed", "3")
     for name in ("intercept", "slope"):
-        mean, error, right = numbers(lines[name])
+        mean, error, expected = numbers(lines[name])
         assert error < 0.01
-        assert abs(mean - right) < 5 * error
-        found, exact = numbers(lines[f"deviation of {name}"])
-        assert found == pytest.approx(exact, rel=0.05)
+        assert abs(mean - expected) < 5 * error
+        deviation, exact = numbers(lines[f"deviation of {name}"])
+        assert deviation == pytest.approx(exact, rel=0.05)
     assert numbers(lines["correlation"])[0] == pytest.approx(numbers(lines["correlation"])[1], abs=0.05)
 
 
-def test_diffusion_draws_the_clusters(url: str) -> None:
+def test_diffusion_samples_the_clusters(url: str) -> None:
     """2,000 points: shares to within 0.011 and centres to within 0.025, one standard deviation each."""
     lines = printed("diffusion", url, "--count", "2000")
     for i in range(3):
-        share, right, x, y, *centre, width, wide = numbers(lines[f"cluster {i}"])
-        assert share == pytest.approx(right, abs=0.05)
+        share, expected, x, y, *centre, width, wide = numbers(lines[f"cluster {i}"])
+        assert share == pytest.approx(expected, abs=0.05)
         assert (x, y) == pytest.approx(centre, abs=0.1)
         assert width == pytest.approx(wide, rel=0.1)
 
 
-def test_one_request_trains_to_the_weights_of_many(url: str) -> None:
+def test_one_training_request_matches_step_by_step_training(url: str) -> None:
     lines = printed("train_once", url)
     assert lines["at once"].startswith("440 steps")
     assert lines["step by step"].startswith("440 steps")

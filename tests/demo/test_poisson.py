@@ -1,4 +1,4 @@
-"""The second example: a differential equation, its second derivative made by nested `grad` nodes."""
+"""The second example: a differential equation, its second derivative built by nested `grad` nodes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_it_finds_the_solution() -> None:
+def test_poisson_example_finds_the_solution() -> None:
     command = [sys.executable, EXAMPLES / "poisson.py"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     last = run.stdout.strip().splitlines()[-1]
-    found = re.fullmatch(r"largest error: (\S+)", last)
-    assert found, last
-    assert float(found[1]) < 1e-2
+    match = re.fullmatch(r"largest error: (\S+)", last)
+    assert match, last
+    assert float(match[1]) < 1e-2

@@ -1,4 +1,4 @@
-"""Training by `store`: the server steps the parameters, as a client would that held them itself."""
+"""Training with `store`: the server steps the parameters as a client with its own copies would."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STEPS = 200
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server that keeps its state on disk."""
+    """A server that stores its state on disk."""
     folder = tmp_path_factory.mktemp("state")
     with running_server("--device", "cpu", "--state", str(folder), "--write-behind-ms", "50") as address:
         yield address
@@ -33,13 +33,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
-    """An example as a module; those that it imports are beside it."""
+    """Import examples as modules; the examples that they import are beside them."""
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     return import_module
 
 
 class Model:
-    """Two layers of three units, in float64, and numbers to fit."""
+    """A float64 network of two layers with three units, and data to fit."""
 
     def __init__(self) -> None:
         rng = np.random.default_rng(5)
@@ -51,8 +51,8 @@ class Model:
         self.data = {self.x: rng.normal(size=(16, 2)), self.y: rng.normal(size=(16, 1))}
 
 
-class Moved(httpx.HTTPTransport):
-    """Connections that note the size of each request and each answer, with their headers."""
+class SizeRecorder(httpx.HTTPTransport):
+    """Transport that records the size of each request and answer, headers included."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Moved(httpx.HTTPTransport):
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_the_server_steps_as_a_client_does(url: str, example: Callable[[str], Any], *, durable: bool) -> None:
+def test_stored_steps_match_client_steps(url: str, example: Callable[[str], Any], *, durable: bool) -> None:
     ours, theirs = Model(), Model()
     names = {leaf: f"step.{leaf.id}" for leaf in theirs.parameters}
     with gs.Client(url) as client:
@@ -86,35 +86,35 @@ def test_the_server_steps_as_a_client_does(url: str, example: Callable[[str], An
         stored.end()
 
 
-def test_a_step_on_a_kilobyte_moves_less_than_two(url: str) -> None:
-    """A registered graph and resident parameters, of 80 KB: what travels is the batch, and the loss."""
+def test_resident_step_transfers_under_two_kilobytes_each_way(url: str) -> None:
+    """Registered graph and 80 KB of resident parameters: only the batch and the loss travel."""
     graph = gs.Graph()
     x, w = graph.input(), graph.parameter()
     loss = (x @ w).square().mean()
     new = w - 0.01 * loss.grad(w)
     batch = np.random.default_rng(0).normal(size=(1, 96))
-    moved = Moved()
-    with gs.Client(url, transport=moved) as client:
-        kept = client.put("wide", np.ones((96, 100)))
+    recorder = SizeRecorder()
+    with gs.Client(url, transport=recorder) as client:
+        handle = client.put("wide", np.ones((96, 100)))
         model = client.register(graph)
-        moved.sizes.clear()
-        model.forward({x: batch, w: kept}, outputs=[loss], store={new: "wide"}, form="base64")
-        assert len(moved.sizes) == 2
-        assert 1024 < moved.sizes[0] < 2048, "the batch in base64, and little more"
-        assert moved.sizes[1] < 2048
+        recorder.sizes.clear()
+        model.forward({x: batch, w: handle}, outputs=[loss], store={new: "wide"}, form="base64")
+        assert len(recorder.sizes) == 2
+        assert 1024 < recorder.sizes[0] < 2048, "the batch in base64, and little more"
+        assert recorder.sizes[1] < 2048
         assert 0 < np.max(np.abs(client.get("wide").array - 1)) < 0.1
-        client.delete(kept)
+        client.delete(handle)
         client.unregister(model)
 
 
 @pytest.mark.parametrize("store", ["durable", "behind"])
-def test_the_demo_trains_by_store(url: str, tmp_path: Path, store: str) -> None:
+def test_demo_trains_with_store(url: str, tmp_path: Path, store: str) -> None:
     command = [sys.executable, ROOT / "examples/digits.py", "--url", url, "--store", store]
     options = ["--epochs", "15", "--picture", str(tmp_path / "loss.png")]
     run = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
-    found = re.search(r"test accuracy: (0\.\d+)", run.stdout)
-    assert found, run.stdout
-    assert float(found[1]) > 0.94
+    match = re.search(r"test accuracy: (0\.\d+)", run.stdout)
+    assert match, run.stdout
+    assert float(match[1]) > 0.94
     assert httpx.get(url + "/v1/tensors").json() == {"tensors": []}
     assert httpx.get(url + "/v1/graphs").json() == {"graphs": []}

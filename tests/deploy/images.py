@@ -1,6 +1,6 @@
 """The Dockerfile and compose.yaml, read by libraries of the development extra.
 
-Without these, the tests that need them are skipped.
+Tests that need these libraries are skipped if they are missing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TARGETS = ("cpu", "cuda", "cudnn")
-WHY = "part of the extra dev, on Linux on x86-64"
-#: how variables are called that hold a secret, and not the path of a file with one
+SKIP_REASON = "part of the extra dev, on Linux on x86-64"
+#: names of variables that hold a secret rather than the path of a file with one
 SECRET_NAME: Final = re.compile(r"(SECRET|TOKEN|PASSWORD|API_KEY|ACCESS_KEY)$")
 
 
 def shows_a_secret(run: Any, secrets: Iterable[str]) -> bool:
-    """Whether a command, or a list of them, has one of these variables put into it: $NAME, ${NAME}, $(NAME)."""
+    """Whether a command, or a list of them, expands one of these variables: $NAME, ${NAME}, $(NAME)."""
     text = json.dumps(run)
     return any(re.search(rf"\$[({{]?{name}\b", text) for name in secrets)
 
 
 def reader() -> Any:
     """The module that reads a Dockerfile."""
-    return pytest.importorskip("deploy.check.dockerfile", reason=WHY)
+    return pytest.importorskip("deploy.check.dockerfile", reason=SKIP_REASON)
 
 
 def stages() -> dict[str, Any]:
@@ -40,16 +40,16 @@ def stages() -> dict[str, Any]:
 
 
 def instructions(target: str) -> list[Any]:
-    """What makes a target, its ancestors' instructions first; stages that it only copies from left out."""
-    known = stages()
-    lineage = [known[target]]
-    while lineage[0].base in known:
-        lineage.insert(0, known[lineage[0].base])
+    """The instructions that build a target, its ancestors' first, without stages that it only copies from."""
+    all_stages = stages()
+    lineage = [all_stages[target]]
+    while lineage[0].base in all_stages:
+        lineage.insert(0, all_stages[lineage[0].base])
     return [instruction for stage in lineage for instruction in stage.instructions]
 
 
 def last(target: str, name: str) -> Any:
-    """The instruction of this name that counts for a target."""
+    """The last instruction of this name, which is in effect for a target."""
     return [instruction for instruction in instructions(target) if instruction.name == name][-1]
 
 
@@ -76,7 +76,9 @@ def health(target: str) -> list[str]:
 
 def compose() -> dict[str, Any]:
     """compose.yaml with its anchors resolved."""
-    return pytest.importorskip("yaml", reason=WHY).safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    return pytest.importorskip("yaml", reason=SKIP_REASON).safe_load(
+        (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    )
 
 
 def project() -> dict[str, Any]:
@@ -87,5 +89,5 @@ def project() -> dict[str, Any]:
 def linter() -> str:
     """The program hadolint: beside this interpreter, or anywhere."""
     beside = Path(sys.executable).with_name("hadolint")
-    found = str(beside) if beside.exists() else shutil.which("hadolint")
-    return found or pytest.skip(WHY)
+    path = str(beside) if beside.exists() else shutil.which("hadolint")
+    return path or pytest.skip(SKIP_REASON)

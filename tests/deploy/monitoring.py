@@ -1,4 +1,4 @@
-"""What the dashboard and the alerts ask for, and what /metrics has."""
+"""The metrics that the dashboard and the alerts query, and those that /metrics exposes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ DASHBOARD = ROOT / "deploy" / "grafana" / "gradserve.json"
 Json = dict[str, Any]
 
 _STRING = re.compile(r'"[^"]*"')
-#: a metric: what has a matcher after it, and what has the name of one
+#: a metric: a name followed by matchers, or a name with a known prefix
 _SELECTED = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
 _NAMED = re.compile(r"\b(?:gradserve|process)_[a-z0-9_]+|\bup\b")
 _MATCHER = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"([^"]*)"')
-#: labels that Prometheus puts on what it scrapes
-_OF_THE_SCRAPE = {"job", "instance"}
+#: labels that Prometheus adds when it scrapes
+_SCRAPE_LABELS = {"job", "instance"}
 
 
 class Selector(NamedTuple):
-    """A metric, and what is asked of its labels."""
+    """A metric and the matchers of its labels."""
 
     name: str
     matchers: tuple[tuple[str, str], ...] = ()
@@ -49,19 +49,19 @@ def alerts() -> list[Json]:
 
 def panels() -> list[Json]:
     """The panels of the dashboard, rows included."""
-    found: list[Json] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
-    return found
+    result: list[Json] = json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]
+    return result
 
 
 def expressions() -> dict[str, str]:
-    """Every expression, by where it stands; the dashboard's variables filled in."""
-    found = {rule["alert"]: rule["expr"] for rule in alerts()}
+    """Every expression by its place, with the dashboard's variables filled in."""
+    result = {rule["alert"]: rule["expr"] for rule in alerts()}
     for panel in panels():
         for target in panel.get("targets", ()):
-            found[f"{panel['title']} {target['refId']}"] = _filled(target["expr"])
+            result[f"{panel['title']} {target['refId']}"] = _filled(target["expr"])
     for note in json.loads(DASHBOARD.read_text(encoding="utf-8"))["annotations"]["list"]:
-        found[f"annotation {note['name']}"] = _filled(note["expr"])
-    return found
+        result[f"annotation {note['name']}"] = _filled(note["expr"])
+    return result
 
 
 def selectors(expression: str) -> Iterator[Selector]:
@@ -78,7 +78,7 @@ def _filled(expression: str) -> str:
 
 @cache
 def exposed() -> dict[str, frozenset[str]]:
-    """The names of all samples that a scrape has, and their labels."""
+    """The names of all samples of a scrape, and their labels."""
     settings, tally = Settings(device="cpu", compile="off"), Tally()
     pool = open_pool(settings)
     pool.stats = lambda: Stats({"quick": 0}, 0, {"quick": 1}, {"died": 1})  # type: ignore[method-assign]
@@ -87,8 +87,8 @@ def exposed() -> dict[str, frozenset[str]]:
     tally.count_commit("written", 0.1)
     tally.cluster = lambda: ClusterStats(1, 0, 0, {})
     text, _ = Exposition(tally, pool, settings).text("")
-    found = {"up": frozenset(_OF_THE_SCRAPE)}
+    result = {"up": frozenset(_SCRAPE_LABELS)}
     for family in text_string_to_metric_families(text.decode()):
         for sample in family.samples:
-            found[sample.name] = frozenset(sample.labels) | _OF_THE_SCRAPE
-    return found
+            result[sample.name] = frozenset(sample.labels) | _SCRAPE_LABELS
+    return result

@@ -12,8 +12,8 @@ import pytest
 from service.core.settings import Settings
 from tests.deploy.images import (
     ROOT,
+    SKIP_REASON,
     TARGETS,
-    WHY,
     environment,
     health,
     instructions,
@@ -32,54 +32,54 @@ REGISTRY = re.compile(r"https?://|index-url|trusted-host|find-links|\w\.\w+/\w+[
 
 def context() -> set[str]:
     """The files of the project that .dockerignore lets through."""
-    build = pytest.importorskip("docker.utils.build", reason=WHY)
+    build = pytest.importorskip("docker.utils.build", reason=SKIP_REASON)
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     patterns = [line for line in lines if line and not line.startswith("#")]
     return {path for path in build.exclude_paths(str(ROOT), patterns) if (ROOT / path).is_file()}
 
 
-def test_the_linter_has_nothing_to_complain_of() -> None:
+def test_linter_passes() -> None:
     done = subprocess.run([linter(), "Dockerfile"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_linter_complains(tmp_path: Path) -> None:
+def test_linter_detects_faults(tmp_path: Path) -> None:
     (tmp_path / "Dockerfile").write_text("FROM debian\nRUN cd /x && sudo true\n", encoding="utf-8")
     done = subprocess.run([linter(), "Dockerfile"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
 
 
-def test_the_target_without_a_name_is_the_cpu() -> None:
+def test_default_target_is_cpu() -> None:
     assert list(stages())[-1] == "cpu"
 
 
-def test_the_cpu_target_needs_nothing_of_the_gpu() -> None:
+def test_cpu_target_has_no_gpu_stages() -> None:
     names = [stage.name for stage in reader().needed(stages(), "cpu")]
     assert {"cpu-dependencies", "code"} < set(names)
     assert not [name for name in names if "cuda" in name or "cudnn" in name]
 
 
-def test_the_cuda_target_needs_nothing_of_cudnn() -> None:
+def test_cuda_target_has_no_cudnn_stages() -> None:
     assert not [stage.name for stage in reader().needed(stages(), "cuda") if "cudnn" in stage.name]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_everything_after_the_code_is_the_code(target: str) -> None:
-    """The dependencies' layer lies below the code's and is made without it."""
+def test_code_is_the_last_layer(target: str) -> None:
+    """The layer of dependencies is below the code and is built without it."""
     copied = [copy.flag("from") for copy in stages()[target].of("COPY")]
     assert copied == [f"{target}-dependencies", "code"]
-    makers = reader().needed(stages(), f"{target}-dependencies")
-    assert "code" not in [stage.name for stage in makers]
-    files = {word for stage in makers for copy in stage.of("COPY") for word in copy.words}
+    needed = reader().needed(stages(), f"{target}-dependencies")
+    assert "code" not in [stage.name for stage in needed]
+    files = {word for stage in needed for copy in stage.of("COPY") for word in copy.words}
     assert {Path(word).parent for word in files - {"./"}} == {Path("deploy/lock")}
 
 
-def test_the_dependencies_of_the_cpu_are_those_of_the_lock() -> None:
+def test_cpu_dependencies_come_from_the_lock() -> None:
     assert "install --require-hashes --requirement cpu.txt" in stages()["cpu-dependencies"].of("RUN")[0].value
 
 
 @pytest.mark.parametrize("target", ["cuda", "cudnn"])
-def test_the_dependencies_of_a_gpu_are_those_of_the_lock_for_its_cuda(target: str) -> None:
+def test_gpu_dependencies_come_from_the_lock_of_their_cuda(target: str) -> None:
     stage = stages()[f"{target}-dependencies"]
     default = stage.of("ARG")[0].value.removeprefix("CUDA=")
     assert f'install --require-hashes --requirement "{target}${{CUDA}}.txt"' in stage.of("RUN")[0].value
@@ -87,17 +87,17 @@ def test_the_dependencies_of_a_gpu_are_those_of_the_lock_for_its_cuda(target: st
     assert f"deploy/lock/{target}{default}.txt" in copied
 
 
-def test_cudnn_is_laid_over_what_the_cuda_image_has() -> None:
-    """For the same CUDA: a part of what is downloaded, and of what is stored, is shared."""
-    found = stages()
-    assert found["cudnn-dependencies"].base == "cuda-dependencies"
-    arguments = [found[name].of("ARG")[0].value for name in ("cuda-dependencies", "cudnn-dependencies")]
+def test_cudnn_image_extends_the_cuda_image() -> None:
+    """Same CUDA version, so that the images share downloads and layers."""
+    all_stages = stages()
+    assert all_stages["cudnn-dependencies"].base == "cuda-dependencies"
+    arguments = [all_stages[name].of("ARG")[0].value for name in ("cuda-dependencies", "cudnn-dependencies")]
     assert arguments == ["CUDA=12"] * 2
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_all_that_is_installed_is_pinned(target: str) -> None:
-    """From an index by hash, or from no index at all."""
+def test_every_installed_package_is_pinned(target: str) -> None:
+    """Packages come from an index by hash, or from no index."""
     needed = reader().needed(stages(), target)
     installing = [
         line for stage in needed for run in stage.of("RUN") for line in run.value.split("&&") if " pip " in line
@@ -107,7 +107,7 @@ def test_all_that_is_installed_is_pinned(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_server_is_not_root(target: str) -> None:
+def test_server_does_not_run_as_root(target: str) -> None:
     assert stages()[target].instructions[-1].name == "USER"
     user, _, group = last(target, "USER").value.partition(":")
     assert int(user) >= 1000
@@ -115,13 +115,13 @@ def test_the_server_is_not_root(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_server_listens_on_every_address_of_the_container(target: str) -> None:
+def test_server_listens_on_all_addresses_of_the_container(target: str) -> None:
     assert last(target, "ENTRYPOINT").command == ["gradserve", "serve", "--host", "0.0.0.0"]
     assert last(target, "EXPOSE").words == [str(Settings.model_fields["port"].default)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_health_check_is_there_and_readable_for_the_user(target: str) -> None:
+def test_health_check_is_readable_by_the_user(target: str) -> None:
     (copy,) = [each for each in stages()["runtime"].of("COPY") if each.words[0] == "deploy/health.py"]
     assert health(target) == ["CMD", "python", copy.words[1]]
     assert copy.flag("chmod") == "0644"
@@ -140,7 +140,7 @@ def test_each_target_names_its_device(target: str) -> None:
         ("cudnn", "CUPY_CACHE_DIR"),
     ],
 )
-def test_what_is_kept_lands_on_a_volume_of_the_user(target: str, variable: str) -> None:
+def test_caches_and_state_are_on_volumes_of_the_user(target: str, variable: str) -> None:
     folder = environment(target)[variable]
     assert folder in volumes(target)
     owner = last(target, "USER").value.partition(":")[0]
@@ -148,14 +148,14 @@ def test_what_is_kept_lands_on_a_volume_of_the_user(target: str, variable: str) 
     assert [words for words in making if f"--owner={owner}" in words]
 
 
-def test_what_the_server_runs_can_be_written_by_it_alone() -> None:
+def test_cache_and_state_folders_are_private() -> None:
     for folder in ("/var/cache/gradserve", "/var/lib/gradserve"):
         (making,) = [run for run in stages()["runtime"].of("RUN") if folder in run.words]
         assert "--mode=0700" in making.words
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_labels_are_those_of_the_project(target: str) -> None:
+def test_labels_match_the_project(target: str) -> None:
     prefix = "org.opencontainers.image."
     assert labels(target) == {
         prefix + "title": project()["name"],
@@ -166,13 +166,13 @@ def test_the_labels_are_those_of_the_project(target: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", ".dockerignore", "compose.yaml"])
-def test_no_registry_is_recorded(name: str) -> None:
+def test_no_registry_address_is_recorded(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8").replace("http://127.0.0.1", "")
     assert not REGISTRY.findall(text)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_no_secret_is_copied(target: str) -> None:
+def test_no_secret_is_copied_into_the_image(target: str) -> None:
     runs = [
         run for stage in reader().needed(stages(), target) for run in stage.of("RUN") if "--requirement" in run.value
     ]
@@ -181,16 +181,16 @@ def test_no_secret_is_copied(target: str) -> None:
     assert not [i for i in instructions(target) if i.name in ("ARG", "ENV") and "PIP_" in i.value]
 
 
-def test_the_context_is_what_the_image_is_made_of() -> None:
-    found = context() - {"Dockerfile", ".dockerignore"}
+def test_build_context_has_only_files_of_the_image() -> None:
+    sent = context() - {"Dockerfile", ".dockerignore"}
     beside = {"LICENSE", "README.md", "pyproject.toml", "deploy/health.py"}
     beside |= {f"deploy/lock/{name}.txt" for name in ("build", "cpu", "cuda12", "cuda13", "cudnn12", "cudnn13")}
-    assert beside <= found
-    assert {path.split("/")[0] for path in found - beside} == set(CODE)
-    assert not [path for path in found if path.endswith(".pyc")]
+    assert beside <= sent
+    assert {path.split("/")[0] for path in sent - beside} == set(CODE)
+    assert not [path for path in sent if path.endswith(".pyc")]
 
 
-def test_the_context_has_all_code() -> None:
+def test_build_context_has_all_code() -> None:
     files = {path.relative_to(ROOT).as_posix() for folder in CODE for path in (ROOT / folder).rglob("*.py")}
     assert files
     assert files <= context()

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: each overlay is made by kubectl, read strictly, and agrees with the settings; no cluster."""
+"""deploy/kubernetes: kubectl builds each overlay, which is strictly valid and agrees with the settings; no cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import jsonschema_rs
 import pytest
 
 from service.core.settings import Settings, misspelt
-from tests.deploy.images import ROOT, SECRET_NAME, WHY, shows_a_secret
+from tests.deploy.images import ROOT, SECRET_NAME, SKIP_REASON, shows_a_secret
 from tests.service.cluster.ingress.support import wait_until
 
 pytestmark = [
@@ -26,15 +26,15 @@ pytestmark = [
 ]
 
 OVERLAYS = ("base", "gpu", "ray")
-#: whose definitions of objects are held to
+#: the version of Kubernetes that defines the objects
 VERSION = "1.34"
 KUBERAY = Path(__file__).parent / "kuberay/rayservice.json"
 
 
 @cache
-def made(overlay: str) -> list[dict[str, Any]]:
+def objects(overlay: str) -> list[dict[str, Any]]:
     """The objects of an overlay."""
-    yaml = pytest.importorskip("yaml", reason=WHY)
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
     done = subprocess.run(
         ["kubectl", "kustomize", ROOT / "deploy/kubernetes" / overlay], capture_output=True, text=True, check=False
     )
@@ -42,20 +42,20 @@ def made(overlay: str) -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(done.stdout))
 
 
-def of(overlay: str, kind: str, name: str) -> dict[str, Any]:
-    (found,) = [each for each in made(overlay) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
-    return found
+def find_object(overlay: str, kind: str, name: str) -> dict[str, Any]:
+    (match,) = [each for each in objects(overlay) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
+    return match
 
 
 def pods(overlay: str) -> Iterator[dict[str, Any]]:
-    """The specifications of pods, wherever they lie."""
+    """The pod specifications of all objects."""
     for template in templates(overlay):
         yield template["spec"]
 
 
 def templates(overlay: str) -> Iterator[dict[str, Any]]:
-    """The templates of pods, wherever they lie."""
-    for each in made(overlay):
+    """The pod templates of all objects."""
+    for each in objects(overlay):
         if each["kind"] in ("Deployment", "StatefulSet"):
             yield each["spec"]["template"]
         if each["kind"] == "RayService":
@@ -68,8 +68,8 @@ def containers(overlay: str) -> Iterator[dict[str, Any]]:
         yield from (*pod.get("initContainers", ()), *pod["containers"])
 
 
-def test_these_are_all_overlays_and_each_has_all_of_its_files() -> None:
-    yaml = pytest.importorskip("yaml", reason=WHY)
+def test_overlays_are_complete_and_use_all_their_files() -> None:
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
     folders = {file.parent.name: file for file in (ROOT / "deploy/kubernetes").glob("**/kustomization.yaml")}
     assert set(folders) == set(OVERLAYS)
     for file in folders.values():
@@ -83,9 +83,9 @@ def kuberay() -> Any:
     return jsonschema_rs.validator_for(json.loads(KUBERAY.read_text(encoding="utf-8")))
 
 
-def complaints(document: dict[str, Any]) -> str:
-    """What is wrong with an object; nothing where it is as its definition says, with no key more."""
-    validate = pytest.importorskip("kubernetes_validate", reason=WHY)
+def validation_error(document: dict[str, Any]) -> str:
+    """The validation error of an object; empty if it matches its definition and has no extra keys."""
+    validate = pytest.importorskip("kubernetes_validate", reason=SKIP_REASON)
     try:
         if document["kind"] == "RayService":
             kuberay().validate(document)
@@ -109,7 +109,9 @@ def ray_pods(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_every_object_is_valid(overlay: str) -> None:
     assert {
-        f"{each['kind']} {each['metadata']['name']}": complaints(each) for each in made(overlay) if complaints(each)
+        f"{each['kind']} {each['metadata']['name']}": validation_error(each)
+        for each in objects(overlay)
+        if validation_error(each)
     } == {}
 
 
@@ -131,15 +133,15 @@ def test_every_object_is_valid(overlay: str) -> None:
         ("ray", "NetworkPolicy", "gradserve-head", "namespaceSelector"),
     ],
 )
-def test_a_misspelt_key_is_noticed(overlay: str, kind: str, name: str, key: str) -> None:
-    document = deepcopy(of(overlay, kind, name))
+def test_misspelt_key_is_detected(overlay: str, kind: str, name: str, key: str) -> None:
+    document = deepcopy(find_object(overlay, kind, name))
     text = json.dumps(document)
     assert f'"{key}":' in text
-    assert complaints(document) == ""
-    assert complaints(json.loads(text.replace(f'"{key}":', f'"{key[:-1]}x":'))) != ""
+    assert validation_error(document) == ""
+    assert validation_error(json.loads(text.replace(f'"{key}":', f'"{key[:-1]}x":'))) != ""
 
 
-def test_a_file_that_is_not_there_is_noticed(tmp_path: Path) -> None:
+def test_missing_file_is_detected(tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text("resources: [absent.yaml]\n", encoding="utf-8")
     done = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode != 0
@@ -149,7 +151,7 @@ def test_a_file_that_is_not_there_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_container_may_do_little(overlay: str) -> None:
+def test_every_container_has_minimal_privileges(overlay: str) -> None:
     for pod in pods(overlay):
         assert pod["enableServiceLinks"] is False
         assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
@@ -157,34 +159,34 @@ def test_every_container_may_do_little(overlay: str) -> None:
             assert container["securityContext"]["allowPrivilegeEscalation"] is False
             assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert container["resources"]["limits"]["memory"]
-            # What Ray writes lies all over its image.
+            # Ray writes to many places of its image.
             assert container["securityContext"].get("readOnlyRootFilesystem") or overlay == "ray"
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_setting_is_one(overlay: str) -> None:
-    stated = {
+def test_every_setting_exists(overlay: str) -> None:
+    variables = {
         variable["name"]
         for pod in pods(overlay)
         for container in pod["containers"]
         for variable in container.get("env", ())
     }
-    stated |= {name for each in made(overlay) if each["kind"] == "ConfigMap" for name in each["data"]}
-    assert any(name.startswith("GRADSERVE_") for name in stated)
-    assert misspelt(name for name in stated if name.startswith("GRADSERVE_")) is None
+    variables |= {name for each in objects(overlay) if each["kind"] == "ConfigMap" for name in each["data"]}
+    assert any(name.startswith("GRADSERVE_") for name in variables)
+    assert misspelt(name for name in variables if name.startswith("GRADSERVE_")) is None
 
 
 @pytest.mark.parametrize("overlay", ["base", "gpu"])
-def test_work_in_flight_may_end(overlay: str) -> None:
+def test_requests_in_flight_can_finish_on_stop(overlay: str) -> None:
     grace = Settings.model_fields["shutdown_grace"].default
     for pod in pods(overlay):
         waits = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
         assert pod["terminationGracePeriodSeconds"] > grace + waits
 
 
-def test_servers_are_found_by_their_name() -> None:
+def test_servers_are_found_by_dns_name() -> None:
     port = Settings.model_fields["port"].default
-    nodes = of("base", "Service", "gradserve-nodes")
+    nodes = find_object("base", "Service", "gradserve-nodes")
     assert nodes["spec"]["clusterIP"] == "None"
     variables = next(pods_of("gradserve-ingress"))["env"]
     (name,) = [each["value"] for each in variables if each["name"] == "INGRESS_SERVERS"]
@@ -193,8 +195,8 @@ def test_servers_are_found_by_their_name() -> None:
 
 
 @pytest.mark.parametrize("overlay", ["base", "gpu"])
-def test_servers_have_their_metrics_on_the_port_of_that_name(overlay: str) -> None:
-    node = of(overlay, "Deployment", "gradserve-node")["spec"]["template"]["spec"]["containers"][0]
+def test_server_metrics_use_the_metrics_port(overlay: str) -> None:
+    node = find_object(overlay, "Deployment", "gradserve-node")["spec"]["template"]["spec"]["containers"][0]
     variables = {each["name"]: each.get("value") for each in node["env"]}
     ports = {each["name"]: each["containerPort"] for each in node["ports"]}
     assert variables["GRADSERVE_METRICS_PORT"] == str(ports["metrics"])
@@ -202,9 +204,9 @@ def test_servers_have_their_metrics_on_the_port_of_that_name(overlay: str) -> No
     assert "GRADSERVE_METRICS" not in variables
 
 
-def test_under_ray_metrics_are_on_the_ports_of_that_name() -> None:
-    yaml = pytest.importorskip("yaml", reason=WHY)
-    service = of("ray", "RayService", "gradserve")
+def test_ray_metrics_use_the_metrics_ports() -> None:
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
+    service = find_object("ray", "RayService", "gradserve")
     servers, ingress = yaml.safe_load(service["spec"]["serveConfigV2"])["applications"]
     assert Settings(**servers["args"]).metrics_host == "0.0.0.0"
     ports = {component_of(each): ports_of(each) for each in templates("ray")}
@@ -214,30 +216,30 @@ def test_under_ray_metrics_are_on_the_ports_of_that_name() -> None:
 
 
 def pods_of(name: str) -> Iterator[dict[str, Any]]:
-    yield from of("base", "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    yield from find_object("base", "Deployment", name)["spec"]["template"]["spec"]["containers"]
 
 
-def test_only_the_overlay_with_cards_asks_for_them() -> None:
-    assert "nvidia.com/gpu" not in json.dumps(made("base"))
-    node = of("gpu", "Deployment", "gradserve-node")["spec"]["template"]["spec"]["containers"][0]
+def test_only_the_gpu_overlay_requests_gpus() -> None:
+    assert "nvidia.com/gpu" not in json.dumps(objects("base"))
+    node = find_object("gpu", "Deployment", "gradserve-node")["spec"]["template"]["spec"]["containers"][0]
     assert node["resources"]["limits"]["nvidia.com/gpu"] == 1
     assert node["image"] == "gradserve:cuda"
 
 
-def test_rays_configuration_is_the_one_for_its_own_command() -> None:
-    """But for what depends on where it runs."""
-    yaml = pytest.importorskip("yaml", reason=WHY)
-    here = yaml.safe_load(of("ray", "RayService", "gradserve")["spec"]["serveConfigV2"])
-    there = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
-    for one, other in zip(here["applications"], there["applications"], strict=True):
+def test_rayservice_matches_the_configuration_file() -> None:
+    """Arguments that depend on the environment may differ."""
+    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
+    service_config = yaml.safe_load(find_object("ray", "RayService", "gradserve")["spec"]["serveConfigV2"])
+    file_config = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
+    for one, other in zip(service_config["applications"], file_config["applications"], strict=True):
         assert (one["name"], one["import_path"]) == (other["name"], other["import_path"])
-        (mine,), (theirs,) = one["deployments"], other["deployments"]
-        assert mine["name"] == theirs["name"]
-        assert mine.get("autoscaling_config") == theirs.get("autoscaling_config")
-    assert here["proxy_location"] == there["proxy_location"] == "Disabled"
+        (ours,), (theirs,) = one["deployments"], other["deployments"]
+        assert ours["name"] == theirs["name"]
+        assert ours.get("autoscaling_config") == theirs.get("autoscaling_config")
+    assert service_config["proxy_location"] == file_config["proxy_location"] == "Disabled"
 
 
-#: the pods of a Ray cluster: their processes listen on ports of their own choice, for one another
+#: the pods of a Ray cluster, whose processes listen on ports of their own choice for one another
 RAY: Final = frozenset({"head", "node", "ingress"})
 #: a port that no container names
 UNNAMED: Final = "any other port"
@@ -249,7 +251,7 @@ _SERVERS: Final = {
     ("ingress", "metrics"): {"metrics"},
     ("ingress", UNNAMED): set[str](),
 }
-#: by overlay, pod and port: who may connect
+#: callers that may connect, by overlay, pod and port
 ADMITTED: Final[Mapping[str, Mapping[tuple[str, str], set[str]]]] = {
     "base": _SERVERS,
     "gpu": _SERVERS,
@@ -266,7 +268,7 @@ ADMITTED: Final[Mapping[str, Mapping[tuple[str, str], set[str]]]] = {
         ("redis", UNNAMED): set[str](),
     },
 }
-#: who is outside: the labels of their namespace, and of the pod
+#: outside callers: the labels of their namespace, and of the pod
 OUTSIDE: Final = {
     "callers": ({"gradserve-callers": "allowed"}, {}),
     "metrics": ({"gradserve-metrics": "allowed"}, {}),
@@ -288,7 +290,7 @@ def ports_of(template: dict[str, Any]) -> dict[str, int]:
 
 
 def policies(overlay: str) -> list[dict[str, Any]]:
-    return [each["spec"] for each in made(overlay) if each["kind"] == "NetworkPolicy"]
+    return [each["spec"] for each in objects(overlay) if each["kind"] == "NetworkPolicy"]
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
@@ -301,7 +303,7 @@ def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 
 def admits(peer: Mapping[str, Any], namespace: Mapping[str, str] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a peer of a policy is this pod; one of the policy's own namespace where `namespace` is None."""
+    """Whether a peer of a policy is this pod; `namespace` is None for a pod of the policy's own namespace."""
     assert set(peer) <= {"namespaceSelector", "podSelector"}, "no addresses"
     if ("namespaceSelector" in peer) is (namespace is None):
         return False
@@ -326,7 +328,7 @@ def admitted(network_policies: list[dict[str, Any]], overlay: str, target: dict[
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_each_port_of_each_pod_admits_those_who_need_it_and_nobody_else(overlay: str) -> None:
+def test_each_pod_port_admits_only_its_callers(overlay: str) -> None:
     assert {
         (component_of(each), port): admitted(policies(overlay), overlay, each, port)
         for each in templates(overlay)
@@ -335,13 +337,13 @@ def test_each_port_of_each_pod_admits_those_who_need_it_and_nobody_else(overlay:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_a_pod_that_nobody_thought_of_admits_nobody(overlay: str) -> None:
+def test_unlisted_pod_admits_no_callers(overlay: str) -> None:
     unknown = {"metadata": {"labels": {"app.kubernetes.io/name": "gradserve"}}}
     assert admitted(policies(overlay), overlay, unknown, UNNAMED) == set()
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_selector_and_port_of_a_policy_is_of_a_pod(overlay: str) -> None:
+def test_policy_selectors_and_ports_match_pods(overlay: str) -> None:
     for policy in policies(overlay):
         targets = [each for each in templates(overlay) if selects(policy["podSelector"], each["metadata"]["labels"])]
         assert targets
@@ -354,7 +356,7 @@ def test_every_selector_and_port_of_a_policy_is_of_a_pod(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_no_command_and_no_probe_shows_a_secret(overlay: str) -> None:
+def test_commands_and_probes_contain_no_secret(overlay: str) -> None:
     for container in containers(overlay):
         secrets = {each["name"] for each in container.get("env", ()) if "secretKeyRef" in each.get("valueFrom", {})}
         assert not any("secretRef" in each for each in container.get("envFrom", ())), "it would hide their names"
@@ -364,18 +366,18 @@ def test_no_command_and_no_probe_shows_a_secret(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_secrets_are_not_written_down(overlay: str) -> None:
+def test_secrets_are_only_referenced(overlay: str) -> None:
     for container in containers(overlay):
         for variable in container.get("env", ()):
             assert not SECRET_NAME.search(variable["name"]) or "secretKeyRef" in variable["valueFrom"], variable
-    for each in made(overlay):
+    for each in objects(overlay):
         assert each["kind"] != "Secret"
         assert each["kind"] != "ConfigMap" or not any(map(SECRET_NAME.search, each["data"]))
 
 
-def test_ray_asks_for_its_token() -> None:
-    """Ray has tokens from 2.52 on. The dashboard has to be reached by the operator, so it has to ask for one."""
-    cluster = of("ray", "RayService", "gradserve")["spec"]["rayClusterConfig"]
+def test_ray_requires_a_token() -> None:
+    """Ray has tokens since 2.52. The operator must reach the dashboard, so the dashboard must require one."""
+    cluster = find_object("ray", "RayService", "gradserve")["spec"]["rayClusterConfig"]
     assert cluster["authOptions"] == {"mode": "token"}
     assert tuple(map(int, cluster["rayVersion"].split("."))) >= (2, 52)
     for container in containers("ray"):
@@ -388,12 +390,12 @@ def test_ray_asks_for_its_token() -> None:
 @pytest.mark.skipif(
     shutil.which("redis-server") is None, reason="there is no redis-server (apt-get install redis-server)"
 )
-def test_redis_asks_for_the_password_and_nobody_sees_it(tmp_path: Path) -> None:
+def test_redis_requires_a_password_hidden_from_the_process_list(tmp_path: Path) -> None:
     """The container's own command, with a folder and a port of this machine."""
     (tmp_path / "password").write_text("s3cret", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    redis = of("ray", "StatefulSet", "gradserve-redis")["spec"]["template"]["spec"]["containers"][0]
+    redis = find_object("ray", "StatefulSet", "gradserve-redis")["spec"]["template"]["spec"]["containers"][0]
     script = (
         redis["command"][-1].replace("/run/redis", str(tmp_path)).replace("dir /data", f"dir {tmp_path}\nport {port}")
     )

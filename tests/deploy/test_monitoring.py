@@ -1,4 +1,4 @@
-"""The dashboard and the alerts: they rest on metrics that exist, and do what they say."""
+"""The dashboard and the alerts use existing metrics and work as documented."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from tests.service.support import SQUARES, tensor
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 EXPRESSIONS = expressions()
-#: what has something to say only where something happens
+#: the annotation that has data only after a start
 _STARTS = "annotation starts"
-_AMONG_ALERTS = {_STARTS, *(alert["alert"] for alert in alerts())}
-#: a server by itself has no shards, and asks no other one
-_OF_CLUSTERS = {
+_EVENT_ONLY = {_STARTS, *(alert["alert"] for alert in alerts())}
+#: expressions without data on a single server, which has no shards and no peers
+_CLUSTER_ONLY = {
     where
     for where, text in EXPRESSIONS.items()
-    if re.search(r"gradserve_(shards|takeovers|looks|passed_on)", text) and where not in _AMONG_ALERTS
+    if re.search(r"gradserve_(shards|takeovers|looks|passed_on)", text) and where not in _EVENT_ONLY
 }
 SELECTORS = sorted({(where, each) for where, text in EXPRESSIONS.items() for each in selectors(text)})
 _UNPACKED = ROOT / "build" / "prometheus" / "usr" / "bin"
@@ -55,60 +55,62 @@ needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="there is no promto
 
 @together
 @pytest.mark.parametrize(("where", "selector"), SELECTORS, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_is_asked_for_is_there(where: str, selector: Selector) -> None:
+def test_queried_metrics_and_labels_exist(where: str, selector: Selector) -> None:
     assert selector.name in exposed(), f"{where}: /metrics has no {selector.name}"
     assert {label for label, _ in selector.matchers} <= exposed()[selector.name]
 
 
 @pytest.mark.parametrize("where", EXPRESSIONS)
-def test_labels_that_sums_are_kept_by_are_there(where: str) -> None:
+def test_grouping_labels_exist(where: str) -> None:
     text = EXPRESSIONS[where]
-    kept = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ")}
-    assert kept <= {label for each in selectors(text) for label in exposed()[each.name]}
+    grouping = {label for listed in re.findall(r"(?:by|on) \(([^)]*)\)", text) for label in listed.split(", ")}
+    assert grouping <= {label for each in selectors(text) for label in exposed()[each.name]}
 
 
-def test_what_a_legend_names_is_there() -> None:
+def test_legend_labels_exist() -> None:
     for panel in panels():
         for target in panel.get("targets", ()):
             named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
-            kept = {label for listed in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in listed.split(", ")}
-            assert named <= kept | {"instance"}, panel["title"]
+            grouping = {
+                label for listed in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in listed.split(", ")
+            }
+            assert named <= grouping | {"instance"}, panel["title"]
 
 
 def values(metric: str, label: str) -> set[str]:
-    """What is asked of a label, alternatives apart."""
-    found = [value for _, each in SELECTORS if each.name == metric for name, value in each.matchers if name == label]
-    return {alternative for value in found for alternative in value.split("|")}
+    """The values that matchers of a label name, with alternatives split."""
+    matched = [value for _, each in SELECTORS if each.name == metric for name, value in each.matchers if name == label]
+    return {alternative for value in matched for alternative in value.split("|")}
 
 
-def test_settings_that_are_compared_with_exist() -> None:
-    stated = values("gradserve_setting", "name")
-    assert stated
-    assert stated <= {name for name, value in Settings(device="cpu") if isinstance(value, int | float)}
+def test_compared_settings_exist() -> None:
+    names = values("gradserve_setting", "name")
+    assert names
+    assert names <= {name for name, value in Settings(device="cpu") if isinstance(value, int | float)}
 
 
-def test_codes_that_are_looked_for_exist() -> None:
+def test_queried_codes_exist() -> None:
     assert values("gradserve_state_commits_total", "outcome") <= {"written", *KINDS}
     assert values("gradserve_requests_denied_total", "reason") <= set(KINDS)
     statuses = {str(kind.status) for kind in KINDS.values()}
     assert values("gradserve_requests_total", "status") - {"5.."} <= statuses
 
 
-def test_reasons_of_workers_that_are_looked_for_exist() -> None:
+def test_queried_worker_restart_reasons_exist() -> None:
     reasons = values("gradserve_worker_restarts_total", "reason")
     source = "".join(path.read_text(encoding="utf-8") for path in files("service/workers", "service/workers"))
     assert "died" in reasons
     assert not [reason for reason in reasons if f'"{reason}"' not in source]
 
 
-def test_something_that_is_not_there_is_noticed() -> None:
-    found = set(selectors('rate(gradserve_requests{call="a"}[5m]) / process_open_fds > up * node_load1{x!="up"}'))
-    assert {each.name for each in found} == {"gradserve_requests", "process_open_fds", "up", "node_load1"}
-    assert Selector("gradserve_requests", (("call", "a"),)) in found
+def test_missing_metrics_are_detected() -> None:
+    parsed = set(selectors('rate(gradserve_requests{call="a"}[5m]) / process_open_fds > up * node_load1{x!="up"}'))
+    assert {each.name for each in parsed} == {"gradserve_requests", "process_open_fds", "up", "node_load1"}
+    assert Selector("gradserve_requests", (("call", "a"),)) in parsed
     assert not {"gradserve_requests", "node_load1"} & set(exposed())
 
 
-def test_every_alert_says_whom_it_wakes_and_what_for() -> None:
+def test_every_alert_has_a_severity_and_a_summary() -> None:
     names = [alert["alert"] for alert in alerts()]
     assert len(set(names)) == len(names)
     for alert in alerts():
@@ -116,22 +118,22 @@ def test_every_alert_says_whom_it_wakes_and_what_for() -> None:
         assert "{{ $labels.instance }}" in alert["annotations"]["summary"]
 
 
-def test_every_alert_has_its_runbook() -> None:
+def test_every_alert_has_a_runbook() -> None:
     headings = re.findall(r"^### (Gradserve\w+)$", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == [alert["alert"] for alert in alerts()]
 
 
-def test_every_alert_is_seen_to_fire() -> None:
+def test_every_alert_fires_in_a_rule_test() -> None:
     tests = yaml.safe_load(TESTS.read_text(encoding="utf-8"))["tests"]
     fired = {case["alertname"] for test in tests for case in test["alert_rule_test"] if case["exp_alerts"]}
     assert fired == {alert["alert"] for alert in alerts()}
 
 
-def test_panels_say_what_they_show_and_lie_side_by_side() -> None:
+def test_panels_have_unique_titles_and_do_not_overlap() -> None:
     drawn = [panel for panel in panels() if panel["type"] != "row"]
     for key in ("id", "title"):
-        stated = [panel[key] for panel in panels()]
-        assert len(set(stated)) == len(stated)
+        entries = [panel[key] for panel in panels()]
+        assert len(set(entries)) == len(entries)
     assert all(panel["targets"] and panel["fieldConfig"]["defaults"]["unit"] for panel in drawn)
     taken = [cell for panel in panels() for cell in cells(panel["gridPos"])]
     assert len(set(taken)) == len(taken)
@@ -139,11 +141,11 @@ def test_panels_say_what_they_show_and_lie_side_by_side() -> None:
 
 
 def cells(place: dict[str, int]) -> list[tuple[int, int]]:
-    """The squares of the grid that a panel takes."""
+    """The cells of the grid that a panel occupies."""
     return [(place["x"] + i, place["y"] + j) for i in range(place["w"]) for j in range(place["h"])]
 
 
-def test_every_metric_is_in_the_guide() -> None:
+def test_guide_lists_every_metric() -> None:
     page = (ROOT / "docs" / "guide" / "limits-and-operations.md").read_text(encoding="utf-8")
     written = set(re.findall(r"`(gradserve_\w+)`", page))
     families = {
@@ -153,38 +155,38 @@ def test_every_metric_is_in_the_guide() -> None:
 
 
 def promtool(*arguments: str) -> None:
-    """Run it; what it complains of is the failure."""
+    """Run promtool, and fail with its output if it reports an error."""
     assert PROMTOOL is not None
     done = subprocess.run([PROMTOOL, *arguments], cwd=PROMETHEUS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @needs_promtool
-def test_promtool_reads_rules_and_configuration() -> None:
+def test_promtool_accepts_rules_and_configuration() -> None:
     promtool("check", "rules", RULES.name)
     promtool("check", "config", "prometheus.yml")
 
 
 @needs_promtool
-def test_alerts_fire_where_they_should_and_nowhere_else() -> None:
+def test_alert_rules_pass_their_tests() -> None:
     promtool("test", "rules", TESTS.name)
 
 
 @needs_promtool
-def test_promtool_reads_what_the_dashboard_asks(tmp_path: Path) -> None:
+def test_promtool_accepts_dashboard_expressions(tmp_path: Path) -> None:
     rules = [{"record": f"dashboard:{i}", "expr": text} for i, text in enumerate(EXPRESSIONS.values())]
     (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
     promtool("check", "rules", str(tmp_path / "rules.yml"))
 
 
 class Prometheus:
-    """One that scrapes a server every second, and is asked."""
+    """Client of a Prometheus that scrapes a server every second."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     def ask(self, path: str, **parameters: str) -> Any:
-        """The data of an answer; None while it starts."""
+        """The data of an answer; None while Prometheus starts."""
         try:
             answer = httpx.get(f"{self._url}/api/v1/{path}", params=parameters, trust_env=False, timeout=30)
         except httpx.TransportError:
@@ -195,16 +197,16 @@ class Prometheus:
         return answer.json()["data"]
 
     def until(self, query: str) -> None:
-        """Wait until it has something to say to this."""
-        over = time.monotonic() + 120
+        """Wait until a query has a result."""
+        deadline = time.monotonic() + 120
         while not (self.ask("query", query=query) or {}).get("result"):
-            assert time.monotonic() < over, f"there is still nothing for {query}"
-            time.sleep(0.2)  # between two looks
+            assert time.monotonic() < deadline, f"there is still nothing for {query}"
+            time.sleep(0.2)  # between two queries
 
 
 @contextmanager
 def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus with the alerts, whose only target this is."""
+    """Run a Prometheus with the alerts and a single target."""
     configuration = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text(encoding="utf-8"))
     configuration["global"]["scrape_interval"] = "1s"
     configuration["rule_files"] = [str(RULES)]
@@ -226,15 +228,15 @@ def scraping(target: str, folder: Path) -> Iterator[Prometheus]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(SERVER is None, reason="there is no prometheus: make promtool")
-def test_a_prometheus_draws_every_panel_of_a_server(server: RunningServer, tmp_path: Path) -> None:
+def test_prometheus_has_data_for_every_panel(server: RunningServer, tmp_path: Path) -> None:
     with scraping("{}:{}".format(*server.address), tmp_path) as prometheus:
         prometheus.until('count_over_time(up{job="gradserve"}[5m]) > 1')
         httpx.post(f"{server.url}/v1/gradients", json=SQUARES, timeout=60).raise_for_status()
         httpx.put(f"{server.url}/v1/tensors/w", json=tensor([2], [1, 2]), timeout=60).raise_for_status()
         prometheus.until("gradserve_tensors > 0 and on (instance) increase(process_cpu_seconds_total[5m]) > 0")
         prometheus.until('count_over_time(gradserve_request_seconds_count{call="gradients"}[5m]) > 1')
-        drawn = {where: text for where, text in EXPRESSIONS.items() if where not in _AMONG_ALERTS | _OF_CLUSTERS}
+        drawn = {where: text for where, text in EXPRESSIONS.items() if where not in _EVENT_ONLY | _CLUSTER_ONLY}
         empty = [where for where, text in drawn.items() if not prometheus.ask("query", query=text)["result"]]
         assert not empty
         rules = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
-        assert {rule["name"]: rule["state"] for rule in rules} == dict.fromkeys(_AMONG_ALERTS - {_STARTS}, "inactive")
+        assert {rule["name"]: rule["state"] for rule in rules} == dict.fromkeys(_EVENT_ONLY - {_STARTS}, "inactive")

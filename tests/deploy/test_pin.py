@@ -1,4 +1,4 @@
-"""The digest of the base image, asked of a registry on the loopback that wants a token, as Docker Hub does."""
+"""The digest of the base image, from a registry on the loopback that requires a token as Docker Hub does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCOPE = "repository:library/debian:pull"
 
 
 class Registry(ThreadingHTTPServer):
-    """Gives one manifest to those who bring the token that it gives; `asked` are the requests so far."""
+    """Registry of one manifest, which requires the token that it issues; `asked` lists the requests so far."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -84,12 +84,12 @@ def dockerfile(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The program, as `make pin` runs it."""
+    """Run the program as `make pin` does."""
     command = [sys.executable, "-m", "deploy.pin", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_the_digest_is_written(registry: Registry, dockerfile: Path) -> None:
+def test_digest_is_written_to_the_dockerfile(registry: Registry, dockerfile: Path) -> None:
     before = dockerfile.read_text(encoding="utf-8")
     done = run("--registry", registry.url, "--dockerfile", str(dockerfile))
     assert (done.returncode, done.stdout) == (0, f"ARG BASE=debian:bookworm-slim@{DIGEST}\n"), done.stderr
@@ -99,7 +99,7 @@ def test_the_digest_is_written(registry: Registry, dockerfile: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_digest_is_renewed_by_the_tag(registry: Registry, dockerfile: Path) -> None:
+def test_digest_is_renewed_from_the_tag(registry: Registry, dockerfile: Path) -> None:
     pin(dockerfile, registry.url)
     text = dockerfile.read_text(encoding="utf-8")
     dockerfile.write_text(text.replace(DIGEST, f"sha256:{'0' * 64}"), encoding="utf-8")
@@ -107,26 +107,26 @@ def test_a_digest_is_renewed_by_the_tag(registry: Registry, dockerfile: Path) ->
     assert dockerfile.read_text(encoding="utf-8") == text
 
 
-def test_a_registry_that_wants_no_token(registry: Registry, dockerfile: Path) -> None:
+def test_registry_without_tokens(registry: Registry, dockerfile: Path) -> None:
     registry.wants_token = False
     assert pin(dockerfile, registry.url).endswith(DIGEST)
     assert len(registry.asked) == 1
 
 
-def test_a_manifest_that_is_not_what_it_is_called(registry: Registry, dockerfile: Path) -> None:
+def test_manifest_with_a_wrong_digest_is_refused(registry: Registry, dockerfile: Path) -> None:
     registry.stated = f"sha256:{'0' * 64}"
     with pytest.raises(NotPinned, match=f"but it is {DIGEST}"):
         pin(dockerfile, registry.url)
     assert "@" not in dockerfile.read_text(encoding="utf-8")
 
 
-def test_an_image_that_does_not_exist(registry: Registry, dockerfile: Path) -> None:
+def test_missing_image_is_refused(registry: Registry, dockerfile: Path) -> None:
     dockerfile.write_text("ARG BASE=debian:potato\n", encoding="utf-8")
     with pytest.raises(NotPinned, match="answers 404 when asked for library/debian:potato"):
         pin(dockerfile, registry.url)
 
 
-def test_a_registry_that_cannot_be_reached(registry: Registry, dockerfile: Path) -> None:
+def test_unreachable_registry_is_reported(registry: Registry, dockerfile: Path) -> None:
     registry.server_close()
     url = registry.url
     done = run("--registry", url, "--dockerfile", str(dockerfile))
@@ -136,7 +136,7 @@ def test_a_registry_that_cannot_be_reached(registry: Registry, dockerfile: Path)
     assert done.stderr.count("\n") == 1
 
 
-def test_a_dockerfile_without_a_base(registry: Registry, dockerfile: Path) -> None:
+def test_dockerfile_without_a_base_is_refused(registry: Registry, dockerfile: Path) -> None:
     dockerfile.write_text("FROM debian\n", encoding="utf-8")
     with pytest.raises(NotPinned, match="has no line ARG BASE=image:tag"):
         pin(dockerfile, registry.url)
@@ -153,11 +153,11 @@ def test_a_dockerfile_without_a_base(registry: Registry, dockerfile: Path) -> No
         ("host:5000/debian:1", ("host:5000", "debian", "1")),
     ],
 )
-def test_the_name_of_an_image(name: str, parts: tuple[str, str, str]) -> None:
+def test_image_name_is_parsed(name: str, parts: tuple[str, str, str]) -> None:
     assert reference(name) == Reference(*parts)
 
 
-def test_the_projects_dockerfile_can_be_pinned(registry: Registry, tmp_path: Path) -> None:
+def test_project_dockerfile_can_be_pinned(registry: Registry, tmp_path: Path) -> None:
     copy = tmp_path / "Dockerfile"
     copy.write_text((ROOT / "Dockerfile").read_text(encoding="utf-8"), encoding="utf-8")
     assert pin(copy, registry.url) == f"debian:bookworm-slim@{DIGEST}"

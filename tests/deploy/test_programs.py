@@ -1,4 +1,4 @@
-"""The program that the image contains, run as the Dockerfile runs it; and what `make container-check` runs."""
+"""The health program of the image, run as in the Dockerfile, and the tools of `make container-check`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from tests.deploy.images import ROOT, WHY
+from tests.deploy.images import ROOT, SKIP_REASON
 
 
 def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """One of deploy's programs, with these variables and no others."""
+    """Run one of deploy's programs with only these environment variables."""
     command = [sys.executable, str(ROOT / "deploy" / program), *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
 @contextmanager
 def server(status: int) -> Iterator[int]:
-    """A server that gives this status for /health/ready and 404 for all else; its port."""
+    """Serve this status at /health/ready and 404 elsewhere; yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -46,13 +46,13 @@ def server(status: int) -> Iterator[int]:
 @pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1), (404, 1)])
-def test_health_is_what_the_server_says(status: int, code: int) -> None:
+def test_health_matches_the_server_status(status: int, code: int) -> None:
     with server(status) as port:
         assert run("health.py", GRADSERVE_PORT=str(port)).returncode == code
 
 
 @pytest.mark.slow
-def test_a_server_that_is_not_there_is_not_healthy() -> None:
+def test_absent_server_is_unhealthy() -> None:
     with server(200) as port:
         pass
     done = run("health.py", GRADSERVE_PORT=str(port))
@@ -60,13 +60,13 @@ def test_a_server_that_is_not_there_is_not_healthy() -> None:
 
 
 @pytest.mark.slow
-def test_health_asks_no_proxy() -> None:
+def test_health_check_uses_no_proxy() -> None:
     with server(200) as port:
         assert run("health.py", GRADSERVE_PORT=str(port), http_proxy="http://127.0.0.1:1").returncode == 0
 
 
-def test_a_machine_without_the_tools_is_told_what_to_install() -> None:
-    image = pytest.importorskip("deploy.check.image", reason=WHY)
+def test_missing_tools_are_reported_with_their_packages() -> None:
+    image = pytest.importorskip("deploy.check.image", reason=SKIP_REASON)
     tools = {"python3": "python3", "no-such-tool": "one", "no-such-other": "two", "no-such-third": "one"}
     with pytest.raises(SystemExit, match=r"^container-check needs no-such-tool and no-such-other and no-such-third, "):
         image.require(tools)
@@ -75,8 +75,8 @@ def test_a_machine_without_the_tools_is_told_what_to_install() -> None:
     image.require({"python3": "python3"})
 
 
-def test_every_program_that_a_container_needs_is_looked_for() -> None:
-    check = pytest.importorskip("deploy.check.__main__", reason=WHY)
+def test_every_program_of_the_container_check_is_required() -> None:
+    check = pytest.importorskip("deploy.check.__main__", reason=SKIP_REASON)
     text = (ROOT / "deploy/check/container.py").read_text(encoding="utf-8")
     called = set(re.findall(r'program\("([a-z]+)"\)', text)) | {"mount", "ip", "debootstrap"}
     assert called == set(check.PROGRAMS)

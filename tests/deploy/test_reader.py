@@ -1,4 +1,4 @@
-"""How `make container-check` reads a Dockerfile."""
+"""The Dockerfile reader of `make container-check`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.images import WHY, reader
+from tests.deploy.images import SKIP_REASON, reader
 
 TEXT = """
 # a comment
@@ -31,9 +31,9 @@ CMD ["run", "it"]
 def stages(tmp_path: Path) -> dict[str, Any]:
     path = tmp_path / "Dockerfile"
     path.write_text(TEXT, encoding="utf-8")
-    found: dict[str, Any] = reader().read(path)
+    result: dict[str, Any] = reader().read(path)
     assert path.read_text(encoding="utf-8") == TEXT
-    return found
+    return result
 
 
 def test_stages_have_names_and_bases(stages: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def test_stages_have_names_and_bases(stages: dict[str, Any]) -> None:
     assert bases == [("base", "debian:bookworm-slim"), ("unused", "base"), ("tool", "base"), ("last", "base")]
 
 
-def test_flags_stand_apart_from_the_command(stages: dict[str, Any]) -> None:
+def test_flags_are_separated_from_the_command(stages: dict[str, Any]) -> None:
     (run,) = stages["tool"].of("RUN")
     assert run.flags == ("mount=type=cache,target=/c", "network=none")
     assert run.value.split() == ["make", "one", "&&", "make", "two"]
@@ -49,12 +49,12 @@ def test_flags_stand_apart_from_the_command(stages: dict[str, Any]) -> None:
     assert run.flag("chmod") is None
 
 
-def test_words_are_those_of_a_shell(stages: dict[str, Any]) -> None:
+def test_words_are_split_as_in_a_shell(stages: dict[str, Any]) -> None:
     assert stages["base"].of("ENV")[0].words == ["A=1", "B=two words"]
     assert stages["last"].of("CMD")[0].command == ["run", "it"]
 
 
-def test_a_target_needs_what_it_is_from_and_what_it_copies(stages: dict[str, Any]) -> None:
+def test_target_needs_its_base_and_its_copied_stages(stages: dict[str, Any]) -> None:
     assert [stage.name for stage in reader().needed(stages, "last")] == ["base", "tool", "last"]
 
 
@@ -66,8 +66,8 @@ def test_variables_are_replaced(stages: dict[str, Any]) -> None:
 
 
 def test_configuration_is_collected(stages: dict[str, Any], tmp_path: Path) -> None:
-    configuration = pytest.importorskip("deploy.check.configuration", reason=WHY)
-    image = pytest.importorskip("deploy.check.image", reason=WHY).Image(tmp_path, environment={"PATH": "/bin"})
+    configuration = pytest.importorskip("deploy.check.configuration", reason=SKIP_REASON)
+    image = pytest.importorskip("deploy.check.image", reason=SKIP_REASON).Image(tmp_path, environment={"PATH": "/bin"})
     make = reader().Instruction
     for name, value in [("ENV", 'PATH=/x:$PATH V="${N}"'), ("USER", "7:8"), ("WORKDIR", "/src"), ("CMD", '["a"]')]:
         configuration.configure(image, make(name, (), value), {"N": "5"})

@@ -208,4 +208,4 @@ def test_kind_ignoring_sign_of_zero_fails(tree: Path) -> None:
         process = run(tree, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "tests/engine/ir/test_kinds.py")
     finally:
         path.write_text(KIND, encoding="utf-8")
-    assert "test_samples_have_keys_and_names_of_their_own" in process.stdout
+    assert "test_samples_have_distinct_keys_and_canonical_forms" in process.stdout

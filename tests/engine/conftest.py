@@ -1,4 +1,4 @@
-"""What the tests of the engine share."""
+"""Setup shared by the tests of the engine."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from tests.engine.ops import matrices
 
 
 def pytest_runtest_setup() -> None:
-    """Each test draws the same matrices, whatever ran before it in its process; a fixture costs each test more."""
-    matrices.RNG.bit_generator.state = matrices.FIRST
+    """Reset the generator of random matrices, so that no test depends on earlier ones; a fixture costs more time."""
+    matrices.RNG.bit_generator.state = matrices.INITIAL_STATE

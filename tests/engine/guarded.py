@@ -1,7 +1,7 @@
-"""Arrays beside memory that cannot be read or written: whoever leaves such an array by one byte dies by a signal.
+"""Arrays next to memory that cannot be accessed: reading or writing one byte outside the array kills the process.
 
-The system guards whole pages, so one end of an array is watched at a time: an array ends where a guarded page begins,
-or begins where one ends.
+The system protects whole pages, so only one end of an array is checked at a time: an array ends where a guarded page
+begins, or begins where one ends.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _PAGE: Final = mmap.PAGESIZE
-_NOTHING: Final = 0  # PROT_NONE
+_NO_ACCESS: Final = 0  # PROT_NONE
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 _libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 
 
-def guarded(what: Array | int, at_end: bool = True) -> Array:
-    """Memory of its own between two guarded pages: a copy of an array, or so many bytes, which are zero.
+def guarded(source: Array | int, at_end: bool = True) -> Array:
+    """Return memory of its own between two guarded pages: a copy of an array, or this many zero bytes.
 
-    With `at_end` its last byte is the last before a guarded page, and it begins at no more than a multiple of its
-    dtype's size; else its first byte is the first behind one. An array is laid out as NumPy's C order has it, and keeps
-    its shape and dtype. The memory lives as long as arrays of it do.
+    With `at_end` the last byte is the last before a guarded page, and the start is aligned to the dtype's size at most;
+    else the first byte is the first behind a guarded page. The array is C-contiguous and keeps its shape and dtype. The
+    memory lives as long as arrays that use it.
     """
-    array = np.zeros(what, np.uint8) if isinstance(what, int) else what
-    between = -(-array.nbytes // _PAGE) * _PAGE
-    memory = mmap.mmap(-1, between + 2 * _PAGE)
-    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    for page in (begin, begin + _PAGE + between):
-        if _libc.mprotect(page, _PAGE, _NOTHING):
+    array = np.zeros(source, np.uint8) if isinstance(source, int) else source
+    capacity = -(-array.nbytes // _PAGE) * _PAGE
+    memory = mmap.mmap(-1, capacity + 2 * _PAGE)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for page in (start, start + _PAGE + capacity):
+        if _libc.mprotect(page, _PAGE, _NO_ACCESS):
             raise OSError(ctypes.get_errno(), "no page could be guarded")
-    offset = _PAGE + (between - array.nbytes if at_end else 0)
-    found: Array = np.ndarray(array.shape, array.dtype, buffer=memory, offset=offset)
-    found[...] = array
-    return found
+    offset = _PAGE + (capacity - array.nbytes if at_end else 0)
+    result: Array = np.ndarray(array.shape, array.dtype, buffer=memory, offset=offset)
+    result[...] = array
+    return result

@@ -1,7 +1,7 @@
-"""Programs with functions in short notation, and all that may be asked of them: what tests of loops are written with.
+"""Programs with functions in short notation, and every call on them: helpers for tests of loops.
 
-A program is written by a Python function of a `Writer` and numbers of its leaves. So is a body, which can be passed as
-an attribute, or written out step by step: what loops are compared with.
+A Python function of a `Writer` and the numbers of its leaves writes a program. The same function can be passed as an
+attribute (a loop body), or called step by step: that unrolled form is the reference for loops.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from engine.autodiff.calls.derivatives import TANGENTS, VECTORS
 from engine.ir.program import Function
 
 Array = np.ndarray[Any, Any]
-#: appends nodes on those of these numbers, and gives the numbers of the results
+#: appends nodes that read these node numbers, and returns the numbers of the results
 Write = Callable[..., Sequence[int]]
 
 EXECUTOR = open_executor("cpu")
 _REGISTRY = registry()
-#: of each op that runs functions: how many operands each takes, of so many and of as many results
+#: number of operands of each function attribute, from the numbers of operands and results of the op
 _INPUTS: Mapping[str, Callable[[int, int], int]] = {
     "body": lambda operands, results: operands,
     "condition": lambda operands, results: operands,
@@ -51,7 +51,7 @@ _INPUTS: Mapping[str, Callable[[int, int], int]] = {
 
 
 class Ticking(Deadline):
-    """A deadline that passes once it was looked at so often; for machine code, which looks at the clock, then."""
+    """A deadline that passes after `looks` checks, or for machine code, which reads the clock, after `seconds`."""
 
     __slots__ = ("left",)
 
@@ -66,9 +66,9 @@ class Ticking(Deadline):
 
 
 class Writer:
-    """Statements, written by methods that are named as ops: `g.add(x, y)`, `g.while_(x, …)`, and give their numbers.
+    """Statements, written by methods named after ops (`g.add(x, y)`, `g.while_(x, …)`), which return node numbers.
 
-    An op that runs functions gives those of all its results.
+    An op that runs functions returns the numbers of all its results.
     """
 
     def __init__(self, functions: list[Function] | None = None) -> None:
@@ -95,23 +95,23 @@ class Writer:
         return [self._add("get_output", node, index=k) for k in range(results)]
 
     def number(self, value: Any, dtype: str = "float64") -> int:
-        """A constant."""
+        """Add a constant."""
         return self._add("constant", value=np.array(value, dtype))
 
     def function(self, body: Write, inputs: int) -> int:
-        """Another function of so many operands; its index."""
+        """Add a function of `inputs` operands and return its index."""
         inner = Writer(self.functions)
         outputs = body(inner, *[inner.input() for _ in range(inputs)])
         self.functions.append(Function(_REGISTRY, inner.statements, outputs, functions=tuple(self.functions)))
         return len(self.functions) - 1
 
     def stacked(self, entries: Sequence[int]) -> int:
-        """Tensors as entries along a new leading axis."""
+        """Stack tensors along a new leading axis."""
         return self._add("stack", *entries, axis=0)
 
 
 class Written(NamedTuple):
-    """A program on arrays, and the nodes of its results; `total` is a number that all float ones go into."""
+    """A program, its feeds and the nodes of its results; `total` is a scalar that depends on all float results."""
 
     program: Program
     feeds: dict[int, Array]
@@ -120,84 +120,84 @@ class Written(NamedTuple):
 
     @property
     def types(self) -> dict[int, TensorType]:
-        """Of the feeds."""
+        """Types of the feeds."""
         return {node: TensorType.of(x) for node, x in self.feeds.items()}
 
     @property
     def floats(self) -> list[int]:
-        """The leaves that derivatives are taken by."""
+        """Float leaves, with respect to which derivatives are taken."""
         return [node for node, x in self.feeds.items() if x.dtype.kind == "f"]
 
 
 def written(write: Write, *arrays: Any, floats: Sequence[int] | None = None, limits: Limits | None = None) -> Written:
-    """The program of these leaves. `floats` says which results are; None: all."""
+    """Build the program on these leaves. `floats` lists the float results; None: all results are."""
     g = Writer()
     feeds = {i: np.asarray(x) for i, x in enumerate(arrays)}
     leaves = [g.parameter() if x.dtype.kind == "f" else g.input() for x in feeds.values()]
     results = tuple(write(g, *leaves))
-    wanted = range(len(results)) if floats is None else floats
-    total = _total(g, [results[k] for k in wanted])
+    indices = range(len(results)) if floats is None else floats
+    total = _total(g, [results[k] for k in indices])
     program = Program(_REGISTRY, g.statements, limits, opset=LATEST, functions=g.functions)
     return Written(program, feeds, results, total)
 
 
 def _total(g: Writer, results: Sequence[int]) -> int | None:
-    """A sum whose derivatives, of any order, tell each result from the others."""
+    """Return a sum whose derivatives, of any order, distinguish the results."""
     total = None
     for k, y in enumerate(results):
-        turned = g.sin(g.add_scalar(g.cast(y, dtype="float64"), scalar=0.3 + 0.7 * k))
-        part = g.sum(g.mul_scalar(turned, scalar=1.0 + 0.25 * k))
-        total = part if total is None else g.add(total, part)
+        wave = g.sin(g.add_scalar(g.cast(y, dtype="float64"), scalar=0.3 + 0.7 * k))
+        term = g.sum(g.mul_scalar(wave, scalar=1.0 + 0.25 * k))
+        total = term if total is None else g.add(total, term)
     return total
 
 
-def run(asked: Written, call: Call, beside: Mapping[Any, Array] | None = None) -> list[Array]:
-    """What a call answers."""
+def run(asked: Written, call: Call, extra: Mapping[Any, Array] | None = None) -> list[Array]:
+    """Run a call and return its results."""
     compiled = Compiler(asked.program.limits).compile(asked.program, asked.types, call)
-    feeds = {**asked.feeds, **(beside or {})}
+    feeds = {**asked.feeds, **(extra or {})}
     return EXECUTOR.run(compiled.plan, {feed: feeds[feed] for feed in compiled.plan.feeds})
 
 
 def values(write: Write, *arrays: Any) -> list[Array]:
-    """The results."""
+    """Return the results."""
     asked = written(write, *arrays, floats=())
     return run(asked, Values.of_program(asked.program, asked.results))
 
 
 def gradients(write: Write, *arrays: Any, floats: Sequence[int] | None = None) -> list[Array]:
-    """Of the total, by all float leaves."""
+    """Return the gradients of the total with respect to all float leaves."""
     asked = written(write, *arrays, floats=floats)
     return run(asked, Gradients.of_program(asked.program))[1:]
 
 
 def lost(write: Write, *arrays: Any, floats: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The float leaves that are disconnected."""
+    """Return the float leaves that are disconnected."""
     asked = written(write, *arrays, floats=floats)
     return Compiler(asked.program.limits).gradients(asked.program, asked.types).disconnected
 
 
 def direction(x: Array, seed: int) -> Array:
-    """A direction of x's type."""
+    """Return a random direction of x's type."""
     return np.random.default_rng(seed).standard_normal(x.shape).astype(x.dtype)
 
 
 def hvp(asked: Written) -> list[Array]:
-    """Of the total, along a direction of each leaf."""
+    """Return the Hessian-vector product of the total along a direction for each leaf."""
     vectors = {node: direction(asked.feeds[node], node) for node in asked.floats}
-    given = tuple((node, TensorType.of(v)) for node, v in vectors.items())
-    return run(asked, HVP.along(asked.program, given), {(VECTORS, node): v for node, v in vectors.items()})
+    directions = tuple((node, TensorType.of(v)) for node, v in vectors.items())
+    return run(asked, HVP.along(asked.program, directions), {(VECTORS, node): v for node, v in vectors.items()})
 
 
 def jvp(asked: Written, nodes: Sequence[int]) -> list[Array]:
-    """Of results, along a direction of each leaf."""
+    """Return the JVP of the results along a direction for each leaf."""
     tangents = {node: direction(asked.feeds[node], node) for node in asked.floats}
-    given = tuple((node, TensorType.of(v)) for node, v in tangents.items())
-    call = JVP.of_program(asked.program, given, nodes)
+    directions = tuple((node, TensorType.of(v)) for node, v in tangents.items())
+    call = JVP.of_program(asked.program, directions, nodes)
     return run(asked, call, {(TANGENTS, node): v for node, v in tangents.items()})
 
 
 def batch(asked: Written, mapped: Sequence[int], *, differentiated: bool) -> list[Array]:
-    """The results, or the total and its gradients, of the examples along the leading axes of the leaves `mapped`."""
+    """Return the results, or the total and its gradients, of a batch along the leading axes of the `mapped` leaves."""
     types = asked.types
     if differentiated:
         return run(asked, Batch.of_program(asked.program, types, mapped))
@@ -207,7 +207,7 @@ def batch(asked: Written, mapped: Sequence[int], *, differentiated: bool) -> lis
 
 
 def everything(asked: Written, floats: Sequence[int] | None = None) -> dict[str, list[Array]]:
-    """All that one program answers."""
+    """Return the results of every call on one program."""
     results = asked.results if floats is None else [asked.results[k] for k in floats]
     return {
         "values": run(asked, Values.of_program(asked.program, asked.results)),
@@ -218,10 +218,10 @@ def everything(asked: Written, floats: Sequence[int] | None = None) -> dict[str,
     }
 
 
-def same(found: Sequence[Array], wanted: Sequence[Array], within: float, what: str = "") -> None:
-    """Types, and numbers within a tolerance; 0: bit for bit."""
-    assert [(x.dtype, x.shape) for x in found] == [(x.dtype, x.shape) for x in wanted], what
-    for x, y in zip(found, wanted, strict=True):
+def same(actual: Sequence[Array], expected: Sequence[Array], within: float, what: str = "") -> None:
+    """Assert that types are equal, and numbers within a tolerance; 0: bit for bit."""
+    assert [(x.dtype, x.shape) for x in actual] == [(x.dtype, x.shape) for x in expected], what
+    for x, y in zip(actual, expected, strict=True):
         if within:
             np.testing.assert_allclose(x, y, rtol=within, atol=within, err_msg=what)
         else:
@@ -236,10 +236,10 @@ def agree(
     within: float = 1e-12,
     exact: bool = True,
 ) -> None:
-    """Whether two programs give the same values, bit for bit if `exact`, and the same derivatives to second order."""
-    one, other = (everything(written(write, *arrays, floats=floats), floats) for write in (looped, plain))
-    for what, found in one.items():
-        same(found, other[what], 0 if exact and what == "values" else within, what)
+    """Assert that two programs have equal values, bit for bit if `exact`, and equal derivatives to second order."""
+    first, second = (everything(written(write, *arrays, floats=floats), floats) for write in (looped, plain))
+    for call, result in first.items():
+        same(result, second[call], 0 if exact and call == "values" else within, call)
 
 
 def agree_in_batches(
@@ -251,9 +251,9 @@ def agree_in_batches(
     within: float = 1e-12,
     size: int = 3,
 ) -> None:
-    """Whether a batch gives what its examples give one by one: values and gradients, where these leaves are mapped.
+    """Assert that a batch gives what its examples give one by one, values and gradients, for each set of mapped leaves.
 
-    `arrays` are those of one example; others stand beside it.
+    `arrays` are those of one example; further examples are derived from them.
     """
     for leaves in mapped:
         feeds = [_examples(np.asarray(x), size, i) if i in leaves else np.asarray(x) for i, x in enumerate(arrays)]
@@ -269,13 +269,13 @@ def agree_in_batches(
         for differentiated, call in by_call:
             if differentiated and not many.floats:
                 continue
-            found = batch(many, leaves, differentiated=differentiated)
-            wanted = [np.stack(x) for x in zip(*[run(each, call(each)) for each in singles], strict=True)]
-            same(found, wanted, within, f"mapped {leaves}, {'gradients' if differentiated else 'values'}")
+            actual = batch(many, leaves, differentiated=differentiated)
+            expected = [np.stack(x) for x in zip(*[run(each, call(each)) for each in singles], strict=True)]
+            same(actual, expected, within, f"mapped {leaves}, {'gradients' if differentiated else 'values'}")
 
 
 def _examples(x: Array, size: int, seed: int) -> Array:
-    """The one, and others like it."""
+    """Return this array and others like it."""
     if x.dtype.kind == "b":
         return np.stack([np.roll(x, k) if x.ndim else x ^ bool(k % 2) for k in range(size)])
     if x.dtype.kind != "f":
@@ -295,16 +295,16 @@ def scan_by_hand(
     length: int,
     reverse: bool = False,
 ) -> list[int]:
-    """What a scan means, step by step, for at least one step: the last carries, and the stacks."""
+    """Unroll a scan of at least one step; return the last carries and the stacks."""
     state, stacks = list(carries), dict[int, list[int]]()
     for t in range(length - 1, -1, -1) if reverse else range(length):
-        found = body(g, *consts, *state, *[g.select(x, index=t, axis=0) for x in sequences])
-        state, stacks[t] = list(found[: len(state)]), list(found[len(state) :])
+        outputs = body(g, *consts, *state, *[g.select(x, index=t, axis=0) for x in sequences])
+        state, stacks[t] = list(outputs[: len(state)]), list(outputs[len(state) :])
     columns = zip(*[stacks[t] for t in range(length)], strict=True)
     return [*state, *[g.stacked(column) for column in columns]]
 
 
 def random(*shape: int, seed: int = 0, dtype: str = "float64", low: float = -1.0, high: float = 1.0) -> Array:
-    """Numbers, the same in every run."""
+    """Return random numbers that are the same in every run."""
     drawn = np.random.default_rng([seed, *shape]).uniform(low, high, shape)
     return np.asarray(drawn, dtype)

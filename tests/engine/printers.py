@@ -1,9 +1,9 @@
-"""Every plan fused, and its loops run by one printer: by NumPy's ufuncs, by LLVM, or by the machine's C compiler.
+"""Run every plan fused, with its kernels printed by one printer: NumPy ufuncs, LLVM, or the machine's C compiler.
 
-This one builds what is written for a processor, and what is written for a card, too.
+The C compiler builds kernels written for a processor as well as those written for a card.
 
-`GRADSERVE_TEST_PRINTER=numpy|llvm|c|cuda|ptx` has all tests run their plans so, on the CPU; `make test-printers` does.
-Small plans, as most of those in tests are, would else run node by node.
+`GRADSERVE_TEST_PRINTER=numpy|llvm|c|cuda|ptx` runs all tests this way on the CPU; `make test-printers` does it for you.
+Small plans, which most tests have, would otherwise run node by node.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ from tests.engine.codegen.kernels.c_compiler import COMPILER, c_kernels
 from tests.engine.codegen.kernels.cuda_shim import HostKernels, host_kernels, run_on_host
 from tests.engine.codegen.kernels.ptx_shim import host_ptx_kernels
 
-#: the printer of all tests; none: plans run as they are
+#: the printer of all tests; none: plans run unchanged
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
-#: whether loops are machine code, with functions of their own
+#: whether kernels are machine code with functions of its own
 COMPILED: Final = PRINTER in ("llvm", "c", "cuda", "ptx")
 
 
-def _by_c(plan: Plan) -> Binder:
-    """Kernels that the C compiler makes, all of a plan at once."""
+def _compile_with_c(plan: Plan) -> Binder:
+    """Compile all kernels of a plan at once with the C compiler."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)) for op in ops]
     sums = [{kind: (part_sum_kernel(op.kernel.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
     in_c([*loops, *(loop for of_op in sums for loop in of_op.values())])
-    found = [
+    kernels = [
         CompiledKernel(in_c([loop])[0], loop[0], {kind: in_c([each])[0] for kind, each in of_op.items()})
         for loop, of_op in zip(loops, sums, strict=True)
     ]
-    return KernelBinder(dict(zip(ops, found, strict=True)), 1)
+    return KernelBinder(dict(zip(ops, kernels, strict=True)), 1)
 
 
 class _CudaOnHost(Binder):
-    """Runs loops as a card does, on a processor."""
+    """Runs kernels on the processor the way a card does."""
 
     def __init__(self, made: Mapping[Fused, tuple[HostKernels, CudaKernel]]) -> None:
         self._made = made
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """Of a loop, one call, which looks whether an argument was out of range."""
+        """Return one call for a kernel; it also checks for arguments out of range."""
         if not isinstance(step.op, Fused):
             return bind_step(run, step, operands, out)
         return [(self._run, (step.op, operands, out))]
@@ -81,35 +81,35 @@ class _CudaOnHost(Binder):
             op.forward(RunContext(np), *operands, out=out)
 
 
-def _for_a_card(printer: str, plan: Plan) -> Binder:
-    """Kernels for a card, compiled for this processor."""
+def _compile_for_card(printer: str, plan: Plan) -> Binder:
+    """Compile kernels written for a card for this processor."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [cuda_fused_kernel(op) for op in ops]
     return _CudaOnHost(dict(zip(ops, zip(on_host(printer, loops), loops, strict=True), strict=True)))
 
 
 class _OnArrays(Binder):
-    """Runs loops as a card does that has no kernel of them: by array functions."""
+    """Runs kernels by array functions, as a card does if it has no compiled kernel."""
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """Of a loop, one call."""
+        """Return one call for a kernel."""
         if not isinstance(step.op, Fused):
             return bind_step(run, step, operands, out)
         return [(run_on_arrays, (run, step.op.kernel, step.op.iteration_space, operands, out))]
 
 
 _kernels: Final = Kernels(KernelStore())
-#: what binds a plan's steps
+#: returns the binder of a plan's steps
 _BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
     "numpy": lambda plan: _kernels.uncompiled_binder,
     "llvm": _kernels.compile,
-    "c": _by_c,
-    "cuda": partial(_for_a_card, "cuda"),
-    "ptx": partial(_for_a_card, "ptx"),
+    "c": _compile_with_c,
+    "cuda": partial(_compile_for_card, "cuda"),
+    "ptx": partial(_compile_for_card, "ptx"),
     "arrays": lambda plan: _OnArrays(),
 }
-#: those that run here
-_THERE: Final = {
+#: whether each printer is available on this machine
+_AVAILABLE: Final = {
     "numpy": True,
     "llvm": find_spec("llvmlite"),
     "c": COMPILER,
@@ -117,44 +117,44 @@ _THERE: Final = {
     "ptx": COMPILER and find_spec("llvmlite"),
     "arrays": True,
 }
-PRINTERS: Final = [name for name in _BINDERS if _THERE[name]]
-#: compiled quickly: bits do not depend on how well
+PRINTERS: Final = [name for name in _BINDERS if _AVAILABLE[name]]
+#: fast compilation: bits do not depend on the level of optimisation
 _C_FLAGS: Final = ("-O1",)
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
-_built_for_a_card: Final[dict[tuple[str, str], HostKernels]] = {}
+_built_for_card: Final[dict[tuple[str, str], HostKernels]] = {}
 _fused: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _ready: Final[dict[str, WeakKeyDictionary[Plan, ExecutionTier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _lock: Final = RLock()  # fusing patches a module, and threads share plans
 _current: Final = {"printer": "none"}
 
 
-def in_c(wanted: list[tuple[FusedKernel, int]]) -> list[NativeKernel]:
-    """Kernels of loops and their lanes, each compiled once in this process."""
-    missing = {(repr(loop), lanes): (loop, lanes) for loop, lanes in wanted}
+def in_c(requested: list[tuple[FusedKernel, int]]) -> list[NativeKernel]:
+    """Return C kernels for these (kernel, lanes) pairs, each compiled once per process."""
+    missing = {(repr(loop), lanes): (loop, lanes) for loop, lanes in requested}
     missing = {key: value for key, value in missing.items() if key not in _built}
     if missing:
         with tempfile.TemporaryDirectory() as folder:
             _built.update(zip(missing, c_kernels(list(missing.values()), Path(folder), *_C_FLAGS), strict=True))
-    return [_built[repr(loop), lanes] for loop, lanes in wanted]
+    return [_built[repr(loop), lanes] for loop, lanes in requested]
 
 
-def on_host(printer: str, wanted: list[CudaKernel]) -> list[HostKernels]:
-    """Kernels for a card of loops, as CUDA C or as LLVM IR, each compiled once in this process."""
-    keys = [(printer, repr((loop.parts, loop.lanes, sorted(loop.kernels)))) for loop in wanted]
-    missing = {key: loop for key, loop in zip(keys, wanted, strict=True) if key not in _built_for_a_card}
+def on_host(printer: str, requested: list[CudaKernel]) -> list[HostKernels]:
+    """Return host builds of card kernels, as CUDA C or LLVM IR, each compiled once per process."""
+    keys = [(printer, repr((loop.parts, loop.lanes, sorted(loop.kernels)))) for loop in requested]
+    missing = {key: loop for key, loop in zip(keys, requested, strict=True) if key not in _built_for_card}
     loops = list(missing.values())
     if loops:
         with tempfile.TemporaryDirectory() as folder:
             if printer == "cuda":
-                made = host_kernels([(loop.parts, loop.lanes) for loop in loops], Path(folder))
+                built = host_kernels([(loop.parts, loop.lanes) for loop in loops], Path(folder))
             else:
-                made = host_ptx_kernels(loops, Path(folder))
-        _built_for_a_card.update(zip(missing, made, strict=True))
-    return [_built_for_a_card[key] for key in keys]
+                built = host_ptx_kernels(loops, Path(folder))
+        _built_for_card.update(zip(missing, built, strict=True))
+    return [_built_for_card[key] for key in keys]
 
 
 def fused(plan: Plan, printer: str) -> Plan:
-    """The same with all of it fused that can be, single nodes too."""
+    """Return the same plan fused as far as possible, single nodes included."""
     with _lock:
         if plan not in _fused[printer]:
             with pytest.MonkeyPatch.context() as patch:
@@ -176,24 +176,24 @@ def _with_fused_bodies(plan: Plan, printer: str) -> Graph:
 
 
 def ready(plan: Plan, printer: str) -> ExecutionTier:
-    """What runs in the place of this plan, fused and compiled."""
+    """Return the fused and compiled plan that runs in place of this one."""
     with _lock:
         if plan not in _ready[printer]:
-            instead = fused(plan, printer)
-            binder = _BINDERS[printer](instead)
+            replacement = fused(plan, printer)
+            binder = _BINDERS[printer](replacement)
             assert binder is not None
-            _ready[printer][plan] = ExecutionTier(instead, binder)
+            _ready[printer][plan] = ExecutionTier(replacement, binder)
         return _ready[printer][plan]
 
 
 def run_instead(plan: Plan) -> Plan:
-    """The plan that runs in the place of this one; from now on, running it makes nothing ready."""
+    """Return the plan that runs in place of this one, and prepare it."""
     return plan if _current["printer"] == "none" else ready(plan, _current["printer"]).plan
 
 
 @contextmanager
 def printing(printer: str) -> Iterator[None]:
-    """From here on, plans run by this printer; not where somebody looks on, nor in executors that compile by and by."""
+    """Run plans by this printer, except watched runs and executors that compile in the background."""
     if printer == "none":
         yield
         return

@@ -1,6 +1,6 @@
-"""Random programs for property tests: well-typed, smooth, of bounded values, with gradients in their middle.
+"""Random programs for property tests: well-typed, smooth, with bounded values, and with gradients in the middle.
 
-Every op that is drawn keeps values of order one (a growing one is followed by a squashing one), so that central
+Every op that is drawn keeps values of order one (a growing op is followed by a squashing one), so that central
 differences of the whole program are a reference for its gradients.
 """
 
@@ -26,7 +26,7 @@ EXTENTS = st.integers(1, 3)
 
 @dataclass
 class Sketch:
-    """A program while it is drawn. `nodes` are the statements, `results` those that later ops may read."""
+    """A program being drawn. `nodes` are the statements, `results` those that later ops may read."""
 
     nodes: list[Statement] = field(default_factory=list)
     feeds: dict[int, Array] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Sketch:
     _values: list[Value] = field(default_factory=list)
 
     def leaf(self, array: Array) -> int:
-        """A parameter, fed with `array`."""
+        """Add a parameter, fed with `array`."""
         self.nodes.append(Statement(registry().ops["parameter"]))
         self._values.append(self._builder.leaf(TensorType.of(array), len(self._values), "parameter"))
         self.feeds[len(self.nodes) - 1] = array
@@ -44,40 +44,40 @@ class Sketch:
         return len(self.nodes) - 1
 
     def add(self, op: str, *operands: int, **attrs: Any) -> int:
-        """A node; its shape is what the engine infers."""
-        known = registry().ops[op]
-        self.nodes.append(Statement(known, operands, attrs))
+        """Add a node; the engine infers its shape."""
+        definition = registry().ops[op]
+        self.nodes.append(Statement(definition, operands, attrs))
         values = [self._values[i] for i in operands]
-        bound = FunctionTyping(self.functions, NO_BUDGET).bound(known, bind(known.attrs, attrs))
-        self._values.append(self._builder.emit(known, values, bound))
+        bound = FunctionTyping(self.functions, NO_BUDGET).bound(definition, bind(definition.attrs, attrs))
+        self._values.append(self._builder.emit(definition, values, bound))
         return len(self.nodes) - 1
 
     def shape(self, node: int) -> tuple[int, ...]:
-        """The node's shape."""
+        """Return the node's shape."""
         return self._values[node].shape
 
     def singles(self, above: int | None = None) -> list[int]:
-        """The nodes of one output, a float, all or the ones that `above` depends on."""
+        """Return the float nodes with one output: all, or those that `above` depends on."""
         nodes = range(len(self.nodes)) if above is None else self.program().needed([above])
         return [i for i in nodes if not self.nodes[i].op.several and self._values[i].type.is_differentiable]
 
     def program(self) -> Program:
-        """What was drawn."""
+        """Return the program drawn so far."""
         return Program(registry(), self.nodes, opset=LATEST, functions=self.functions)
 
     def function(self, nodes: Sequence[Statement]) -> int:
-        """Another function, of one result; its index."""
+        """Add a function with one result and return its index."""
         self.functions.append(Function(registry(), nodes, [len(nodes) - 1], functions=tuple(self.functions)))
         return len(self.functions) - 1
 
     @property
     def types(self) -> dict[int, TensorType]:
-        """The types of the feeds."""
+        """Types of the feeds."""
         return {node: TensorType.of(array) for node, array in self.feeds.items()}
 
     @property
     def leaves(self) -> list[int]:
-        """The fed nodes."""
+        """Nodes that are fed."""
         return list(self.feeds)
 
     def __repr__(self) -> str:
@@ -95,9 +95,9 @@ def unary(op: str, **attrs: Any) -> Move:
     return lambda draw, sketch, x: sketch.add(op, x, **attrs)
 
 
-def scaled(op: str, by: float) -> Move:
-    """An op that grows, brought back by a factor."""
-    return lambda draw, sketch, x: sketch.add("mul_scalar", sketch.add(op, x), scalar=by)
+def scaled(op: str, factor: float) -> Move:
+    """Return a move that adds a growing op and scales its result back."""
+    return lambda draw, sketch, x: sketch.add("mul_scalar", sketch.add(op, x), scalar=factor)
 
 
 def shifted(draw: Draw, sketch: Sketch, x: int) -> int:
@@ -112,7 +112,7 @@ def broadcastable(sketch: Sketch, x: int) -> list[int]:
 
 
 def binary(op: str) -> Move:
-    """Two results that broadcast, in either order."""
+    """Return a move that combines two results that broadcast, in either order."""
 
     def move(draw: Draw, sketch: Sketch, x: int) -> int:
         pair = [x, draw(st.sampled_from(broadcastable(sketch, x)))]
@@ -126,8 +126,8 @@ def quotient(draw: Draw, sketch: Sketch, x: int) -> int:
     return sketch.add("div", x, below)
 
 
-def with_a_number(draw: Draw, sketch: Sketch, x: int) -> int:
-    """x beside a tensor that is the same everywhere, made on the server: what passes simplify and fold."""
+def with_uniform_tensor(draw: Draw, sketch: Sketch, x: int) -> int:
+    """Combine x with a tensor of equal entries created on the server, which passes simplify and fold."""
     lead = [] if draw(st.booleans()) or len(sketch.shape(x)) > 2 else [draw(EXTENTS)]
     shape = draw(st.sampled_from([[], [*sketch.shape(x)], [*lead, *sketch.shape(x)]]))
     number = sketch.add("full", shape=shape, fill=draw(st.sampled_from([0.0, 1.0, -1.0, 0.5])))
@@ -137,8 +137,8 @@ def with_a_number(draw: Draw, sketch: Sketch, x: int) -> int:
     return sketch.add("tanh", sketch.add(op, *pair))
 
 
-def counted(_: Draw, sketch: Sketch, x: int, *__: int) -> int:
-    """x times 0, 1, 2, … along its last axis."""
+def times_arange(_: Draw, sketch: Sketch, x: int, *__: int) -> int:
+    """Multiply x by 0, 1, 2, … along its last axis."""
     count = sketch.add("arange", stop=float(sketch.shape(x)[-1]), dtype="float64")
     return sketch.add("tanh", sketch.add("mul", x, count))
 
@@ -167,8 +167,8 @@ def broadcast(draw: Draw, sketch: Sketch, x: int) -> int:
     return sketch.add("broadcast_to", x, shape=[*lead, *shape])
 
 
-def on_an_axis(act: Callable[[Draw, Sketch, int, int, int], int]) -> Move:
-    """A move along one axis: act(draw, sketch, x, axis, extent); nothing on a 0-d tensor."""
+def along_axis(act: Callable[[Draw, Sketch, int, int, int], int]) -> Move:
+    """Return a move along one axis: act(draw, sketch, x, axis, extent); a 0-d tensor is returned unchanged."""
 
     def move(draw: Draw, sketch: Sketch, x: int) -> int:
         shape = sketch.shape(x)
@@ -190,7 +190,7 @@ def joined(_: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
 
 
 def divided(draw: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
-    """Both or one of two parts; where one stays unread, it counts as zero."""
+    """Split x in two and read one or both parts; an unread part counts as zero."""
     if extent < 2:
         return x
     parts = sketch.add("split", x, sizes=[1, extent - 1], axis=axis)
@@ -201,7 +201,7 @@ def divided(draw: Draw, sketch: Sketch, x: int, axis: int, extent: int) -> int:
 
 
 def product(_: Draw, sketch: Sketch, x: int) -> int:
-    """x @ x'ᵀ for a matrix, x · x for a vector."""
+    """Return x @ x'ᵀ for a matrix, x · x for a vector."""
     rank = len(sketch.shape(x))
     if rank == 0:
         return x
@@ -210,7 +210,7 @@ def product(_: Draw, sketch: Sketch, x: int) -> int:
 
 
 def gradient(draw: Draw, sketch: Sketch, y: int) -> int:
-    """The gradient of a result by a node that it depends on, or by any; seeded or not; used further on."""
+    """Add the gradient of a result with respect to a node it depends on, or any node; seeded or not; and use it."""
     x = draw(st.sampled_from(sketch.singles(draw(st.sampled_from([y, y, y, None])))))
     seed = [i for i in sketch.results if sketch.shape(i) == sketch.shape(y)]
     operands = (y, x, draw(st.sampled_from(seed))) if seed and draw(st.booleans()) else (y, x)
@@ -218,7 +218,7 @@ def gradient(draw: Draw, sketch: Sketch, y: int) -> int:
 
 
 def small_body(draw: Draw, inputs: int) -> list[Statement]:
-    """A function of a few tensors of one shape, which gives one of that shape."""
+    """Return a function of a few tensors of one shape whose result has that shape."""
     ops = registry().ops
     nodes = [Statement(ops["input"]) for _ in range(inputs)]
     for _ in range(draw(st.integers(1, 3))):
@@ -228,30 +228,30 @@ def small_body(draw: Draw, inputs: int) -> list[Statement]:
     return [*nodes, Statement(ops["tanh"], (len(nodes) - 1,))]
 
 
-def alike(draw: Draw, sketch: Sketch, x: int) -> int:
-    """A result of the same shape, perhaps x."""
+def same_shaped(draw: Draw, sketch: Sketch, x: int) -> int:
+    """Return a result of the same shape, possibly x."""
     return int(draw(st.sampled_from([i for i in sketch.results if sketch.shape(i) == sketch.shape(x)])))
 
 
 def first_of(sketch: Sketch, op: str, *operands: int, **attrs: Any) -> int:
-    """The first result of an op that has several."""
+    """Return the first result of an op with several results."""
     return sketch.add("get_output", sketch.add(op, *operands, **attrs), index=0)
 
 
 def scanned(draw: Draw, sketch: Sketch, x: int) -> int:
     length, reverse = draw(st.integers(0, 3)), draw(st.booleans())
-    body, const = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    body, const = sketch.function(small_body(draw, 2)), same_shaped(draw, sketch, x)
     return first_of(sketch, "scan", const, x, body=body, carries=1, length=length, reverse=reverse)
 
 
 def mapped(draw: Draw, sketch: Sketch, x: int, *_: int) -> int:
     at_once = draw(st.sampled_from([{}, {"at_once": 1}, {"at_once": 2}]))
-    body, other = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    body, other = sketch.function(small_body(draw, 2)), same_shaped(draw, sketch, x)
     return first_of(sketch, "map", other, x, body=body, sequences=2, **at_once)
 
 
 def called(draw: Draw, sketch: Sketch, x: int) -> int:
-    body, other = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    body, other = sketch.function(small_body(draw, 2)), same_shaped(draw, sketch, x)
     return first_of(sketch, "call", other, x, body=body, recompute=draw(st.booleans()))
 
 
@@ -262,7 +262,7 @@ def chosen(draw: Draw, sketch: Sketch, x: int) -> int:
 
 
 def until(draw: Draw, sketch: Sketch, x: int) -> int:
-    """A `while` that ends at its bound, or at once."""
+    """Add a `while` that ends at its bound, or at once."""
     ops = registry().ops
     flag = Statement(ops["constant"], (), {"value": np.array(draw(st.booleans()))})
     condition = sketch.function([Statement(ops["input"]), flag])
@@ -271,16 +271,16 @@ def until(draw: Draw, sketch: Sketch, x: int) -> int:
     return first_of(sketch, "while", x, condition=condition, body=body, carries=1, max_steps=bound)
 
 
-#: ops that run functions, which a plan has kernels for once their bodies are planned
+#: ops that run functions; a plan has kernels for them once their bodies are planned
 RUNNING: list[tuple[str, Move]] = [
     ("scan", scanned),
-    ("map", on_an_axis(mapped)),
+    ("map", along_axis(mapped)),
     ("call", called),
     ("cond", chosen),
     ("while", until),
 ]
 
-# What each move needs, so that the same strategies serve an opset that lacks some of it.
+# Each move with the op it needs, so that the same strategies serve an opset that lacks some ops.
 MOVES: list[tuple[str, Move]] = [
     ("sin", unary("sin")),
     ("cos", unary("cos")),
@@ -291,13 +291,13 @@ MOVES: list[tuple[str, Move]] = [
     ("softplus", scaled("softplus", 0.5)),
     ("exp", scaled("exp", 1 / math.e)),
     ("gelu", unary("gelu")),
-    ("softmax", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("softmax", x, axis=axis))),
-    ("cumsum", on_an_axis(lambda draw, s, x, axis, extent: s.add("tanh", s.add("cumsum", x, axis=axis)))),
-    ("flip", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("flip", x, axes=[axis]))),
-    ("roll", on_an_axis(lambda draw, sketch, x, axis, extent: sketch.add("roll", x, shifts=[1], axes=[axis]))),
+    ("softmax", along_axis(lambda draw, sketch, x, axis, extent: sketch.add("softmax", x, axis=axis))),
+    ("cumsum", along_axis(lambda draw, s, x, axis, extent: s.add("tanh", s.add("cumsum", x, axis=axis)))),
+    ("flip", along_axis(lambda draw, sketch, x, axis, extent: sketch.add("flip", x, axes=[axis]))),
+    ("roll", along_axis(lambda draw, sketch, x, axis, extent: sketch.add("roll", x, shifts=[1], axes=[axis]))),
     ("add_scalar", shifted),
-    ("full", with_a_number),
-    ("arange", on_an_axis(counted)),
+    ("full", with_uniform_tensor),
+    ("arange", along_axis(times_arange)),
     ("add", binary("add")),
     ("sub", binary("sub")),
     ("mul", binary("mul")),
@@ -311,33 +311,33 @@ MOVES: list[tuple[str, Move]] = [
     ("transpose", transposed),
     ("reshape", reshaped),
     ("broadcast_to", broadcast),
-    ("gather", on_an_axis(gathered)),
-    ("cat", on_an_axis(joined)),
-    ("split", on_an_axis(divided)),
+    ("gather", along_axis(gathered)),
+    ("cat", along_axis(joined)),
+    ("split", along_axis(divided)),
     ("matmul", product),
 ]
 
 
 @st.composite
 def sketches(draw: Draw, *, gradients: bool = True, functions: bool = False, largest: int = 9) -> Sketch:
-    """A program of up to `largest` moves on one to three parameters; its last node is float."""
+    """Draw a program of up to `largest` moves on one to three parameters; its last node is float."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sketch = Sketch()
     for _ in range(draw(st.integers(1, 3))):
         sketch.leaf(np.asarray(rng.uniform(-1, 1, draw(st.lists(EXTENTS, max_size=3)))))
-    known = [(op, move) for op, move in MOVES if op in registry().ops]
-    known += [("grad", gradient)] * (4 if gradients else 0)
-    known += RUNNING * (8 if functions else 0)
+    available = [(op, move) for op, move in MOVES if op in registry().ops]
+    available += [("grad", gradient)] * (4 if gradients else 0)
+    available += RUNNING * (8 if functions else 0)
     for _ in range(draw(st.integers(1, largest))):
-        _, move = draw(st.sampled_from(known))
-        made = move(draw, sketch, draw(st.sampled_from(sketch.results)))
-        if made not in sketch.results:
-            sketch.results.append(made)
+        _, move = draw(st.sampled_from(available))
+        new = move(draw, sketch, draw(st.sampled_from(sketch.results)))
+        if new not in sketch.results:
+            sketch.results.append(new)
     return sketch
 
 
 def copied(nodes: Sequence[Statement], which: int, moved: Sequence[tuple[int, int]]) -> list[Statement]:
-    """`nodes` with a second `which` right behind it; `moved` lists (user, position) pairs that read the copy."""
+    """Return `nodes` with a second `which` right behind it; `moved` lists (user, position) pairs that read the copy."""
 
     def place(node: int) -> int:
         return node + (node > which)

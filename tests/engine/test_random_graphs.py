@@ -1,4 +1,4 @@
-"""Laws of whole programs, on random ones: passes, copies of nodes, slopes, batches, and the planned peak."""
+"""Laws of whole programs, on random ones: passes, copied nodes, finite differences, batches, and the planned peak."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
 
 
 def planned(graph: Graph) -> Plan:
-    """The plan of a graph as it is."""
+    """Return the plan of an unoptimised graph."""
     return make_plan(with_planned_bodies(graph, Limits(), Allowance()), Limits())
 
 
@@ -59,7 +59,7 @@ def seed_for(sketch: Sketch, node: int) -> Array:
 
 
 def graph_of_gradients(sketch: Sketch, of: int, wrt: Sequence[int]) -> Graph:
-    """The value of `of` and its gradients, written out, and not optimised."""
+    """Return the graph of the value of `of` and its gradients, expanded and not optimised."""
     builder, values = sketch.program().build(sketch_types(sketch, (of, *wrt)), (of, *wrt), wrt=wrt)
     expanded = expand_grad(builder.graph([values[i] for i in (of, *wrt)]))
     writing = Builder(registry(), nodes=list(expanded.nodes))
@@ -80,7 +80,7 @@ def gradients(
     seed: Array,
     functions: Sequence[Function] = (),
 ) -> list[Array]:
-    """The value and the gradients, as a client gets them: feeds that are not needed are left out."""
+    """Return the value and the gradients, as a client gets them: feeds that are not needed are left out."""
     program = Program(registry(), statements, opset=LATEST, functions=functions)
     needed = set(program.needed((of, *wrt)))
     fed: dict[Any, Array] = {node: a for node, a in feeds.items() if node in needed}
@@ -109,7 +109,7 @@ def value_of(
 
 @some
 @given(sketches(functions=True), st.data())
-def test_no_choice_of_passes_changes_a_result(sketch: Sketch, data: st.DataObject) -> None:
+def test_no_subset_of_passes_changes_a_result(sketch: Sketch, data: st.DataObject) -> None:
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=3, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
     feeds = {key: sketch.feeds[key] for key in graph.feeds}
@@ -120,8 +120,8 @@ def test_no_choice_of_passes_changes_a_result(sketch: Sketch, data: st.DataObjec
         for apply in passes:
             reduced = apply(reduced)
         assert len(dce(reduced).nodes) <= len(graph.nodes)
-        found = run(reduced, {key: feeds[key] for key in reduced.feeds})
-        for a, b in zip(found, expected, strict=True):
+        actual = run(reduced, {key: feeds[key] for key in reduced.feeds})
+        for a, b in zip(actual, expected, strict=True):
             np.testing.assert_allclose(a, b, **EXACT)
 
 
@@ -129,7 +129,7 @@ def test_no_choice_of_passes_changes_a_result(sketch: Sketch, data: st.DataObjec
 
 
 def readers(nodes: Sequence[Statement], which: int) -> list[tuple[int, int]]:
-    """Where `which` is read as a value: everywhere but as the x of a `grad`, which asks for that very node."""
+    """Return the places that read `which` as a value: all but the x of a `grad`, which names that very node."""
     return [
         (user, position)
         for user, s in enumerate(nodes)
@@ -139,14 +139,14 @@ def readers(nodes: Sequence[Statement], which: int) -> list[tuple[int, int]]:
 
 
 def may_move(nodes: Sequence[Statement], which: int, wrt: Sequence[int]) -> bool:
-    """Whether readers may turn to a copy with nothing changing: no derivative by this node is taken."""
+    """Return whether readers may use a copy without changes: no derivative is taken with respect to this node."""
     named = {*wrt, *(s.operands[1] for s in nodes if s.op.name == "grad")}
     return which not in named and nodes[which].op.name not in ("input", "parameter")
 
 
 @settings(some, max_examples=100)
 @given(sketches(functions=True), st.data())
-def test_a_copy_of_any_node_changes_no_gradient(sketch: Sketch, data: st.DataObject) -> None:
+def test_copying_a_node_changes_no_gradient(sketch: Sketch, data: st.DataObject) -> None:
     nodes, of = sketch.nodes, sketch.singles()[-1]
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=3, unique=True))
     which = data.draw(st.integers(0, len(nodes) - 1))
@@ -158,56 +158,56 @@ def test_a_copy_of_any_node_changes_no_gradient(sketch: Sketch, data: st.DataObj
         return node + (node > which)
 
     expected = gradients(nodes, sketch.feeds, of, wrt, seed, sketch.functions)
-    again = copied(nodes, which, moved)
+    edited = copied(nodes, which, moved)
     feeds = {place(node): a for node, a in sketch.feeds.items()}
-    found = gradients(again, feeds, place(of), [place(x) for x in wrt], seed, sketch.functions)
-    for a, b in zip(found, expected, strict=True):
+    actual = gradients(edited, feeds, place(of), [place(x) for x in wrt], seed, sketch.functions)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, **EXACT)
 
 
 def small(*lines: tuple[Any, ...]) -> list[Statement]:
-    """A program written as (op, operands…) lines."""
+    """Return a program written as (op, operands…) lines."""
     return [Statement(OPS[op], operands) for op, *operands in lines]
 
 
-def test_equal_nodes_are_different_variables() -> None:
+def test_equal_nodes_are_distinct_variables() -> None:
     nodes = small(("parameter",), ("square", 0), ("square", 0), ("mul", 1, 2))
     x, one = np.array(3.0), np.array(1.0)
     assert [float(a) for a in gradients(nodes, {0: x}, 3, [1, 2, 0], one)] == [81, 9, 9, 108]
 
 
-def test_a_copy_of_what_is_differentiated_by_does_not_count() -> None:
+def test_copy_of_a_wrt_node_does_not_contribute() -> None:
     nodes = small(("parameter",), ("exp", 0), ("exp", 0), ("mul", 1, 2), ("grad", 3, 1))
     x, one = np.array(0.5), np.array(1.0)
     assert np.allclose(gradients(nodes, {0: x}, 4, [1, 2, 0], one), [np.exp(0.5), 0, 1, np.exp(0.5)])
 
 
-def test_a_gradient_that_is_another_node_is_a_node_of_its_own() -> None:
-    """d(x·w)/dx is w; a derivative by that gradient is none by w, nor the other way round."""
+def test_gradient_equal_to_a_node_is_a_distinct_variable() -> None:
+    """d(x·w)/dx is w, but a derivative with respect to that gradient is not one with respect to w, nor vice versa."""
     nodes = small(("parameter",), ("parameter",), ("mul", 0, 1), ("grad", 2, 0), ("mul", 3, 1), ("square", 3))
     feeds, one = {0: np.array(2.0), 1: np.array(5.0)}, np.array(1.0)
     assert [float(a) for a in gradients(nodes, feeds, 4, [3, 1], one)] == [25, 5, 10]
     assert [float(a) for a in gradients(nodes, feeds, 5, [3], one)] == [25, 10]
 
 
-def test_the_seed_of_a_gradient_is_not_the_gradient() -> None:
+def test_seed_and_gradient_are_distinct_variables() -> None:
     nodes = small(("parameter",), ("parameter",), ("grad", 0, 0, 1), ("mul", 2, 1))
     feeds, one = {0: np.array(2.0), 1: np.array(5.0)}, np.array(1.0)
     assert [float(a) for a in gradients(nodes, feeds, 3, [2, 1], one)] == [25, 5, 10]
 
 
-def test_the_gradient_by_a_node_is_the_change_when_that_node_alone_changes() -> None:
-    """w = exp(x), u = w², g = du/dx = 2w·exp(x): g depends on w through u', not through how exp' is written."""
+def test_gradient_wrt_inner_node_varies_that_node_alone() -> None:
+    """w = exp(x), u = w², g = du/dx = 2w·exp(x): g depends on w through u', not through the form of exp'."""
     nodes = small(("parameter",), ("exp", 0), ("square", 1), ("grad", 2, 0))
     x, w = np.array(0.5), np.exp(0.5)
     assert np.allclose(gradients(nodes, {0: x}, 3, [1, 0], np.array(1.0)), [2 * w * w, 2 * w, 4 * w * w])
 
 
-# ---------------------------------------------------------------- slopes
+# ---------------------------------------------------------------- finite differences
 
 
 def perturbed(sketch: Sketch, node: int) -> tuple[list[Statement], int]:
-    """The program with δ added to `node` and read in its place by all; δ is a new leaf, at `node` + 1."""
+    """Return the program with δ added to `node` for all its readers; δ is a new leaf, at `node` + 1."""
 
     def place(i: int, user: int | None = None) -> int:
         return i if i < node or (i == node and user is None) else i + 2
@@ -217,29 +217,29 @@ def perturbed(sketch: Sketch, node: int) -> tuple[list[Statement], int]:
     return [*before, *after], node + 1
 
 
-def slope(sketch: Sketch, node: int, of: int, along: Array, seed: Array, h: float) -> float:
-    """The derivative of sum(of · seed) as `node` moves along a direction: five points, error O(h⁴)."""
+def finite_difference(sketch: Sketch, node: int, of: int, along: Array, seed: Array, h: float) -> float:
+    """Return the derivative of sum(of · seed) as `node` moves along a direction: five points, error O(h⁴)."""
     nodes, delta = perturbed(sketch, node)
     feeds = {i + 2 * (i > node): a for i, a in sketch.feeds.items()}
     moved = of + 2 * (of >= node)
 
-    def at(t: float) -> float:
+    def value_at(t: float) -> float:
         return value_of(nodes, feeds | {delta: t * h * along}, moved, seed, sketch.functions)
 
-    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+    return (8 * (value_at(1) - value_at(-1)) - (value_at(2) - value_at(-2))) / (12 * h)
 
 
 @settings(some, max_examples=300)
 @given(sketches(functions=True), st.data())
-def test_gradients_are_slopes(sketch: Sketch, data: st.DataObject) -> None:
-    """By leaves and by nodes in the middle: as a node alone moves, what follows from it moves."""
+def test_gradients_match_finite_differences(sketch: Sketch, data: st.DataObject) -> None:
+    """With respect to leaves and inner nodes: when a node alone moves, all nodes that depend on it move."""
     of, node = sketch.singles()[-1], data.draw(st.sampled_from(sketch.singles()))
     seed = seed_for(sketch, of)
     along = np.asarray(np.random.default_rng(3).uniform(-1, 1, sketch.shape(node)))
-    coarse, fine = (slope(sketch, node, of, along, seed, h) for h in (2e-3, 1e-3))
-    assume(abs(coarse - fine) <= 1e-7 * (1 + abs(fine)))  # else the differences are no reference
-    found = float(np.sum(gradients(sketch.nodes, sketch.feeds, of, [node], seed, sketch.functions)[1] * along))
-    np.testing.assert_allclose(found, fine, 2e-7, 2e-7)
+    coarse, fine = (finite_difference(sketch, node, of, along, seed, h) for h in (2e-3, 1e-3))
+    assume(abs(coarse - fine) <= 1e-7 * (1 + abs(fine)))  # otherwise the differences are not accurate enough
+    actual = float(np.sum(gradients(sketch.nodes, sketch.feeds, of, [node], seed, sketch.functions)[1] * along))
+    np.testing.assert_allclose(actual, fine, 2e-7, 2e-7)
 
 
 # ---------------------------------------------------------------- batches
@@ -247,7 +247,7 @@ def test_gradients_are_slopes(sketch: Sketch, data: st.DataObject) -> None:
 
 @some
 @given(sketches(functions=True), st.data())
-def test_vmap_is_a_loop(sketch: Sketch, data: st.DataObject) -> None:
+def test_vmap_matches_a_loop(sketch: Sketch, data: st.DataObject) -> None:
     size = 3
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=2, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
@@ -257,10 +257,10 @@ def test_vmap_is_a_loop(sketch: Sketch, data: st.DataObject) -> None:
         key: rng.uniform(-1, 1, (size, *sketch.feeds[key].shape)) if key in mapped else sketch.feeds[key]
         for key in graph.feeds
     }
-    found = run(optimise(vmap(graph, mapped, size)), feeds)
+    actual = run(optimise(vmap(graph, mapped, size)), feeds)
     for i in range(size):
         single = run(graph, {key: a[i] if key in mapped else a for key, a in feeds.items()})
-        for a, b in zip(found, single, strict=True):
+        for a, b in zip(actual, single, strict=True):
             np.testing.assert_allclose(a[i], b, 1e-10, 1e-12)
 
 
@@ -272,7 +272,7 @@ BATCH = 4096
 @settings(some, max_examples=15)
 @given(sketches(functions=True), st.data())
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
-def test_the_planned_peak_is_an_upper_bound(sketch: Sketch, data: st.DataObject) -> None:
+def test_planned_peak_is_an_upper_bound(sketch: Sketch, data: st.DataObject) -> None:
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=2, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
     plan = planned(optimise(vmap(graph, set(sketch.leaves), BATCH)))

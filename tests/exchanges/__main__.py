@@ -1,9 +1,9 @@
-"""The answers of two servers to the same requests: `python -m tests.exchanges write requests.jsonl`, and then
+"""Compare the answers of two servers to the same requests: `python -m tests.exchanges write requests.jsonl`, and then
 
-    record requests.jsonl before.jsonl     in a checkout of the one, and of the other: starts a server from there
+    record requests.jsonl before.jsonl     in a checkout of each version, whose server it starts
     compare requests.jsonl before.jsonl after.jsonl
 
-A recording starts `python -m service` of the folder that it is called in, so `--root` names another checkout.
+A recording starts `python -m service` in the current folder; `--root` names another checkout.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from examples.server import running_server
 from tests.exchanges.corpus import Request, corpus
 from tests.exchanges.recording import Difference, differences, record
 
-#: what makes answers depend on the requests alone
-_ALONE: Final = ("--device", "cpu", "--workers", "1", "--max-bytes", "4GiB", "--log-level", "error")
+#: options that make answers depend only on the requests
+_REPRODUCIBLE: Final = ("--device", "cpu", "--workers", "1", "--max-bytes", "4GiB", "--log-level", "error")
 _COMPILED: Final = ("--compile", "on", "--determinism", "bitwise")
 _SHOWN: Final = 400
 
 
 def main() -> int:
-    """Do what the command line says. 1 where two recordings differ."""
-    stated = _arguments()
-    if stated.command == "write":
-        lines = [request.line() + "\n" for request in corpus(stated.size)]
-        stated.requests.write_text("".join(lines))
+    """Run the command; return 1 if two recordings differ."""
+    arguments = _arguments()
+    if arguments.command == "write":
+        lines = [request.line() + "\n" for request in corpus(arguments.size)]
+        arguments.requests.write_text("".join(lines))
         print(f"{len(lines)} requests")
         return 0
-    if stated.command == "record":
-        requests, answers = stated.requests.resolve(), stated.answers.resolve()
-        compiling = _COMPILED if stated.compiled else ("--compile", "off")
-        with chdir(stated.root), running_server(*_ALONE, *compiling) as url:
+    if arguments.command == "record":
+        requests, answers = arguments.requests.resolve(), arguments.answers.resolve()
+        compiling = _COMPILED if arguments.compiled else ("--compile", "off")
+        with chdir(arguments.root), running_server(*_REPRODUCIBLE, *compiling) as url:
             print(f"{record(url, _read(requests), answers)} exchanges")
         return 0
-    return _compare(stated.requests, stated.before, stated.after)
+    return _compare(arguments.requests, arguments.before, arguments.after)
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,12 +67,12 @@ def _read(path: Path) -> Iterator[Request]:
 
 def _compare(requests: Path, before: Path, after: Path) -> int:
     sent = list(_read(requests))
-    found = list(differences(sent, before, after))
-    for difference in found[:20]:
+    differing = list(differences(sent, before, after))
+    for difference in differing[:20]:
         _show(difference)
     statuses = Counter(line.split(",", 1)[0].strip("[") for line in after.read_text().splitlines())
-    print(f"{len(sent)} exchanges, {len(found)} differ; by status: {dict(sorted(statuses.items()))}")
-    return 1 if found else 0
+    print(f"{len(sent)} exchanges, {len(differing)} differ; by status: {dict(sorted(statuses.items()))}")
+    return 1 if differing else 0
 
 
 def _show(difference: Difference) -> None:

@@ -1,4 +1,4 @@
-"""Requests of every call, encoding and refusal, written down once and sent to any server."""
+"""Requests of every call, encoding and refusal, which can be stored and sent to any server."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tests.service.support import SQUARES, Json, node, tensor
 from tests.service.test_codes import REQUESTS
 from tests.service.workers.test_confined_ops import asked
 
-#: of what is drawn
+#: the seed of random requests
 SEED: Final = 19
 _JSON: Final = {"Content-Type": "application/json"}
-#: bytes of a body that is drawn
+#: largest body of a random request in bytes
 _SMALL: Final = 1 << 16
-_KEPT: Final = "recorded"
+_TENSOR_NAME: Final = "recorded"
 
 
 class Request(NamedTuple):
-    """What is sent; `{graph_id}` in the path is the id that the server gave the last graph that it was to keep."""
+    """A request; `{graph_id}` in its path stands for the id of the graph that was registered last."""
 
     method: str
     path: str
@@ -40,18 +40,18 @@ class Request(NamedTuple):
     content: bytes
 
     def line(self) -> str:
-        """A line of a file."""
+        """The request as a line of a file."""
         return json.dumps([self.method, self.path, dict(self.headers), base64.b64encode(self.content).decode()])
 
     @classmethod
     def of(cls, line: str) -> Request:
-        """The request that a line is."""
+        """The request of a line."""
         method, path, headers, content = json.loads(line)
         return cls(method, path, headers, base64.b64decode(content))
 
 
 def corpus(size: int) -> Iterator[Request]:
-    """So many requests: those that are written down somewhere first, and then as many as it takes that are drawn."""
+    """Yield `size` requests: first those from examples and tests, and then random ones."""
     return islice(_all(), size)
 
 
@@ -64,7 +64,7 @@ def _all() -> Iterator[Request]:
             yield from (_post(f"/v1/{name}", wrong) for name in ("gradients", "forward"))
     yield from _of_state()
     yield from map(_of_op, all_cases())
-    yield from (drawn for drawn in map(_drawn, count()) if len(drawn.content) < _SMALL)
+    yield from (drawn for drawn in map(_random_request, count()) if len(drawn.content) < _SMALL)
 
 
 def _pages() -> Iterator[Request]:
@@ -75,7 +75,7 @@ def _pages() -> Iterator[Request]:
 
 
 def _of_call(name: str, call: type[CallDescription]) -> Iterator[Request]:
-    """Its examples in each encoding, its refusals; and both once more of a registered graph."""
+    """The examples of a call in each encoding, and its refusals; and both again for a registered graph."""
     path, of_graph = f"/v1/{name}", f"/v1/graphs/{{graph_id}}/{name}"
     for example in (*call.examples.values(), ASKED.get(name, SQUARES)):
         yield _post(path, example)
@@ -91,15 +91,15 @@ def _of_call(name: str, call: type[CallDescription]) -> Iterator[Request]:
 
 
 def _of_state() -> Iterator[Request]:
-    path, vector = f"/v1/tensors/{_KEPT}", tensor([2], [1.0, 2.0])
+    path, vector = f"/v1/tensors/{_TENSOR_NAME}", tensor([2], [1.0, 2.0])
     yield from (_failing("/v1/graphs", failure) for failure in registration_failures() if failure.request)
     yield from (_failing(path, failure, "PUT") for failure in uploading_failures(vector) if failure.request)
     yield Request("PUT", path, _JSON, json.dumps(vector).encode())
     yield Request("GET", path, {}, b"")
     yield Request("GET", path, {"Accept": KIND}, b"")
     doubled = [node("parameter"), node("mul_scalar", 0, scalar=2.0), node("sum", 1)]
-    fed = {"graph": {"nodes": doubled}, "feeds": [{"node": 0, "tensor_id": _KEPT}]}
-    yield _post("/v1/gradients", fed | {"store": [{"node": 1, "tensor_id": _KEPT}]})
+    fed = {"graph": {"nodes": doubled}, "feeds": [{"node": 0, "tensor_id": _TENSOR_NAME}]}
+    yield _post("/v1/gradients", fed | {"store": [{"node": 1, "tensor_id": _TENSOR_NAME}]})
     yield _post("/v1/gradients", fed | {"feeds": [{"node": 0, "tensor_id": "absent"}]})
     yield Request("GET", path, {}, b"")
     yield Request("DELETE", path, {}, b"")
@@ -111,7 +111,7 @@ def _of_op(case: Case) -> Request:
     return Request("POST", f"/v1/{call}", _JSON, content)
 
 
-def _drawn(number: int) -> Request:
+def _random_request(number: int) -> Request:
     """A random graph, in base64 or, every third one, in safetensors."""
     drawn = random_request(SEED, number)
     if number % 3 or "types" in drawn.body:

@@ -1,4 +1,4 @@
-"""A corpus sent to a server, its answers written down, and two such files compared."""
+"""Send a corpus to a server, record its answers, and compare two recordings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import httpx
 
 from tests.exchanges.corpus import Request
 
-#: what differs from one moment to the next, whatever the server: time, and whether a refused body had come by then
-_OF_THE_MOMENT: Final = frozenset({"date", "connection"})
-#: so do seconds in a body; which worker was free, and so whether it knew the plan; and names that a server makes up
-_MEASURED: Final = re.compile(
+#: headers that vary between runs: the time, and whether a refused body had arrived
+_VARYING_HEADERS: Final = frozenset({"date", "connection"})
+#: values in bodies that vary: times; whether the plan was cached, which depends on the worker; and generated ids
+_VARYING_VALUES: Final = re.compile(
     rb'"execute_ms\\?":[0-9.e+-]+|"plan_cached\\?":(?:true|false)|(?<="request_id":)"[0-9a-f]{32}"|(?<="etag":)"[0-9a-f]{16}"'
 )
 
 
-#: how requests call themselves
+#: the prefix of the request ids
 ID: Final = "exchange-"
 
 
 class Answer(NamedTuple):
-    """What came back, less what is of the moment."""
+    """An answer, without the parts that vary between runs."""
 
     status: int
     headers: dict[str, str]
@@ -35,9 +35,9 @@ class Answer(NamedTuple):
 
     @classmethod
     def of(cls, response: httpx.Response) -> Answer:
-        """The answer that a response is. Its length follows from its bytes, less what was measured in them."""
-        content = _MEASURED.sub(_mask, _without_padding(response.content))
-        headers = {name: value for name, value in sorted(response.headers.items()) if name not in _OF_THE_MOMENT}
+        """The answer of a response, with the length of the masked content."""
+        content = _VARYING_VALUES.sub(_mask, _without_padding(response.content))
+        headers = {name: value for name, value in sorted(response.headers.items()) if name not in _VARYING_HEADERS}
         if content != response.content:
             headers |= {"content-length": str(len(content))}
         for name, ours in (("x-request-id", ID), ("etag", "none")):
@@ -45,23 +45,23 @@ class Answer(NamedTuple):
         return cls(response.status_code, headers, content)
 
     def line(self) -> str:
-        """A line of a file."""
+        """The answer as a line of a file."""
         return json.dumps([self.status, self.headers, base64.b64encode(self.content).decode()])
 
     @classmethod
     def from_line(cls, line: str) -> Answer:
-        """The answer that a line is."""
+        """The answer of a line."""
         status, headers, content = json.loads(line)
         return cls(status, headers, base64.b64decode(content))
 
 
 def _mask(measured: re.Match[bytes]) -> bytes:
-    """What stands for it: a field or a value of one, so that JSON stays JSON."""
+    """The mask of a field or of a value, which keeps the JSON valid."""
     return b'"*":0' if b":" in measured[0] else b'"*"'
 
 
 def _without_padding(content: bytes) -> bytes:
-    """A safetensors header has its length in front, and is filled up: both depend on the digits of what is measured."""
+    """Strip the length and padding of a safetensors header, which depend on the digits of measured times."""
     if content[8:9] != b"{":
         return content
     end = 8 + int.from_bytes(content[:8], "little")
@@ -69,7 +69,7 @@ def _without_padding(content: bytes) -> bytes:
 
 
 def record(url: str, requests: Iterable[Request], into: Path) -> int:
-    """Send them to the server one after the other, and write down what it answers. How many there were."""
+    """Send the requests one after the other, record the answers, and return their number."""
     graph_id = "0" * 64
     number = 0
     with httpx.Client(base_url=url, timeout=120) as client, into.open("w") as file:
@@ -84,7 +84,7 @@ def record(url: str, requests: Iterable[Request], into: Path) -> int:
 
 
 class Difference(NamedTuple):
-    """A request, and the two answers to it; None where one of the files has ended."""
+    """A request and its two answers; None if a file has ended."""
 
     request: Request
     before: Answer | None
@@ -92,14 +92,14 @@ class Difference(NamedTuple):
 
     @property
     def is_of_order(self) -> bool:
-        """Whether both are the same OpenAPI document, whose fields may stand in any order."""
+        """Whether both answers are the same OpenAPI document with fields in another order."""
         if not self.request.path.startswith("/openapi") or self.before is None or self.after is None:
             return False
         return bool(json.loads(self.before.content) == json.loads(self.after.content))
 
 
 def differences(requests: Iterable[Request], before: Path, after: Path) -> Iterator[Difference]:
-    """What is not answered with the same status, headers and bytes."""
+    """The requests that are not answered with the same status, headers and bytes."""
     with before.open() as first, after.open() as second:
         for request, *lines in zip_longest(requests, first, second):
             answers = [None if line is None else Answer.from_line(line) for line in lines]

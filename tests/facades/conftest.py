@@ -13,7 +13,7 @@ from tests.service.facades.fitting import put_models
 
 @pytest.fixture(scope="module")
 def url(start_server: Callable[..., RunningServer]) -> Iterator[str]:
-    """Its address; the models that the tests of facades share are there."""
+    """The server's address. The server has the models that the facade tests share."""
     facades = "umbridge,openinference,tesseract"
     server = start_server("--facades", facades, "--workers", "1", "--state", "memory")
     with httpx.Client(base_url=server.url, timeout=60) as client:

@@ -1,4 +1,4 @@
-"""Bad requests over all three protocols at a started server: no 500, each in its form, which its client can print."""
+"""Bad requests over all three protocols: no 500, and errors in the protocol's form, which its client can print."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def server(url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def printed(facade: str, answer: httpx.Response) -> str:
-    """What the protocol's own client makes of a refusal: the sentence of the exception that it raises."""
+def client_message(facade: str, answer: httpx.Response) -> str:
+    """The message of the exception that the protocol's own client raises for a refusal."""
     if facade == "umbridge":
-        told: dict[str, Any] = answer.json()["error"]
-        return f"Model returned error of type {told['type']}: {told['message']}"  # as its HTTPModel has it, inline
+        error: dict[str, Any] = answer.json()["error"]
+        return f"Model returned error of type {error['type']}: {error['message']}"  # the format in its HTTPModel
     if facade == "openinference":
         return _raised_by_triton(answer)
     return _raised_by_tesseract(answer)
@@ -35,15 +35,15 @@ def printed(facade: str, answer: httpx.Response) -> str:
 def _raised_by_triton(answer: httpx.Response) -> str:
     from tritonclient.http._utils import _raise_if_error
 
-    class Seen:
+    class FakeResponse:
         status_code = answer.status_code
 
         @staticmethod
         def read() -> bytes:
             return answer.content
 
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - whichever it is, it is to have a sentence
-        _raise_if_error(Seen())
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - only the message is checked
+        _raise_if_error(FakeResponse())
     return str(raised.value)
 
 
@@ -51,25 +51,25 @@ def _raised_by_tesseract(answer: httpx.Response) -> str:
     import requests
     from tesseract_core.sdk.tesseract import HTTPClient
 
-    seen = requests.Response()
-    seen.status_code, seen._content = answer.status_code, answer.content
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - whichever it is, it is to have a sentence
-        HTTPClient("http://localhost")._decode_response(seen, "apply")
+    response = requests.Response()
+    response.status_code, response._content = answer.status_code, answer.content
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - only the message is checked
+        HTTPClient("http://localhost")._decode_response(response, "apply")
     return str(raised.value)
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name[:80])
-def test_malformed(server: httpx.Client, case: BadRequest) -> None:
+def test_malformed_request_is_refused_in_protocol_form(server: httpx.Client, case: BadRequest) -> None:
     answer = server.request(case.method, case.path, content=case.body, headers=case.headers)
     assert 400 <= answer.status_code < 500, answer.text[:300]
-    told = answer.json()
-    assert is_in_its_form(case.facade, told), answer.text[:300]
-    sentence = told["detail"][0]["msg"] if case.facade == "tesseract" else told["error"]
-    sentence = sentence["message"] if isinstance(sentence, dict) else sentence
-    assert sentence in printed(case.facade, answer)
+    body = answer.json()
+    assert is_in_its_form(case.facade, body), answer.text[:300]
+    message = body["detail"][0]["msg"] if case.facade == "tesseract" else body["error"]
+    message = message["message"] if isinstance(message, dict) else message
+    assert message in client_message(case.facade, answer)
 
 
-def test_malformed_are_many_of_each() -> None:
+def test_each_facade_has_enough_malformed_cases() -> None:
     counts = Counter(case.facade for case in ALL)
     assert counts.keys() == {"umbridge", "openinference", "tesseract"}
     assert counts.total() >= 150

@@ -34,11 +34,11 @@ def model(url: str) -> Any:
 
 
 def flat(array: Any) -> Sequence[float]:
-    found: Sequence[float] = np.asarray(array).reshape(-1)
-    return found
+    values: Sequence[float] = np.asarray(array).reshape(-1)
+    return values
 
 
-def test_what_it_learns(url: str, model: Any) -> None:
+def test_model_metadata(url: str, model: Any) -> None:
     assert umbridge.supported_models(url) == [BOUND, FIT]
     assert (model.get_input_sizes(), model.get_output_sizes()) == ([6, 2, 3], [1, 3])
     assert model.supports_evaluate()
@@ -48,9 +48,9 @@ def test_what_it_learns(url: str, model: Any) -> None:
 
 
 def test_values(model: Any) -> None:
-    found = model(POINT)
-    np.testing.assert_allclose(found[0], [loss(X, W, Y)], 1e-14)
-    np.testing.assert_allclose(found[1], residual(X, W, Y), 1e-14)
+    outputs = model(POINT)
+    np.testing.assert_allclose(outputs[0], [loss(X, W, Y)], 1e-14)
+    np.testing.assert_allclose(outputs[1], residual(X, W, Y), 1e-14)
 
 
 @pytest.mark.parametrize("by", [0, 1, 2])
@@ -72,28 +72,28 @@ def test_hessians_within_and_across_inputs(model: Any, first: int, second: int) 
     block = jax.jacfwd(jax.grad(weighted, argnums=first), argnums=second)(X, W, Y)
     size = (X, W, Y)[second].size
     along = np.linspace(0.2, 1, size)
-    wanted = np.asarray(block).reshape(-1, size) @ along
-    found = model.apply_hessian(1, first, second, POINT, SENS, along.tolist())
-    np.testing.assert_allclose(found, wanted, 1e-12, 1e-14)
+    expected = np.asarray(block).reshape(-1, size) @ along
+    result = model.apply_hessian(1, first, second, POINT, SENS, along.tolist())
+    np.testing.assert_allclose(result, expected, 1e-12, 1e-14)
 
 
-def test_a_refusal_is_an_exception_with_our_sentence(model: Any) -> None:
+def test_refusal_is_an_exception_with_our_message(model: Any) -> None:
     with pytest.raises(Exception, match=r"InvalidInput: .*which is for “x”, must have 6 numbers, but has 1"):
         model([[1.0], *POINT[1:]])
 
 
-def stated(array: Any) -> dict[str, Any]:
+def tensor(array: Any) -> dict[str, Any]:
     return {"dtype": "float64", "shape": list(array.shape), "data": array.reshape(-1).tolist()}
 
 
-def test_a_sampler_finds_the_posterior_mean(url: str) -> None:
-    """Of a Gaussian prior and likelihood, where the posterior is known: mean Λ⁻¹ Aᵀ y / σ², Λ = AᵀA / σ² + I."""
+def test_sampler_recovers_the_posterior_mean(url: str) -> None:
+    """Gaussian prior and likelihood, for which the posterior is known: mean Λ⁻¹ Aᵀ y / σ², Λ = AᵀA / σ² + I."""
     emcee = pytest.importorskip("emcee")
     design, data, noise = np.array([[1.0, 0.5], [0.2, -1.0], [0.7, 0.7]]), np.array([0.8, -0.4, 0.9]), 0.4
     nodes: list[dict[str, Any]] = [
         {"op": "parameter"},
-        {"op": "constant", "attrs": {"value": stated(design)}},
-        {"op": "constant", "attrs": {"value": stated(data)}},
+        {"op": "constant", "attrs": {"value": tensor(design)}},
+        {"op": "constant", "attrs": {"value": tensor(data)}},
         {"op": "matmul", "operands": [1, 0]},
         {"op": "sub", "operands": [3, 2]},
         {"op": "square", "operands": [4]},

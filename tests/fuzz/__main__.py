@@ -1,13 +1,13 @@
-"""Random requests, every way that there is, for as long as one likes: `python -m tests.fuzz --seconds 600`.
+"""Run random requests on every execution path: `python -m tests.fuzz --seconds 600`.
 
-    values, attributes            numbers, and what ops say beside their operands
+    values, attributes            numbers, and attributes of ops
     drawing, functions, graphs    a request from a seed
-    asking, written_out, tiers    its plan, others that say the same, and the ways to run that
-    differing                     what those may give
-    trying, children              one request, and many, in processes that may die
-    shrink, keeping               what was found, made small and kept
+    asking, written_out, tiers    its plan, equivalent plans, and the ways to run them
+    differing                     the tolerance for their results
+    trying, children              one request, and many, in processes that may crash
+    shrink, keeping               findings, shrunk and stored
 
-The seed is printed, so that what was found is found again: `--seed S --first N --graphs 1`.
+The seed is printed, so that a finding can be reproduced: `--seed S --first N --graphs 1`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from tests.fuzz.shrink import shrunk
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.trying import Finding
 
-#: seconds in which a finding is made small
+#: seconds for shrinking a finding
 SHRINKING: Final = 120.0
-#: seconds from one line to the next
-SAID_EVERY: Final = 60.0
-#: findings of one request that are printed
-MOST_SAID: Final = 4
+#: seconds between lines of progress
+PROGRESS_EVERY: Final = 60.0
+#: most findings of one request that are printed
+MAX_PRINTED: Final = 4
 
 
 @dataclass
 class Report:
-    """What has been done so far."""
+    """The progress so far."""
 
     seed: int
     graphs: int = 0
@@ -52,7 +52,7 @@ class Report:
     calls: Counter[str] = field(default_factory=Counter)
 
     def count(self, drawn: Drawn) -> None:
-        """One more request."""
+        """Count a request."""
         self.graphs += 1
         tried = drawn.tried
         self.calls[random_request(self.seed, drawn.number).call] += 1
@@ -63,7 +63,7 @@ class Report:
 
     @property
     def line(self) -> str:
-        """The most important of it."""
+        """A summary line."""
         return f"seed {self.seed}: {self.graphs} graphs, {self.runs} times run some way, {self.failures} failures"
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Report:
 
 
 def main() -> int:
-    """Try, print, and keep what fails; 1 where anything did."""
+    """Run the fuzzer, and store failures; return 1 if there were any."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=600.0, help="how long to go on (default %(default)g)")
     parser.add_argument("--graphs", type=int, default=10**9, help="requests to end after")
@@ -90,52 +90,52 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at work (default %(default)s)")
     parser.add_argument("--findings", type=Path, default=Path("build/fuzz"), help="where to write what is found")
     parser.add_argument("--kept", action="store_true", help="try what is kept, and nothing else")
-    stated = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as kernels:
-        failures = try_kept(Path(kernels)) if stated.kept else try_random(stated, Path(kernels))
+        failures = try_stored(Path(kernels)) if arguments.kept else try_random(arguments, Path(kernels))
     return 1 if failures else 0
 
 
-def try_kept(folder: Path) -> int:
-    """Try what was found before, every way there is; how many of them fail again."""
+def try_stored(folder: Path) -> int:
+    """Run the stored findings on every path; return the number that fail again."""
     failures = 0
     for path in kept_files():
-        kept = Kept.read(path)
-        findings = kept.differs(tried_alone(kept.request, ways(), folder, kept.results))
+        stored = Kept.read(path)
+        findings = stored.differs(tried_alone(stored.request, ways(), folder, stored.results))
         failures += bool(findings)
         for finding in findings:
-            print(f"{path.name}: {finding.way}: {finding.said}")
+            print(f"{path.name}: {finding.way}: {finding.message}")
     print(f"{len(kept_files())} kept, {failures} failures")
     return failures
 
 
-def try_random(stated: argparse.Namespace, folder: Path) -> int:
-    """Try what is drawn, and keep what fails; how many do."""
-    print(f"seed {stated.seed}", flush=True)
-    report, until = Report(stated.seed), time.monotonic() + stated.seconds
-    said = time.monotonic()
+def try_random(arguments: argparse.Namespace, folder: Path) -> int:
+    """Run random requests, and store failures; return their number."""
+    print(f"seed {arguments.seed}", flush=True)
+    report, until = Report(arguments.seed), time.monotonic() + arguments.seconds
+    printed = time.monotonic()
 
     def ended() -> bool:
-        return time.monotonic() > until or report.graphs >= stated.graphs
+        return time.monotonic() > until or report.graphs >= arguments.graphs
 
-    for drawn in campaign(stated.seed, stated.first, stated.jobs, folder, ended):
+    for drawn in campaign(arguments.seed, arguments.first, arguments.jobs, folder, ended):
         report.count(drawn)
         if drawn.tried.findings:
             report.failures += 1
-            found(report.seed, drawn, stated.findings, folder)
-        if time.monotonic() > said + SAID_EVERY:
+            report_finding(report.seed, drawn, arguments.findings, folder)
+        if time.monotonic() > printed + PROGRESS_EVERY:
             print(report.line, flush=True)
-            said = time.monotonic()
+            printed = time.monotonic()
     print(report)
     return report.failures
 
 
-def found(seed: int, drawn: Drawn, findings: Path, folder: Path) -> None:
-    """Say what was found, make it small, and write it down."""
+def report_finding(seed: int, drawn: Drawn, findings: Path, folder: Path) -> None:
+    """Print a finding, shrink it, and store it."""
     request = random_request(seed, drawn.number)
     print(f"seed {seed}, number {drawn.number}, {request.call}:", flush=True)
-    for finding in drawn.tried.findings[:MOST_SAID]:
-        print(f"  {finding.way}: {finding.said}", flush=True)
+    for finding in drawn.tried.findings[:MAX_PRINTED]:
+        print(f"  {finding.way}: {finding.message}", flush=True)
     chosen = failing_ways(drawn.tried.findings)
 
     def fails(candidate: Request) -> bool:
@@ -144,15 +144,15 @@ def found(seed: int, drawn: Drawn, findings: Path, folder: Path) -> None:
 
     small = shrunk(request, fails, SHRINKING) if fails(request) else request
     again = tried_alone(small, chosen, folder)
-    said = "; ".join(f"{one.way}: {one.said}" for one in (again.findings or drawn.tried.findings)[:3])
+    comment = "; ".join(f"{one.way}: {one.message}" for one in (again.findings or drawn.tried.findings)[:3])
     findings.mkdir(parents=True, exist_ok=True)
     path = findings / f"{seed}-{drawn.number}.json"
-    Kept(said, small, again.refused, again.results).write(path)
+    Kept(comment, small, again.refused, again.results).write(path)
     print(f"  kept as {path}: {[node['op'] for node in small.body['graph']['nodes']]}", flush=True)
 
 
 def failing_ways(findings: list[Finding]) -> list[Way]:
-    """Those to try again: all, where a process died."""
+    """The ways to try again: all, if a process died."""
     named = {finding.way for finding in findings}
     chosen = [way for way in ways() if way.name in named or way.family in {w.family for w in ways() if w.name in named}]
     return list(ways()) if DEATH in named or not chosen else chosen

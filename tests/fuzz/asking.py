@@ -1,4 +1,4 @@
-"""Requests in the engine's terms: read as a server reads them, and planned."""
+"""Planning of requests, which are read as a server reads them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from service.workers.executions.graph_analysis import Checking, Differentiation,
 from tests.fuzz.drawing import LIMITS
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import numbers
-from tests.fuzz.written_out import written_out
+from tests.fuzz.written_out import unrolled
 
-#: of the memory that a plan takes, what it is planned for once more
+#: the share of a plan's memory for which it is planned again
 LESS_MEMORY: Final = 0.6
 _TRANSLATOR: Final = Translator(registry(), LIMITS)
 _READER: Final = RequestReader(
@@ -48,7 +48,7 @@ _READER: Final = RequestReader(
 
 
 class Refused(NamedTuple):
-    """A problem report, as far as it is the engine's to say."""
+    """The part of a problem report that comes from the engine."""
 
     code: str
     detail: str
@@ -59,7 +59,7 @@ class Refused(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A plan whose results `at`, all by default, are to be alike; with `finite`, where they are finite."""
+    """A plan whose results `at`, all by default, must agree; with `finite`, only where they are finite."""
 
     plan: Plan
     feeds: Mapping[Hashable, HostArray]
@@ -68,9 +68,9 @@ class Other(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What a request comes to: a plan, and what it is fed; and the certificate that was asked for, if it was.
+    """A planned request: a plan and its feeds, and the requested certificate, if any.
 
-    `others` are plans that say the same in other ways, by what these are called.
+    `others` has equivalent plans by name.
     """
 
     plan: Plan
@@ -80,7 +80,7 @@ class Planned(NamedTuple):
 
 
 def refused(error: EngineError | Refusal) -> Refused:
-    """What a client reads."""
+    """The report that a client reads."""
     report = from_engine(error) if isinstance(error, EngineError) else error
     return Refused(report.code, report.detail, report.node, report.operand, report.expected, report.got)
 
@@ -96,12 +96,12 @@ def planned(request: Request) -> Planned:
     if isinstance(task, Differentiation):
         return _exported(task)
     assert isinstance(task, Computation | Planning), f"{request.call} is a call of a new kind: say here how it is run"
-    found = compile_call(CompileRequest(task.program, task.types, task.call, LIMITS))
+    compiled = compile_call(CompileRequest(task.program, task.types, task.call, LIMITS))
     feeds = dict(task.tensors) if isinstance(task, Computation) else ordinary(task.types)
     if isinstance(task, Planning):
-        foretold = analyse(CompileRequest(task.program, task.types, task.call, LIMITS)).result_types
-        assert tuple(foretold) == tuple(found.plan.result_types), "the analysis has other types than the plan"
-    return Planned(found.plan, feeds, others=_others(request, task, Other(found.plan, feeds)))
+        analysed_types = analyse(CompileRequest(task.program, task.types, task.call, LIMITS)).result_types
+        assert tuple(analysed_types) == tuple(compiled.plan.result_types), "the analysis has other types than the plan"
+    return Planned(compiled.plan, feeds, others=_others(request, task, Other(compiled.plan, feeds)))
 
 
 def _task(request: Request) -> Any:
@@ -111,14 +111,14 @@ def _task(request: Request) -> Any:
     return execution.read_call(opened)
 
 
-def _others(request: Request, task: Computation | Planning, found: Other) -> dict[str, Other]:
-    """The same within less memory, and without functions, as far as that is possible."""
+def _others(request: Request, task: Computation | Planning, original: Other) -> dict[str, Other]:
+    """Equivalent plans within less memory, and without functions, if possible."""
     others: dict[str, Other] = {}
-    less = _within(task, int(found.plan.peak_bytes * LESS_MEMORY), found.plan.peak_bytes)
+    less = _within(task, int(original.plan.peak_bytes * LESS_MEMORY), original.plan.peak_bytes)
     if less is not None:
-        others["less memory"] = Other(less, found.feeds)
+        others["less memory"] = Other(less, original.feeds)
     example = task.call.example(task.program, task.types)
-    if isinstance(task, Computation) and (plain := written_out(request, task.program, example)) is not None:
+    if isinstance(task, Computation) and (plain := unrolled(request, task.program, example)) is not None:
         with suppress(OverBudget):
             steps = _task(plain)
             plan = compile_call(CompileRequest(steps.program, steps.types, steps.call, LIMITS)).plan
@@ -127,13 +127,13 @@ def _others(request: Request, task: Computation | Planning, found: Other) -> dic
 
 
 def ordinary(types: Mapping[int, TensorType]) -> dict[Hashable, HostArray]:
-    """Numbers for leaves of which a request states the types alone."""
+    """Random numbers for leaves whose types alone are in the request."""
     rng = np.random.default_rng(0)
     return {i: numbers(rng, Operand("real", t.shape, -2.0, 2.0), t.dtype, "tame") for i, t in types.items()}
 
 
 def _within(task: Computation | Planning, memory: int, peak: int) -> Plan | None:
-    """The plan within so many bytes, or else within the least that there is one for; None where that is the `peak`."""
+    """The plan within `memory` bytes, or within the least possible memory; None if that is the `peak`."""
     try:
         return compile_call(CompileRequest(task.program, task.types, task.call, LIMITS, memory=memory)).plan
     except OverMemory as error:
@@ -144,16 +144,16 @@ def _within(task: Computation | Planning, memory: int, peak: int) -> Plan | None
 
 
 def _exported(task: Differentiation) -> Planned:
-    """The gradients by the graph that `differentiate` writes, and by the call itself."""
+    """The gradients from the exported graph, and from the call itself."""
     whole = compile_call(CompileRequest(task.program, task.types, task.call, LIMITS))
     exported = export_gradients(task.program, task.types, task.call, LIMITS)
     by_node = {gradient: node for node, gradient in reversed(exported.gradients)}
     program = Program(registry(), exported.statements, LIMITS, opset=LATEST, functions=exported.functions)
-    found: Compiled = compile_call(
+    compiled: Compiled = compile_call(
         CompileRequest(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
     )
     kinds = {label.nodes[0]: i for i, label in enumerate(whole.labels) if label.kind == "gradients"}
     graph, feeds = graph_of(whole.plan, registry()), ordinary(task.types)
-    # The loss itself may hold an index outside its axis, which a gradient that does not read it never meets.
+    # The loss may contain an index out of range, which a gradient that does not read it never evaluates.
     gradients = dce(graph.with_nodes(graph.nodes, [graph.outputs[kinds[node]] for node in by_node.values()]))
-    return Planned(found.plan, feeds, others={"exported": Other(make_plan(gradients, LIMITS), feeds)})
+    return Planned(compiled.plan, feeds, others={"exported": Other(make_plan(gradients, LIMITS), feeds)})

@@ -1,4 +1,4 @@
-"""Attributes of a node that is drawn: by their names, which mean the same in every op, and as samples have them."""
+"""Random attributes of a node: by name, which means the same in every op, or as in samples."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from engine.ir.tensor_type import DTYPES
 from tests.fuzz.values import Random, choice
 
 Shape = Sequence[int]
-#: sizes and steps that no array has
+#: sizes and steps beyond those of any array
 HUGE: Final = (2**31, 2**57, 2**62, 2**63 - 1, -(2**31), -(2**63))
 
 
 def drawn_attributes(
     rng: Random, op: Definition, sample: Sample, shape: Shape, extents: Mapping[int, int], anew: bool
 ) -> dict[str, Any]:
-    """Those of a sample, its extents renamed; with `anew` some drawn for a first operand of this shape, or left out."""
-    found: dict[str, Any] = {}
+    """The attributes of a sample, with renamed extents; with `anew`, some are drawn for this shape, or omitted."""
+    attrs: dict[str, Any] = {}
     for name, attr in op.attrs.items():
         if name in sample.attrs and (not anew or rng.random() < 0.6):
-            found[name] = _as_sampled(rng, sample.attrs[name], extents)
+            attrs[name] = _as_sampled(rng, sample.attrs[name], extents)
         elif anew and (attr.required or rng.random() < 0.5):
             drawn = _drawn(rng, name, attr, shape)
-            found[name] = sample.attrs.get(name) if drawn is None else drawn
-    return {name: value for name, value in found.items() if value is not None}
+            attrs[name] = sample.attrs.get(name) if drawn is None else drawn
+    return {name: value for name, value in attrs.items() if value is not None}
 
 
 def _as_sampled(rng: Random, value: Any, extents: Mapping[int, int]) -> Any:
@@ -43,7 +43,7 @@ def _as_sampled(rng: Random, value: Any, extents: Mapping[int, int]) -> Any:
 
 
 def _drawn(rng: Random, name: str, attr: Attr, shape: Shape) -> Any:
-    """A value of the attribute; None where only its samples tell what it may be."""
+    """A random value of the attribute; None if only its samples show valid values."""
     by_name = _BY_NAME.get(name)
     value = by_name(rng, shape) if by_name is not None else _by_kind(attr)(rng, attr, shape)
     if value is None or attr.kind not in ("int", "ints") or rng.random() > 0.08:
@@ -61,7 +61,7 @@ def _axis(rng: Random, shape: Shape) -> int:
 
 
 def _axes(rng: Random, shape: Shape) -> list[int]:
-    """A few or all of them, in any order, some counted from the back."""
+    """Some or all axes, in random order, a few of them negative."""
     count = len(shape) if rng.random() < 0.5 else int(rng.integers(0, len(shape) + 1))
     return [int(a) - len(shape) * int(rng.random() < 0.2) for a in rng.permutation(len(shape))[:count]]
 
@@ -79,7 +79,7 @@ def _steps(rng: Random, shape: Shape) -> list[int]:
 
 
 def _new_shape(rng: Random, shape: Shape) -> list[int]:
-    """Merged, divided, reversed, or with axes put before it; or of axes that are one."""
+    """A shape with merged, split, reversed or added axes."""
     options = [[-1], [1, *shape], [*shape[::-1]], [*shape, 1], [2, *shape], [-1, *shape[1:]], [8, -1], [-1, 4]]
     return [int(extent) for extent in choice(rng, options)]
 
@@ -103,7 +103,7 @@ def _indices(rng: Random, shape: Shape) -> list[int]:
     return [int(i) for i in rng.integers(0, max(1, extent), int(rng.integers(0, 9)))]
 
 
-#: what the names of attributes mean, wherever they occur; what is not here is drawn by its kind
+#: generators by the name of an attribute; others are drawn by kind
 _BY_NAME: Final[Mapping[str, Callable[[Random, Shape], Any]]] = {
     "axis": _axis, "axes": _axes, "starts": _starts, "stops": _stops, "steps": _steps, "shape": _new_shape,
     "pad_width": _pads, "shifts": _shifts, "sizes": _sizes, "indices": _indices,
@@ -115,7 +115,7 @@ _BY_NAME: Final[Mapping[str, Callable[[Random, Shape], Any]]] = {
 
 
 def _ints(rng: Random, attr: Attr, shape: Shape) -> list[int]:
-    """As many as for images or volumes, or for each axis."""
+    """As many integers as images or volumes need, or one per axis."""
     count = choice(rng, [1, 2, 2, 3, len(shape)])
     return [max(attr.minimum or 0, _small(rng)) for _ in range(count)]
 
@@ -137,5 +137,5 @@ _BY_KIND: Final[Mapping[str, Callable[[Random, Attr, Shape], Any]]] = {
 
 
 def _by_kind(attr: Attr) -> Callable[[Random, Attr, Shape], Any]:
-    """How values of its kind are drawn: of one that is not known here, from what it says of itself."""
+    """The generator for the attribute's kind; unknown kinds use the samples of their definition."""
     return _BY_KIND.get(attr.kind) or (lambda rng, attr, shape: choice(rng, attr.definition.samples))

@@ -1,7 +1,7 @@
-"""Ops that run functions, drawn: what they run is drawn as graphs are, and may run functions itself.
+"""Random ops that run functions, whose bodies are random graphs, and may run functions themselves.
 
-A body is a drawing of its own, of the operands that are chosen for it. Its results have to be of certain types, such as
-those of carries: a value that is there and has the type, or one that is brought to it.
+A body is a drawing of its own, of the operands chosen for it. Its results must have certain types, such as those of
+carries: a result is an existing value of the type, or a value converted to it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from engine.ir.sample import Operand
 from tests.fuzz.drawing import Drawing
 from tests.fuzz.values import choice
 
-#: draws one more op
+#: adds one more op to a drawing
 Grow = Callable[[Drawing], None]
-#: levels of functions that are drawn
-MOST_DEPTH: Final = 3
-#: steps of loops, and entries that are gone through; more of them where no loop is around
+#: deepest nesting of functions
+MAX_DEPTH: Final = 3
+#: steps of loops and lengths of sequences; longer ones outside of other loops
 LENGTHS: Final = (0, 1, 1, 2, 3, 3, 5)
 LONG: Final = (8, 17, 33)
-#: elements of what a function computes at once
-_MOST_INSIDE: Final = 2_000
+#: most elements of a value in a function
+_MAX_BODY_ELEMENTS: Final = 2_000
 
 
 def run_functions(drawing: Drawing, grow: Grow) -> None:
-    """One more op that runs functions, and some of its results. Raises EngineError where it does not fit."""
-    if drawing.depth >= MOST_DEPTH:
+    """Add one more op that runs functions, and some of its results. Raises EngineError if it does not fit."""
+    if drawing.depth >= MAX_DEPTH:
         raise OverBudget("the drawing has functions deep enough")
     draw: Callable[[Drawing, Grow], int] = choice(drawing.rng, list(_OPS), list(_OPS.values()))
     node = draw(drawing, grow)
@@ -61,7 +61,7 @@ def _while(drawing: Drawing, grow: Grow) -> int:
     body = drawing.within(_types(drawing, [*consts, *carries]))
     _grown(body, grow)
     results = [_as_type(body, type) for type in _types(drawing, carries)]
-    operands = [*_drawn_with(drawing, body), *consts, *carries]
+    operands = [*_own_inputs(drawing, body), *consts, *carries]
     condition = _condition(drawing, _types(drawing, operands), grow)
     attrs = {
         "condition": condition.as_function([_flag(condition)]),
@@ -85,41 +85,41 @@ def _map(drawing: Drawing, grow: Grow) -> int:
 
 
 def _cond(drawing: Drawing, grow: Grow) -> int:
-    predicate, given = _flag(drawing), _chosen(drawing, choice(drawing.rng, [1, 2]))
-    then = drawing.within(_types(drawing, given))
+    predicate, operands = _flag(drawing), _chosen(drawing, choice(drawing.rng, [1, 2]))
+    then = drawing.within(_types(drawing, operands))
     _grown(then, grow)
     results = _chosen(then, choice(drawing.rng, [1, 2]))
-    operands = [*_drawn_with(drawing, then), *given]
-    otherwise = drawing.within(_types(drawing, operands), closed=True)
+    all_operands = [*_own_inputs(drawing, then), *operands]
+    otherwise = drawing.within(_types(drawing, all_operands), closed=True)
     _grown(otherwise, grow)
     others = [_as_type(otherwise, type) for type in _types(then, results)]
     attrs = {"then": then.as_function(results), "otherwise": otherwise.as_function(others)}
-    return drawing.add("cond", [predicate, *operands], attrs)
+    return drawing.add("cond", [predicate, *all_operands], attrs)
 
 
 def _call(drawing: Drawing, grow: Grow) -> int:
-    given = _chosen(drawing, choice(drawing.rng, [1, 2, 3]))
-    body = drawing.within(_types(drawing, given))
+    operands = _chosen(drawing, choice(drawing.rng, [1, 2, 3]))
+    body = drawing.within(_types(drawing, operands))
     _grown(body, grow)
     results = _chosen(body, choice(drawing.rng, [1, 2]))
-    operands = [*_drawn_with(drawing, body), *given]
+    all_operands = [*_own_inputs(drawing, body), *operands]
     attrs = {"recompute": bool(drawing.rng.random() < 0.5)}
     if drawing.rng.random() < 0.2:
-        attrs["derivative"] = _derivative(_types(drawing, operands), _types(body, results), drawing, grow)
-    return drawing.add("call", operands, {**attrs, "body": body.as_function(results)})
+        attrs["derivative"] = _derivative(_types(drawing, all_operands), _types(body, results), drawing, grow)
+    return drawing.add("call", all_operands, {**attrs, "body": body.as_function(results)})
 
 
 def _derivative(types: Sequence[TensorType], results: Sequence[TensorType], drawing: Drawing, grow: Grow) -> int:
-    """One that need not be true: it is what is asked for."""
+    """A random derivative, which need not be right: the caller declares it."""
     cotangents = [type if type.is_differentiable else type.with_dtype(np.dtype("float64")) for type in results]
-    found = drawing.within([*types, *results, *cotangents], closed=True)
-    _grown(found, grow)
-    return found.as_function([_as_type(found, type) for type in types if type.is_differentiable])
+    derivative = drawing.within([*types, *results, *cotangents], closed=True)
+    _grown(derivative, grow)
+    return derivative.as_function([_as_type(derivative, type) for type in types if type.is_differentiable])
 
 
 def _fixed_point(drawing: Drawing, grow: Grow) -> int:
-    """x = y + sin(x + y) / 4, for a y that is drawn of the consts alone: of any x, one comes near to the end."""
-    floats = [i for i in drawing.floats() if drawing.values[i].type.size <= _MOST_INSIDE]
+    """x = y + sin(x + y) / 4, for a random y of the consts alone, which converges from any x."""
+    floats = [i for i in drawing.floats() if drawing.values[i].type.size <= _MAX_BODY_ELEMENTS]
     if not floats:
         raise OverBudget("nothing to begin with is small enough")
     first, consts = choice(drawing.rng, floats[-4:]), _chosen(drawing, choice(drawing.rng, [1, 2]))
@@ -149,16 +149,16 @@ def _run(
     operands: Sequence[int],
     attrs: Mapping[str, object],
 ) -> int:
-    """A node of an op that has one function, of operands that may be consts in front of others."""
-    operands = [*_drawn_with(drawing, body), *operands]
+    """Add a node of an op that has one function, with the inputs of the body in front of the operands."""
+    operands = [*_own_inputs(drawing, body), *operands]
     return drawing.add(op, operands, {**attrs, "body": body.as_function(results)})
 
 
 # ---------------------------------------------------------------- operands
 
 
-def _drawn_with(drawing: Drawing, body: Drawing) -> list[int]:
-    """Nodes for the inputs that a body has beside what it was given."""
+def _own_inputs(drawing: Drawing, body: Drawing) -> list[int]:
+    """Nodes for the inputs of a body that were drawn with it."""
     return [drawing.leaf(array) for array in body.feeds.values()]
 
 
@@ -167,32 +167,34 @@ def _types(drawing: Drawing, nodes: Sequence[int]) -> list[TensorType]:
 
 
 def _chosen(drawing: Drawing, count: int) -> list[int]:
-    """So many values that are not too large: the last ones as a rule."""
-    there = [i for i in drawing.singles() if drawing.values[i].type.size <= _MOST_INSIDE]
-    if count and not there:
+    """Choose `count` values that are not too large, usually among the last ones."""
+    candidates = [i for i in drawing.singles() if drawing.values[i].type.size <= _MAX_BODY_ELEMENTS]
+    if count and not candidates:
         raise OverBudget("nothing that is there is small enough")
-    return [int(choice(drawing.rng, there[-4:] if drawing.rng.random() < 0.7 else there)) for _ in range(count)]
+    return [
+        int(choice(drawing.rng, candidates[-4:] if drawing.rng.random() < 0.7 else candidates)) for _ in range(count)
+    ]
 
 
 def _carries(drawing: Drawing) -> list[int]:
-    """None, one or two values to begin with; now and then a number of steps among them."""
-    found = _chosen(drawing, choice(drawing.rng, [0, 1, 1, 1, 2]))
+    """Zero to two initial carries, sometimes with a counter of steps."""
+    carries = _chosen(drawing, choice(drawing.rng, [0, 1, 1, 1, 2]))
     if drawing.rng.random() < 0.15:
-        found.append(drawing.add("constant", [], {"value": np.array(choice(drawing.rng, [0, 3]))}))
-    return found
+        carries.append(drawing.add("constant", [], {"value": np.array(choice(drawing.rng, [0, 3]))}))
+    return carries
 
 
 def _length(drawing: Drawing) -> int:
     lengths = LENGTHS if drawing.depth else LENGTHS + LONG
-    found: int = choice(drawing.rng, lengths)
-    return found
+    length: int = choice(drawing.rng, lengths)
+    return length
 
 
 def _sequence(drawing: Drawing, length: int) -> int:
-    """A value of so many entries: one that is there, or numbers."""
-    there = [i for i in drawing.singles() if drawing.shape(i)[:1] == (length,)]
-    if there and drawing.rng.random() < 0.7:
-        return int(choice(drawing.rng, there))
+    """A sequence of this length: an existing value, or random numbers."""
+    candidates = [i for i in drawing.singles() if drawing.shape(i)[:1] == (length,)]
+    if candidates and drawing.rng.random() < 0.7:
+        return int(choice(drawing.rng, candidates))
     shape = choice(drawing.rng, [(), (1,), (3,), (17,), (2, 8), *map(drawing.shape, _chosen(drawing, 1))])
     return drawing.drawn(Operand("real", (length, *shape), -2.0, 2.0))
 
@@ -205,8 +207,8 @@ def _entry(type: TensorType) -> TensorType:
 
 
 def _grown(body: Drawing, grow: Grow) -> None:
-    """Some ops of what is passed."""
-    body.most = _MOST_INSIDE
+    """Add some ops to a body."""
+    body.most = _MAX_BODY_ELEMENTS
     if not body.nodes:
         body.drawn(Operand("real", choice(body.rng, [(), (3,), (2, 9)]), -2.0, 2.0))
     for _ in range(int(body.rng.integers(1, 5))):
@@ -214,23 +216,23 @@ def _grown(body: Drawing, grow: Grow) -> None:
 
 
 def _as_type(body: Drawing, type: TensorType) -> int:
-    """A result of this type: one that was computed, or another that is brought to it; floats small, as a rule."""
-    there = [i for i in body.singles() if body.values[i].type == type]
-    computed = [i for i in there if body.nodes[i]["op"] != "input"]
+    """A result of this type: a computed value, or one converted to it; floats are usually small."""
+    candidates = [i for i in body.singles() if body.values[i].type == type]
+    computed = [i for i in candidates if body.nodes[i]["op"] != "input"]
     if body.rng.random() < 0.7 and computed:
-        found = int(choice(body.rng, computed[-3:]))
+        result = int(choice(body.rng, computed[-3:]))
     else:
-        found = _brought(body, body.singles()[-1], type)
+        result = _converted(body, body.singles()[-1], type)
     if type.is_differentiable and body.rng.random() < 0.6:
-        found = body.add(choice(body.rng, ["tanh", "sin", "sigmoid"]), [found], {})
-    if type.is_differentiable and there and body.rng.random() < 0.4:
-        before = body.add("mul_scalar", [there[0]], {"scalar": choice(body.rng, [0.5, 0.9, -0.25])})
-        found = body.add("add", [before, found], {})
-    return found
+        result = body.add(choice(body.rng, ["tanh", "sin", "sigmoid"]), [result], {})
+    if type.is_differentiable and candidates and body.rng.random() < 0.4:
+        before = body.add("mul_scalar", [candidates[0]], {"scalar": choice(body.rng, [0.5, 0.9, -0.25])})
+        result = body.add("add", [before, result], {})
+    return result
 
 
-def _brought(body: Drawing, node: int, type: TensorType) -> int:
-    """What a value comes down to, everywhere in a tensor of this type."""
+def _converted(body: Drawing, node: int, type: TensorType) -> int:
+    """Reduce a value to a scalar, and broadcast it to this type."""
     if body.values[node].type.is_complex and not type.is_complex:
         node = body.add("abs", [node], {})
     if body.values[node].dtype != type.dtype:
@@ -240,25 +242,25 @@ def _brought(body: Drawing, node: int, type: TensorType) -> int:
     if body.shape(node):
         ordered = body.values[node].type.size and not type.is_complex
         node = body.add("max" if ordered else "sum", [node], {})
-    if body.values[node].dtype != type.dtype:  # a sum of flags counts them
+    if body.values[node].dtype != type.dtype:  # a sum of flags is a count
         node = body.add("cast", [node], {"dtype": type.dtype.name})
     return body.add("broadcast_to", [node], {"shape": list(type.shape)})
 
 
 def _flag(drawing: Drawing) -> int:
-    """A bool []: one that is there, one that does not change, or whether the last number is small."""
-    there = [i for i in drawing.singles() if drawing.values[i].type == TensorType((), np.dtype("bool"))]
+    """A bool scalar: an existing one, a constant, or a comparison of a recent value."""
+    candidates = [i for i in drawing.singles() if drawing.values[i].type == TensorType((), np.dtype("bool"))]
     kind = drawing.rng.random()
-    if there and kind < 0.3:
-        return int(choice(drawing.rng, there))
+    if candidates and kind < 0.3:
+        return int(choice(drawing.rng, candidates))
     if kind < 0.4:
         return drawing.add("constant", [], {"value": np.array(kind < 0.35)})
-    node = _brought(drawing, int(choice(drawing.rng, drawing.singles()[-3:])), TensorType((), np.dtype("float64")))
+    node = _converted(drawing, int(choice(drawing.rng, drawing.singles()[-3:])), TensorType((), np.dtype("float64")))
     return drawing.add("less", [node, drawing.add("full", [], {"fill": choice(drawing.rng, [0.5, 3.0, -0.5])})], {})
 
 
 def _condition(drawing: Drawing, types: Sequence[TensorType], grow: Grow) -> Drawing:
-    found = drawing.within(types, closed=True)
+    condition = drawing.within(types, closed=True)
     if drawing.rng.random() < 0.3:
-        _grown(found, grow)
-    return found
+        _grown(condition, grow)
+    return condition

@@ -1,7 +1,7 @@
-"""Random requests: graphs over all ops, of awkward extents, through views, with functions; and a call that asks.
+"""Random requests: graphs over all ops, with awkward extents, views and functions, and a random call.
 
-How an op may be used is read off its samples: their extents are renamed, alike where they are alike, its attributes are
-drawn by their names, and the op itself says whether that fits. So an op that is new is drawn from the moment it exists.
+The samples of an op show how it may be used: their extents are renamed consistently, its attributes are drawn by name,
+and the op itself checks whether that fits. So a new op is drawn from the moment it exists.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from engine.ops.elementwise.base import Elementwise
 from engine.ops.reduce.sums import Rowwise
 from service.api.tensors import encode
 from tests.fuzz.attributes import drawn_attributes
-from tests.fuzz.drawing import MOST_OF_ONE, Drawing
+from tests.fuzz.drawing import MAX_SIZE, Drawing
 from tests.fuzz.functions import run_functions
 from tests.fuzz.values import Array, Random, choice, mood, numbers
 
-#: around lanes, tiles and blocks
+#: extents around lanes, tiles and blocks
 EXTENTS: Final = (
     0, 1, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1000,
 )  # fmt: skip
-#: where rows are cut that lie in a line, and where tiles begin
+#: extents around the length at which lines are cut into rows, and around tiles
 LONG_ROWS: Final = (4095, 4096, 4097)
 LINES: Final = (16_384, 20_481)
 MOST_RANK: Final = 6
-#: how many graphs have functions, and of their moves, those that run some
+#: the share of graphs with functions, and of their moves that run functions
 WITH_FUNCTIONS: Final = 0.4
 RUNNING: Final = 0.4
-#: calls, how often each is asked, and the elements that it should be asked of at most
+#: calls, with their shares and the most elements of their tensors
 CALLS: Final[Mapping[str, tuple[float, int]]] = {
-    "forward": (0.22, MOST_OF_ONE), "gradients": (0.36, MOST_OF_ONE), "vjp": (0.08, MOST_OF_ONE),
-    "jvp": (0.07, MOST_OF_ONE), "hvp": (0.06, MOST_OF_ONE), "batch": (0.08, 2_000), "jacobian": (0.03, 40),
-    "hessian": (0.03, 20), "check": (0.02, 100), "plan": (0.02, MOST_OF_ONE), "differentiate": (0.03, MOST_OF_ONE),
+    "forward": (0.22, MAX_SIZE), "gradients": (0.36, MAX_SIZE), "vjp": (0.08, MAX_SIZE),
+    "jvp": (0.07, MAX_SIZE), "hvp": (0.06, MAX_SIZE), "batch": (0.08, 2_000), "jacobian": (0.03, 40),
+    "hessian": (0.03, 20), "check": (0.02, 100), "plan": (0.02, MAX_SIZE), "differentiate": (0.03, MAX_SIZE),
 }  # fmt: skip
-#: dtypes that most of a graph has, and how often; of its ops, those that are chosen because they take complex numbers
+#: main dtypes of graphs, with their shares; and the share of ops that are chosen because they take complex numbers
 MOSTLY: Final[Mapping[str, float]] = {
     "float32": 0.5, "float64": 0.3, "float16": 0.04, "complex64": 0.08, "complex128": 0.08,
 }  # fmt: skip
 TAKING: Final = 0.7
 _LEAVES: Final = ("input", "parameter")
-#: tries to place an op, before another one is drawn
+#: attempts to place an op before another one is drawn
 _TRIES: Final = 5
 
 
 class Request(NamedTuple):
-    """A call's name and its body, as a client would send it, its tensors in base64."""
+    """A call and its body as a client would send it, with tensors in base64."""
 
     call: str
     body: dict[str, Any]
@@ -63,7 +63,7 @@ class Request(NamedTuple):
 
 
 def random_shape(rng: Random, most: int) -> tuple[int, ...]:
-    """Ranks 0 to 6; lines that are cut into rows and tiles, and long rows, more often than others."""
+    """A shape of rank 0 to 6; long lines and long rows are more frequent."""
     kind = rng.random()
     if most > LINES[1] and kind < 0.25:
         return (int(rng.integers(*LINES)),)
@@ -77,14 +77,14 @@ def random_shape(rng: Random, most: int) -> tuple[int, ...]:
 
 
 def random_extent(rng: Random, most: int) -> int:
-    """One of at most so many; rarely none."""
-    fitting = [extent for extent in EXTENTS if extent <= max(1, most) and (extent or rng.random() < 0.1)]
-    found: int = choice(rng, fitting)
-    return found
+    """An extent of at most `most`; rarely 0."""
+    fitting = [candidate for candidate in EXTENTS if candidate <= max(1, most) and (candidate or rng.random() < 0.1)]
+    extent: int = choice(rng, fitting)
+    return extent
 
 
 def like(rng: Random, shape: Sequence[int]) -> tuple[int, ...]:
-    """A shape that broadcasts with this one: mostly the same."""
+    """A shape that broadcasts with this one, mostly the same one."""
     kept = list(shape)
     if rng.random() < 0.55:
         return tuple(kept)
@@ -93,18 +93,18 @@ def like(rng: Random, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 class Renamed(NamedTuple):
-    """Extents of a sample by what stands for them, and axes that come before all others."""
+    """A renaming of a sample's extents, with leading axes."""
 
     extents: dict[int, int]
     lead: tuple[int, ...]
 
-    def shape(self, of: Sequence[int], *, with_lead: bool = True) -> tuple[int, ...]:
-        """The shape in place of a sample's."""
-        return (*(self.lead if with_lead else ()), *(self.extents.get(extent, extent) for extent in of))
+    def shape(self, sample_shape: Sequence[int], *, with_lead: bool = True) -> tuple[int, ...]:
+        """The renamed shape of a sample's shape."""
+        return (*(self.lead if with_lead else ()), *(self.extents.get(extent, extent) for extent in sample_shape))
 
 
 def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int) -> Renamed:
-    """So that the first operand has `shape`, as far as it can; else with extents that are drawn."""
+    """Rename extents so that the first operand has `shape`, if possible; other extents are random."""
     first = sample.operands[0].shape if sample.operands else ()
     extents: dict[int, int] = {}
     lead: tuple[int, ...] = ()
@@ -123,7 +123,7 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
 
 
 def pools() -> tuple[Sequence[Definition], ...]:
-    """Ops by what they are: those that loops are made of, views, and all but those that run functions."""
+    """Ops by kind: elementwise and rowwise ones, views, and all that run no functions."""
     left_out = (*_LEAVES, "get_output")
     free = [op for op in registry().ops.values() if op.name not in left_out and not op.functions]
     in_loops = [op for op in free if isinstance(op, Elementwise)]
@@ -135,8 +135,8 @@ def pools() -> tuple[Sequence[Definition], ...]:
     )
 
 
-def grow(drawing: Drawing) -> None:
-    """One more op, on what is there or on leaves of its own."""
+def add_op(drawing: Drawing) -> None:
+    """Add one more op, on existing nodes or new leaves."""
     if drawing.rng.random() < drawing.running:
         _run(drawing)
         return
@@ -149,11 +149,11 @@ def grow(drawing: Drawing) -> None:
 
 
 def _run(drawing: Drawing) -> None:
-    _tried(drawing, lambda _: run_functions(drawing, grow))
+    _tried(drawing, lambda _: run_functions(drawing, add_op))
 
 
 def _tried(drawing: Drawing, draw: Callable[[int], None]) -> None:
-    """Try until it fits; nothing is left of what did not."""
+    """Try until an op fits, and remove failed attempts."""
     for attempt in range(_TRIES):
         mark = drawing.mark()
         try:
@@ -165,7 +165,7 @@ def _tried(drawing: Drawing, draw: Callable[[int], None]) -> None:
 
 
 def place(drawing: Drawing, op: Definition, attempt: int) -> None:
-    """A node of this op; the later the attempt, the nearer to a sample. Raises EngineError where it does not fit."""
+    """Add a node of this op; later attempts are closer to a sample. Raises EngineError if it does not fit."""
     rng = drawing.rng
     sample: Sample = choice(rng, op.samples)
     first = first_operand(drawing, op, sample) if attempt < _TRIES - 2 else None
@@ -188,17 +188,17 @@ def place(drawing: Drawing, op: Definition, attempt: int) -> None:
 
 
 def first_operand(drawing: Drawing, op: Definition, sample: Sample) -> int | None:
-    """A node that is there, one of the last as a rule; None for a leaf of its own."""
+    """An existing node, usually one of the last; None for a new leaf."""
     rng, kinds = drawing.rng, [operand.kind for operand in sample.operands[:1]]
-    there = [i for i in drawing.singles() if kinds and fits(drawing.values[i].type, kinds[0], op)]
-    if not there or rng.random() < 0.1:
+    candidates = [i for i in drawing.singles() if kinds and fits(drawing.values[i].type, kinds[0], op)]
+    if not candidates or rng.random() < 0.1:
         return None
-    found: int = choice(rng, there[-4:] if rng.random() < 0.7 else there)
-    return found
+    node: int = choice(rng, candidates[-4:] if rng.random() < 0.7 else candidates)
+    return node
 
 
 def fits(type: TensorType, kind: str, op: Definition) -> bool:
-    """Whether a value may be an operand of this kind of the op: a complex one, where it takes these."""
+    """Whether a value may be an operand of this kind; complex ones only if the op takes them."""
     if kind == "words":
         return type.dtype.name == "uint32"
     if kind == "real":
@@ -214,27 +214,31 @@ def operands_of(
     first: int | None,
     names: Renamed,
 ) -> list[int]:
-    """Nodes of these shapes: of those that are there, or leaves."""
-    found: list[int] = []
+    """Nodes of these shapes: existing ones, or new leaves."""
+    nodes: list[int] = []
     for operand, shape in zip(sample.operands, shapes, strict=True):
         kind = operand.kind
-        there = [i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, kind, op)]
-        same = [i for i in there if not found or drawing.values[i].dtype == drawing.values[found[0]].dtype] or there
-        if not found and first is not None and drawing.shape(first) == shape:
-            found.append(first)
+        candidates = [
+            i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, kind, op)
+        ]
+        same = [
+            i for i in candidates if not nodes or drawing.values[i].dtype == drawing.values[nodes[0]].dtype
+        ] or candidates
+        if not nodes and first is not None and drawing.shape(first) == shape:
+            nodes.append(first)
         elif same and operand.kind == "real" and not operand.diagonal and drawing.rng.random() < 0.5:
-            found.append(choice(drawing.rng, same))
+            nodes.append(choice(drawing.rng, same))
         else:
             high = names.extents.get(int(operand.high), operand.high) if operand.kind == "int" else operand.high
-            found.append(drawing.drawn(replace(operand, shape=shape, high=max(operand.low + 1, high)), of=op))
-    return found
+            nodes.append(drawing.drawn(replace(operand, shape=shape, high=max(operand.low + 1, high)), of=op))
+    return nodes
 
 
 # ---------------------------------------------------------------- calls
 
 
 def random_request(*seed: int) -> Request:
-    """The request of this seed: the same every time, as long as the registry is the same."""
+    """The request of this seed, reproducible as long as the registry is the same."""
     rng = np.random.default_rng(seed)
     call: str = choice(rng, CALLS, [share for share, _ in CALLS.values()])
     most = CALLS[call][1]
@@ -243,23 +247,23 @@ def random_request(*seed: int) -> Request:
     drawing.running = RUNNING if rng.random() < WITH_FUNCTIONS else 0.0
     drawing.drawn(Operand("real", random_shape(rng, most), -2.0, 2.0), dtype)
     for _ in range(int(rng.integers(1, 12 if most > 100 else 5))):
-        grow(drawing)
+        add_op(drawing)
     if drawing.running:
-        _run(drawing)  # the last nodes are what most calls are about
-    return asked(drawing, call)
+        _run(drawing)  # most calls use the last nodes
+    return request_for(drawing, call)
 
 
-def asked(drawing: Drawing, call: str) -> Request:
-    """The drawing under a call; what has no derivatives, or nothing to take them by, under `forward`."""
+def request_for(drawing: Drawing, call: str) -> Request:
+    """The request of a call for the drawing; `forward` if nothing is differentiable."""
     rng = drawing.rng
     leaves = [i for i in drawing.floats() if i in drawing.feeds]
     body: dict[str, Any] = {}
-    if call in ("jacobian", "hessian"):  # matrices of real numbers
+    if call in ("jacobian", "hessian"):  # real matrices
         leaves = [i for i in leaves if i in drawing.reals()]
     if not leaves:
         call = "forward"
     if call in ("forward", "plan"):
-        body["outputs"] = some(rng, drawing.singles(), 3)
+        body["outputs"] = choose_some(rng, drawing.singles(), 3)
     else:
         body |= _DERIVED[call](drawing, leaves)
     body["graph"] = {"opset": LATEST, "nodes": drawing.nodes}
@@ -273,26 +277,26 @@ def asked(drawing: Drawing, call: str) -> Request:
     return Request(call, body)
 
 
-def some(rng: Random, nodes: Sequence[int], most: int) -> list[int]:
-    """A few of them, the last among them as a rule."""
-    found = {int(choice(rng, nodes)) for _ in range(int(rng.integers(1, most + 1)))}
-    return sorted(found | {nodes[-1]} if rng.random() < 0.8 else found)
+def choose_some(rng: Random, nodes: Sequence[int], most: int) -> list[int]:
+    """A few of the nodes, usually including the last."""
+    chosen = {int(choice(rng, nodes)) for _ in range(int(rng.integers(1, most + 1)))}
+    return sorted(chosen | {nodes[-1]} if rng.random() < 0.8 else chosen)
 
 
 def tensor_of(node: int, array: Array) -> dict[str, Any]:
-    """A tensor for a node."""
+    """The wire form of a tensor for a node."""
     return {"node": node, "tensor": encode(array, "base64")}
 
 
-def noise(drawing: Drawing, node: int, lead: tuple[int, ...] = ()) -> dict[str, Any]:
-    """A cotangent, tangent or vector of a node."""
+def random_tensor_for(drawing: Drawing, node: int, lead: tuple[int, ...] = ()) -> dict[str, Any]:
+    """A random cotangent, tangent or vector for a node."""
     type = drawing.values[node].type
     shape = (*lead, *type.shape)
     return tensor_of(node, numbers(drawing.rng, Operand("real", shape, -1.5, 1.5), type.dtype, drawing.mood))
 
 
 def scalar(drawing: Drawing) -> int:
-    """A real node of one element: the last float one, or its sum or mean; of a complex one, a part or the size."""
+    """A real scalar node: a recent float, its sum or mean, or a part or the absolute value of a complex one."""
     last = choice(drawing.rng, drawing.floats()[-2:])
     if drawing.values[last].type.size != 1:
         last = drawing.add(choice(drawing.rng, ["sum", "sum", "mean"]), [last], {})
@@ -301,58 +305,58 @@ def scalar(drawing: Drawing) -> int:
     return last
 
 
-def by(drawing: Drawing, leaves: Sequence[int]) -> list[int]:
-    """What to differentiate by: leaves that the last nodes depend on, as a rule; now and then a node in the middle."""
+def draw_wrt(drawing: Drawing, leaves: Sequence[int]) -> list[int]:
+    """The nodes to differentiate with respect to: usually leaves behind the last nodes, sometimes an inner node."""
     behind = set(ancestors(drawing.floats()[-2:], lambda i: drawing.statements[i].operands))
     near = [i for i in leaves if i in behind and drawing.rng.random() < 0.9]
-    found = some(drawing.rng, near or leaves, 3)
+    wrt = choose_some(drawing.rng, near or leaves, 3)
     if drawing.rng.random() < 0.1:
-        found = sorted({*found, choice(drawing.rng, drawing.floats())})
-    return found
+        wrt = sorted({*wrt, choice(drawing.rng, drawing.floats())})
+    return wrt
 
 
 def _gradients(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    wrt = by(drawing, leaves)
+    wrt = draw_wrt(drawing, leaves)
     if drawing.rng.random() < 0.3:
         of = choice(drawing.rng, drawing.floats()[-3:])
-        return {"of": of, "wrt": wrt, "cotangent": noise(drawing, of)["tensor"]}
+        return {"of": of, "wrt": wrt, "cotangent": random_tensor_for(drawing, of)["tensor"]}
     of = scalar(drawing)
-    return {"of": of, "wrt": wrt, "outputs": some(drawing.rng, drawing.singles(), 2)}
+    return {"of": of, "wrt": wrt, "outputs": choose_some(drawing.rng, drawing.singles(), 2)}
 
 
 def _of_scalar(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    return {"wrt": by(drawing, leaves), "of": scalar(drawing)}
+    return {"wrt": draw_wrt(drawing, leaves), "of": scalar(drawing)}
 
 
 def _vjp(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    outputs, batched = some(drawing.rng, drawing.floats(), 2), bool(drawing.rng.random() < 0.4)
+    outputs, batched = choose_some(drawing.rng, drawing.floats(), 2), bool(drawing.rng.random() < 0.4)
     lead = (int(drawing.rng.integers(1, 4)),) if batched else ()
-    cotangents = [noise(drawing, i, lead) for i in outputs]
-    return {"wrt": by(drawing, leaves), "outputs": outputs, "cotangents": cotangents, "batched": batched}
+    cotangents = [random_tensor_for(drawing, i, lead) for i in outputs]
+    return {"wrt": draw_wrt(drawing, leaves), "outputs": outputs, "cotangents": cotangents, "batched": batched}
 
 
 def _jvp(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    outputs = some(drawing.rng, drawing.floats(), 2)
-    return {"outputs": outputs, "tangents": [noise(drawing, i) for i in by(drawing, leaves)]}
+    outputs = choose_some(drawing.rng, drawing.floats(), 2)
+    return {"outputs": outputs, "tangents": [random_tensor_for(drawing, i) for i in draw_wrt(drawing, leaves)]}
 
 
 def _hvp(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    wrt = by(drawing, leaves)
-    return {"wrt": wrt, "vectors": [noise(drawing, i) for i in wrt], "of": scalar(drawing)}
+    wrt = draw_wrt(drawing, leaves)
+    return {"wrt": wrt, "vectors": [random_tensor_for(drawing, i) for i in wrt], "of": scalar(drawing)}
 
 
 def _jacobian(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    return {"wrt": by(drawing, leaves), "outputs": some(drawing.rng, drawing.reals(), 2)}
+    return {"wrt": draw_wrt(drawing, leaves), "outputs": choose_some(drawing.rng, drawing.reals(), 2)}
 
 
 def _batch(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    """Of a graph that is drawn for one example: what is mapped is fed with several."""
-    found = _of_scalar(drawing, leaves)
+    """Fields for a graph of one example, whose mapped leaves are fed with several."""
+    fields = _of_scalar(drawing, leaves)
     count = choice(drawing.rng, [1, 2, 3, 7, 8, 9])
-    found["mapped"] = some(drawing.rng, list(drawing.feeds), 2)
-    for i in found["mapped"]:
+    fields["mapped"] = choose_some(drawing.rng, list(drawing.feeds), 2)
+    for i in fields["mapped"]:
         drawing.feeds[i] = np.stack([np.roll(drawing.feeds[i], k) for k in range(count)])
-    return found
+    return fields
 
 
 _DERIVED: Final = {

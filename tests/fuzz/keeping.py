@@ -1,7 +1,7 @@
-"""What was found, kept: a request as it travels, why it is there, and what is to come of it.
+"""Stored findings: a request in its wire form, the reason why it is stored, and its expected outcome.
 
-A tensor of which most elements are alike is written shorter: `{"dtype", "shape", "all", "but"}`, where `but` has the
-others by their place, in the order of memory.
+A tensor whose elements are mostly equal has a short form: `{"dtype", "shape", "all", "but"}`, where `but` has the other
+elements by their index, in memory order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.fuzz.trying import Finding, Tried
 from tests.fuzz.values import Array
 
 FOLDER: Final = Path(__file__).parent / "kept"
-#: elements from which a tensor may be written shorter
+#: fewest elements of a tensor in the short form
 _LONG: Final = 8
 
 
 class Kept(NamedTuple):
-    """A request, what it shows, and what it is answered: the report that refuses it, or results where they are few."""
+    """A request, a comment, and the expected answer: the report that refuses it, or a few results."""
 
     comment: str
     request: Request
@@ -35,14 +35,14 @@ class Kept(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> Kept:
-        """A file of the folder."""
-        found = json.loads(path.read_text(encoding="utf-8"))
-        request = Request(found["call"], _mapped(found["body"], _whole))
-        results = [array_of(tensor) for tensor in _mapped(found["results"], _whole)]
-        return cls(found["comment"], request, found["refused"] and Refused(**found["refused"]), results)
+        """Read a file of the folder."""
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        request = Request(fields["call"], _mapped(fields["body"], _whole))
+        results = [array_of(tensor) for tensor in _mapped(fields["results"], _whole)]
+        return cls(fields["comment"], request, fields["refused"] and Refused(**fields["refused"]), results)
 
     def write(self, path: Path) -> None:
-        """As a file of the folder."""
+        """Write a file of the folder."""
         fields = {
             "comment": self.comment,
             "call": self.request.call,
@@ -53,19 +53,19 @@ class Kept(NamedTuple):
         path.write_text(json.dumps(fields, indent=1) + "\n", encoding="utf-8")
 
     def differs(self, tried: Tried) -> list[Finding]:
-        """What is not as it is to be, now that the request was tried."""
+        """The findings of a run that differ from the expected outcome."""
         if tried.refused == self.refused:
             return tried.findings
         return [*tried.findings, Finding("kept", f"{tried.refused}, and not {self.refused}")]
 
 
 def kept_files() -> list[Path]:
-    """All that are kept."""
+    """The files of all stored findings."""
     return sorted(FOLDER.glob("*.json"))
 
 
 def _mapped(value: Any, change: Any) -> Any:
-    """With every tensor in it changed."""
+    """Apply a change to every tensor in a JSON value."""
     if isinstance(value, dict):
         is_tensor = "dtype" in value and {"data", "data_b64", "all"} & value.keys()
         return change(value) if is_tensor else {key: _mapped(each, change) for key, each in value.items()}

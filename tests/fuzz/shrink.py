@@ -1,4 +1,4 @@
-"""Smaller requests that fail alike: fewer nodes, smaller extents, plainer numbers, until nothing can be left out."""
+"""Shrinking: fewer nodes, smaller extents and simpler numbers, as long as the request still fails."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _LEAVES: Final = ("input", "parameter")
 
 
 def shrunk(request: Request, fails: Fails, seconds: float) -> Request:
-    """The smallest request found in that time for which `fails` holds, as it does for this one."""
-    until, goes_on = time.monotonic() + seconds, True
-    while goes_on:
-        goes_on = False
+    """The smallest request found in that time for which `fails` still holds."""
+    until, improves = time.monotonic() + seconds, True
+    while improves:
+        improves = False
         for candidate in candidates(request):
             if time.monotonic() > until:
                 return request
             if candidate is not None and fails(candidate):
-                request, goes_on = candidate, True
+                request, improves = candidate, True
                 break
     return request
 
 
 def candidates(request: Request) -> Iterator[Request]:
-    """Requests that are smaller by one thing, those that leave out most first."""
-    if (run := _run_alone(request.body["graph"])) is not None:
+    """Requests that are one step smaller, those that remove most first."""
+    if (run := _without_unused_functions(request.body["graph"])) is not None:
         yield _changed(request, graph=run)
     yield from _with_fewer_roots(request)
     for node in reversed(range(len(_nodes(request)))):
@@ -52,8 +52,8 @@ def candidates(request: Request) -> Iterator[Request]:
 
 
 def _nodes(request: Request) -> list[Body]:
-    found: list[Body] = request.body["graph"]["nodes"]
-    return found
+    nodes: list[Body] = request.body["graph"]["nodes"]
+    return nodes
 
 
 def _changed(request: Request, **fields: Any) -> Request:
@@ -75,39 +75,39 @@ def _with_fewer_roots(request: Request) -> Iterator[Request]:
             yield _pruned(_changed(request, **{name: fewer}))
     if request.call != "forward" and "feeds" in request.body:
         kept = {name: value for name, value in request.body.items() if name in ("graph", "feeds", "outputs")}
-        of = request.body.get("of", len(_nodes(request)) - 1)
-        yield _pruned(Request("forward", {"outputs": [of], **kept}))
+        output = request.body.get("of", len(_nodes(request)) - 1)
+        yield _pruned(Request("forward", {"outputs": [output], **kept}))
 
 
 def _without(request: Request, node: int) -> Iterator[Request]:
-    """One node left out, and read in its place one of its operands."""
+    """Remove a node, and replace it by one of its operands."""
     nodes = _nodes(request)
-    for operand in _before(nodes, node):
+    for operand in _inputs_of(nodes, node):
 
         def instead(i: int, operand: int = operand) -> int:
             return operand if i == node else i
 
-        read = _reading(nodes, instead)
+        read = _renumbered(nodes, instead)
         named = {k: v for k, v in request.body.items() if k not in ("graph", "feeds", "types")}
         named = renamed_fields(named, instead)
         yield _pruned(_with_nodes(_changed(request, **named), read))
 
 
-def _before(nodes: Sequence[Body], node: int) -> list[int]:
-    """What a node reads; of one of several results, what all of them are made of."""
+def _inputs_of(nodes: Sequence[Body], node: int) -> list[int]:
+    """The operands of a node; for `get_output`, those of the op behind it."""
     operands = nodes[node].get("operands", ())
     if nodes[node]["op"] == "get_output":
         operands = nodes[operands[0]].get("operands", ())
     return [i for i in dict.fromkeys(operands) if not registry().ops[nodes[i]["op"]].several]
 
 
-def _reading(nodes: Sequence[Body], place: Callable[[int], int]) -> list[Body]:
-    """Nodes whose operands are elsewhere."""
+def _renumbered(nodes: Sequence[Body], place: Callable[[int], int]) -> list[Body]:
+    """The nodes with renumbered operands."""
     return [{**n, "operands": list(map(place, n["operands"]))} if "operands" in n else n for n in nodes]
 
 
 def renamed_fields(fields: Body, place: Callable[[int], int]) -> Body:
-    """Fields of a request, the nodes that they name elsewhere."""
+    """The fields of a request with renumbered nodes."""
     return {name: _renamed_field(name, value, place) for name, value in fields.items()}
 
 
@@ -120,7 +120,7 @@ def _renamed_field(name: str, value: Any, place: Callable[[int], int]) -> Any:
 
 
 def _pruned(request: Request) -> Request:
-    """Without the nodes that nothing asks for, the others numbered anew."""
+    """Remove the nodes that no output needs, and renumber the others."""
     nodes, body = _nodes(request), request.body
     roots = {i for name in _LISTS for i in body.get(name, ())} | {body.get("of", len(nodes) - 1)}
     roots |= {one["node"] for name in _TENSORS[1:4] for one in body.get(name, ())}
@@ -129,7 +129,7 @@ def _pruned(request: Request) -> Request:
         roots |= set(body["outputs"])
     needed = ancestors(roots, lambda i: nodes[i].get("operands", ()))
     place = {node: k for k, node in enumerate(needed)}
-    moved = _reading([nodes[i] for i in needed], place.__getitem__)
+    moved = _renumbered([nodes[i] for i in needed], place.__getitem__)
     fields: Body = {}
     for name, value in body.items():
         there = [one for one in value if one["node"] in place] if name in _TENSORS else value
@@ -141,7 +141,7 @@ def _pruned(request: Request) -> Request:
 
 
 def _with_smaller_functions(request: Request) -> Iterator[Request]:
-    """A node of one of them left out; and loops of fewer steps."""
+    """Remove a node of a function, or reduce the steps of a loop."""
     graph = request.body["graph"]
     known: list[Body] = graph.get("functions", [])
     for k, function in enumerate(known):
@@ -154,7 +154,7 @@ def _with_smaller_functions(request: Request) -> Iterator[Request]:
                 for fewer in dict.fromkeys([1, 2, steps // 2, steps - 1]):
                     if 0 < fewer < steps:
                         new = {**node, "attrs": node["attrs"] | {name: fewer}}
-                        yield _changed(request, graph=_exchanged_node(graph, node, new))
+                        yield _changed(request, graph=_with_replaced_node(graph, node, new))
 
 
 def _smaller(function: Body) -> Iterator[Body]:
@@ -163,27 +163,27 @@ def _smaller(function: Body) -> Iterator[Body]:
         yield needed
     nodes = function["nodes"]
     for node in reversed(range(len(nodes))):
-        for operand in _before(nodes, node):
+        for operand in _inputs_of(nodes, node):
 
             def instead(i: int, node: int = node, operand: int = operand) -> int:
                 return operand if i == node else i
 
             outputs = list(map(instead, function["outputs"]))
-            yield _needed({**function, "nodes": _reading(nodes, instead), "outputs": outputs})
+            yield _needed({**function, "nodes": _renumbered(nodes, instead), "outputs": outputs})
 
 
 def _needed(function: Body) -> Body:
-    """A function without nodes that nothing reads; what is passed to it stays."""
+    """A function without unused nodes, except for its inputs."""
     nodes = function["nodes"]
     inputs = [i for i, node in enumerate(nodes) if node["op"] == "input"]
     needed = ancestors({*function["outputs"], *inputs}, lambda i: nodes[i].get("operands", ()))
     place = {i: k for k, i in enumerate(needed)}
-    kept = _reading([nodes[i] for i in needed], place.__getitem__)
+    kept = _renumbered([nodes[i] for i in needed], place.__getitem__)
     return {**function, "nodes": kept, "outputs": [place[i] for i in function["outputs"]]}
 
 
-def _exchanged_node(graph: Body, node: Body, new: Body) -> Body:
-    """The graph with another node in the place of this very one."""
+def _with_replaced_node(graph: Body, node: Body, new: Body) -> Body:
+    """Replace this node object in the graph."""
     parts = [
         {**part, "nodes": [new if n is node else n for n in part["nodes"]]}
         for part in (graph, *graph.get("functions", []))
@@ -191,28 +191,28 @@ def _exchanged_node(graph: Body, node: Body, new: Body) -> Body:
     return parts[0] | {"functions": parts[1:]} if "functions" in graph else parts[0]
 
 
-def _run_alone(graph: Body) -> Body | None:
-    """The graph without functions that nothing runs; None where all are run."""
+def _without_unused_functions(graph: Body) -> Body | None:
+    """The graph without unused functions; None if all are used."""
     known = graph.get("functions", [])
-    run: set[int] = set()
+    reached: set[int] = set()
     todo = [graph]
     while todo:
-        found = {k for node in todo.pop()["nodes"] for k in _functions_of(node).values()} - run
-        run |= found
-        todo += [known[k] for k in found]
-    if len(run) == len(known):
+        used = {k for node in todo.pop()["nodes"] for k in _functions_of(node).values()} - reached
+        reached |= used
+        todo += [known[k] for k in used]
+    if len(reached) == len(known):
         return None
-    place = {k: i for i, k in enumerate(sorted(run))}
+    place = {k: i for i, k in enumerate(sorted(reached))}
 
     def renumbered(part: Body) -> Body:
         return {**part, "nodes": [_with_functions(node, place) for node in part["nodes"]]}
 
-    less = {name: value for name, value in renumbered(graph).items() if name != "functions"}
-    return less | {"functions": [renumbered(known[k]) for k in sorted(run)]} if run else less
+    smaller = {name: value for name, value in renumbered(graph).items() if name != "functions"}
+    return smaller | {"functions": [renumbered(known[k]) for k in sorted(reached)]} if reached else smaller
 
 
 def _functions_of(node: Body) -> dict[str, int]:
-    """The functions that a node runs, by its attributes."""
+    """The functions that a node runs, by attribute."""
     names = registry().ops[node["op"]].functions
     return {name: node["attrs"][name] for name in names if name in node.get("attrs", {})}
 
@@ -226,7 +226,7 @@ def _with_functions(node: Body, place: Mapping[int, int]) -> Body:
 
 
 def _with_smaller_extents(request: Request) -> Iterator[Request]:
-    """One extent smaller wherever it occurs: in tensors, in types and in attributes."""
+    """Reduce one extent everywhere: in tensors, in types and in attributes."""
     extents = {extent for _, _, one in _tensors(request) for extent in one["shape"]}
     for extent in sorted(extents, reverse=True):
         for smaller in dict.fromkeys([1, extent // 2, extent * 3 // 4, extent - 1]):
@@ -259,7 +259,7 @@ def _resized(request: Request, extent: int, smaller: int) -> Request:
         if name == "types":
             return {**tensor, "shape": [smaller if e == extent else e for e in tensor["shape"]]}
         array = array_of(tensor)
-        # from behind: what is odd often stands at the end
+        # keep the end, where odd numbers often are
         cut = tuple(slice(-smaller, None) if e == extent else slice(None) for e in array.shape)
         return encode(np.ascontiguousarray(array[cut]), "base64")
 
@@ -268,13 +268,13 @@ def _resized(request: Request, extent: int, smaller: int) -> Request:
             return [attribute(each) for each in value]
         return smaller if value == extent and not isinstance(value, bool) else value
 
-    def node(stated: Body) -> Body:
-        if "attrs" not in stated:
-            return stated
-        return {**stated, "attrs": {k: attribute(v) for k, v in stated["attrs"].items()} | _functions_of(stated)}
+    def node(given: Body) -> Body:
+        if "attrs" not in given:
+            return given
+        return {**given, "attrs": {k: attribute(v) for k, v in given["attrs"].items()} | _functions_of(given)}
 
-    def part(stated: Body) -> Body:
-        return {**stated, "nodes": list(map(node, stated["nodes"]))}
+    def part(given: Body) -> Body:
+        return {**given, "nodes": list(map(node, given["nodes"]))}
 
     graph = part(request.body["graph"])
     if "functions" in graph:
@@ -295,23 +295,23 @@ def _without_attributes(request: Request) -> Iterator[Request]:
 
 def array_of(tensor: Mapping[str, Any]) -> HostArray:
     """The array that a tensor of a request stands for."""
-    return decode(tensor, Limits())  # type: ignore[arg-type] # read as it was written
+    return decode(tensor, Limits())  # type: ignore[arg-type] # as it was encoded
 
 
 def _with_plainer_numbers(request: Request) -> Iterator[Request]:
-    """Of one tensor at a time: all of them one half, those of one half of it, all but one; and whole numbers."""
+    """Simplify one tensor at a time: set all, or a part, of its numbers to one half, or round them."""
     for name, i, tensor in _tensors(request):
         if name == "types":
             continue
         array = array_of(tensor)
         for plain in _plainer(array):
             if plain.tobytes() != array.tobytes():
-                yield _with_tensors(request, partial(_exchanged, (name, i), plain))
+                yield _with_tensors(request, partial(_replaced_tensor, (name, i), plain))
 
 
-def _exchanged(at: tuple[str, int], by: Array, name: str, i: int, tensor: Body) -> Body:
-    """The tensor, or another in its place where it is the one that there is another for."""
-    return encode(by, "base64") if (name, i) == at else tensor
+def _replaced_tensor(target: tuple[str, int], replacement: Array, name: str, i: int, tensor: Body) -> Body:
+    """The tensor, or its replacement if it is the chosen one."""
+    return encode(replacement, "base64") if (name, i) == target else tensor
 
 
 def _plainer(array: Array) -> Iterator[Array]:
@@ -327,4 +327,4 @@ def _plainer(array: Array) -> Iterator[Array]:
         parts *= 2
     if array.dtype.kind in "fc":
         with np.errstate(all="ignore"):
-            yield np.where(array == usual, array, np.round(array))  # else one half and 0 would follow each other
+            yield np.where(array == usual, array, np.round(array))  # otherwise one half and 0 would alternate

@@ -1,4 +1,4 @@
-"""A quarter of a minute of random requests, or half a minute, and all that were found before."""
+"""A short run of random requests, and all earlier findings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = [
     pytest.mark.skipif(not IS_SUPPORTED, reason="processes are forked, and pages guarded, as Linux does it"),
 ]
 ROOT = Path(__file__).parents[2]
-#: the same requests in every run, so that a change is judged by what it changes
+#: a fixed seed, so that runs differ only by changes of the code
 SEED = os.environ.get("GRADSERVE_TEST_FUZZ_SEED", "18")
-#: requests, in parts that run beside one another: about half a minute of a processor in all
+#: parallel parts, and requests of each: about half a minute of processor time in all
 SHARDS, GRAPHS = 4, 18
 
 
 def fuzz(*arguments: str) -> None:
-    """Run the fuzzer in a process that may fork. Fails with what it printed, the seed first."""
+    """Run the fuzzer in a process that may fork. Fails with its output, which begins with the seed."""
     command = [sys.executable, "-m", "tests.fuzz", *arguments]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -35,11 +35,11 @@ def fuzz(*arguments: str) -> None:
 
 
 @pytest.mark.parametrize("shard", sampled(range(SHARDS), lambda shard: [shard // (SHARDS // 2)]))
-def test_random_requests_are_answered_alike_every_way(shard: int, tmp_path: Path) -> None:
+def test_random_requests_agree_on_every_execution_path(shard: int, tmp_path: Path) -> None:
     which = ("--seed", SEED, "--first", str(shard * GRAPHS), "--graphs", str(GRAPHS))
     fuzz(*which, "--seconds", "3600", "--jobs", "1", "--findings", str(tmp_path))
 
 
-def test_what_was_found_before_stays_mended() -> None:
+def test_earlier_findings_stay_fixed() -> None:
     assert kept_files()
     fuzz("--kept")

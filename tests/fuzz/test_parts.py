@@ -1,4 +1,4 @@
-"""The fuzzer's parts: what it draws, what it lets pass, and what it makes of a finding."""
+"""The parts of the fuzzer: drawing requests, tolerating differences, and shrinking and storing findings."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ from tests.fuzz.values import Array
 
 
 def nodes(request: Request) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = request.body["graph"]["nodes"]
-    return found
+    graph_nodes: list[dict[str, Any]] = request.body["graph"]["nodes"]
+    return graph_nodes
 
 
 def all_nodes(request: Request) -> list[dict[str, Any]]:
-    """Those of functions, too."""
+    """The nodes of a request and of its functions."""
     return [node for part in (request.body["graph"], *functions(request)) for node in part["nodes"]]
 
 
 def functions(request: Request) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = request.body["graph"].get("functions", [])
-    return found
+    graph_functions: list[dict[str, Any]] = request.body["graph"].get("functions", [])
+    return graph_functions
 
 
-def deepest(found: list[dict[str, Any]]) -> int:
-    """Levels of functions within one another."""
+def nesting_depth(functions_of_graph: list[dict[str, Any]]) -> int:
+    """The depth of nested functions."""
     depths: list[int] = []
-    for function in found:
-        run = [(registry().ops[node["op"]].functions, node.get("attrs", {})) for node in function["nodes"]]
-        inner = [depths[attrs[name]] for names, attrs in run for name in names if name in attrs]
+    for function in functions_of_graph:
+        calls = [(registry().ops[node["op"]].functions, node.get("attrs", {})) for node in function["nodes"]]
+        inner = [depths[attrs[name]] for names, attrs in calls for name in names if name in attrs]
         depths.append(1 + max(inner, default=0))
     return max(depths)
 
 
 def steps_within(plan: Plan) -> Iterator[Step]:
-    """Its steps, and those of bodies."""
+    """The steps of a plan and of its bodies."""
     for step in plan.steps:
         yield step
         for body in step.op.runs:
             yield from steps_within(body)
 
 
-# ---------------------------------------------------------------- what is drawn
+# ---------------------------------------------------------------- random requests
 
-#: ops of plans that run functions, each of which is drawn
+#: plan ops that run functions, all of which must be drawn
 LOOPS = {"scan", "while", "cond", "counted_scan"}
-#: of loops, and what is said of them
+#: lengths and attributes of loops, all of which must be drawn
 LENGTHS = {0, 1, 2, 3, 33}
 CHOICES = ("reverse", "recompute", "derivative", "at_once")
 
 
-def test_every_call_can_be_asked() -> None:
+def test_every_call_has_a_share() -> None:
     assert CALLS.keys() == calls().keys()
     assert sum(share for share, _ in CALLS.values()) == pytest.approx(1)
 
 
 @pytest.mark.slow
-def test_every_op_is_drawn_and_lines_of_rows_and_views_with_it() -> None:
+def test_every_op_rank_and_long_line_is_drawn() -> None:
     drawn, lines, ranks = Counter[str](), 0, set[int]()
     for number in range(600):
         request = random_request(1, number)
@@ -86,13 +86,13 @@ def test_every_op_is_drawn_and_lines_of_rows_and_views_with_it() -> None:
     assert ranks >= set(range(7))
 
 
-def test_a_seed_is_always_the_same_request() -> None:
+def test_request_is_reproducible_from_its_seed() -> None:
     assert random_request(3, 14) == random_request(3, 14)
     assert random_request(3, 14) != random_request(3, 15)
 
 
 @pytest.mark.slow
-def test_nearly_all_that_is_drawn_can_be_run() -> None:
+def test_most_random_requests_are_valid() -> None:
     refused = 0
     for number in range(60):
         try:
@@ -103,7 +103,7 @@ def test_nearly_all_that_is_drawn_can_be_run() -> None:
 
 
 @pytest.mark.slow
-def test_functions_are_drawn_of_all_kinds_within_one_another_and_written_out() -> None:
+def test_all_kinds_of_nested_functions_are_drawn() -> None:
     depths, others, loops = Counter[int](), Counter[str](), Counter[str]()
     lengths, attrs = set[int](), Counter[str]()
 
@@ -119,12 +119,12 @@ def test_functions_are_drawn_of_all_kinds_within_one_another_and_written_out() -
         if not functions(request):
             continue
         with suppress(EngineError):
-            found = planned(request)
-            others.update([*found.others])
-            loops.update(step.op.name for step in found.plan.steps if step.op.runs)
-            depths[deepest(functions(request))] += 1
+            result = planned(request)
+            others.update([*result.others])
+            loops.update(step.op.name for step in result.plan.steps if step.op.runs)
+            depths[nesting_depth(functions(request))] += 1
         if number >= 100 and is_all_drawn():
-            break  # nearly all of the time goes into plans
+            break  # planning takes nearly all of the time
     assert depths.keys() == {1, 2, 3}, depths
     assert lengths >= LENGTHS
     assert all(attrs[name] for name in CHOICES), attrs
@@ -132,8 +132,8 @@ def test_functions_are_drawn_of_all_kinds_within_one_another_and_written_out() -
     assert loops.keys() >= LOOPS, loops
 
 
-def looped() -> Request:
-    """The gradient of a scan of scans, y ← sin(y·x) three times five; and a function that nothing runs."""
+def looped_request() -> Request:
+    """The gradient of a scan of scans, y ← sin(exp(y·x)) three times five; and an unused function."""
     inner = {
         "nodes": [
             {"op": "input"},
@@ -153,22 +153,22 @@ def looped() -> Request:
         ],
         "outputs": [3],
     }
-    written = [
+    nodes = [
         {"op": "parameter"},
         {"op": "parameter"},
         {"op": "scan", "operands": [0, 1], "attrs": {"body": 2, "carries": 1, "length": 5}},
         {"op": "get_output", "operands": [2], "attrs": {"index": 0}},
         {"op": "sum", "operands": [3]},
     ]
-    graph = {"opset": 2, "functions": [inner, inner, outer], "nodes": written}
+    graph = {"opset": 2, "functions": [inner, inner, outer], "nodes": nodes}
     feeds = [tensor_of(0, np.linspace(0.5, 1.0, 4)), tensor_of(1, np.linspace(1.0, 2.0, 4))]
     return Request("gradients", {"graph": graph, "feeds": feeds, "of": 4})
 
 
 @pytest.mark.slow
-def test_a_wrong_gradient_of_a_loop_is_found_beside_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_wrong_loop_gradient_differs_from_the_unrolled_loop(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def tried() -> list[str]:
-        return [finding.way for finding in try_request(looped(), [], KernelStore(tmp_path)).findings]
+        return [finding.way for finding in try_request(looped_request(), [], KernelStore(tmp_path)).findings]
 
     assert tried() == []
     scan = registry().ops["scan"]
@@ -181,11 +181,11 @@ def test_a_wrong_gradient_of_a_loop_is_found_beside_its_steps(monkeypatch: pytes
     assert tried() == ["written out"]
 
 
-# ---------------------------------------------------------------- what passes
+# ---------------------------------------------------------------- tolerated differences
 
 
 def tolerated(op: str, *arrays: Array, **attrs: Any) -> Tolerated:
-    """A plan of one op, and what it may give."""
+    """The tolerance for the results of one op."""
     builder = Builder(registry())
     first, *others = (builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays))
     plan = make_plan(builder.graph([getattr(first, op)(*others, **attrs)]), Limits())
@@ -193,7 +193,7 @@ def tolerated(op: str, *arrays: Array, **attrs: Any) -> Tolerated:
     return Tolerated(plan, feeds, NumPyExecutor().interpret(plan, feeds))
 
 
-def test_bits_are_told_apart_and_nan_are_alike() -> None:
+def test_bit_comparison_treats_all_nans_as_equal() -> None:
     x = np.array([0.0, np.nan, 1.0], "float32")
     assert same_bits(x, np.array([0.0, -np.nan, 1.0], "float32"))
     assert not same_bits(x, np.array([-0.0, np.nan, 1.0], "float32"))
@@ -202,66 +202,66 @@ def test_bits_are_told_apart_and_nan_are_alike() -> None:
     assert first_difference([x], [x.copy()]) is None
 
 
-def test_a_sum_in_another_order_passes_and_one_that_lacks_an_element_does_not() -> None:
+def test_reordered_sum_passes_and_incomplete_sum_does_not() -> None:
     x = np.random.default_rng(0).uniform(0.5, 1.5, 16_400).astype("float32")
-    held = tolerated("sum", x)
-    assert held.difference([np.asarray(np.cumsum(x)[-1])]) is None
-    assert held.difference([np.asarray(x[:-1].sum())])
+    tolerance = tolerated("sum", x)
+    assert tolerance.difference([np.asarray(np.cumsum(x)[-1])]) is None
+    assert tolerance.difference([np.asarray(x[:-1].sum())])
 
 
-def test_cancelling_is_taken_into_account() -> None:
+def test_cancellation_widens_the_tolerance() -> None:
     x = np.array([1e8, 1.0, -1e8, 1.0], "float32")
     assert tolerated("sum", x).difference([np.asarray(np.float32(0))]) is None
     assert tolerated("sum", np.abs(x)).difference([np.asarray(np.float32(2.001e8))])
 
 
-def test_cancelling_within_a_row_is_taken_into_account() -> None:
-    """The logarithm of a sum near one has what the sum has lost, in a result of any size."""
+def test_cancellation_within_a_row_widens_the_tolerance() -> None:
+    """The logarithm of a sum near one inherits the sum's rounding error, in a result of any size."""
     x = np.full((2, 8), 0.5)
     x[0, 5] = 8.8236
-    held = tolerated("log_softmax", x)
-    (expected,) = held.expected
+    tolerance = tolerated("log_softmax", x)
+    (expected,) = tolerance.expected
     for eps, passes in ((1, True), (1000, False)):
-        found = expected.copy()
-        found[0, 5] += eps * np.finfo("float64").eps
-        assert (held.difference([found]) is None) == passes
-    found = expected.copy()
-    found[1, 5] *= 1 + 1000 * np.finfo("float64").eps
-    assert held.difference([found])
+        actual = expected.copy()
+        actual[0, 5] += eps * np.finfo("float64").eps
+        assert (tolerance.difference([actual]) is None) == passes
+    actual = expected.copy()
+    actual[1, 5] *= 1 + 1000 * np.finfo("float64").eps
+    assert tolerance.difference([actual])
 
 
 @pytest.mark.parametrize(
     ("x", "wrong"), [(1.0, 2.71829), (1.0, np.nan), (1.0, np.inf), (np.inf, 1.0), (-np.inf, 0.5), (np.nan, 1.0)]
 )
-def test_an_element_that_is_off_does_not_pass(x: float, wrong: float) -> None:
-    held = tolerated("exp", np.array([0.5, x, 0.25], "float32"))
-    (found,) = (array.copy() for array in held.expected)
-    assert held.difference([found]) is None
-    found[1] = wrong
-    assert held.difference([found])
+def test_wrong_element_does_not_pass(x: float, wrong: float) -> None:
+    tolerance = tolerated("exp", np.array([0.5, x, 0.25], "float32"))
+    (actual,) = (array.copy() for array in tolerance.expected)
+    assert tolerance.difference([actual]) is None
+    actual[1] = wrong
+    assert tolerance.difference([actual])
 
 
-def test_where_it_hangs_on_the_last_bit_whether_a_number_overflows_both_pass() -> None:
-    held = tolerated("exp", np.array([88.722839, 0.0], "float32"))
+def test_overflow_that_depends_on_the_last_bit_passes() -> None:
+    tolerance = tolerated("exp", np.array([88.722839, 0.0], "float32"))
     for y in (3.4027e38, np.inf):
-        assert held.difference([np.array([y, 1.0], "float32")]) is None
-    assert held.difference([np.array([1e38, 1.0], "float32")])
+        assert tolerance.difference([np.array([y, 1.0], "float32")]) is None
+    assert tolerance.difference([np.array([1e38, 1.0], "float32")])
 
 
-def test_what_only_moves_or_chooses_is_exact() -> None:
+def test_ops_that_move_or_select_are_exact() -> None:
     exact = {name for name, op in registry().ops.items() if is_exact(op)}
     assert exact >= {"transpose", "gather", "max", "sort", "pad", "where", "neg", "argmax", "less"}
     assert not exact & {"add", "sin", "sum", "matmul", "softmax", "cumsum"}
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- findings
 
 
-def large() -> Request:
-    """A few ops, one of which matters, on numbers of which one does."""
+def large_request() -> Request:
+    """A few ops and numbers, of which one op and one number matter."""
     x = np.random.default_rng(0).normal(size=(6, 40)).astype("float32")
     x[5, 39] = 1e7
-    written = [
+    nodes = [
         {"op": "parameter"},
         {"op": "exp", "operands": [0]},
         {"op": "sin", "operands": [0]},
@@ -269,29 +269,29 @@ def large() -> Request:
         {"op": "sum", "operands": [3], "attrs": {"axes": [1]}},
         {"op": "sum", "operands": [4]},
     ]
-    return Request("gradients", {"graph": {"nodes": written}, "feeds": [tensor_of(0, x)], "of": 5, "outputs": [5, 3]})
+    return Request("gradients", {"graph": {"nodes": nodes}, "feeds": [tensor_of(0, x)], "of": 5, "outputs": [5, 3]})
 
 
-def test_what_fails_is_made_small() -> None:
+def test_failing_request_is_shrunk() -> None:
     def fails(request: Request) -> bool:
         planned(request)
-        there = {node["op"] for node in nodes(request)}
-        return "sin" in there and any((array_of(f["tensor"]) > 1e6).any() for f in request.body["feeds"])
+        ops = {node["op"] for node in nodes(request)}
+        return "sin" in ops and any((array_of(f["tensor"]) > 1e6).any() for f in request.body["feeds"])
 
-    small = shrunk(large(), fails, 60.0)
+    small = shrunk(large_request(), fails, 60.0)
     assert [node["op"] for node in nodes(small)] == ["parameter", "sin"]
     (feed,) = small.body["feeds"]
     assert array_of(feed["tensor"]).shape == (1, 1)
 
 
 @pytest.mark.slow
-def test_what_fails_within_functions_is_made_small() -> None:
+def test_failing_request_with_functions_is_shrunk() -> None:
     def fails(request: Request) -> bool:
         with suppress(EngineError):
             return "sin" in {step.op.name for step in steps_within(planned(request).plan)}
         return False
 
-    small = shrunk(looped(), fails, 60.0)
+    small = shrunk(looped_request(), fails, 60.0)
     assert small.call == "forward"
     assert [node["op"] for node in nodes(small)] == ["parameter", "parameter", "scan", "get_output"]
     assert nodes(small)[2]["attrs"]["length"] == 1
@@ -300,13 +300,13 @@ def test_what_fails_within_functions_is_made_small() -> None:
     assert [node["attrs"].get("length") for node in outer["nodes"] if node["op"] == "scan"] == [1]
 
 
-def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:
+def test_stored_finding_round_trips(tmp_path: Path) -> None:
     x = np.full(1000, 0.5)
     x[[3, 999]] = np.nan, -0.0
     body = {"graph": {"nodes": [{"op": "input"}]}, "feeds": [tensor_of(0, x)]}
-    kept = Kept("why", Request("forward", body), None, [x])
-    kept.write(tmp_path / "one.json")
-    again = Kept.read(tmp_path / "one.json")
-    assert again.request == kept.request
-    assert again.results[0].tobytes() == x.tobytes()
+    finding = Kept("why", Request("forward", body), None, [x])
+    finding.write(tmp_path / "one.json")
+    restored = Kept.read(tmp_path / "one.json")
+    assert restored.request == finding.request
+    assert restored.results[0].tobytes() == x.tobytes()
     assert (tmp_path / "one.json").stat().st_size < 1000

@@ -1,4 +1,4 @@
-"""The ways in which a plan is run: each an executor, which may run another plan in its place."""
+"""The ways to run a plan: each has an executor, and may replace the plan by an equivalent one."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from engine.runtime.tiers import ExecutionTier
 from tests.engine.guarded import guarded
 from tests.fuzz.values import Array
 
-#: how a way's results are to be beside those of NumPy step by step
+#: how a way's results must agree with those of NumPy step by step
 Likeness = Literal["bits", "close"]
 PLENTY: Final = 1 << 40
-#: elements of a block, where also small sums are to have many
+#: elements of a small block, so that small sums have many blocks
 SMALL_BLOCK: Final = 1 << 11
-#: what lies behind memory that is handed out, up to the page that cannot be read
+#: content of the bytes between allocated memory and its guard page
 _UNTOUCHED: Final = 0xA5
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way of running a plan, several times over; those of one `family` give the same bits.
+    """One way of running a plan, several times; the ways of one `family` give the same bits.
 
-    `instead` makes what runs in a plan's place; None where that would be the same again.
+    `instead` returns the plan to run in place of the original; None if that would be the same.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Way:
 
 
 class Interpreting(NumPyExecutor):
-    """NumPy, step by step: what all others are held against."""
+    """NumPy, step by step: the reference for all other ways."""
 
     def execute(
         self,
@@ -61,12 +61,12 @@ class Interpreting(NumPyExecutor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """As `interpret`."""
+        """Run the plan by `interpret`."""
         return self.interpret(plan, feeds, deadline, watch)
 
 
 class Compiling(NumPyExecutor):
-    """Runs all kernels of a plan compiled, from the first run on."""
+    """Runs a plan with all kernels compiled from the first run on."""
 
     def __init__(self, store: KernelStore, threads: int = 1) -> None:
         super().__init__(threads)
@@ -79,7 +79,7 @@ class Compiling(NumPyExecutor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[Array]:
-        """As its parent."""
+        """Run the compiled plan."""
         if watch is not None:
             return self.interpret(plan, feeds, deadline, watch)
         binder = self._compiled.compile(plan)
@@ -88,7 +88,7 @@ class Compiling(NumPyExecutor):
 
 
 class Guarding(Compiling):
-    """As its parent, with a page that cannot be read behind, or before, whatever is fed, worked in or written."""
+    """Like its parent, with a guard page behind or before all feeds, workspaces and results."""
 
     def __init__(self, store: KernelStore, threads: int = 1, *, at_end: bool = True) -> None:
         super().__init__(store, threads)
@@ -96,11 +96,11 @@ class Guarding(Compiling):
         self._slack: list[HostArray] = []
 
     def to_device(self, array: Array) -> Array:
-        """A copy that ends, or begins, at such a page."""
+        """A copy that ends or begins at a guard page."""
         return guarded(np.asarray(array, order="C"), self._at_end)
 
     def allocate(self, nbytes: int) -> Buffer:
-        """So many bytes, and behind them, up to a multiple of `ALIGNMENT`, what nobody may write."""
+        """Allocate bytes, followed by slack up to a multiple of `ALIGNMENT` that must not be written."""
         memory = guarded(aligned(nbytes), self._at_end)
         memory[nbytes:] = _UNTOUCHED
         self._slack.append(memory[nbytes:])
@@ -118,11 +118,11 @@ class Guarding(Compiling):
         return results
 
 
-# ---------------------------------------------------------------- plans in the place of others
+# ---------------------------------------------------------------- equivalent plans
 
 
 def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = BLOCK_ELEMENTS) -> Plan | None:
-    """The plan with all of it in loops that can be, single nodes too, whose blocks have so many elements."""
+    """The plan with all possible nodes fused, single ones too, with blocks of `block` elements."""
     graph = graph_of(plan, registry())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.compiler.fusion._COSTLY", 0)
@@ -130,12 +130,12 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
         if compiled:
             graph = with_compiled_bodies(select_microkernels(graph, PLENTY, threads))
-    made = make_plan(graph, NO_LIMITS)
-    return made if any(kernel_ops(made)) else None
+    fused_plan = make_plan(graph, NO_LIMITS)
+    return fused_plan if any(kernel_ops(fused_plan)) else None
 
 
 def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
-    """The plan with every second of what can be compiled in kernels, and what is between them as it is."""
+    """The plan with every second kernel compiled, and the rest unchanged."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.compiler.fusion._COSTLY", 0)
         within = compiled_within(graph_of(plan, registry()), PLENTY, threads)
@@ -146,7 +146,7 @@ def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
 
 
 def for_a_card(plan: Plan) -> Plan | None:
-    """The plan as a card has it: with sums in two, products that write where they are read, and late loops."""
+    """The plan for a card: with split sums, products in the layout of their reader, and few launches."""
     graph = split_sums(graph_of(plan, registry()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.compiler.fusion._COSTLY", 0)
@@ -155,14 +155,14 @@ def for_a_card(plan: Plan) -> Plan | None:
 
 
 def ways() -> Sequence[Way]:
-    """All of them; the first is the one that others are held against."""
-    found = [
+    """All ways; the first is the reference."""
+    chosen = [
         Way("step by step", "numpy", lambda store: Interpreting(), likeness="bits", runs=1),
         Way("prepared_plan", "numpy", lambda store: NumPyExecutor(), likeness="bits"),
         Way("as for a card", "card", partial(_kernels, 1), for_a_card),
     ]
     for n in (1, 2, 3):
-        found += [
+        chosen += [
             Way(f"blocks, {n} threads", "blocks", partial(_plain, n), partial(fused, threads=n)),
             Way(f"kernels, {n} threads", "kernels", partial(_kernels, n), partial(fused, compiled=True, threads=n)),
             Way(
@@ -175,7 +175,7 @@ def ways() -> Sequence[Way]:
             Way(f"fast, {n} threads", f"fast {n}", partial(_tiered, "fast", n), runs=4),
             Way(f"bitwise, {n} threads", "bitwise", partial(_tiered, "bitwise", n), partial(fused, threads=n)),
         ]
-    return found
+    return chosen
 
 
 def _plain(threads: int, _: KernelStore) -> Executor:
@@ -195,8 +195,8 @@ def _tiered(determinism: Any, threads: int, store: KernelStore) -> Executor:
 
 
 @contextmanager
-def little_is_shared_out() -> Iterator[None]:
-    """From here on, threads take part in what would not be worth it."""
+def share_small_work() -> Iterator[None]:
+    """Let threads share even small work within the block."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("engine.codegen.kernels.compiled.WORTH_THREADS", 0)
         patch.setattr("engine.codegen.microkernels.recipe.WORTH_THREADS", 0)

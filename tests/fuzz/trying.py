@@ -1,4 +1,4 @@
-"""One request, run every way: what is not as it should be."""
+"""One request, run every way, and its findings."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from tests.fuzz.graphs import Request
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.values import Array
 
-#: elements of results that are kept with a request
+#: most elements of results that are stored with a request
 FEW: Final = 64
 
 
 @dataclass(frozen=True)
 class Raised:
-    """What no caller should see, and where it comes from."""
+    """An unexpected exception, and where it was raised."""
 
-    said: str
+    message: str
     places: str = field(compare=False)
 
 
@@ -41,17 +41,17 @@ Answer = list[Array] | Refused | Raised
 
 
 class Finding(NamedTuple):
-    """The way that went wrong, and how."""
+    """A way with a wrong outcome, and its description."""
 
     way: str
-    said: str
+    message: str
 
 
 @dataclass
 class Tried:
-    """What came of a request: findings, which ops were run which way, and what it was refused with.
+    """The outcome of a request: findings, the ops that ran each way, and the refusal, if any.
 
-    `results` are those of NumPy step by step, where they are few.
+    `results` are those of NumPy step by step, if they are few.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -61,14 +61,14 @@ class Tried:
 
 
 def try_request(request: Request, chosen: Iterable[Way], store: KernelStore, results: Sequence[Array] = ()) -> Tried:
-    """Plan it, and run it these ways beside NumPy step by step; which is to give these results, where there are any."""
+    """Plan a request, and run it these ways and by NumPy step by step, which must give these results, if any."""
     try:
-        asked = planned(request)
+        target = planned(request)
     except (EngineError, Refusal) as error:
         return Tried(refused=refused(error))
-    except Exception as error:  # noqa: BLE001 - as below
+    except Exception as error:  # noqa: BLE001 - any exception is a finding
         return Tried([Finding("planning", f"{_raised(error)}")])
-    trial = _Trial(asked, store)
+    trial = _Trial(target, store)
     trial.hold_to(results)
     for way in chosen:
         trial.run(way)
@@ -76,75 +76,77 @@ def try_request(request: Request, chosen: Iterable[Way], store: KernelStore, res
 
 
 class _Trial:
-    """The ways of one plan, one after the other."""
+    """Runs the ways of one plan."""
 
-    def __init__(self, asked: Planned, store: KernelStore) -> None:
+    def __init__(self, target: Planned, store: KernelStore) -> None:
         self.tried = Tried()
-        self._asked, self._store = asked, store
+        self._target, self._store = target, store
         first = ways()[0]
-        self._expected = _answer(first.executor(store), asked.plan, asked.feeds)
+        self._expected = _answer(first.executor(store), target.plan, target.feeds)
         self._families: dict[str, Answer] = {}
         self._tolerated = None
         if isinstance(self._expected, Raised):
-            self._hold(first.name, str(self._expected))
+            self._add_findings(first.name, str(self._expected))
         elif isinstance(self._expected, Refused):
             self.tried.refused = self._expected
         elif isinstance(self._expected, list):
-            self._tolerated = Tolerated(asked.plan, asked.feeds, self._expected)
+            self._tolerated = Tolerated(target.plan, target.feeds, self._expected)
             if sum(array.size for array in self._expected) <= FEW:
                 self.tried.results = self._expected
-            for name, other in asked.others.items():
-                self._hold(name, self._beside(_answer(first.executor(store), other.plan, other.feeds), other))
+            for name, other in target.others.items():
+                self._add_findings(
+                    name, self._difference_of_equivalent(_answer(first.executor(store), other.plan, other.feeds), other)
+                )
 
     def hold_to(self, results: Sequence[Array]) -> None:
-        """See that NumPy's results are these, if any are given."""
+        """Check that NumPy gives these results, if any."""
         if self._tolerated is not None and results:
-            self._hold(ways()[0].name, self._tolerated.difference(results))
+            self._add_findings(ways()[0].name, self._tolerated.difference(results))
 
     def run(self, way: Way) -> None:
-        """One way: as often as it says, each time alike, but for what changes while kernels arrive."""
-        instead = way.instead(self._asked.plan)
+        """Run one way repeatedly, and check that the results stay the same, except while kernels arrive."""
+        instead = way.instead(self._target.plan)
         if instead is None:
             return
-        self.tried.ran.update((step.origin.op, way.name) for step in self._asked.plan.steps if step.origin)
+        self.tried.ran.update((step.origin.op, way.name) for step in self._target.plan.steps if step.origin)
         executor = way.executor(self._store)
         try:
-            answers = [_answer(executor, instead, self._asked.feeds) for _ in range(way.runs // 2 or 1)]
+            answers = [_answer(executor, instead, self._target.feeds) for _ in range(way.runs // 2 or 1)]
             executor.settle()
-            later = [_answer(executor, instead, self._asked.feeds) for _ in range(way.runs - len(answers))]
-            if self._asked.check is not None:
-                _certificate(executor, self._asked)
+            later = [_answer(executor, instead, self._target.feeds) for _ in range(way.runs - len(answers))]
+            if self._target.check is not None:
+                _certificate(executor, self._target)
         finally:
             executor.close()
         for answer in (*answers[:1], *later[:1]):
-            self._hold(way.name, self._apart(answer, way.likeness))
+            self._add_findings(way.name, self._difference(answer, way.likeness))
         same = later if way.family.startswith("fast") else [*answers, *later]
-        self._hold(way.name, _unlike(same))
-        self._hold(way.name, _unlike([self._families.setdefault(way.family, answers[0]), answers[0]]))
+        self._add_findings(way.name, _bit_difference(same))
+        self._add_findings(way.name, _bit_difference([self._families.setdefault(way.family, answers[0]), answers[0]]))
 
-    def _apart(self, answer: Answer, likeness: str) -> str | None:
-        """How an answer differs from what it should be."""
+    def _difference(self, answer: Answer, likeness: str) -> str | None:
+        """Describe how an answer differs from the expected one, or return None."""
         expected = self._expected
         if not isinstance(answer, list) or not isinstance(expected, list):
-            return None if answer == expected else f"{_said(answer)}, and not {_said(expected)}"
+            return None if answer == expected else f"{_described(answer)}, and not {_described(expected)}"
         if likeness == "bits":
             return first_difference(answer, expected)
         assert self._tolerated is not None
         return self._tolerated.difference(answer)
 
-    def _beside(self, answer: Answer, other: Other) -> str | None:
-        """How a plan that says the same differs from what is expected."""
+    def _difference_of_equivalent(self, answer: Answer, other: Other) -> str | None:
+        """Describe how the answer of an equivalent plan differs from the expected one, or return None."""
         assert isinstance(self._expected, list)
         if not isinstance(answer, list):
-            return None if other.finite else self._apart(answer, "close")
-        found = answer if other.at is None else [answer[k] for k in other.at]
+            return None if other.finite else self._difference(answer, "close")
+        actual = answer if other.at is None else [answer[k] for k in other.at]
         if other.finite:
-            found = [_where_finite(x, y) for x, y in zip(found, self._expected, strict=True)]
-        return self._apart(found, "close")
+            actual = [_finite_or_expected(x, y) for x, y in zip(actual, self._expected, strict=True)]
+        return self._difference(actual, "close")
 
-    def _hold(self, way: str, *said: str | None) -> None:
-        found = [Finding(way, each) for each in said if each is not None]
-        self.tried.findings += [finding for finding in found if finding not in self.tried.findings]
+    def _add_findings(self, way: str, *messages: str | None) -> None:
+        findings = [Finding(way, each) for each in messages if each is not None]
+        self.tried.findings += [finding for finding in findings if finding not in self.tried.findings]
 
 
 def _answer(executor: Executor, plan: Plan, feeds: Feeds) -> Answer:
@@ -152,15 +154,15 @@ def _answer(executor: Executor, plan: Plan, feeds: Feeds) -> Answer:
         return [array.copy() for array in executor.run(plan, feeds)]
     except EngineError as error:
         return refused(error)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+    except Exception as error:  # noqa: BLE001 - any exception is a finding
         return _raised(error)
 
 
-def _where_finite(found: Array, expected: Array) -> Array:
-    """What was found; what is expected, where that is not finite."""
-    if found.dtype.kind not in "fc" or found.shape != expected.shape:
-        return found
-    return np.where(np.isfinite(found), found, expected).astype(found.dtype)
+def _finite_or_expected(actual: Array, expected: Array) -> Array:
+    """The actual elements where they are finite, and the expected ones elsewhere."""
+    if actual.dtype.kind not in "fc" or actual.shape != expected.shape:
+        return actual
+    return np.where(np.isfinite(actual), actual, expected).astype(actual.dtype)
 
 
 def _raised(error: Exception) -> Raised:
@@ -168,23 +170,23 @@ def _raised(error: Exception) -> Raised:
     return Raised(f"{type(error).__name__}: {error}", ", ".join(places))
 
 
-def _certificate(executor: Executor, asked: Planned) -> None:
-    assert asked.check is not None
-    task = asked.check
-    with suppress(EngineError):  # an index that is computed in wider floats is another
+def _certificate(executor: Executor, target: Planned) -> None:
+    assert target.check is not None
+    task = target.check
+    with suppress(EngineError):  # an index computed in wider floats may differ
         certify(executor, task.program, task.feeds, task.call, task.directions, task.tolerance, LIMITS)
 
 
-def _unlike(answers: Sequence[Answer]) -> str | None:
-    """Where answers that should be the same to the last bit are not."""
+def _bit_difference(answers: Sequence[Answer]) -> str | None:
+    """Describe where answers that must be bit-identical are not, or return None."""
     for one, other in pairwise(answers):
         if not isinstance(one, list) or not isinstance(other, list):
             if one != other:
-                return f"again: {_said(other)}, and not {_said(one)}"
+                return f"again: {_described(other)}, and not {_described(one)}"
         elif (difference := first_difference(other, one)) is not None:
             return f"again: {difference}"
     return None
 
 
-def _said(answer: Answer) -> str:
+def _described(answer: Answer) -> str:
     return "an answer" if isinstance(answer, list) else str(answer)

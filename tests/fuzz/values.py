@@ -1,4 +1,4 @@
-"""Numbers that kernels have to get right: ordinary ones, and those at the edges of formats and of kernels."""
+"""Numbers that kernels must handle: ordinary ones, and those at the edges of formats and kernels."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ Array = np.ndarray[Any, Any]
 Random = np.random.Generator
 Mood = Literal["tame", "wide", "one", "some"]
 
-#: how the numbers of a request are drawn, and how often: of the domain of its op; of all magnitudes; and with one odd
-#: number among them, or some
+#: moods for the numbers of a request, with their shares: within the op's domain; of all magnitudes; and with one or
+#: some odd numbers
 MOODS: Final[dict[Mood, float]] = {"tame": 0.4, "wide": 0.1, "one": 0.3, "some": 0.2}
-#: what arithmetic, and formulas made of it, have to pass on
+#: special values that arithmetic must propagate
 SPECIAL: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5)
-#: beyond what kernels are written for: sin, cos, lgamma, trigamma and mod have others to ask
+#: arguments out of the range of kernels: sin, cos, lgamma, trigamma and mod fall back
 OUT_OF_RANGE: Final = (2.0**19 + 1, 1e7, -1e7, 1.5 * 2.0**49, -1e22, -0.5, -2.5, -3.0, -170.25)
-#: where exp, tanh, erf and their like are no more than a limit
+#: arguments at which exp, tanh, erf and the like saturate
 SATURATING: Final = (-104.0, 89.0, -746.0, 710.0, 20.0, -20.0, 6.0, -6.0)
 
 
 def choice(rng: Random, options: Any, weights: Any = None) -> Any:
-    """One of a sequence, as it is."""
+    """Choose an element of a sequence, unchanged."""
     options = list(options)
     return options[rng.choice(len(options), p=weights)]
 
 
 def mood(rng: Random) -> Mood:
-    """How numbers are to be drawn."""
-    found: Mood = choice(rng, MOODS, list(MOODS.values()))
-    return found
+    """A random mood for numbers."""
+    drawn: Mood = choice(rng, MOODS, list(MOODS.values()))
+    return drawn
 
 
 def in_parts(array: Array) -> Array:
-    """Complex numbers as floats, the two parts along one more axis; all others as they are."""
+    """Complex numbers as floats with the two parts along a new last axis; other arrays unchanged."""
     return np.stack([array.real, array.imag], axis=-1) if array.dtype.kind == "c" else array
 
 
 def of_parts(parts: Array, dtype: Any) -> Array:
-    """Complex numbers of what `in_parts` gives."""
-    found = np.empty(parts.shape[:-1], dtype)
-    found.real, found.imag = parts[..., 0], parts[..., 1]
-    return found
+    """Complex numbers from the result of `in_parts`."""
+    array = np.empty(parts.shape[:-1], dtype)
+    array.real, array.imag = parts[..., 0], parts[..., 1]
+    return array
 
 
 def numbers(rng: Random, operand: Operand, dtype: Any, how: Mood) -> Array:
-    """An operand of an op: its kind, shape and domain are those of `operand`, and of each part of complex numbers."""
+    """Random numbers with the kind, shape and domain of `operand`, which hold for each part of complex numbers."""
     dtype = np.dtype(dtype)
     if operand.kind == "real" and dtype.kind == "c":
         plain = replace(operand, diagonal=0.0)
@@ -63,7 +63,7 @@ def numbers(rng: Random, operand: Operand, dtype: Any, how: Mood) -> Array:
         return whole_numbers(rng, operand.shape, dtype)
     array = operand.draw(rng, dtype.name)
     if operand.diagonal:
-        return array  # a matrix that is to be regular
+        return array  # a matrix that must be regular
     if how == "wide":
         magnitude = np.exp2(rng.uniform(-60, 60, operand.shape)) if rng.random() < 0.5 else 10 * np.ones(operand.shape)
         with np.errstate(over="ignore"):
@@ -74,7 +74,7 @@ def numbers(rng: Random, operand: Operand, dtype: Any, how: Mood) -> Array:
 
 
 def with_odd_ones(rng: Random, array: Array, count: int) -> Array:
-    """So many of the elements changed: at the ends, where a vector or a tile ends, and anywhere."""
+    """Replace `count` elements by odd numbers: at the ends, where a vector or a tile ends, and anywhere."""
     array = np.array(array)
     odd, flat = odd_numbers(array.dtype), array.reshape(-1)
     for _ in range(count):
@@ -86,14 +86,14 @@ def with_odd_ones(rng: Random, array: Array, count: int) -> Array:
 
 
 def odd_numbers(dtype: Any) -> list[float]:
-    """Those of a dtype; what is out of range for kernels as often as all others."""
+    """The odd numbers of a dtype; arguments out of range are as frequent as all others."""
     info = np.finfo(dtype)
     edges = [info.max, info.min, info.tiny, -info.tiny, info.smallest_subnormal, 3 * info.smallest_subnormal]
     return [*SPECIAL, *map(float, edges), *SATURATING, *OUT_OF_RANGE, *OUT_OF_RANGE]
 
 
 def whole_numbers(rng: Random, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Small ones, with the smallest and the largest of the dtype among them."""
+    """Small integers, sometimes with the smallest or largest one of the dtype."""
     array = np.asarray(rng.integers(0 if dtype.kind in "ub" else -5, 2 if dtype.kind == "b" else 6, shape)).astype(
         dtype
     )
@@ -104,7 +104,7 @@ def whole_numbers(rng: Random, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def indices(rng: Random, drawn: Array, operand: Operand) -> Array:
-    """Of 32 or 64 bits; the first and last that there are, and now and then one that there is not."""
+    """Indices of 32 or 64 bits, with the first or the last one, and sometimes one out of range."""
     fits = operand.high <= 2**31
     drawn = np.asarray(drawn, choice(rng, ["int64", "int64", "int32"] if fits else ["int64"]))
     if drawn.size and rng.random() < 0.3:

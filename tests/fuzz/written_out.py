@@ -1,7 +1,7 @@
-"""Requests without functions that ask the same: loops step by step, one function or the other by `where`.
+"""Equivalent requests without functions: loops are unrolled, and branches selected by `where`.
 
-What is computed and not chosen may be infinite, and make NaN of what it does not touch. So such a request is no judge
-where its own answer is not finite.
+A branch that is computed but not selected may be infinite, and turn other results into NaN. So such a request is no
+reference where its own answer is not finite.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any, Final
 import numpy as np
 
 from engine import OverBudget, Program, TensorType
-from tests.fuzz.drawing import MOST_OF_ONE, Drawing
+from tests.fuzz.drawing import MAX_SIZE, Drawing
 from tests.fuzz.graphs import Request
 from tests.fuzz.shrink import renamed_fields
 from tests.fuzz.values import Array
 
-#: nodes that are written at most
-MOST: Final = 600
-#: what a fixed point's gradients are is another limit than that of its steps'; `derivative` may say anything
-_OTHERWISE: Final = ("fixed_point",)
+#: most nodes of an unrolled graph
+MAX_NODES: Final = 600
+#: the gradient of a fixed point differs from that of its steps, and a `derivative` may be arbitrary
+_NOT_EQUIVALENT: Final = ("fixed_point",)
 
 
-def written_out(request: Request, program: Program, types: Mapping[int, TensorType]) -> Request | None:
-    """The request without functions, whose leaves have these types; None where that is long, or not the same."""
-    if not program.functions or any(_means_more(part) for part in (program, *program.functions)):
+def unrolled(request: Request, program: Program, types: Mapping[int, TensorType]) -> Request | None:
+    """The request without functions, with leaves of these types; None if it is too long, or not equivalent."""
+    if not program.functions or any(_is_not_unrollable(part) for part in (program, *program.functions)):
         return None
-    writing = _Writing(np.random.default_rng(0), "float64", "tame", MOST_OF_ONE)
+    writing = _Unrolling(np.random.default_rng(0), "float64", "tame", MAX_SIZE)
     try:
         place = writing.program(program, types)
     except OverBudget:
@@ -37,15 +37,15 @@ def written_out(request: Request, program: Program, types: Mapping[int, TensorTy
     return Request(request.call, {**moved, "graph": {"opset": program.opset, "nodes": writing.nodes}})
 
 
-def _means_more(part: Program) -> bool:
-    return any(s.op.name in _OTHERWISE or s.attrs.get("derivative") is not None for s in part.statements)
+def _is_not_unrollable(part: Program) -> bool:
+    return any(s.op.name in _NOT_EQUIVALENT or s.attrs.get("derivative") is not None for s in part.statements)
 
 
-class _Writing(Drawing):
-    """Nodes, in whose places those of functions are written. Raises OverBudget where these are many, or no step is."""
+class _Unrolling(Drawing):
+    """A drawing that unrolls functions. Raises OverBudget if there are too many nodes, or no steps."""
 
     def program(self, program: Program, types: Mapping[int, TensorType]) -> dict[int, int]:
-        """Write it; where its nodes of one result are."""
+        """Unroll a program, and return the new places of its nodes with one result."""
         leaves = {i: [self.input(types[i], program.statements[i].op.name)] for i in program.leaves if i in types}
         return self._statements(program, leaves)
 
@@ -63,12 +63,12 @@ class _Writing(Drawing):
                 made[i] = getattr(self, f"_{s.op.name}")(read, **attrs, **bodies)
             else:
                 made[i] = [self.add(s.op.name, read, s.attrs)]
-            if len(self.nodes) > MOST:
+            if len(self.nodes) > MAX_NODES:
                 raise OverBudget("there are too many steps to write out")
-        return {i: found[0] for i, found in made.items() if len(found) == 1}
+        return {i: nodes[0] for i, nodes in made.items() if len(nodes) == 1}
 
     def _run(self, body: Any, operands: Sequence[int]) -> list[int]:
-        """The results of a body, in which an operand is a node of its own: that derivatives inside are taken by."""
+        """The results of a body, whose operands are separate nodes, so that inner derivatives refer to them."""
         own = [[self.add("identity", [k], {})] for k in operands]
         made = self._statements(body, dict(zip(body.leaves, own, strict=True)))
         return [made[i] for i in body.outputs]
@@ -102,9 +102,9 @@ class _Writing(Drawing):
         stacks: list[list[int]] = []
         for t in range(length - 1, -1, -1) if reverse else range(length):
             entries = [self.add("select", [x], {"index": t, "axis": 0}) for x in through]
-            found = self._run(body, [*consts, *state, *entries])
-            state = found[:carries]
-            stacks.append(found[carries:])
+            results = self._run(body, [*consts, *state, *entries])
+            state = results[:carries]
+            stacks.append(results[carries:])
         if not length:
             raise OverBudget("of what no step says, nothing can be stacked")
         columns = zip(*(reversed(stacks) if reverse else stacks), strict=True)

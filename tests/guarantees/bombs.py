@@ -1,4 +1,4 @@
-"""Small requests that ask for much: memory, arithmetic, nodes, depth, answers, steps. All are over a default limit."""
+"""Small requests with large costs: memory, arithmetic, nodes, depth, answers, steps. Each exceeds a default limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PAIR = feed(0, [2], [1, 2])
 
 
 def cases() -> list[Case]:
-    """All of them but those whose bodies are large."""
+    """All bombs except those with large bodies."""
     makers = (_shapes, _memory, _arithmetic, _growth, _derivatives, _answers, _functions)
     return [case for make in makers for case in make()]
 
 
-#: bombs whose gradients have too many nodes: the nodes are counted while they are written
-WRITTEN: Final = frozenset({"depth: forty gradients of gradients", "derivatives: Hessian of a long chain"})
-#: those whose bodies are large, by name: many nodes, many numbers, many brackets, many keys. Made where they are sent.
+#: bombs whose gradients have too many nodes: the nodes are counted while they are built
+LARGE_GRADIENTS: Final = frozenset({"depth: forty gradients of gradients", "derivatives: Hessian of a long chain"})
+#: bombs with large bodies, by name: many nodes, numbers, brackets or keys. Built when they are sent.
 LARGE: dict[str, Callable[[], bytes]] = {
     "100,001 nodes": lambda: nodes_like(b'{"op":"input"}', 100_001),
     "a million tiny nodes": lambda: nodes_like(b'{"op":"input"}', 1_000_000),
@@ -44,12 +44,12 @@ LARGE: dict[str, Callable[[], bytes]] = {
 
 
 def nodes_like(one: bytes, count: int) -> bytes:
-    """A graph of so many equal nodes, and no feed."""
+    """A graph of `count` equal nodes, without feeds."""
     return b'{"graph":{"nodes":[' + b",".join([one] * count) + b']},"feeds":[]}'
 
 
 def numbers(count: int) -> bytes:
-    """So many numbers of five bytes, where 3 are expected."""
+    """A feed of `count` numbers of five bytes, instead of 3."""
     start = b'{"graph":{"nodes":[{"op":"parameter"},{"op":"sum","operands":[0]}]},"feeds":[{"node":0,"tensor":'
     return start + b'{"dtype":"float64","shape":[3],"data":[' + b",".join([b"0.25"] * count) + b"]}}]}"
 
@@ -88,7 +88,7 @@ def _shapes() -> Iterator[Case]:
 
 
 def _wide(side: int) -> list[Json]:
-    """A square matrix of numbers that are computed, so that nothing folds it; node 1."""
+    """Nodes of a square matrix, which is computed so that it is not folded."""
     return [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
 
 
@@ -135,7 +135,7 @@ def _arithmetic() -> Iterator[Case]:
 
 
 def _growth() -> Iterator[Case]:
-    """Each node is twice the one before: sizes beyond any integer after so many."""
+    """Each node doubles the size of the previous one, beyond any integer in the end."""
     steps: dict[str, Callable[[int], Json]] = {
         "cat": lambda i: node("cat", i, i, axis=0),
         "tile": lambda i: node("tile", i, repeats=[2]),
@@ -150,7 +150,7 @@ def _growth() -> Iterator[Case]:
 
 
 def _derivatives() -> Iterator[Case]:
-    """Gradients of gradients: what is written in forty nodes is millions when expanded."""
+    """Gradients of gradients: forty nodes become millions when expanded."""
     nodes = [node("parameter"), node("tanh", 0)]
     for _ in range(40):
         nodes += [node("grad", len(nodes) - 1, 0), node("sin", len(nodes))]

@@ -1,4 +1,4 @@
-"""What the tests of the guarantees share: a server for each file, a probe during each attack, figures that are kept."""
+"""Fixtures of the guarantees: a server for each file, a probe during each attack, and recorded figures."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HEALTH_MS = 100
 
 @pytest.fixture(scope="session", autouse=True)
 def _many_sockets() -> None:
-    """Five hundred clients need as many files."""
+    """Raise the limit of open files, for five hundred clients."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 16384), most))
 
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Callable[..., Started]]:
-    """Starts servers, and stops them at the end of the file."""
+    """A function that starts servers, which stop at the end of the file."""
     started: list[Started] = []
 
     def starting(*options: str) -> Started:
@@ -37,19 +37,19 @@ def start() -> Iterator[Callable[..., Started]]:
 
 @pytest.fixture(scope="module")
 def server(start: Callable[..., Started]) -> Started:
-    """A server as it starts by itself."""
+    """A server with default options."""
     return start()
 
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """Where this test's figures go: to the guarantee that its mark names."""
+    """The figures of this test, for the guarantee that its mark names."""
     return Figures(_guarantee(request), request.node.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Function) -> Generator[None]:
-    """A test whose figures are beyond their bounds fails when it has measured all of them."""
+    """Fail a test whose figures exceed their bounds, after it has measured all of them."""
     yield
     if "figures" in item.funcargs:
         item.funcargs["figures"].judge()
@@ -57,14 +57,14 @@ def pytest_runtest_call(item: pytest.Function) -> Generator[None]:
 
 @pytest.fixture
 def attacked(server: Started, request: pytest.FixtureRequest) -> Iterator[Started]:
-    """The server, whose health is asked for without a pause until the test ends, and then judged."""
+    """The server, whose health is probed continuously until the test ends, and then judged."""
     with probing(server.address) as seen:
         yield server
     judge(seen, request.node.name.removeprefix("test_").replace("_", " "), request.node.nodeid)
 
 
 def judge(seen: Seen, attack: str, test: str) -> None:
-    """Fourth guarantee: health answers within 100 ms, whatever is going on."""
+    """Check guarantee 4: health answers within 100 ms under any load."""
     note = f"{seen.asked} asked, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
     note += f"; slow ones, by second and ms: {sorted(seen.slow, key=lambda one: -one[1])[:8]}"
     figures = Figures(4, test)

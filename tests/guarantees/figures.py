@@ -1,4 +1,4 @@
-"""What was measured, kept in build/guarantees.json by guarantee and name; docs/guarantees.md is written from it."""
+"""Measured figures, stored in build/guarantees.json by guarantee and name; docs/guarantees.md is generated from it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from benchmarks.record import machine
 
 ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "build" / "guarantees.json"
+FIGURES_FILE = ROOT / "build" / "guarantees.json"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value and its bound; `least` says that the bound is the least, and not the most."""
+    """A measured value and its bound, which is a lower one if `least`."""
 
     value: float
     bound: float
@@ -38,28 +38,28 @@ class Figures:
         self._broken: list[str] = []
 
     def at_most(self, name: str, value: float, bound: float, unit: str, note: str = "") -> None:
-        """The value is not to be more."""
-        self._keep(name, Figure(value, bound, unit, self.test, note=note))
+        """Record a value with an upper bound."""
+        self._record(name, Figure(value, bound, unit, self.test, note=note))
 
     def at_least(self, name: str, value: float, bound: float, unit: str, note: str = "") -> None:
-        """The value is not to be less."""
-        self._keep(name, Figure(value, bound, unit, self.test, least=True, note=note))
+        """Record a value with a lower bound."""
+        self._record(name, Figure(value, bound, unit, self.test, least=True, note=note))
 
     def judge(self) -> None:
-        """Fail where one is beyond its bound: at the end, so that all of a test are kept."""
+        """Fail if a figure exceeds its bound. Called at the end, so that all figures of a test are recorded."""
         assert not self._broken, "\n".join(self._broken)
 
-    def _keep(self, name: str, figure: Figure) -> None:
-        keep(self.guarantee, name, figure)
+    def _record(self, name: str, figure: Figure) -> None:
+        store(self.guarantee, name, figure)
         if not figure.holds:
             self._broken.append(f"{name}: {figure.value:.4g} {figure.unit}, bound {figure.bound:g}; {figure.note}")
 
 
-def keep(guarantee: int, name: str, figure: Figure) -> None:
-    """Write it in place of an older one."""
-    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+def store(guarantee: int, name: str, figure: Figure) -> None:
+    """Store the figure, replacing an older one."""
+    figures = json.loads(FIGURES_FILE.read_text("utf-8")) if FIGURES_FILE.exists() else {}
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     row = {**asdict(figure), "holds": figure.holds, "when": when, "where": machine()}
-    kept.setdefault(str(guarantee), {})[name] = row
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(kept, indent=1), "utf-8")
+    figures.setdefault(str(guarantee), {})[name] = row
+    FIGURES_FILE.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES_FILE.write_text(json.dumps(figures, indent=1), "utf-8")

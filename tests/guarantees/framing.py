@@ -1,4 +1,4 @@
-"""Attacks on the framing: what is sent byte by byte, and how a server may answer it."""
+"""Attacks on the framing: the bytes that are sent, and the statuses with which a server may answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BODY = small()
 _HOST = b"Host: localhost\r\n"
 _POST = b"POST /v1/gradients HTTP/1.1\r\n" + _HOST + b"Content-Type: application/json\r\n"
 _CHUNKED = _POST + b"Transfer-Encoding: chunked\r\n\r\n"
-#: a second request, for who can make a server or a proxy believe that the first one has ended
+#: a second request, which is reached if a server or proxy believes that the first one has ended
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\n" + _HOST + b"\r\n"
 
 REFUSED = frozenset({400, 413, 431})
@@ -19,17 +19,17 @@ REFUSED = frozenset({400, 413, 431})
 
 @dataclass(frozen=True)
 class Frame:
-    """Bytes, and the statuses that are right; with `ends`, what follows may not be taken for another request."""
+    """Bytes and their valid statuses; with `ends`, the rest must not be taken for another request."""
 
     name: str
     sent: bytes
     statuses: frozenset[int] = REFUSED
     ends: bool = True
-    seconds: float = 2.0  # until the answer is here
+    seconds: float = 2.0  # until the answer
 
 
 def frames() -> list[Frame]:
-    """All of them."""
+    """All attacks."""
     return [frame for make in (_heads, _lengths, _encodings, _chunks, _smuggling, _floods) for frame in make()]
 
 

@@ -1,6 +1,6 @@
-"""A caller who takes what there is: a process with many connections, each of which asks again once it is answered.
+"""A greedy caller: a process with many connections, each of which sends the next request when it is answered.
 
-`python -m tests.guarantees.greedy '{…}'`, the fields of `Greed` as JSON; it ends by itself, and prints what it got.
+`python -m tests.guarantees.greedy '{…}'` takes the fields of `Greed` as JSON, and prints its answers when it ends.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pathlib import Path
 from tests.guarantees.jobs import feed, node, request
 from tests.guarantees.talk import Address, Connection, Hangup, head
 
-#: nodes of a graph whose gradient takes some 25 ms to plan, and of one that takes next to nothing
+#: nodes of a graph whose gradient takes about 25 ms to plan, and of one that is planned at once
 SLOW_TO_PLAN, SOON_PLANNED = 100, 2
 
 
 @dataclass(frozen=True)
 class Greed:
-    """Who asks, and for what: gradients of new graphs of so many nodes, or of `body`, again and again."""
+    """The workload of a greedy caller: gradients of new graphs of `nodes` nodes, or `body`, repeatedly."""
 
     address: Address
     seconds: float
@@ -39,7 +39,7 @@ class Greed:
 
 
 def new_graph(number: int, nodes: int = SLOW_TO_PLAN) -> bytes:
-    """The gradient of a chain that no other number has."""
+    """The gradient of a chain, different for each number."""
     chain = [node("parameter"), node("broadcast_to", 0, shape=[number + 1, 2])]
     for _ in range(nodes):
         chain.append(node("tanh", len(chain) - 1))
@@ -48,8 +48,8 @@ def new_graph(number: int, nodes: int = SLOW_TO_PLAN) -> bytes:
 
 
 def attack(greed: Greed) -> Counter[int]:
-    """Ask until the time is up; the answers by status, 0 for a connection that was closed instead."""
-    numbers, found, end = count(), Counter[int](), time.monotonic() + greed.seconds
+    """Send requests until the time is up; count the answers by status, and closed connections as 0."""
+    numbers, statuses, end = count(), Counter[int](), time.monotonic() + greed.seconds
     callers = selectors.DefaultSelector()
 
     def ask(connection: Connection) -> None:
@@ -63,17 +63,17 @@ def attack(greed: Greed) -> Counter[int]:
     while time.monotonic() < end and callers.get_map():
         for key, _ in callers.select(0.1):
             try:
-                found[key.fileobj.answer().status] += 1  # type: ignore[union-attr]
+                statuses[key.fileobj.answer().status] += 1  # type: ignore[union-attr]
                 ask(key.fileobj)  # type: ignore[arg-type]
             except (OSError, Hangup):
-                found[0] += 1
+                statuses[0] += 1
                 callers.unregister(key.fileobj)
-    return found
+    return statuses
 
 
 @contextmanager
 def beside(greed: Greed) -> Iterator[subprocess.Popen[str]]:
-    """While this process goes on, another one is greedy; it has asked once on each connection by then."""
+    """Run a greedy process within the block, once it has sent a request on each connection."""
     command = [sys.executable, "-m", "tests.guarantees.greedy", json.dumps(asdict(greed))]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -85,7 +85,7 @@ def beside(greed: Greed) -> Iterator[subprocess.Popen[str]]:
 
 
 def main() -> None:
-    """One attack, as it is told."""
+    """Run one attack, as the arguments say."""
     greed = Greed(**json.loads(sys.argv[1]))
     print("asking", flush=True)
     with suppress(BrokenPipeError):

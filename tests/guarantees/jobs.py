@@ -1,4 +1,4 @@
-"""Requests that take as long as one likes, and nothing of their size: for the server, they are work."""
+"""Requests of any duration with small bodies: pure work for the server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIDE = 768
 
 
 def node(op: str, *operands: int, **attrs: Any) -> Json:
-    """A node of a graph."""
+    """A graph node."""
     return {"op": op, "operands": list(operands), "attrs": attrs}
 
 
@@ -25,7 +25,7 @@ def feed(i: int, shape: list[int], data: list[Any], dtype: str = "float64") -> J
 
 
 def request(nodes: list[Any], fed: list[Any] | None = None, **more: Any) -> bytes:
-    """A body; `more` may replace the graph and the feeds."""
+    """A request body; `more` may replace the graph and the feeds."""
     return json.dumps({"graph": {"nodes": nodes}, "feeds": fed or []} | more).encode()
 
 
@@ -41,7 +41,7 @@ def is_right(body: bytes, x: float = 3.0) -> bool:
 
 
 def in_steps(products: int, side: int = SIDE, x: float = 0.5) -> bytes:
-    """A chain of matrix products, each a step of some 20 ms, after which a server can look at the clock."""
+    """A chain of matrix products: steps of about 20 ms, between which a server can check the clock."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
     for _ in range(products):
         last = len(nodes) - 1
@@ -51,31 +51,31 @@ def in_steps(products: int, side: int = SIDE, x: float = 0.5) -> bytes:
 
 
 def in_one_piece(side: int, x: float = 0.5) -> bytes:
-    """One product of two matrices: inside it nothing looks at the clock."""
+    """One product of two matrices, within which nothing checks the clock."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1), node("matmul", 2, 2)]
     return request([*nodes, node("mean", 3)], [feed(0, [], [x], "float32")])
 
 
 @dataclass(frozen=True)
 class MachineSpeed:
-    """How fast this machine is: seconds of a step of `in_steps`, and of the whole of `in_one_piece` at a side."""
+    """The speed of this machine: seconds of a step of `in_steps`, and of `in_one_piece` with a given side."""
 
     product: float
     side: int
     whole: float
 
     def steps(self, seconds: float) -> bytes:
-        """Work for about so long, in steps."""
+        """Work of about this many seconds, in steps."""
         return in_steps(max(1, round(seconds / self.product)))
 
     def piece(self, seconds: float) -> bytes:
-        """Work for about so long, in one piece."""
+        """Work of about this many seconds, in one piece."""
         return in_one_piece(round(self.side * (seconds / self.whole) ** (1 / 3)))
 
 
 @cache
 def speed(address: Address) -> MachineSpeed:
-    """Measured at a server that has nothing else to do."""
+    """Measure the speed at an idle server."""
     few, many, side = in_steps(4), in_steps(24), 4 * SIDE
     return MachineSpeed(
         (_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_piece(side))

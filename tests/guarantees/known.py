@@ -1,4 +1,4 @@
-"""Calls whose answers are known without the server: from formulas, by NumPy."""
+"""Calls with known answers, from formulas computed by NumPy."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Known:
-    """A request, and what its answer must hold: arrays by their place in it."""
+    """A request, and the expected arrays of its answer, by their place in it."""
 
     name: str
     path: str
     body: bytes
-    wanted: dict[str, Array]
+    expected: dict[str, Array]
     kind: str = JSON
     tolerance: float = 1e-9
 
     def is_answered_by(self, body: bytes) -> bool:
-        """Whether these bytes are the right answer, within what the order of additions may change."""
-        found = (packed if self.kind == SAFETENSORS else plain)(body)
+        """Whether these bytes are the right answer, up to the order of additions."""
+        tensors = (packed if self.kind == SAFETENSORS else plain)(body)
         return all(
-            name in found
-            and found[name].shape == np.shape(wanted)
-            and np.allclose(found[name], wanted, self.tolerance, self.tolerance)
-            for name, wanted in self.wanted.items()
+            name in tensors
+            and tensors[name].shape == np.shape(array)
+            and np.allclose(tensors[name], array, self.tolerance, self.tolerance)
+            for name, array in self.expected.items()
         )
 
 
 def plain(body: bytes) -> dict[str, Array]:
-    """The tensors of an answer in JSON, by field and node; blocks by field and place."""
+    """The tensors of a JSON answer, by field and node, or by field and index."""
     answer = json.loads(body)
     lists = {name: part for name, part in answer.items() if isinstance(part, list)}
     return {
@@ -51,7 +51,7 @@ def plain(body: bytes) -> dict[str, Array]:
 
 
 def packed(body: bytes) -> dict[str, Array]:
-    """The tensors of an answer in safetensors; all here are float64."""
+    """The tensors of a safetensors answer, which are all float64."""
     start = 8 + int.from_bytes(body[:8], "little")
     header = json.loads(body[8:start])
     return {
@@ -85,15 +85,15 @@ DENSITY = [
 
 
 def density(rng: np.random.Generator, path: str = "/v1/gradients", *, graph: bool = True) -> Known:
-    """Value and gradients of W1, for 8 numbers."""
+    """The value and gradients of W1, for 8 numbers."""
     mean, scale, x = (0.5 * rng.standard_normal(8) for _ in range(3))
     z, level = (x - mean) / np.exp(scale), np.tanh(mean)
     value = np.sum(-0.5 * z * z - scale - 0.1 * level * level)
     by_mean = z / np.exp(scale) - 0.2 * level * (1 - level * level)
     feeds = [_feed(i, part) for i, part in enumerate((mean, scale, x))]
     body = request(DENSITY, feeds) if graph else json.dumps({"feeds": feeds}).encode()
-    wanted = {"values.13": value, "gradients.0": by_mean, "gradients.1": z * z - 1, "gradients.2": -z / np.exp(scale)}
-    return Known("W1", path, body, wanted)
+    expected = {"values.13": value, "gradients.0": by_mean, "gradients.1": z * z - 1, "gradients.2": -z / np.exp(scale)}
+    return Known("W1", path, body, expected)
 
 
 def quadratic(rng: np.random.Generator) -> Known:
@@ -118,7 +118,7 @@ def directional(rng: np.random.Generator) -> Known:
 
 
 def examples(rng: np.random.Generator) -> Known:
-    """(w · x)² for each of many x: its gradient by w is 2 (w · x) x."""
+    """(w · x)² for each of many x; its gradient with respect to w is 2 (w · x) x."""
     n = int(rng.integers(1, 40))
     w, x = rng.standard_normal(5), rng.standard_normal((n, 5))
     nodes = [node("parameter"), node("input"), node("matmul", 0, 1), node("square", 2)]
@@ -127,7 +127,7 @@ def examples(rng: np.random.Generator) -> Known:
 
 
 def doubled(rng: np.random.Generator, most: int = 60_000) -> Known:
-    """2x, exactly, in safetensors: small ones and ones that are moved in large pieces."""
+    """2x, exactly, in safetensors: small arrays, and arrays that are sent in large pieces."""
     x = rng.standard_normal(int(rng.integers(1, most)))
     graph = {"graph": {"nodes": [node("input"), node("add", 0, 0)]}}
     entry = {"dtype": "F64", "shape": [x.size], "data_offsets": [0, x.nbytes]}
@@ -138,23 +138,23 @@ def doubled(rng: np.random.Generator, most: int = 60_000) -> Known:
 
 def looped(rng: np.random.Generator) -> Known:
     """A `scan` or a `while`, and its gradient."""
-    body, wanted = (loops.decay, loops.halving)[int(rng.integers(2))](rng)
-    return Known("loop", "/v1/gradients", body, wanted)
+    body, expected = (loops.decay, loops.halving)[int(rng.integers(2))](rng)
+    return Known("loop", "/v1/gradients", body, expected)
 
 
 Maker = Callable[[np.random.Generator], Known]
 
 
 def makers(address: Address) -> list[Maker]:
-    """All kinds; registered graphs too, where the server has them."""
-    found: list[Maker] = [density, density, quadratic, directional, examples, doubled, looped]
+    """All kinds of calls, including those of registered graphs if the server supports them."""
+    kinds: list[Maker] = [density, density, quadratic, directional, examples, doubled, looped]
     if graph_id := registered(address):
         path = f"/v1/graphs/{graph_id}/gradients"
-        found += [lambda rng: density(rng, path, graph=False)] * 2
-    return found
+        kinds += [lambda rng: density(rng, path, graph=False)] * 2
+    return kinds
 
 
 def registered(address: Address) -> str | None:
-    """The id of W1's graph, once it is registered; None where the server has no such thing."""
+    """Register W1's graph and return its id, or None if the server cannot."""
     answer = once(address, "/v1/graphs", json.dumps({"graph": {"nodes": DENSITY}}).encode())
     return answer.json()["graph_id"] if answer.status in (200, 201) else None

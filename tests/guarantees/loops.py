@@ -1,4 +1,4 @@
-"""Requests on graphs with functions: loops that take as long as one likes, what asks for too much, known answers."""
+"""Requests on graphs with functions: loops of any duration, requests for too much, and known answers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def running(functions: Sequence[Json], *nodes: Json, feeds: Sequence[Json] = (ON
 
 # ---------------------------------------------------------------- work
 
-#: nothing runs longer than so many steps: they are stopped
+#: more steps than any loop completes before it is stopped
 _ENDLESS = 2 * 10**10
 _ALWAYS = function([1], X, node("constant", value={"dtype": "bool", "shape": [], "data": [1]}))
-#: a step of a few nanoseconds, and one of an op that has no machine code
+#: a step of a few nanoseconds, and a step of an op without machine code
 _STEPS = {
     "machine code": function([2], X, node("mul_scalar", 0, scalar=0.5), node("add_scalar", 1, scalar=1.0)),
     "Python": function([3], X, node("broadcast_to", 0, shape=[16]), node("sort", 1, axis=0), node("mean", 2)),
@@ -42,7 +42,7 @@ _STEPS = {
 
 
 def endless() -> dict[str, bytes]:
-    """Loops that go on for minutes, by their name."""
+    """Loops that run for minutes, by name."""
     return {f"a {op} in {where}": loop(body) for where, body in _STEPS.items() for op, loop in _LOOPS.items()}
 
 
@@ -58,7 +58,7 @@ def _while(body: Json) -> bytes:
 _LOOPS: dict[str, Callable[[Json], bytes]] = {"scan": _scan, "while": _while}
 
 
-# ---------------------------------------------------------------- what asks for too much
+# ---------------------------------------------------------------- requests for too much
 
 
 def bombs() -> Iterator[tuple[str, bytes]]:
@@ -86,7 +86,7 @@ def bombs() -> Iterator[tuple[str, bytes]]:
 
 
 def draws() -> Iterator[tuple[str, bytes]]:
-    """The same, for values, of random tensors."""
+    """Small requests for the values of huge random tensors, by name."""
     ops: dict[str, Json] = {
         op: {"shape": [2**20, 2**20], "dtype": "float64"} for op in ("random_uniform", "random_normal")
     }
@@ -98,13 +98,13 @@ def draws() -> Iterator[tuple[str, bytes]]:
 
 
 def _twice(body: int, times: int) -> Json:
-    """A function that calls another one on what that gave, so many times."""
+    """A function that applies another one repeatedly."""
     calls = [each for k in range(times) for each in (node("call", 2 * k, body=body), result(2 * k + 1))]
     return function([2 * times], X, *calls)
 
 
 def of_many_shapes(nodes: int, shapes: int) -> bytes:
-    """One body of so many nodes, in loops over vectors of as many lengths."""
+    """One body of `nodes` nodes, in loops over vectors of `shapes` lengths."""
     body = function([nodes - 1], X, *(node("sin", i) for i in range(nodes - 1)))
     graph, sums = [P], list[int]()
     for k in range(1, shapes + 1):
@@ -122,7 +122,7 @@ _DECAY = function([4, 4], X, X, node("mul", 0, 1), node("mul_scalar", 2, scalar=
 
 
 def decay(rng: np.random.Generator) -> tuple[bytes, dict[str, Any]]:
-    """Σ y (1 − k/2)ᵗ, for t = 1 … n, and its gradient: the request, and what its answer must hold."""
+    """Σ y (1 − k/2)ᵗ, for t = 1 … n, and its gradient: the request, and its expected answer."""
     n, k, y = int(rng.choice([1, 4, 30, 400])), rng.uniform(0.1, 1.9), rng.standard_normal()
     scan = node("scan", 0, 1, body=0, carries=1, length=n)
     feeds = [feed(0, [], [k]), feed(1, [], [y])]
@@ -133,7 +133,7 @@ def decay(rng: np.random.Generator) -> tuple[bytes, dict[str, Any]]:
 
 
 def halving(rng: np.random.Generator) -> tuple[bytes, dict[str, Any]]:
-    """x / 2ⁿ, the first below 1: by a `while`, whose steps are counted."""
+    """The first x / 2ⁿ below 1, by a `while` that counts its steps."""
     x = float(rng.uniform(1, 1e6))
     n = int(np.floor(np.log2(x))) + 1
     above = function(

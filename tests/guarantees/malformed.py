@@ -1,4 +1,4 @@
-"""Bad input of every kind but size: JSON, numbers, tensors, references, attributes, names, binary bodies."""
+"""Bad input of every kind except size: JSON, numbers, tensors, references, attributes, names, binary bodies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A body that must be refused, with a status below 500; `node` is the one that the report must name."""
+    """A body that must be refused with a status below 500, by a report that names `node`."""
 
     name: str
     body: bytes
@@ -30,7 +30,7 @@ _W, _X = node("parameter"), feed(0, [2], [1, 2])
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """All malformed requests."""
     makers = (_json, _numbers, _tensors, _references, _attributes, _names, _fields, _binary)
     return [case for make in makers for case in make()]
 
@@ -226,7 +226,7 @@ def _attributes() -> Iterator[Case]:
         "exponent a word": node("pow_scalar", 0, exponent="x"),
     }
     for name, use in uses.items():
-        # Where the JSON itself is of a wrong type, the report has a pointer and may have no node.
+        # If the JSON itself has a wrong type, the report has a pointer and may have no node.
         yield Case(f"attribute: {name}", request([_W, use], [_X], of=1))
 
 

@@ -1,4 +1,4 @@
-"""Requests on graphs of opset 2: complex tensors that are none, transforms, masks and matrices, wrong, large or odd."""
+"""Requests on graphs of opset 2: complex tensors, transforms, masks and matrices that are invalid, large or odd."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.guarantees.talk import SAFETENSORS
 
 P, X = node("parameter"), node("input")
 PAIR, REALS = feed(0, [2], [1, 2, 3, -1], "complex128"), feed(0, [4], [1, 2, 3, 4])
-#: those that LAPACK answers, with what reads their results; the rest are made of these
+#: ops computed by LAPACK, and the number of results of those that have several
 _MATRIX_OPS = ("eigh", "svd", "qr", "lu", "pinv", "inv", "det", "slogdet", "cholesky", "matrix_exp", "cond_number")
 _RESULTS = {"eigh": 2, "svd": 3, "qr": 2, "lu": 3, "slogdet": 2}
 FUNCTIONS = ("sqrt", "rsqrt", "log", "exp")
 
 
-def asked(*nodes: Json, feeds: list[Json], **more: Any) -> bytes:
+def body_of(*nodes: Json, feeds: list[Json], **more: Any) -> bytes:
     """A request on a graph of opset 2."""
     return request([], feeds, graph={"opset": 2, "nodes": list(nodes)}, **more)
 
 
-# ---------------------------------------------------------------- what must be refused
+# ---------------------------------------------------------------- requests that must be refused
 
 
 def cases() -> list[Case]:
-    """All of them."""
+    """All invalid requests."""
     makers = (_complex_json, _complex_files, _transforms, _matrices, _masks)
     return [case for make in makers for case in make()]
 
@@ -61,14 +61,14 @@ def _complex_json() -> Iterator[Case]:
         "int16 of 40,000": {"dtype": "int16", "shape": [1], "data": [40_000]},
     }
     for name, tensor in tensors.items():
-        yield Case(f"complex: {name}", asked(*nodes, feeds=[{"node": 0, "tensor": tensor}]))
+        yield Case(f"complex: {name}", body_of(*nodes, feeds=[{"node": 0, "tensor": tensor}]))
     yield Case("complex: in opset 1", request([*nodes], [PAIR]), node=0)
-    yield Case("complex: a gradient of a complex scalar", asked(P, node("sum", 0), feeds=[PAIR]))
+    yield Case("complex: a gradient of a complex scalar", body_of(P, node("sum", 0), feeds=[PAIR]))
     for op in ("relu", "floor"):
-        yield Case(f"complex: {op}", asked(P, node(op, 0), node("abs", 1), node("sum", 2), feeds=[PAIR]), node=1)
-    yield Case("complex: sorted", asked(P, node("sort", 0, axis=0), node("abs", 1), feeds=[PAIR]), node=1)
-    yield Case("complex: maximum", asked(P, node("maximum", 0, 0), node("abs", 1), feeds=[PAIR]), node=1)
-    yield Case("complex: cast to real", asked(P, node("cast", 0, dtype="float64"), node("sum", 1), feeds=[PAIR]), 1)
+        yield Case(f"complex: {op}", body_of(P, node(op, 0), node("abs", 1), node("sum", 2), feeds=[PAIR]), node=1)
+    yield Case("complex: sorted", body_of(P, node("sort", 0, axis=0), node("abs", 1), feeds=[PAIR]), node=1)
+    yield Case("complex: maximum", body_of(P, node("maximum", 0, 0), node("abs", 1), feeds=[PAIR]), node=1)
+    yield Case("complex: cast to real", body_of(P, node("cast", 0, dtype="float64"), node("sum", 1), feeds=[PAIR]), 1)
 
 
 def _complex_files() -> Iterator[Case]:
@@ -76,8 +76,8 @@ def _complex_files() -> Iterator[Case]:
     entry = {"dtype": "F64", "shape": [2, 2], "data_offsets": [0, 32]}
 
     def file(complex_names: Any, entry: Json = entry, count: int = 32) -> bytes:
-        told = {"request": json.dumps({"graph": graph}), "complex": complex_names}
-        text = json.dumps({"__metadata__": told, "feeds.0": entry}).encode()
+        metadata = {"request": json.dumps({"graph": graph}), "complex": complex_names}
+        text = json.dumps({"__metadata__": metadata, "feeds.0": entry}).encode()
         return len(text).to_bytes(8, "little") + text + bytes(count)
 
     files = {
@@ -130,19 +130,19 @@ def _transforms() -> Iterator[Case]:
         "a word": {"stride": "1"},
     }
     for name, attrs in frames.items():
-        yield Case(f"stft: {name}", asked(P, node("stft", 0, 0, **attrs), node("abs", 1), feeds=[REALS]))
+        yield Case(f"stft: {name}", body_of(P, node("stft", 0, 0, **attrs), node("abs", 1), feeds=[REALS]))
 
 
 def _transform(op: str, fed: Json, **attrs: Any) -> bytes:
-    return asked(P, node(op, 0, **attrs), node("abs", 1), node("sum", 2), feeds=[fed])
+    return body_of(P, node(op, 0, **attrs), node("abs", 1), node("sum", 2), feeds=[fed])
 
 
 def _matrices() -> Iterator[Case]:
     vector, wide = feed(0, [4], [1, 2, 3, 4]), feed(0, [1, 4], [1, 2, 3, 4])
     for op in _MATRIX_OPS:
-        yield Case(f"{op}: of a vector", asked(P, node(op, 0), feeds=[vector]), node=1)
+        yield Case(f"{op}: of a vector", body_of(P, node(op, 0), feeds=[vector]), node=1)
     for op in ("eigh", "matrix_exp", "det"):
-        yield Case(f"{op}: of what is not square", asked(P, node(op, 0), feeds=[wide]), node=1)
+        yield Case(f"{op}: of what is not square", body_of(P, node(op, 0), feeds=[wide]), node=1)
     square = feed(0, [2, 2], [1, 2, 3, 4])
     wrong: dict[str, tuple[str, Json]] = {
         "degenerate of no name": ("eigh", {"degenerate": "some"}),
@@ -153,9 +153,9 @@ def _matrices() -> Iterator[Case]:
         "a power that is a fraction": ("matrix_power", {"k": 0.5}),
     }
     for name, (op, attrs) in wrong.items():
-        yield Case(f"matrices: {name}", asked(P, node(op, 0, **attrs), node("sum", 1), feeds=[square]))
+        yield Case(f"matrices: {name}", body_of(P, node(op, 0, **attrs), node("sum", 1), feeds=[square]))
     under = [P, node("lstsq", 0, 0)]
-    yield Case("lstsq: fewer rows than columns", asked(*under, feeds=[wide]), node=1)
+    yield Case("lstsq: fewer rows than columns", body_of(*under, feeds=[wide]), node=1)
 
 
 def _masks() -> Iterator[Case]:
@@ -171,23 +171,25 @@ def _masks() -> Iterator[Case]:
     }
     for name, attrs in attributes.items():
         taken = [node("get_output", 1, index=0), node("sum", 2)]
-        yield Case(f"nonzero: {name}", asked(X, node("nonzero", 0, **attrs), *taken, feeds=[mask]), path="/v1/forward")
-        body = asked(
+        yield Case(
+            f"nonzero: {name}", body_of(X, node("nonzero", 0, **attrs), *taken, feeds=[mask]), path="/v1/forward"
+        )
+        body = body_of(
             X, P, node("compress", 1, 0, **attrs), node("get_output", 2, index=0), node("sum", 3), feeds=[mask, x]
         )
         yield Case(f"compress: {name}", body)
-    reals = asked(X, P, node("compress", 1, 1, k=2), node("get_output", 2, index=0), node("sum", 3), feeds=[mask, x])
+    reals = body_of(X, P, node("compress", 1, 1, k=2), node("get_output", 2, index=0), node("sum", 3), feeds=[mask, x])
     yield Case("compress: by what is no mask", reals, node=2)
     for index in (4, -1, 2**40):
-        body = asked(X, P, node("index", 1, 0), node("sum", 2), feeds=[feed(0, [1], [index], "int64"), x])
+        body = body_of(X, P, node("index", 1, 0), node("sum", 2), feeds=[feed(0, [1], [index], "int64"), x])
         yield Case(f"index: of {index}", body, node=2)
 
 
-# ---------------------------------------------------------------- what must be answered, whatever it is filled with
+# ---------------------------------------------------------------- requests that must be answered, whatever their values
 
 
 def odd() -> dict[str, bytes]:
-    """Requests for gradients that are right, of matrices and masks that are odd, by name: each answer is a 200."""
+    """Valid requests for gradients with odd matrices and masks, by name: each is answered with 200."""
     return dict([*_odd_matrices(), *_odd_masks()])
 
 
@@ -207,8 +209,8 @@ def _odd_matrices() -> Iterator[tuple[str, bytes]]:
         for op in _MATRIX_OPS:
             yield f"{op} of {name}", _of_matrix(node(op, 0), packed([n, n], data))
         for function in FUNCTIONS:
-            made = node("symmetric_function", 0, function=function)
-            yield f"{function} of {name}", _of_matrix(made, packed([n, n], data))
+            function_node = node("symmetric_function", 0, function=function)
+            yield f"{function} of {name}", _of_matrix(function_node, packed([n, n], data))
         pairs = [part for x in data for part in (x, 0)]
         yield f"eigh of complex {name}", _of_matrix(node("eigh", 0), packed([n, n], pairs, "complex128"))
     yield "a power of 2⁶²", _of_matrix(node("matrix_power", 0, k=2**62), packed([2, 2], [1, 2, 3, 4]))
@@ -217,17 +219,17 @@ def _odd_matrices() -> Iterator[tuple[str, bytes]]:
 
 
 def packed(shape: list[int], data: list[float], dtype: str = "float64") -> Json:
-    """A feed of node 0 in base64, which has NaN and infinities too: JSON's numbers have none."""
+    """A feed of node 0 in base64, which, unlike JSON numbers, can hold NaN and infinities."""
     text = base64.b64encode(np.array(data, "float64").tobytes()).decode()
     return {"node": 0, "tensor": {"dtype": dtype, "shape": shape, "data_b64": text}}
 
 
-def _of_matrix(made: Json, fed: Json) -> bytes:
-    """The first result of floats, or the only one, and its gradient."""
-    index = {"svd": 1, "lu": 1, "slogdet": 1}.get(made["op"], 0)
-    read = [node("get_output", 1, index=index)] if made["op"] in _RESULTS else []
+def _of_matrix(op_node: Json, fed: Json) -> bytes:
+    """A request for the gradient of the first floating-point result."""
+    index = {"svd": 1, "lu": 1, "slogdet": 1}.get(op_node["op"], 0)
+    read = [node("get_output", 1, index=index)] if op_node["op"] in _RESULTS else []
     last = 1 + len(read)
-    return asked(P, made, *read, node("abs", last), node("sum", last + 1), feeds=[fed])
+    return body_of(P, op_node, *read, node("abs", last), node("sum", last + 1), feeds=[fed])
 
 
 def _odd_masks() -> Iterator[tuple[str, bytes]]:
@@ -236,10 +238,10 @@ def _odd_masks() -> Iterator[tuple[str, bytes]]:
     for name, mask in masks.items():
         for k in (0, 1, 4, 9):
             taken = (node("compress", 1, 0, k=k), node("get_output", 2, index=0), node("sum", 3))
-            yield f"compress by {name}, k = {k}", asked(X, P, *taken, feeds=[feed(0, [4], mask, "bool"), x])
+            yield f"compress by {name}, k = {k}", body_of(X, P, *taken, feeds=[feed(0, [4], mask, "bool"), x])
             places = (node("nonzero", 0, k=k), node("get_output", 2, index=0), node("reshape", 3, shape=[k]))
             summed = (node("index", 1, 4), node("sum", 5))
-            yield f"nonzero of {name}, k = {k}", asked(X, P, *places, *summed, feeds=[feed(0, [4], mask, "bool"), x])
+            yield f"nonzero of {name}, k = {k}", body_of(X, P, *places, *summed, feeds=[feed(0, [4], mask, "bool"), x])
     for size in (1, 3, 4, 64):
         for op in ("fft", "rfft", "irfft"):
             yield f"{op} of {size} points", _transform(op, REALS, axes=[0], sizes=[size])
@@ -247,14 +249,14 @@ def _odd_masks() -> Iterator[tuple[str, bytes]]:
     yield "fft of no signals", _transform("fft", feed(0, [0, 4], []))
 
 
-# ---------------------------------------------------------------- what takes longer than there is time
+# ---------------------------------------------------------------- requests that take too long
 
 
 def late(side: int) -> dict[str, bytes]:
-    """Decompositions of one large matrix, as node 3, each of which LAPACK does in one piece, by their op."""
+    """Decompositions of one large matrix at node 3, by op; LAPACK computes each without interruption."""
     spread = [X, node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
     read = {"eigh": [node("get_output", 3, index=1)], "svd": [node("get_output", 3, index=0)], "matrix_exp": []}
     return {
-        op: asked(*spread, node(op, 2), *results, node("mean", 3 + len(results)), feeds=[feed(0, [], [0.5])])
+        op: body_of(*spread, node(op, 2), *results, node("mean", 3 + len(results)), feeds=[feed(0, [], [0.5])])
         for op, results in read.items()
     }

@@ -1,6 +1,6 @@
-"""Asks /health/live without a pause while something else goes on; a process of its own, before others if it may.
+"""Probes /health/live continuously, in a process of its own with high priority if permitted.
 
-`python -m tests.guarantees.probe HOST PORT` asks until its input ends, and then writes what it has seen as JSON.
+`python -m tests.guarantees.probe HOST PORT` runs until its input ends, and then writes its observations as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.guarantees.started import ROOT
 from tests.guarantees.talk import Address, Connection, Hangup
 
 PAUSE = 0.01
-#: of so many requests, one is made on a new connection
+#: one request in `FRESH` is made on a new connection
 FRESH = 5
 PATIENCE = 5.0
 SLOW_MS = 50
@@ -27,9 +27,9 @@ SLOW_MS = 50
 
 @dataclass
 class Seen:
-    """Worst milliseconds of an answer, and of the probe's own waking up: what the machine adds by itself.
+    """The worst delay of an answer in ms, and of the probe's own wake-ups, which the machine causes.
 
-    `slow` has those of more than 50 ms, each with the second in which it was asked for.
+    `slow` lists the answers that took more than 50 ms, with the second of their request.
     """
 
     asked: int = 0
@@ -40,8 +40,8 @@ class Seen:
     reasons: list[str] = field(default_factory=list)
 
 
-def _hurry() -> None:
-    """Before what runs at the usual priority, where this user may."""
+def _raise_priority() -> None:
+    """Raise the priority of this process, if permitted."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -58,7 +58,7 @@ class _Prober:
         self._began = time.perf_counter()
 
     def ask(self) -> None:
-        """One request, and what became of it."""
+        """Send one request, and record its outcome."""
         start = time.perf_counter()
         reason = self._reason()
         took = 1000 * (time.perf_counter() - start)
@@ -89,11 +89,11 @@ class _Prober:
 
 
 def main() -> None:
-    """Ask until the input ends."""
-    _hurry()
+    """Probe until the input ends."""
+    _raise_priority()
     prober = _Prober((sys.argv[1], int(sys.argv[2])))
     prober.ask()
-    prober.seen = Seen()  # what was imported and connected first does not count
+    prober.seen = Seen()  # imports and the first connection do not count
     sys.stdout.write("\n")
     sys.stdout.flush()
     with selectors.DefaultSelector() as selector:
@@ -109,7 +109,7 @@ def main() -> None:
 
 @contextmanager
 def probing(address: Address) -> Iterator[Seen]:
-    """What is seen while the block runs; known at its end."""
+    """Probe while the block runs; the observations are complete at its end."""
     command = [sys.executable, "-m", "tests.guarantees.probe", address[0], str(address[1])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None

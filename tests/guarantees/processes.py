@@ -1,4 +1,4 @@
-"""What /proc tells of a server: its processes, their memory, processor time and priority."""
+"""The processes of a server, from /proc: their memory, processor time and priority."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
-#: fields of /proc/PID/stat, counted from the state on, which follows the name in brackets
+#: indices of fields of /proc/PID/stat, counted from the state, which follows the name in brackets
 _STATE, _PARENT, _USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM, _NICE = 0, 1, 11, 12, 13, 14, 16
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields after the name; None where there is no such process."""
+    """The fields after the name, or None if there is no such process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -20,28 +20,28 @@ def _stat(pid: int) -> list[str] | None:
 
 
 def children(pid: int) -> list[int]:
-    """Processes that this one has started and that are alive."""
-    found = []
+    """The living child processes."""
+    pids = []
     for entry in Path("/proc").iterdir():
         fields = _stat(int(entry.name)) if entry.name.isdigit() else None
         if fields and int(fields[_PARENT]) == pid and fields[_STATE] not in "ZX":
-            found.append(int(entry.name))
-    return found
+            pids.append(int(entry.name))
+    return pids
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that descend from it."""
+    """A process and all of its descendants."""
     return [pid, *(one for child in children(pid) for one in family(child))]
 
 
 def exists(pid: int) -> bool:
-    """Whether a process runs; one that has ended and is only remembered does not."""
+    """Whether a process runs; zombies do not."""
     fields = _stat(pid)
     return fields is not None and fields[_STATE] not in "ZX"
 
 
 def workers(pid: int) -> list[int]:
-    """The server's own children that run Python: not a compiler that one of them may start."""
+    """The server's own children that run Python, without compilers that they start."""
     return [child for child in children(pid) if b"python" in _command(child)]
 
 
@@ -53,13 +53,13 @@ def _command(pid: int) -> bytes:
 
 
 def nice(pid: int) -> int:
-    """The priority: larger numbers wait for smaller ones."""
+    """The niceness: larger numbers mean a lower priority."""
     fields = _stat(pid)
     return int(fields[_NICE]) if fields else 0
 
 
 def processor_seconds(root: int) -> float:
-    """Time that a family has had. What a child had is its parent's once it has ended."""
+    """The processor time of a process family. The time of an ended child counts as its parent's."""
     total = 0
     for pid in family(root):
         if fields := _stat(pid):
@@ -70,26 +70,26 @@ def processor_seconds(root: int) -> float:
 
 
 def seconds_of(pids: Iterable[int]) -> float:
-    """Time that these processes have had, but for those that have ended."""
+    """The processor time of those of these processes that still run."""
     fields = filter(None, map(_stat, pids))
     return sum(int(each[_USER]) + int(each[_SYSTEM]) for each in fields) * TICK
 
 
 def resident(root: int) -> int:
-    """Bytes of a family: what is anonymous, and what its processes share, counted once.
+    """The memory of a process family in bytes: anonymous memory, and shared memory counted once.
 
-    Not the files that are mapped: how much of them is charged to a process depends on who else maps them.
+    Mapped files do not count, because their share depends on which other processes map them.
     """
     return sum(_entries(pid, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for pid in family(root))
 
 
 def peak(pids: Iterable[int]) -> int:
-    """Bytes that these processes had resident at their most since `forget_peak`, each at its own time."""
+    """The sum of the peaks of resident bytes of these processes since `forget_peak`."""
     return sum(_entries(pid, "status", ("VmHWM:",)) for pid in pids)
 
 
 def forget_peak(pids: Iterable[int]) -> None:
-    """Begin anew from what is resident."""
+    """Reset the peaks to the current resident memory."""
     for pid in pids:
         Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
 

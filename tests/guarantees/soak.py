@@ -20,17 +20,17 @@ from tests.guarantees.trend import Trend, trend
 
 MILLION = 1_000_000
 CLIENTS = 8
-#: requests that are made once and sent many times: making them costs more than answering them
+#: requests that are built once and sent many times: building them costs more than answering them
 PREPARED = 400
 SAMPLES = 400
-#: bytes that an allocator may take up once more, however long a run has been
+#: bytes that an allocator may still take, however long a run has been
 FLOOR = 1 << 20
 BAD_SHARE = 0.05
 
 
 @dataclass
 class Soaked:
-    """What was sent, what was wrong, and what memory did."""
+    """The results of a soak: requests, wrong answers, and the trend of memory."""
 
     requests: int
     rate: float
@@ -50,7 +50,7 @@ class _Soak:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def client(self, seed: int) -> None:
-        """One connection after the other, a few hundred requests on each."""
+        """Open one connection after the other, with a few hundred requests on each."""
         rng = random.Random(seed)
         while self.sent < self.total:
             try:
@@ -93,7 +93,7 @@ def _prepared(kinds: Sequence[Maker]) -> list[Known]:
 
 
 def run(server: Started, total: int, kinds: Sequence[Maker] | None = None) -> Soaked:
-    """So many requests of these kinds on eight connections; by default of all, and five in a hundred are bad."""
+    """Send `total` requests of these kinds by eight clients; by default of all kinds, with 5 % bad ones."""
     bad = [] if kinds else [case for case in cases() if len(case.body) < 10_000 and case.path == "/v1/gradients"]
     soak = _Soak(server, total, _prepared(kinds or makers(server.address)), bad)
     start = time.perf_counter()
@@ -107,7 +107,7 @@ def run(server: Started, total: int, kinds: Sequence[Maker] | None = None) -> So
 
 
 def main() -> None:
-    """Soak a server of its own; status 1 where an answer is wrong or memory grows."""
+    """Soak a new server; exit with 1 if an answer is wrong or memory grows."""
     parser = argparse.ArgumentParser(description="Send many requests, and look at the server's memory.")
     parser.add_argument("--requests", type=int, default=MILLION)
     options = parser.parse_args()

@@ -18,7 +18,7 @@ ANNOUNCEMENT = "gradserve listening on "
 
 
 class Started:
-    """`gradserve serve` on a free port, on the CPU. To be stopped."""
+    """`gradserve serve` on a free port, on the CPU. Must be stopped."""
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", "cpu", *options]
@@ -39,21 +39,21 @@ class Started:
 
     @property
     def pid(self) -> int:
-        """The front's."""
+        """The pid of the front."""
         return self.process.pid
 
     @property
     def workers(self) -> list[int]:
-        """Pids of its worker processes."""
+        """The pids of the worker processes."""
         return processes.workers(self.pid)
 
     @property
     def resident(self) -> int:
-        """Bytes of all its processes."""
+        """The resident bytes of all its processes."""
         return processes.resident(self.pid)
 
     def settled(self, quiet: float = 3.0, change: int = 2 << 20, patience: float = 40.0) -> int:
-        """Its memory, once that has stayed the same for so long: spare workers start after the server does."""
+        """Wait until the memory is stable, because spare workers start late, and return it."""
         end, since, level = time.monotonic() + patience, time.monotonic(), self.resident
         while time.monotonic() < end and time.monotonic() - since < quiet:
             time.sleep(0.2)
@@ -62,33 +62,33 @@ class Started:
         return level
 
     def await_spare(self, patience: float = 30.0) -> None:
-        """Return once there is a worker that only waits to take another's place, and so are all others."""
+        """Wait until the spare worker, and so all workers, have started."""
         end = time.monotonic() + patience
         while b'gradserve_workers{lane="spare"} 1.0' not in once(self.address, "/metrics", method="GET").body:
             assert time.monotonic() < end, "no spare came"
             time.sleep(0.05)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ask the front to end."""
+        """Send a signal to the front."""
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """kill -9 of the front, as the system does it; it returns when its workers are gone, too."""
+        """Kill the front with SIGKILL, and wait until its workers are gone, too."""
         orphans = self._ended()
         deadline = time.monotonic() + 10
         while any(map(processes.exists, orphans)) and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """Whatever it does, it and its workers are gone afterwards."""
-        for pid in self._ended():  # which should have noticed; test_deaths.py looks whether they do
+        """End the server and its workers, whatever they do."""
+        for pid in self._ended():  # they should have noticed; test_deaths.py checks that they do
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
 
     def _ended(self) -> list[int]:
-        """End the front at once: the pids of its workers, which may outlive it."""
+        """Kill the front at once, and return the pids of its workers, which may outlive it."""
         _, *orphans = processes.family(self.pid)
         self.process.kill()
         self.process.wait()

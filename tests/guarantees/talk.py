@@ -1,4 +1,4 @@
-"""HTTP by plain sockets: as much of it as tests need that also say what no library would."""
+"""HTTP over plain sockets, for tests that also send what no library would."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Address = tuple[str, int]
 JSON = "application/json"
 SAFETENSORS = "application/vnd.safetensors"
 
-#: lines that every head has that is made here: a key, where a server asks for one
+#: additional lines of every head, such as a key if the server requires one
 LINES: list[str] = []
 
 
 class Hangup(Exception):
-    """The server has closed the connection where an answer was due."""
+    """The server closed the connection instead of answering."""
 
 
 @dataclass
 class Answer:
-    """A response, and the seconds until its head was here."""
+    """A response, and the seconds until its head arrived."""
 
     status: int
     headers: dict[str, str]
@@ -36,7 +36,7 @@ class Answer:
 
 
 def head(path: str, length: int | None, method: str = "POST", kind: str = JSON, more: tuple[str, ...] = ()) -> bytes:
-    """A request's head; without a length it states none."""
+    """The head of a request; without a length it has no Content-Length."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Type: {kind}", f"Accept: {kind}", *LINES]
     lines += [] if length is None else [f"Content-Length: {length}"]
     return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n"
@@ -49,13 +49,13 @@ def posted(path: str, body: bytes, kind: str = JSON) -> bytes:
 
 @dataclass(eq=False)
 class Connection:
-    """One connection, one request after the other."""
+    """A connection for requests one after the other."""
 
     address: Address
     timeout: float = 60.0
-    buffer: int = 0  # bytes that the kernel keeps for what is not read; 0: as it likes
-    source: str = ""  # the address that it comes from; empty: the system's choice
-    lines: tuple[str, ...] = ()  # of each head, beside the usual ones
+    buffer: int = 0  # the kernel's receive buffer in bytes; 0: the default
+    source: str = ""  # the source address; empty: the system's choice
+    lines: tuple[str, ...] = ()  # additional lines of each head
     _left: bytes = b""
     _socket: socket.socket = field(init=False)
 
@@ -70,25 +70,25 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def fileno(self) -> int:
-        """For selectors."""
+        """The file descriptor, for selectors."""
         return self._socket.fileno()
 
     def send(self, sent: bytes) -> None:
-        """All of it. Raises OSError where the server has hung up."""
+        """Send all bytes. Raises OSError if the server has hung up."""
         self._socket.sendall(sent)
 
     def take(self, most: int = 1 << 16) -> bytes:
-        """What comes next; nothing where the server has closed."""
+        """Receive the next bytes; none if the server has closed."""
         return self._socket.recv(most)
 
     def ask(self, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
-        """One request and its answer."""
+        """Send one request, and return its answer."""
         start = time.perf_counter()
         self.send(head(path, len(body), method, kind, self.lines) + body)
         return self.answer(start)
 
     def answer(self, start: float | None = None) -> Answer:
-        """One response; interim ones are skipped. Raises Hangup, TimeoutError."""
+        """Read one response; interim ones are skipped. Raises Hangup, TimeoutError."""
         start = time.perf_counter() if start is None else start
         while b"\r\n\r\n" not in self._left:
             self._more()
@@ -120,7 +120,7 @@ class Connection:
         self._left += piece
 
     def ended(self, within: float) -> float | None:
-        """Seconds until the server closed, reading what it says before; None where it has not."""
+        """Read until the server closes, and return the seconds that it took, or None."""
         start = time.perf_counter()
         while (left := start + within - time.perf_counter()) > 0:
             self._socket.settimeout(left)
@@ -134,7 +134,7 @@ class Connection:
         return None
 
     def reset(self) -> None:
-        """Vanish: the server gets a reset instead of an end."""
+        """Close the connection by a TCP reset."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
@@ -143,7 +143,7 @@ class Connection:
         self._socket.close()
 
     def __del__(self) -> None:
-        self._socket.close()  # a test that fails leaves its connections
+        self._socket.close()  # a failing test leaves its connections open
 
     def __enter__(self) -> Connection:
         return self
@@ -153,6 +153,6 @@ class Connection:
 
 
 def once(address: Address, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
-    """One request on a connection of its own."""
+    """Send one request on a new connection."""
     with Connection(address) as connection:
         return connection.ask(path, body, method, kind)

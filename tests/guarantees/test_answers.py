@@ -1,4 +1,4 @@
-"""Twentieth guarantee: what an answer tells of a tensor is what was there when the call took effect."""
+"""Guarantee 20: an answer about a tensor describes its state when the call took effect."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TENSOR = b'{"dtype":"float64","shape":[],"data":[1.0]}'
 
 
 def test_answers_of_races(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
-    """Callers that write, delete and list one tensor at a time; each race has a tensor of its own."""
+    """Callers write, delete and list one tensor concurrently; each race has its own tensor."""
     server, unexplained, count = start("--state", str(tmp_path / "state")), 0, 0
     for race in range(RACES):
         operations: list[Operation] = []
@@ -43,14 +43,14 @@ def test_answers_of_races(start: Callable[..., Started], tmp_path: Path, figures
 
 
 def call(address: Address, name: str, chance: random.Random, operations: list[Operation]) -> None:
-    """One caller's share of a race."""
+    """Run one caller's part of a race."""
     with Connection(address) as connection:
         kinds = chance.choices(["write", "delete", "read"], [2, 1, 1], k=CALLS)
         operations.extend(operation(connection, name, kind) for kind in kinds)
 
 
 def operation(connection: Connection, name: str, kind: str) -> Operation:
-    """Do it, and note all that its answer tells."""
+    """Run an operation, and record everything that its answer tells."""
     path, called = f"/v1/tensors/{name}", time.monotonic()
     if kind == "write":
         answer = connection.ask(path, TENSOR, method="PUT")
@@ -68,5 +68,5 @@ def operation(connection: Connection, name: str, kind: str) -> Operation:
 
 
 def version(body: bytes) -> int:
-    """The etag of an answer, as a number."""
+    """The etag of an answer, as an integer."""
     return int(json.loads(body)["etag"], 16)

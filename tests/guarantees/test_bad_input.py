@@ -1,4 +1,4 @@
-"""Second guarantee: bad input gets a 4xx report that names the node, and never a 5xx by itself."""
+"""Guarantee 2: bad input gets a 4xx report that names the node, and never a 5xx by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.guarantee(2)
 
 
 def outcome(server: Started, case: Case) -> str | None:
-    """What is wrong with how it is answered; None where nothing is. The connection must serve on, or be closed."""
+    """The fault of the answer, or None. The connection must continue to serve, or be closed."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask(case.path, case.body, kind=case.kind)
@@ -36,7 +36,7 @@ def outcome(server: Started, case: Case) -> str | None:
 
 
 def test_every_bad_input_is_refused(attacked: Started, figures: Figures) -> None:
-    wrong = [found for case in cases() if (found := outcome(attacked, case))]
+    wrong = [fault for case in cases() if (fault := outcome(attacked, case))]
     figures.at_most(
         f"bad inputs that are not refused as they should, of {len(cases())}", len(wrong), 0, "", "; ".join(wrong)
     )

@@ -1,4 +1,4 @@
-"""First guarantee: nothing that runs takes more than its budget, and what is refused costs neither time nor memory."""
+"""Guarantee 1: no call exceeds its budget, and a refusal costs neither time nor memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.guarantees.talk import Connection, Hangup
 pytestmark = pytest.mark.guarantee(1)
 MIB = 1 << 20
 REFUSAL_MS = 50
-#: the deadline of a request, and what the nodes of the gradients of one graph may take
+#: limits while gradients are built: the deadline of a request, and the memory of the nodes
 WRITING_MS, WRITING_MIB = 30_000, 512
-#: what allocators may round up to, and the message itself
+#: allowance for rounding by allocators, and for the message itself
 SLACK = 24 * MIB
 
 
 def refusal(server: Started, case: Case) -> tuple[float, str | None]:
-    """Milliseconds until a bomb was refused, and what is wrong about it."""
+    """The milliseconds until a bomb was refused, and the fault of the answer, if any."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask(case.path, case.body, kind=case.kind)
@@ -33,23 +33,25 @@ def refusal(server: Started, case: Case) -> tuple[float, str | None]:
     return 1000 * answer.seconds, None if right else f"{case.name}: {answer.status} {answer.body[:120]!r}"
 
 
-def throw(server: Started, cases: Sequence[Case], figures: Figures, of: str, most_mib: float, most_ms: float) -> None:
-    """Send bombs, and measure how many are not refused, the memory that they take, and the slowest refusal."""
+def throw(
+    server: Started, cases: Sequence[Case], figures: Figures, suffix: str, most_mib: float, most_ms: float
+) -> None:
+    """Send bombs, and measure those that are not refused, the memory that they take, and the slowest refusal."""
     for _ in range(20):
         with Connection(server.address) as connection:
             connection.ask("/v1/gradients", small())
     server.settled()
-    everybody = processes.family(server.pid)
-    processes.forget_peak(everybody)
-    before = processes.peak(everybody)
-    found = {case.name: refusal(server, case) for case in cases}
-    grown = (processes.peak(everybody) - before) / MIB
-    wrong = [text for _, text in found.values() if text]
-    slow = sorted(found, key=lambda name: -found[name][0])
-    note = ", ".join(f"{name}: {found[name][0]:.0f} ms" for name in slow[:4])
-    figures.at_most(f"bombs that are not refused, of {len(found)}{of}", len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most(f"memory that refusing them took, at its most{of}", round(grown, 1), most_mib, "MiB")
-    figures.at_most(f"time of the slowest refusal{of}", round(found[slow[0]][0], 1), most_ms, "ms", note)
+    pids = processes.family(server.pid)
+    processes.forget_peak(pids)
+    before = processes.peak(pids)
+    refusals = {case.name: refusal(server, case) for case in cases}
+    grown = (processes.peak(pids) - before) / MIB
+    wrong = [text for _, text in refusals.values() if text]
+    slow = sorted(refusals, key=lambda name: -refusals[name][0])
+    note = ", ".join(f"{name}: {refusals[name][0]:.0f} ms" for name in slow[:4])
+    figures.at_most(f"bombs that are not refused, of {len(refusals)}{suffix}", len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most(f"memory that refusing them took, at its most{suffix}", round(grown, 1), most_mib, "MiB")
+    figures.at_most(f"time of the slowest refusal{suffix}", round(refusals[slow[0]][0], 1), most_ms, "ms", note)
 
 
 def test_bombs_are_refused_at_once_and_take_no_memory(attacked: Started, figures: Figures) -> None:
@@ -70,7 +72,7 @@ def test_a_large_bomb_is_refused(attacked: Started, name: str) -> None:
 
 
 def within_budget() -> dict[str, bytes]:
-    """Calls that take up to some hundred MB, from bodies of some hundred bytes."""
+    """Calls that take up to a few hundred MB, with bodies of a few hundred bytes."""
     one = [feed(0, [], [0.5], "float64")]
     wide = [node("parameter"), node("broadcast_to", 0, shape=[1500, 1500]), node("tanh", 1)]
     image = [
@@ -103,12 +105,12 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
         with Connection(server.address) as connection:
             connection.ask("/v1/gradients", small())
             server.settled()
-            everybody = processes.family(server.pid)
-            processes.forget_peak(everybody)
-            before = processes.peak(everybody)
+            pids = processes.family(server.pid)
+            processes.forget_peak(pids)
+            before = processes.peak(pids)
             answer = connection.ask("/v1/gradients", body)
             assert answer.status == 200, answer.body
-            taken = processes.peak(everybody) - before
+            taken = processes.peak(pids) - before
         server.stop()
         over[name] = (taken - answer.json()["stats"]["peak_bytes"]) / MIB
     worst = max(over, key=lambda name: over[name])
@@ -118,7 +120,7 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
 
 @pytest.mark.parametrize("room", [-1, 0])
 def test_the_budget_of_arithmetic_is_kept_to_the_operation(start: Callable[..., Started], room: int) -> None:
-    """2 n³ for a product of two matrices: with one operation less allowed, it is refused."""
+    """A product of two matrices takes 2 n³ operations; with one operation less allowed, it is refused."""
     side = 64
     server = start("--max-flops", str(2 * side**3 + room))
     pair = feed(0, [side, side], [0.5] * side**2)

@@ -1,4 +1,4 @@
-"""Third guarantee: body, depth, nodes and chunks are capped; each cap is a setting, and is documented."""
+"""Guarantee 3: body, depth, nodes and chunks are capped; each cap is a setting, and is documented."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ def settings() -> list[str]:
 
 def flag_of_chunks() -> str:
     """The setting that caps the number of chunks."""
-    found = [flag for flag in settings() if "chunk" in flag]
-    assert found, "no setting caps the number of chunks"
-    return found[0]
+    flags = [flag for flag in settings() if "chunk" in flag]
+    assert flags, "no setting caps the number of chunks"
+    return flags[0]
 
 
 def chunked(pieces: list[bytes]) -> bytes:
-    """A request in chunks."""
+    """A chunked request."""
     top = head("/v1/gradients", None, more=("Transfer-Encoding: chunked",))
     return top + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
-def asked(server: Started, sent: bytes) -> Answer:
-    """The answer to these bytes."""
+def send(server: Started, sent: bytes) -> Answer:
+    """Send these bytes, and return the answer."""
     with Connection(server.address) as connection:
         connection.send(sent)
         return connection.answer()
 
 
 def posted(body: bytes) -> bytes:
-    """A request of known length."""
+    """A request with a Content-Length."""
     return head("/v1/gradients", len(body)) + body
 
 
-def refused(answer: Answer, status: int, code: str) -> None:
-    """Whether this is that refusal."""
+def assert_refused(answer: Answer, status: int, code: str) -> None:
+    """Assert that the answer has this status and error code."""
     assert (answer.status, answer.json()["code"]) == (status, code)
 
 
@@ -74,28 +74,28 @@ def test_caps_are_settings_and_are_documented(figures: Figures) -> None:
 def test_the_cap_of_the_body(start: Callable[..., Started]) -> None:
     server = start("--max-body-bytes", "5000")
     padding = b" " * (5000 - len(small()))
-    assert asked(server, posted(small() + padding)).status == 200
-    refused(asked(server, posted(small() + padding + b" ")), 413, "body_too_large")
+    assert send(server, posted(small() + padding)).status == 200
+    assert_refused(send(server, posted(small() + padding + b" ")), 413, "body_too_large")
     whole = small() + padding
-    assert asked(server, chunked([whole[:2000], whole[2000:]])).status == 200
-    refused(asked(server, chunked([whole[:2000], whole[2000:], b" "])), 413, "body_too_large")
+    assert send(server, chunked([whole[:2000], whole[2000:]])).status == 200
+    assert_refused(send(server, chunked([whole[:2000], whole[2000:], b" "])), 413, "body_too_large")
 
 
 def test_the_cap_of_the_depth(start: Callable[..., Started]) -> None:
     server = start("--json-depth", "20")
-    refused(asked(server, posted(b"[" * 21 + b"]" * 21)), 400, "too_deep")
-    assert asked(server, posted(b"[" * 20 + b"]" * 20)).json()["code"] != "too_deep"
+    assert_refused(send(server, posted(b"[" * 21 + b"]" * 21)), 400, "too_deep")
+    assert send(server, posted(b"[" * 20 + b"]" * 20)).json()["code"] != "too_deep"
 
 
 def test_the_cap_of_the_nodes(start: Callable[..., Started]) -> None:
     server = start("--max-nodes", "50")
-    refused(asked(server, posted(nodes_like(b'{"op":"input"}', 51))), 413, "too_many_nodes")
-    assert asked(server, posted(nodes_like(b'{"op":"input"}', 50))).json()["code"] != "too_many_nodes"
+    assert_refused(send(server, posted(nodes_like(b'{"op":"input"}', 51))), 413, "too_many_nodes")
+    assert send(server, posted(nodes_like(b'{"op":"input"}', 50))).json()["code"] != "too_many_nodes"
 
 
 def test_the_cap_of_the_chunks(start: Callable[..., Started]) -> None:
     body = small()
     server = start(flag_of_chunks(), str(len(body) // 2 + 1))
-    assert asked(server, chunked([body[i : i + 2] for i in range(0, len(body), 2)])).status == 200
-    answer = asked(server, chunked([body[i : i + 1] for i in range(len(body))]))
+    assert send(server, chunked([body[i : i + 2] for i in range(0, len(body), 2)])).status == 200
+    answer = send(server, chunked([body[i : i + 1] for i in range(len(body))]))
     assert 400 <= answer.status < 500, answer.body

@@ -1,4 +1,4 @@
-"""Sixth guarantee: no 200 begins after the deadline, and a 504 is there a second after it at the latest."""
+"""Guarantee 6: no 200 begins after the deadline, and a 504 arrives at most a second after it."""
 
 from __future__ import annotations
 
@@ -18,68 +18,68 @@ from tests.guarantees.talk import Answer, Connection, Hangup, head, once
 from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(6)
-#: what lies between the client's clock and the server's: the way there and back
-WAY = 0.02
+#: the round trip between the client's clock and the server's
+ROUND_TRIP = 0.02
 
 
-def asked(server: Started, body: bytes, seconds: float, call: str = "forward") -> Answer:
-    """The answer within a deadline of its own."""
+def send(server: Started, body: bytes, seconds: float, call: str = "forward") -> Answer:
+    """Send a request with its own deadline."""
     return once(server.address, f"/v1/{call}?timeout_ms={max(1, round(1000 * seconds))}", body)
 
 
-def slow_bodies(how: MachineSpeed) -> dict[str, bytes]:
-    """What takes three seconds and more, in different places."""
-    return {"many steps": how.steps(4), "one long step": how.piece(6), "a long body": numbers(8_000_000)}
+def slow_bodies(machine: MachineSpeed) -> dict[str, bytes]:
+    """Bodies that take three seconds or more, in different places."""
+    return {"many steps": machine.steps(4), "one long step": machine.piece(6), "a long body": numbers(8_000_000)}
 
 
 def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
-    how = speed(attacked.address)
-    found = {}
-    for name, body in slow_bodies(how).items():
+    machine = speed(attacked.address)
+    outcomes = {}
+    for name, body in slow_bodies(machine).items():
         for deadline in (0.2, 0.5, 1.0):
-            answer = asked(attacked, body, deadline, "gradients" if name == "a long body" else "forward")
-            if answer.seconds > deadline or answer.status == 504:  # else it was found out in time what is wrong with it
-                found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            answer = send(attacked, body, deadline, "gradients" if name == "a long body" else "forward")
+            if answer.seconds > deadline or answer.status == 504:  # otherwise the fault was found in time
+                outcomes[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
             time.sleep(0.5)
-    _keep(figures, "jobs that are too long", found)
+    _record(figures, "jobs that are too long", outcomes)
 
 
 def test_504_within_a_loop_is_in_time(attacked: Started, figures: Figures) -> None:
-    """In machine code and in Python; the workers that it happens in live on."""
-    found, missing = {}, 0
+    """The loops run in machine code and in Python, and their workers survive."""
+    outcomes, missing = {}, 0
     once(attacked.address, "/v1/gradients", small())
     attacked.await_spare()
     for name, body in endless().items():
         for deadline in (0.3, 1.0):
             before = set(attacked.workers)
-            answer = asked(attacked, body, deadline)
-            found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            answer = send(attacked, body, deadline)
+            outcomes[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
             assert once(attacked.address, "/v1/gradients", small()).status == 200
             missing += len(before.difference(attacked.workers))
-    _keep(figures, "loops that are too long", found)
+    _record(figures, "loops that are too long", outcomes)
     figures.at_most("loops that are too long: workers that they took with them", missing, 0, "")
 
 
 def test_504_in_the_queue_is_in_time(start: Callable[..., Started], figures: Figures) -> None:
-    """Behind work of seconds; an early 503 is as good."""
+    """The jobs wait behind several seconds of work; an early 503 is as good."""
     server = start("--workers", "1")
     long = speed(server.address).piece(4)
     threads = [threading.Thread(target=once, args=(server.address, "/v1/forward", long)) for _ in range(3)]
     for thread in threads:
         thread.start()
     time.sleep(0.5)
-    found = {}
+    outcomes = {}
     for deadline in (0.2, 0.5, 1.0):
-        answer = asked(server, long, deadline)
+        answer = send(server, long, deadline)
         if answer.status != 503:
-            found[f"waiting, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            outcomes[f"waiting, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
     for thread in threads:
         thread.join()
-    _keep(figures, "jobs that wait", found)
+    _record(figures, "jobs that wait", outcomes)
 
 
 def test_504_while_the_body_comes_is_in_time(attacked: Started, figures: Figures) -> None:
-    found = {}
+    outcomes = {}
     for deadline in (0.3, 0.8):
         with Connection(attacked.address, timeout=5) as connection:
             start = time.perf_counter()
@@ -91,14 +91,14 @@ def test_504_while_the_body_comes_is_in_time(attacked: Started, figures: Figures
                 status = connection.answer(start).status
             except TimeoutError:
                 status = 0
-            found[f"trickling, {deadline:g} s"] = (status, time.perf_counter() - start - deadline)
+            outcomes[f"trickling, {deadline:g} s"] = (status, time.perf_counter() - start - deadline)
             stop.set()
             trickling.join()
-    _keep(figures, "bodies that are late", found)
+    _record(figures, "bodies that are late", outcomes)
 
 
 def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -> None:
-    """Deadlines around the time that the work takes, so that both answers race."""
+    """The deadlines are close to the duration of the work, so that both answers race."""
     body, lateness, statuses, lock = speed(attacked.address).steps(0.15), [], [], threading.Lock()
     once(attacked.address, "/v1/forward", body)
 
@@ -106,7 +106,7 @@ def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -
         rng = random.Random(i)
         for _ in range(40):
             deadline = rng.uniform(0.1, 0.6)
-            answer = asked(attacked, body, deadline)
+            answer = send(attacked, body, deadline)
             with lock:
                 statuses.append(answer.status)
                 if answer.status == 200:
@@ -115,15 +115,15 @@ def test_no_200_begins_after_the_deadline(attacked: Started, figures: Figures) -
     together(3, ask)
     note = f"{statuses.count(200)} times 200, {statuses.count(504)} times 504, {statuses.count(503)} times 503"
     assert set(statuses) <= {200, 503, 504}, note
-    figures.at_most("the latest 200 after its deadline", round(1000 * max(lateness), 1), 1000 * WAY, "ms", note)
+    figures.at_most("the latest 200 after its deadline", round(1000 * max(lateness), 1), 1000 * ROUND_TRIP, "ms", note)
 
 
 def test_the_server_computes_soon_after_a_504(server: Started, figures: Figures) -> None:
-    """A worker that is inside one long step does not keep the next job waiting."""
+    """A worker inside one long step does not delay the next job."""
     piece = speed(server.address).piece(8)
     waits = []
     for _ in range(2):
-        together(4, lambda i: asked(server, piece, 0.5))
+        together(4, lambda i: send(server, piece, 0.5))
         start = time.perf_counter()
         assert once(server.address, "/v1/gradients", small()).status == 200
         waits.append(time.perf_counter() - start)
@@ -138,8 +138,8 @@ def _trickle(connection: Connection, stop: threading.Event) -> None:
         return
 
 
-def _keep(figures: Figures, what: str, found: dict[str, tuple[int, float]]) -> None:
-    others = {name: status for name, (status, _) in found.items() if status not in (408, 504)}
-    latest = max((late for _, late in found.values()), default=0.0)
-    figures.at_most(f"{what}: answered by neither 504 nor 408", len(others), 0, "", str(others))
-    figures.at_most(f"{what}: the latest 504 after its deadline", round(1000 * latest, 1), 1000, "ms")
+def _record(figures: Figures, kind: str, outcomes: dict[str, tuple[int, float]]) -> None:
+    others = {name: status for name, (status, _) in outcomes.items() if status not in (408, 504)}
+    latest = max((late for _, late in outcomes.values()), default=0.0)
+    figures.at_most(f"{kind}: answered by neither 504 nor 408", len(others), 0, "", str(others))
+    figures.at_most(f"{kind}: the latest 504 after its deadline", round(1000 * latest, 1), 1000, "ms")

@@ -1,4 +1,4 @@
-"""Twelfth guarantee: a dead worker is replaced within five seconds, and no health check fails."""
+"""Guarantee 12: a dead worker is replaced within five seconds, and no health check fails."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.guarantee(12)
 REPLACED_S = 5.0
 
 
-def killed(server: Started, pid: int) -> float:
-    """Kill a worker; seconds until there are as many as before, without it."""
+def replacement_seconds(server: Started, pid: int) -> float:
+    """Kill a worker, and return the seconds until it is replaced."""
     before = len(server.workers)
     os.kill(pid, signal.SIGKILL)
     start = time.perf_counter()
@@ -35,15 +35,15 @@ def killed(server: Started, pid: int) -> float:
     return 2 * REPLACED_S
 
 
-def need_workers(server: Started) -> list[int]:
-    """Its workers; the test fails where nothing can be killed."""
+def require_workers(server: Started) -> list[int]:
+    """The server's workers; the test fails if there are none."""
     pids = server.workers
     assert pids, "the server has no worker processes"
     return pids
 
 
 def busiest(server: Started, seconds: float = 0.4) -> int:
-    """The worker that computes."""
+    """The worker that used the most processor time."""
     before = {pid: processes.processor_seconds(pid) for pid in server.workers}
     time.sleep(seconds)
     return max(before, key=lambda pid: processes.processor_seconds(pid) - before[pid])
@@ -52,10 +52,10 @@ def busiest(server: Started, seconds: float = 0.4) -> int:
 def test_idle_workers_are_replaced(attacked: Started, figures: Figures) -> None:
     taken, waits = [], []
     for _ in range(3):
-        for pid in need_workers(attacked):
+        for pid in require_workers(attacked):
             if pid not in attacked.workers:
                 continue
-            taken.append(killed(attacked, pid))
+            taken.append(replacement_seconds(attacked, pid))
             start = time.perf_counter()
             assert is_right(once(attacked.address, "/v1/gradients", small()).body)
             waits.append(time.perf_counter() - start)
@@ -71,11 +71,11 @@ def test_idle_workers_are_replaced(attacked: Started, figures: Figures) -> None:
 
 
 def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: Figures) -> None:
-    """A spare takes over: the call is sent in the moment of the kill. Where none has come yet, it waits for a start."""
+    """A spare takes over: the call is sent at the moment of the kill. Without a spare it would wait for a start."""
     waits = []
     for _ in range(10):
         attacked.await_spare()
-        pids = need_workers(attacked)
+        pids = require_workers(attacked)
         with Connection(attacked.address) as connection:
             assert connection.ask("/v1/gradients", small()).status == 200
             os.kill(pids[len(waits) % len(pids)], signal.SIGKILL)
@@ -90,8 +90,8 @@ def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: F
 
 
 def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
-    """A job whose worker dies is run again, once; a second death is told with 503."""
-    need_workers(attacked)
+    """A job whose worker dies runs once more; a second death is reported by 503."""
+    require_workers(attacked)
     job = speed(attacked.address).steps(2)
     taken, statuses = [], []
     for _ in range(4):
@@ -99,7 +99,7 @@ def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
         asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))  # noqa: B023
         asking.start()
         time.sleep(0.3)
-        taken.append(killed(attacked, busiest(attacked)))
+        taken.append(replacement_seconds(attacked, busiest(attacked)))
         asking.join()
         statuses += [answer.status for answer in answers] or [0]
     note = f"their jobs were answered with {sorted(statuses)}"
@@ -108,25 +108,25 @@ def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
 
 
 def test_a_job_whose_workers_die_is_not_run_for_ever(attacked: Started, figures: Figures) -> None:
-    need_workers(attacked)
+    require_workers(attacked)
     job = speed(attacked.address).steps(12)
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))
     asking.start()
     time.sleep(0.3)
     for _ in range(2):
-        killed(attacked, busiest(attacked))
-        time.sleep(2)  # a new worker is busy as well, until it has started
+        replacement_seconds(attacked, busiest(attacked))
+        time.sleep(2)  # a new worker is busy until it has started
     asking.join(40)
-    found = [(answer.status, "retry-after" in answer.headers) for answer in answers]
+    outcomes = [(answer.status, "retry-after" in answer.headers) for answer in answers]
     figures.at_most(
-        "jobs killed twice that are not told by 503 with Retry-After", found != [(503, True)], 0, "", str(found)
+        "jobs killed twice that are not told by 503 with Retry-After", outcomes != [(503, True)], 0, "", str(outcomes)
     )
 
 
 def test_all_at_once(attacked: Started, figures: Figures) -> None:
-    """All workers die, again and again, under traffic: every answer is right, or 503."""
-    need_workers(attacked)
+    """All workers die repeatedly under traffic: every answer is right, or 503."""
+    require_workers(attacked)
     stop, statuses, wrong = threading.Event(), list[int](), list[str]()
 
     def ask() -> None:
@@ -158,9 +158,9 @@ def test_all_at_once(attacked: Started, figures: Figures) -> None:
 
 
 def test_a_stopped_worker(start: Callable[..., Started], figures: Figures) -> None:
-    """One that hangs instead of dying: its job gets 504, and others are answered."""
+    """The workers hang instead of dying: their job gets 504, and later calls are answered."""
     server = start("--timeout-ms", "3000")
-    pids = need_workers(server)
+    pids = require_workers(server)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     answer = once(server.address, "/v1/gradients", small())

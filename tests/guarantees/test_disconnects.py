@@ -1,4 +1,4 @@
-"""Seventh guarantee: work stops within a second of a disconnect."""
+"""Guarantee 7: work stops within a second of a disconnect."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.guarantees.started import Started
 from tests.guarantees.talk import Connection, once, posted
 
 pytestmark = pytest.mark.guarantee(7)
-#: a sample of processor time, and the share of one processor that counts as work
+#: seconds between samples of processor time, and the share of one processor that counts as work
 SAMPLE, IDLE = 0.1, 0.3
 
 
 def seconds_of_work(pid: int, within: float) -> float:
-    """How long a server goes on working, looking at the processor time of its workers until all are idle.
+    """Measure how long a server continues to work, by the processor time of its workers, until all are idle.
 
-    Those that it has now: what a new one does is to start, in the place of one that was stopped.
+    Only the present workers count: a new one that replaces a stopped one is busy starting.
     """
     working = processes.workers(pid)
     start = last = time.perf_counter()
@@ -39,7 +39,7 @@ def seconds_of_work(pid: int, within: float) -> float:
 
 
 def vanish(connection: Connection, how: str) -> None:
-    """Go without a word."""
+    """Disconnect without notice."""
     connection.reset() if how == "reset" else connection.close()
 
 
@@ -72,7 +72,7 @@ def test_a_loop_stops(attacked: Started, figures: Figures, name: str) -> None:
 
 
 def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) -> None:
-    """One worker, kept by a client that goes: the next one's job is answered within a second."""
+    """The only worker is busy for clients that disconnect: the next job is answered within a second."""
     server = start("--workers", "1")
     body, waits = speed(server.address).piece(8), []
     for _ in range(2):
@@ -89,7 +89,7 @@ def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) ->
 
 
 def test_a_hundred_clients_that_vanish(attacked: Started, figures: Figures) -> None:
-    """In the middle of a head, of a body, of waiting, of reading."""
+    """They disconnect within a head, within a body, and while they wait or read."""
     body = speed(attacked.address).steps(3)
     sent = posted("/v1/forward", body)
     for i in range(100):

@@ -1,7 +1,7 @@
-"""Sixteenth guarantee, at the doors: who holds bodies, answers and connections keeps nobody else out.
+"""Guarantee 16, for connections: a client that holds bodies, answers and connections does not lock out others.
 
-Both are at the loopback, under addresses of their own. One has the server hold as much as it can and then hardly
-moves; the other sends large bodies, and is to be served as if alone.
+Both clients use loopback addresses of their own. One makes the server hold as much as it can and then hardly moves;
+the other sends large bodies, and must be served as if it were alone.
 """
 
 from __future__ import annotations
@@ -26,54 +26,54 @@ pytestmark = pytest.mark.guarantee(16)
 
 MIB = 1 << 20
 GREEDY, MODEST = "127.0.0.2", "127.0.0.1"
-#: what the server holds, and what the one who behaves sends: a quarter of it
+#: bytes that the server may hold, and that the modest client sends: a quarter of it
 HELD, SENT = 256 * MIB, 64 * MIB
 CALLS = 5
-#: bytes a second of one who hardly moves: just above the floors of the settings
+#: bytes per second of the greedy client: just above the minimum rates of the settings
 TRICKLE, SIP = 300, 4800
-#: how much longer a call may take beside the attack than alone, on processors that both of them use
+#: how much longer a call may take during the attack than alone, on shared processors
 SLOWER = 3
 
 
 @pytest.fixture(scope="module")
 def attacked(start: Callable[..., Started]) -> Started:
-    """A server that holds little."""
+    """A server that may hold little."""
     return start("--held-bytes", str(HELD), "--max-connections", "64", "--max-connections-per-client", "64")
 
 
 def connect(server: Started, source: str, buffer: int = 0) -> socket.socket:
-    """A connection from an address."""
-    made = socket.socket()
+    """Open a connection from a source address."""
+    connection = socket.socket()
     if buffer:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-    made.settimeout(60)
-    made.bind((source, 0))
-    made.connect(server.address)
-    return made
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+    connection.settimeout(60)
+    connection.bind((source, 0))
+    connection.connect(server.address)
+    return connection
 
 
 def upload() -> bytes:
-    """A large request whose answer is small."""
+    """A large request with a small answer."""
     graph = {"nodes": [node("input"), node("sum", 0)]}
     content = body({"graph": graph}, {"feeds.0": np.ones(SENT // 8)})
     return head("/v1/forward", len(content), kind=SAFETENSORS) + content
 
 
 def statuses(server: Started, sent: bytes) -> tuple[list[int], float]:
-    """What the one who behaves is answered, and the longest that it took: seconds."""
-    found, slowest = [], 0.0
+    """The statuses of the modest client's calls, and the seconds of the slowest."""
+    codes, slowest = [], 0.0
     for _ in range(CALLS):
         begun = time.perf_counter()
         with connect(server, MODEST) as connection:
             connection.sendall(sent)
-            found.append(int(read_response(connection)[9:12]))
+            codes.append(int(read_response(connection)[9:12]))
         slowest = max(slowest, time.perf_counter() - begun)
-    return found, slowest
+    return codes, slowest
 
 
 @contextmanager
-def moving(step: Callable[[], None]) -> Iterator[None]:
-    """Ten steps a second meanwhile."""
+def repeating(step: Callable[[], None]) -> Iterator[None]:
+    """Run ten steps per second within the block."""
     over = threading.Event()
 
     def run() -> None:
@@ -88,7 +88,7 @@ def moving(step: Callable[[], None]) -> Iterator[None]:
 
 
 def trickling(connections: list[socket.socket]) -> Callable[[], None]:
-    """A few bytes more on each that is still there."""
+    """A step that sends a few bytes on each open connection."""
 
     def step() -> None:
         for connection in connections:
@@ -101,7 +101,7 @@ def trickling(connections: list[socket.socket]) -> Callable[[], None]:
 
 
 def sipping(connections: list[socket.socket]) -> Callable[[], None]:
-    """A few bytes less in each that is still there."""
+    """A step that reads a few bytes from each open connection."""
 
     def step() -> None:
         for connection in connections:
@@ -113,20 +113,22 @@ def sipping(connections: list[socket.socket]) -> Callable[[], None]:
     return step
 
 
-def beside(server: Started, figures: Figures, attack: str, step: Callable[[], None], alone: float) -> None:
-    """The one who behaves, while the other hardly moves."""
-    with moving(step):
-        found, slowest = statuses(server, upload())
-    figures.at_most(f"{attack}: uploads refused, of {CALLS}", sum(status != 200 for status in found), 0, "", str(found))
+def measure_under_attack(
+    server: Started, figures: Figures, attack: str, step: Callable[[], None], alone: float
+) -> None:
+    """Measure the modest client during the attack."""
+    with repeating(step):
+        codes, slowest = statuses(server, upload())
+    figures.at_most(f"{attack}: uploads refused, of {CALLS}", sum(status != 200 for status in codes), 0, "", str(codes))
     figures.at_most(f"{attack}: the slowest upload, to alone", round(slowest / alone, 2), SLOWER, "×")
 
 
 @pytest.fixture(scope="module")
 def alone(attacked: Started) -> float:
-    """Seconds that an upload takes by itself, at most."""
+    """The seconds of the slowest upload without an attack."""
     statuses(attacked, upload())
-    found, slowest = statuses(attacked, upload())
-    assert found == [200] * CALLS
+    codes, slowest = statuses(attacked, upload())
+    assert codes == [200] * CALLS
     return slowest
 
 
@@ -135,7 +137,7 @@ def test_heads_that_announce_much(attacked: Started, figures: Figures, alone: fl
         connections = [stack.enter_context(connect(attacked, GREEDY)) for _ in range(16)]
         for connection in connections:
             connection.sendall(head("/v1/forward", 1 << 30, kind=SAFETENSORS))
-        beside(attacked, figures, "heads that announce 1 GiB", trickling(connections), alone)
+        measure_under_attack(attacked, figures, "heads that announce 1 GiB", trickling(connections), alone)
 
 
 def test_bodies_that_stop_when_much_is_there(attacked: Started, figures: Figures, alone: float) -> None:
@@ -143,7 +145,7 @@ def test_bodies_that_stop_when_much_is_there(attacked: Started, figures: Figures
         connections = [stack.enter_context(connect(attacked, GREEDY)) for _ in range(4)]
         for connection in connections:
             connection.sendall(head("/v1/forward", 1 << 30, kind=SAFETENSORS) + bytes(60 * MIB))
-        beside(attacked, figures, "four bodies of 60 MiB and more", trickling(connections), alone)
+        measure_under_attack(attacked, figures, "four bodies of 60 MiB and more", trickling(connections), alone)
 
 
 def test_large_answers_that_are_hardly_read(attacked: Started, figures: Figures, alone: float) -> None:
@@ -153,11 +155,11 @@ def test_large_answers_that_are_hardly_read(attacked: Started, figures: Figures,
         for connection in connections:
             connection.sendall(head("/v1/forward", len(content), kind=JSON) + content)
             assert connection.recv(12) == b"HTTP/1.1 200"
-        beside(attacked, figures, "two answers of 98 MiB, hardly read", sipping(connections), alone)
+        measure_under_attack(attacked, figures, "two answers of 98 MiB, hardly read", sipping(connections), alone)
 
 
 def test_all_connections(attacked: Started, figures: Figures, alone: float) -> None:
     with ExitStack() as stack:
         for _ in range(64):
             stack.enter_context(connect(attacked, GREEDY))
-        beside(attacked, figures, "all connections of a server", lambda: None, alone)
+        measure_under_attack(attacked, figures, "all connections of a server", lambda: None, alone)

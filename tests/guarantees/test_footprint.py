@@ -1,4 +1,4 @@
-"""Thirteenth guarantee, of caches: memory settles where `gradserve doctor` says, however many graphs are new."""
+"""Guarantee 13, for caches: memory settles where `gradserve doctor` predicts, however many graphs are new."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.guarantee(13)
 REQUESTS = 12_000
 CLIENTS = 4
 SAMPLES = 80
-#: caches small enough to be full soon; and one worker beside the quick one and the spare, so that none begins late
-STATED = {"plan_cache": 32, "plan_cache_bytes": 64 << 20, "workers": 1}
-#: what allocators, and what is remembered of types and attributes, may take up in the last third of the requests
-MOST_GROWTH = 8 << 20
+#: caches that fill soon, and one worker beside the quick one and the spare, so that none starts late
+SETTINGS = {"plan_cache": 32, "plan_cache_bytes": 64 << 20, "workers": 1}
+#: allowance for allocators, and for caches of types and attributes, in the last third of the requests
+MAX_GROWTH = 8 << 20
 MIB = 1 << 20
 
 
 def network(rng: random.Random) -> bytes:
-    """A graph that nobody has sent before, of up to 60 nodes, on a vector."""
+    """A new graph of up to 60 nodes, on a vector."""
     length, count = rng.randint(1, 40), rng.randint(4, 58)
     nodes = [node("parameter")]
     for i in range(1, count):
@@ -42,7 +42,7 @@ def network(rng: random.Random) -> bytes:
 
 
 def test_memory_settles_where_the_doctor_says(start: Callable[..., Started], figures: Figures) -> None:
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in STATED.items()]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items()]
     server = start("--state=memory", *options)
     sent, wrong = Sent(server), list[str]()
     threads = [threading.Thread(target=ask, args=(server, seed, sent, wrong)) for seed in range(CLIENTS)]
@@ -51,17 +51,17 @@ def test_memory_settles_where_the_doctor_says(start: Callable[..., Started], fig
     for thread in threads:
         thread.join()
     samples = np.array(sent.resident) / MIB
-    bound = typical_footprint(Settings(device="cpu", **STATED)).whole / MIB
+    bound = typical_footprint(Settings(device="cpu", **SETTINGS)).whole / MIB
     note = "MiB by requests: " + ", ".join(f"{mib:.0f}" for mib in samples[:: SAMPLES // 10])
     figures.at_most("wrong answers to graphs that are new", len(wrong), 0, "", "; ".join(wrong[:3]))
     figures.at_most("memory with small caches, where the doctor says", round(samples.max(), 1), bound, "MiB", note)
     parts = [float(np.median(part)) for part in np.array_split(samples, 12)]
     grown = round(parts[-1] - parts[-4], 1)
-    figures.at_most(f"growth in the last third of {REQUESTS} new graphs", grown, MOST_GROWTH / MIB, "MiB", note)
+    figures.at_most(f"growth in the last third of {REQUESTS} new graphs", grown, MAX_GROWTH / MIB, "MiB", note)
 
 
 class Sent:
-    """Counts requests, and looks at the server's memory now and then."""
+    """Counts requests, and samples the server's memory."""
 
     def __init__(self, server: Started) -> None:
         self.count = 0
@@ -70,7 +70,7 @@ class Sent:
         self._lock = threading.Lock()
 
     def one(self) -> None:
-        """A request was answered."""
+        """Count an answered request."""
         with self._lock:
             self.count += 1
             due = self.count * SAMPLES // REQUESTS > len(self.resident)
@@ -79,16 +79,14 @@ class Sent:
 
 
 def ask(server: Started, seed: int, sent: Sent, wrong: list[str]) -> None:
-    """Half of them graphs of known answers, of other sizes each time, half of them networks; some several times."""
+    """Send graphs with known answers and random sizes, and as many networks; some of them several times."""
     rng, numbers, kinds = random.Random(seed), np.random.default_rng(seed), makers(server.address)
     with Connection(server.address) as connection:
         while sent.count < REQUESTS:
-            network_of_ours = rng.random() < 0.5
-            known = (
-                Known("network", "/v1/gradients", network(rng), {}) if network_of_ours else rng.choice(kinds)(numbers)
-            )
+            is_network = rng.random() < 0.5
+            known = Known("network", "/v1/gradients", network(rng), {}) if is_network else rng.choice(kinds)(numbers)
             for _ in range(rng.choice((1, 1, 1, 3))):
                 answer = connection.ask(known.path, known.body, kind=known.kind)
-                if answer.status != 200 or not (network_of_ours or known.is_answered_by(answer.body)):
+                if answer.status != 200 or not (is_network or known.is_answered_by(answer.body)):
                     wrong.append(f"{known.name}: {answer.status} {answer.body[:100]!r}")
                 sent.one()

@@ -1,4 +1,4 @@
-"""Framing attacks are refused with a report, soon, and nothing that follows is taken for a request."""
+"""Framing attacks are refused soon, with a report, and the bytes that follow are not taken for a request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.guarantee(2)
 
 
 def outcome(address: Address, frame: Frame) -> str | None:
-    """What is wrong with how it is answered; None where nothing is."""
+    """The fault of the answer, or None."""
     start = time.perf_counter()
     with Connection(address, timeout=frame.seconds) as connection:
-        with contextlib.suppress(OSError):  # refused while it is still sent: what matters is whether the answer is seen
+        with contextlib.suppress(OSError):  # may be refused while it is sent: only the answer matters
             connection.send(frame.sent)
         try:
             answer = connection.answer(start)
@@ -33,7 +33,7 @@ def outcome(address: Address, frame: Frame) -> str | None:
 
 
 def _smuggled(connection: Connection, frame: Frame) -> str | None:
-    """Whether what came after the first answer was answered too."""
+    """Whether the bytes after the first request were answered too."""
     if not frame.ends:
         return None
     with contextlib.suppress(OSError, Hangup):
@@ -44,7 +44,7 @@ def _smuggled(connection: Connection, frame: Frame) -> str | None:
 
 
 def test_every_attack_on_the_framing_is_refused(attacked: Started, figures: Figures) -> None:
-    wrong = [found for frame in frames() if (found := outcome(attacked.address, frame))]
+    wrong = [fault for frame in frames() if (fault := outcome(attacked.address, frame))]
     for line in wrong:
         print(line)
     figures.at_most(

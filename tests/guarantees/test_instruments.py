@@ -1,4 +1,4 @@
-"""The instruments themselves: what they call growth, right, and an attack. Not timed, so part of every run."""
+"""The instruments themselves: how they judge growth, answers and attacks. Not timed, so part of every run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVEL = 300 * FLOOR
 
 
 def wandering(seed: int) -> np.ndarray:
-    """Memory that is taken and given back in pieces, each for a while: neighbours are alike."""
+    """Memory that is allocated and freed in pieces: neighbouring samples are correlated."""
     rng = np.random.default_rng(seed)
     x = np.zeros(800)
     for i in range(1, 800):
@@ -48,7 +48,7 @@ def test_too_few_samples_are_refused() -> None:
         trend([1.0] * 60)
 
 
-def asked(client: Client, known: Known) -> bytes:
+def send(client: Client, known: Known) -> bytes:
     headers = {"Content-Type": known.kind, "Accept": known.kind}
     return client.post(known.path, content=known.body, headers=headers).content
 
@@ -58,7 +58,7 @@ def test_known_answers_are_the_answers_and_no_others(client: Client, make: Maker
     rng = np.random.default_rng(1)
     for _ in range(4):
         known, other = make(rng), make(rng)
-        body = asked(client, known)
+        body = send(client, known)
         assert known.is_answered_by(body)
         assert not other.is_answered_by(body)
 
@@ -72,7 +72,7 @@ def test_there_is_enough_to_refuse() -> None:
 
 
 def test_a_chain_is_one_graph() -> None:
-    """What the large bombs are made of by hand is JSON of the form that is meant."""
+    """The large bombs, whose JSON is written by hand, have the intended form."""
     nodes = json.loads(bombs.nodes_like(b'{"op":"input"}', 3))["graph"]["nodes"]
     assert nodes == [{"op": "input"}] * 3
     assert json.loads(bombs.numbers(5))["feeds"][0]["tensor"]["data"] == [0.25] * 5

@@ -1,4 +1,4 @@
-"""Fifteenth guarantee: results do not depend on what else is in flight, and nothing of a caller reaches another."""
+"""Guarantee 15: results do not depend on concurrent calls, and no caller's data reaches another caller."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CANARY = b"\xc0\xff\xee\xca\xfe\xba\xbe\x42"
 
 
 def results(known: Known, body: bytes) -> object:
-    """What an answer says, but for its receipt: times, and whether the plan was known."""
+    """The answer without its statistics: times, and whether the plan was cached."""
     if known.kind == SAFETENSORS:
         start = 8 + int.from_bytes(body[:8], "little")
         header = json.loads(body[8:start])
@@ -39,28 +39,28 @@ def test_together_equals_alone_bit_for_bit(start: Callable[..., Started], figure
     server = start("--determinism", "bitwise")
     rng = np.random.default_rng(15)
     kinds = makers(server.address)
-    asked = [kinds[i % len(kinds)](rng) for i in range(60)]
-    alone = [results(one, once(server.address, one.path, one.body, kind=one.kind).body) for one in asked]
+    calls = [kinds[i % len(kinds)](rng) for i in range(60)]
+    alone = [results(one, once(server.address, one.path, one.body, kind=one.kind).body) for one in calls]
     differing: list[str] = []
 
     def ask(i: int) -> None:
-        order = random.Random(i).sample(range(len(asked)), len(asked))
+        order = random.Random(i).sample(range(len(calls)), len(calls))
         with Connection(server.address) as connection:
             for k in order:
-                answer = connection.ask(asked[k].path, asked[k].body, kind=asked[k].kind)
-                if answer.status != 200 or results(asked[k], answer.body) != alone[k]:
-                    differing.append(f"{asked[k].name}: {answer.status}")
+                answer = connection.ask(calls[k].path, calls[k].body, kind=calls[k].kind)
+                if answer.status != 200 or results(calls[k], answer.body) != alone[k]:
+                    differing.append(f"{calls[k].name}: {answer.status}")
 
     with probing(server.address) as seen:
         together(16, ask)
     figures.at_most(
-        f"answers of {16 * len(asked)} that differ from those alone", len(differing), 0, "", str(differing[:5])
+        f"answers of {16 * len(calls)} that differ from those alone", len(differing), 0, "", str(differing[:5])
     )
     judge(seen, "16 clients with calls of all kinds", figures.test)
 
 
 def marked(elements: int) -> bytes:
-    """A request whose body is full of the pattern."""
+    """A request whose body is filled with the canary pattern."""
     known = doubled(np.random.default_rng(0))
     header = json.loads(known.body[8 : 8 + int.from_bytes(known.body[:8], "little")])
     header["feeds.0"].update(shape=[elements], data_offsets=[0, 8 * elements])
@@ -68,8 +68,8 @@ def marked(elements: int) -> bytes:
     return posted("/v1/forward", len(text).to_bytes(8, "little") + text + CANARY * elements, SAFETENSORS)
 
 
-def mark(server: Started, seed: int, stop: threading.Event) -> None:
-    """Send such requests, some cut off, some whose answer is not waited for."""
+def send_marked(server: Started, seed: int, stop: threading.Event) -> None:
+    """Send marked requests; some are cut off, and some do not wait for the answer."""
     rng = random.Random(seed)
     while not stop.is_set():
         sent = marked(rng.randrange(1_000, 250_000))
@@ -79,8 +79,8 @@ def mark(server: Started, seed: int, stop: threading.Event) -> None:
                 connection.reset()
 
 
-def beside(server: Started, seed: int) -> list[str]:
-    """What is wrong with the answers to another caller, a tenth of whose own bodies are cut short."""
+def faults_of_another_caller(server: Started, seed: int) -> list[str]:
+    """The faults of the answers to another caller, a tenth of whose bodies are truncated."""
     rng, wrong = np.random.default_rng(seed), []
     for k in range(150):
         known = (doubled, density)[k % 2](rng)
@@ -95,10 +95,10 @@ def beside(server: Started, seed: int) -> list[str]:
 
 def test_nothing_of_one_caller_reaches_another(attacked: Started, figures: Figures) -> None:
     stop, wrong = threading.Event(), list[str]()
-    threads = [threading.Thread(target=mark, args=(attacked, i, stop)) for i in range(4)]
+    threads = [threading.Thread(target=send_marked, args=(attacked, i, stop)) for i in range(4)]
     for thread in threads:
         thread.start()
-    together(4, lambda i: wrong.extend(beside(attacked, i)))
+    together(4, lambda i: wrong.extend(faults_of_another_caller(attacked, i)))
     stop.set()
     for thread in threads:
         thread.join()

@@ -1,4 +1,4 @@
-"""Guarantee 14: keys are asked for first, compared in constant time, and cost a request next to nothing."""
+"""Guarantee 14: keys are checked first, compared in constant time, and cost a request next to nothing."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from tests.service.core.keys.cases import bearer, record, write
 pytestmark = pytest.mark.guarantee(14)
 
 KEY = new_key()
-#: tries of a kind that are timed as one, and how often
+#: attempts that are timed together, and the number of rounds
 BATCH, ROUNDS = 50, 2000
 
 
-def nearly() -> str:
-    """All of a good key but its last characters. No two are the same: a head that came before is found faster."""
+def nearly_right_key() -> str:
+    """A good key except for its last characters. No two are equal, because a repeated head is found faster."""
     return KEY[:-6] + secrets.token_urlsafe(6)[:6]
 
 
-def elsewhere() -> str:
-    """As long, and like no other."""
+def random_key() -> str:
+    """A random key of the same length."""
     return new_key()
 
 
 def seconds(tries: Sequence[str], attempt: Callable[[str], object]) -> float:
-    """What they take, each of them."""
+    """The seconds of one attempt, on average."""
     begun = time.perf_counter()
     for key in tries:
         attempt(key)
@@ -46,21 +46,21 @@ def seconds(tries: Sequence[str], attempt: Callable[[str], object]) -> float:
 
 
 def difference(attempt: Callable[[str], object], batch: int, rounds: int) -> tuple[float, float]:
-    """How much longer a key takes that is nearly right than one that is not at all, and what one takes; in seconds.
+    """The extra seconds of a nearly right key compared with a random one, and the seconds of one attempt.
 
-    They take turns, and which one is first does too: what the machine does meanwhile is done to both.
+    The kinds take turns, and alternate in being first, so that disturbances of the machine affect both.
     """
-    found, each = [], []
+    differences, each = [], []
     gc.disable()
     try:
         for number in range(rounds):
-            kinds = [nearly, elsewhere] if number % 2 else [elsewhere, nearly]
+            kinds = [nearly_right_key, random_key] if number % 2 else [random_key, nearly_right_key]
             taken = {kind: seconds([kind() for _ in range(batch)], attempt) for kind in kinds}
-            found.append(taken[nearly] - taken[elsewhere])
-            each.append(taken[elsewhere])
+            differences.append(taken[nearly_right_key] - taken[random_key])
+            each.append(taken[random_key])
     finally:
         gc.enable()
-    return statistics.median(found), statistics.median(each)
+    return statistics.median(differences), statistics.median(each)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_how_a_key_begins_does_not_show_in_the_time_of_a_refusal(gate: Gate, fig
 
 
 def test_a_comparison_that_stops_early_would_be_seen() -> None:
-    """The instrument: characters compared one by one, until one differs."""
+    """Check the instrument by comparing characters one by one, until one differs."""
 
     def compared(key: str) -> bool:
         return all(one == other for one, other in zip(key, KEY, strict=True))
@@ -106,7 +106,7 @@ def test_nor_from_outside(start: Callable[..., Started], tmp_path: Path, figures
 
 
 def test_what_a_key_adds_to_a_request(gate: Gate, figures: Figures) -> None:
-    """Of a head that is known: the table, the comparison, the rate, and now and then a look at the file."""
+    """For a cached head: the table, the comparison, the rate limit, and an occasional check of the file."""
     access = Access(KeyScope.COMPUTE, credential_of([(b"authorization", bearer(KEY).partition(b": ")[2])]))
 
     def entered(_: str) -> None:
@@ -129,7 +129,7 @@ def test_a_revocation_acts_soon(start: Callable[..., Started], tmp_path: Path, f
 
 
 def until(address: Address, status: int) -> float:
-    """Ask without a pause until this comes; the seconds that it took."""
+    """Repeat the request until it gets this status, and return the seconds that it took."""
     begun = time.monotonic()
     connection = HTTPConnection(*address)
     try:

@@ -1,4 +1,4 @@
-"""Fourth guarantee: health answers within 100 ms under any load; workers run at a lower priority than the front."""
+"""Guarantee 4: health answers within 100 ms under any load; workers run at a lower priority than the front."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.guarantee(4)
 
 
 def together(count: int, work: Callable[[int], object]) -> None:
-    """So many threads, each with its number, until all have ended."""
+    """Run the work in `count` threads, each with its number, and wait for all of them."""
     threads = [threading.Thread(target=work, args=(i,)) for i in range(count)]
     for thread in threads:
         thread.start()
@@ -31,7 +31,7 @@ def test_workers_wait_for_the_front(server: Started, figures: Figures) -> None:
 
 
 def test_nothing_at_all(attacked: Started) -> None:
-    """What the others compare with."""
+    """The baseline for the other tests."""
     for _ in range(300):
         once(attacked.address, "/health/live", method="GET")
 

@@ -1,4 +1,4 @@
-"""Thirteenth guarantee: memory does not grow, over 100,000 mixed requests, or loops. `make soak` sends a million."""
+"""Guarantee 13: memory does not grow over 100,000 mixed requests, or over loops. `make soak` sends a million."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_memory_does_not_grow_by_loops(start: Callable[..., Started], figures: F
     _soak(start(), figures, LOOPS, "loops", [looped])
 
 
-def _soak(server: Started, figures: Figures, requests: int, what: str, kinds: Sequence[Maker] | None = None) -> None:
+def _soak(server: Started, figures: Figures, requests: int, name: str, kinds: Sequence[Maker] | None = None) -> None:
     with probing(server.address) as seen:
         soaked = run(server, requests, kinds)
     note = f"{soaked.trend}; {soaked.requests} requests at {soaked.rate:.0f} a second"
-    figures.at_most(f"{what}: wrong answers", len(soaked.wrong), 0, "", "; ".join(soaked.wrong[:3]))
+    figures.at_most(f"{name}: wrong answers", len(soaked.wrong), 0, "", "; ".join(soaked.wrong[:3]))
     least = round(max(0.0, soaked.trend.low) / MIB, 2)
-    figures.at_most(f"{what}: growth in the second half, at the least (99 %)", least, FLOOR / MIB, "MiB", note)
-    judge(seen, f"a soak of {requests} requests ({what})", figures.test)
+    figures.at_most(f"{name}: growth in the second half, at the least (99 %)", least, FLOOR / MIB, "MiB", note)
+    judge(seen, f"a soak of {requests} requests ({name})", figures.test)

@@ -1,4 +1,4 @@
-"""Second and sixth guarantee, of opset 2: what is wrong or late is refused, what is odd answered, no worker lost."""
+"""Guarantees 2 and 6, for opset 2: bad or late requests are refused, odd ones answered, and no worker is lost."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from tests.guarantees.talk import Connection, Hangup, once
 from tests.guarantees.test_bad_input import outcome
 
 pytestmark = pytest.mark.guarantee(2)
-#: less than the decompositions take that are late
+#: seconds, less than the late decompositions take
 PATIENCE = 2.0
 
 
 def test_every_bad_input_of_opset_2_is_refused(attacked: Started, figures: Figures) -> None:
-    before = steady(attacked)
+    before = steady_workers(attacked)
     cases = opset_2.cases()
-    wrong = [found for case in cases if (found := outcome(attacked, case))]
-    what = f"bad inputs of opset 2 that are not refused as they should, of {len(cases)}"
-    figures.at_most(what, len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most("bad inputs of opset 2: workers that they took with them", lost(attacked, before), 0, "")
+    wrong = [fault for case in cases if (fault := outcome(attacked, case))]
+    figure = f"bad inputs of opset 2 that are not refused as they should, of {len(cases)}"
+    figures.at_most(figure, len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most("bad inputs of opset 2: workers that they took with them", lost_workers(attacked, before), 0, "")
 
 
 def test_odd_matrices_and_masks_are_answered(attacked: Started, figures: Figures) -> None:
-    """Singular, of NaN, of no entries; masks that match nothing or all: NaN where there is no answer, and no error."""
-    before = steady(attacked)
+    """Singular, NaN and empty matrices, and masks that match nothing or all: no error, NaN if there is no result."""
+    before = steady_workers(attacked)
     odd = opset_2.odd()
-    wrong = [f"{name}: {found}" for name, body in odd.items() if (found := answered(attacked, body))]
+    wrong = [f"{name}: {fault}" for name, body in odd.items() if (fault := fault_of(attacked, body))]
     figures.at_most(f"odd matrices and masks that are not answered, of {len(odd)}", len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most("odd matrices and masks: workers that they took with them", lost(attacked, before), 0, "")
+    figures.at_most("odd matrices and masks: workers that they took with them", lost_workers(attacked, before), 0, "")
 
 
 @pytest.mark.guarantee(6)
 def test_a_decomposition_that_would_be_late_is_refused(attacked: Started, figures: Figures) -> None:
-    """At its node, before LAPACK begins, which nothing would interrupt."""
-    before = steady(attacked)
+    """It is refused at its node, before LAPACK begins, which cannot be interrupted."""
+    before = steady_workers(attacked)
     wrong = {}
     for op, body in opset_2.late(3_000).items():
         answer = once(attacked.address, f"/v1/forward?timeout_ms={1000 * PATIENCE:.0f}", body)
@@ -46,11 +46,11 @@ def test_a_decomposition_that_would_be_late_is_refused(attacked: Started, figure
     figures.at_most(
         "decompositions that would be late, and are not refused at their node", len(wrong), 0, "", str(wrong)
     )
-    figures.at_most("decompositions that would be late: workers that they took", lost(attacked, before), 0, "")
+    figures.at_most("decompositions that would be late: workers that they took", lost_workers(attacked, before), 0, "")
 
 
-def answered(server: Started, body: bytes) -> str | None:
-    """What is wrong with an answer; None where nothing is."""
+def fault_of(server: Started, body: bytes) -> str | None:
+    """The fault of the answer, or None."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask("/v1/gradients", body)
@@ -59,14 +59,14 @@ def answered(server: Started, body: bytes) -> str | None:
     return None if answer.status == 200 else f"{answer.status} {answer.body[:300]!r}"
 
 
-def steady(server: Started) -> set[int]:
-    """The workers of a server that has all of them."""
+def steady_workers(server: Started) -> set[int]:
+    """The workers of a server once all of them have started."""
     once(server.address, "/v1/gradients", small())
     server.await_spare()
     return set(server.workers)
 
 
-def lost(server: Started, before: set[int]) -> int:
-    """How many of these are gone, from a server that computes."""
+def lost_workers(server: Started, before: set[int]) -> int:
+    """Count the workers that are gone, and check that the server still computes."""
     assert is_right(once(server.address, "/v1/gradients", small()).body)
     return len(before.difference(server.workers))

@@ -1,4 +1,4 @@
-"""Seventeenth guarantee: clients that race through different servers, on a store that decides writes one by one."""
+"""Guarantee 17: clients that race through different servers, on a store that decides writes one by one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ TRIES = int(os.environ.get("GRADSERVE_TEST_RACES", "10000"))
 
 
 def test_races_through_two_servers(nodes: list[Node], figures: Figures) -> None:
-    """Each adds 1 to the version that it has read: so the number counts the versions, if each is from exactly one."""
-    told = raced(nodes, TRIES // 2)
-    won, lost = told[200], told[412]
+    """Each client adds 1 to the version that it read: the value counts the versions, if each comes from one client."""
+    statuses = raced(nodes, TRIES // 2)
+    won, lost = statuses[200], statuses[412]
     note = f"{won} versions, {lost} told that another was first"
-    figures.at_least("stores of two clients that race through two servers", sum(told.values()), TRIES, "", note)
-    figures.at_most("of these, answered neither 200 nor 412", sum(told.values()) - won - lost, 0, "", str(dict(told)))
+    figures.at_least("stores of two clients that race through two servers", sum(statuses.values()), TRIES, "", note)
+    figures.at_most(
+        "of these, answered neither 200 nor 412", sum(statuses.values()) - won - lost, 0, "", str(dict(statuses))
+    )
     wrong = max(abs(node.value("raced") - won) for node in nodes)
     figures.at_most("versions from none of them, or from two", wrong, 0, "", note)
     assert lost, "nobody was late: they did not race"

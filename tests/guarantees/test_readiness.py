@@ -1,4 +1,4 @@
-"""Nineteenth guarantee: once a server says that it is ready, no call waits for the start of a worker."""
+"""Guarantee 19: once a server reports ready, no call waits for a worker to start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.guarantees.talk import once
 
 pytestmark = pytest.mark.guarantee(19)
 STARTS = 3
-#: processes for each processor that do nothing but use it
+#: processes per processor that only keep it busy
 BURNERS = 4
 
 
 @pytest.fixture
 def _busy_machine() -> Iterator[None]:
-    """A machine where starting a worker takes long."""
+    """A busy machine, where starting a worker takes long."""
     count = BURNERS * len(os.sched_getaffinity(0))
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     yield
@@ -34,7 +34,7 @@ def _busy_machine() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_busy_machine")
 def test_first_calls_after_ready(figures: Figures) -> None:
-    """A small one, and one of unknown cost, which goes to a worker of another kind."""
+    """The calls are a small one, and one of unknown cost, which goes to a worker of another kind."""
     unknown = request([node("parameter"), *(node("sin", i) for i in range(40))], [feed(0, [], [0.5])])
     calls, starts, failed = [], [], 0
     for _ in range(STARTS):
@@ -45,9 +45,9 @@ def test_first_calls_after_ready(figures: Figures) -> None:
                 pass
             starts.append(time.monotonic() - began)
             for body in (small(), unknown):
-                asked = time.monotonic()
+                sent = time.monotonic()
                 failed += once(server.address, "/v1/gradients", body).status != 200
-                calls.append(time.monotonic() - asked)
+                calls.append(time.monotonic() - sent)
         finally:
             server.stop()
     note = f"starts of {min(starts):.1f} to {max(starts):.1f} s, calls of at most {max(calls):.2f} s"

@@ -1,4 +1,4 @@
-"""Fourth guarantee, of state: health answers within 100 ms while what is kept is written anew, several times."""
+"""Guarantee 4, for state: health answers within 100 ms while the stored history is rewritten several times."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ pytestmark = pytest.mark.guarantee(4)
 GRAPHS = 10_000
 TENSORS = 3_000
 TENSOR_BYTES = 100_000
-TOGETHER = 40
+GROUP = 40
 ANSWERS = 60_000
-#: writes a second, beside which the history is rewritten
+#: writes per second while the history is rewritten
 RATE = 50
-#: bytes by which it becomes less where it is
-LESS = 100 << 20
+#: bytes by which a rewrite shrinks the history
+SHRINKAGE = 100 << 20
 REWRITTEN = 3
 PATIENCE = 180.0
 
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A state with a commit for each of its graphs, and tensors in groups of which most have been replaced."""
+    """A state with a commit for each graph, and groups of tensors most of which have been replaced."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         written = journal(tmp_path / "state", LAZY)
@@ -56,15 +56,15 @@ def commits_of_a_history() -> Iterator[Commit]:
     rng, far = random.Random(7), time.time() + 1e6
     for number in range(GRAPHS):
         yield Commit(graphs=[GraphWrite("", f"{number:064x}", record(number))])
-    for first in range(0, 2 * TENSORS, TOGETHER):
-        names = range(first, first + TOGETHER) if first < TENSORS else rng.sample(range(TENSORS), TOGETHER)
+    for first in range(0, 2 * TENSORS, GROUP):
+        names = range(first, first + GROUP) if first < TENSORS else rng.sample(range(TENSORS), GROUP)
         yield Commit(tensors=[tensor(f"t{number}", rng) for number in names])
-    for first in range(0, ANSWERS, TOGETHER):
-        yield Commit(answers=[answer(number, far) for number in range(first, first + TOGETHER)])
+    for first in range(0, ANSWERS, GROUP):
+        yield Commit(answers=[answer(number, far) for number in range(first, first + GROUP)])
 
 
 def record(number: int) -> bytes:
-    """Of a graph, as the server keeps it; each is another one."""
+    """The stored record of a graph; each number gives a different one."""
     nodes = [{"op": "input"}, {"op": "parameter", "name": f"w{number}"}, {"op": "mul", "operands": [0, 1]}]
     return json.dumps({"graph_id": f"{number:064x}", "graph": {"nodes": nodes}}, separators=(",", ":")).encode()
 
@@ -94,7 +94,7 @@ def test_a_history_is_rewritten(history: Path, start: Callable[..., Started], fi
 
 
 def write(server: Started, ended: threading.Event) -> None:
-    """Small tensors, so many a second as far as the disk keeps up, each of which is kept for good."""
+    """Write small durable tensors, at `RATE` per second if the disk keeps up."""
     with Connection(server.address) as connection:
         number = 0
         while not ended.wait(1 / RATE):
@@ -103,31 +103,31 @@ def write(server: Started, ended: threading.Event) -> None:
 
 
 def replace(server: Started, ended: threading.Event) -> None:
-    """Tensors in groups, so that the groups before are worn: they hold some that are current beside those replaced."""
+    """Replace tensors in groups, so that older groups hold current tensors beside replaced ones."""
     rng = random.Random(8)
     nodes = [node("input"), node("broadcast_to", 0, shape=[TENSOR_BYTES // 8]), node("sum", 1)]
     with Connection(server.address) as connection:
         while not ended.is_set():
-            names = [f"t{number}" for number in rng.sample(range(TENSORS), TOGETHER)]
+            names = [f"t{number}" for number in rng.sample(range(TENSORS), GROUP)]
             store = [{"node": 1, "tensor_id": name} for name in names]
             body = request(nodes, [feed(0, [], [rng.random()])], outputs=[2], store=store)
             assert connection.ask("/v1/forward", body).status == 200
 
 
 def times_rewritten(commits: Path) -> int:
-    """Wait until so many bytes have become less so often; how often they have."""
+    """Wait until the history has shrunk `REWRITTEN` times, and return how often it has."""
     most, times, end = 0, 0, time.monotonic() + PATIENCE
     while times < REWRITTEN and time.monotonic() < end:
         time.sleep(0.2)
         now = size_of(commits)
         most = max(most, now)
-        if now < most - LESS:
+        if now < most - SHRINKAGE:
             times, most = times + 1, now
     return times
 
 
 def size_of(commits: Path) -> int:
-    """Bytes of the files in a folder, some of which may go meanwhile."""
+    """The bytes of the files in a folder, some of which may be deleted meanwhile."""
     total = 0
     for file in commits.iterdir():
         with suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
-"""Sixteenth guarantee: what one caller does, nobody else notices: each attack runs beside a caller who behaves.
+"""Guarantee 16: no caller notices what another one does. Each attack runs beside a modest caller.
 
-Callers are told apart by the namespaces of their keys, and where no keys are asked for by their addresses.
+Callers are distinguished by the namespaces of their keys, or by their addresses if there are no keys.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from tests.service.core.keys.cases import record, write
 
 pytestmark = pytest.mark.guarantee(16)
 
-#: how much longer the slowest of a hundred calls may take beside others than alone
+#: how much longer the slowest of a hundred calls may take during an attack than alone
 SLOWER = 3
 CALLS, ROUNDS = 300, 3
-#: seconds that they may take
+#: seconds for a series of calls
 PATIENCE = 8
-#: bytes of a body by which a server may judge it
+#: bytes of a body from which a server may estimate its cost
 PREFIX = 512
-#: calls that look like another's
-LIKE = 112
+#: number of calls that look like another caller's
+LOOKALIKES = 112
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: from an address, or with a key."""
+    """A caller, identified by an address or a key."""
 
     server: Started
     source: str = ""
     lines: tuple[str, ...] = ()
 
     def connect(self) -> Connection:
-        """A connection of theirs."""
+        """Open a connection of this caller."""
         return Connection(self.server.address, source=self.source, lines=self.lines)
 
     def greed(self, **stated: object) -> Greed:
-        """Theirs, to be told what for."""
+        """A greedy workload of this caller."""
         return Greed(self.server.address, 60.0, source=self.source, lines=self.lines, **stated)
 
 
@@ -58,7 +58,7 @@ Callers = Callable[..., tuple[Caller, Caller]]
 
 @pytest.fixture(params=["keys", "addresses"])
 def callers(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_path: Path) -> Iterator[Callers]:
-    """Starts a server for two who have nothing to do with each other."""
+    """A function that starts a server for two unrelated callers."""
     started: list[Started] = []
 
     def open_to(*options: str) -> tuple[Caller, Caller]:
@@ -77,9 +77,9 @@ def callers(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_p
 
 
 def calls(caller: Caller, count: int = CALLS) -> list[Answer]:
-    """One small call after the other, with a pause as a program has that does something with the answers.
+    """Make small calls one after the other, with pauses like those of a program that uses the answers.
 
-    Where they take too long, there are fewer.
+    There are fewer calls if they take too long.
     """
     answers, end = list[Answer](), time.monotonic() + PATIENCE
     with caller.connect() as connection:
@@ -90,12 +90,12 @@ def calls(caller: Caller, count: int = CALLS) -> list[Answer]:
 
 
 def slowest_of_a_hundred(answers: list[Answer]) -> float:
-    """In ms."""
+    """The 99th percentile of the answer times, in ms."""
     return 1000 * statistics.quantiles([answer.seconds for answer in answers], n=100)[98]
 
 
-def compared(modest: Caller, greed: Greed, figures: Figures, attack: str) -> None:
-    """Calls alone and beside the attack, in turns: what the machine does meanwhile is done to both."""
+def compare(modest: Caller, greed: Greed, figures: Figures, attack: str) -> None:
+    """Compare calls alone with calls during the attack, in turns, so that disturbances affect both."""
     calls(modest, 50)
     alone, crowded = list[Answer](), list[Answer]()
     for _ in range(ROUNDS):
@@ -114,28 +114,28 @@ def compared(modest: Caller, greed: Greed, figures: Figures, attack: str) -> Non
 
 def test_a_hundred_new_graphs_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
     modest, greedy = callers()
-    compared(modest, greedy.greed(), figures, f"a hundred new graphs at once, {request.node.callspec.id}")
+    compare(modest, greedy.greed(), figures, f"a hundred new graphs at once, {request.node.callspec.id}")
 
 
 def test_a_hundred_known_calls_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
     modest, greedy = callers()
     greed = greedy.greed(body=small().decode())
-    compared(modest, greed, figures, f"a hundred calls of a known graph, {request.node.callspec.id}")
+    compare(modest, greed, figures, f"a hundred calls of a known graph, {request.node.callspec.id}")
 
 
 def test_a_full_queue(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """One caller asks for a hundred times as much as may wait; the place of the other is free."""
+    """One caller sends a hundred times as many calls as may wait; the other's place in the queue stays free."""
     modest, greedy = callers("--queue", "20")
     body = speed(modest.server.address).steps(0.2) if modest.source else in_steps(8)
     with beside(greedy.greed(body=body.decode(), path="/v1/forward")):
         time.sleep(1)
         statuses = Counter(answer.status for answer in calls(modest, 100))
-    what = f"calls at a queue that another has filled that are not answered by 200, {request.node.callspec.id}"
-    figures.at_most(what, statuses.total() - statuses[200], 0, "", str(dict(statuses)))
+    figure = f"calls at a queue that another has filled that are not answered by 200, {request.node.callspec.id}"
+    figures.at_most(figure, statuses.total() - statuses[200], 0, "", str(dict(statuses)))
 
 
 def alike(number: int, side: int) -> bytes:
-    """As long as every other, and the same in the first bytes: a product of matrices of this side, a few times."""
+    """A few products of matrices of this side; all bodies have the same length and the same first bytes."""
     nodes = [node("input"), node("broadcast_to", 0, shape=["SIDE", "SIDE"]), node("tanh", 1)]
     for _ in range(12):
         nodes += [node("matmul", len(nodes) - 1, 2), node("tanh", len(nodes))]
@@ -146,7 +146,7 @@ def alike(number: int, side: int) -> bytes:
 
 
 def test_estimates_are_ones_own(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """Slow calls that look like the quick ones of another, as far as one can see without reading them."""
+    """One caller's slow calls look like the other's quick ones, unless they are parsed."""
     modest, greedy = callers("--timeout-ms", "10000")
     quick, slow = alike(0, 2), alike(0, 1024)
     assert len(quick) == len(slow)
@@ -156,22 +156,24 @@ def test_estimates_are_ones_own(callers: Callers, figures: Figures, request: pyt
         with beside(greedy.greed(body=slow.decode(), path="/v1/forward", connections=12)):
             time.sleep(4)
             answers, end = list[Answer](), time.monotonic() + 2 * PATIENCE
-            while len(answers) < LIKE and time.monotonic() < end:
+            while len(answers) < LOOKALIKES and time.monotonic() < end:
                 answers.append(connection.ask("/v1/forward", alike(len(answers), 2)))
     statuses = Counter(answer.status for answer in answers)
-    told = next((answer.json()["detail"] for answer in answers if answer.status != 200), "")
-    what = f"quick calls that look like another's slow ones and are refused, of {LIKE}, {request.node.callspec.id}"
-    figures.at_most(what, statuses.total() - statuses[200], 0, "", f"{dict(statuses)} {told}")
+    detail = next((answer.json()["detail"] for answer in answers if answer.status != 200), "")
+    figure = (
+        f"quick calls that look like another's slow ones and are refused, of {LOOKALIKES}, {request.node.callspec.id}"
+    )
+    figures.at_most(figure, statuses.total() - statuses[200], 0, "", f"{dict(statuses)} {detail}")
 
 
 def known(number: int) -> bytes:
-    """One of a few graphs that are sent again and again."""
+    """One of a few graphs that are sent repeatedly."""
     nodes = [node("parameter"), node("broadcast_to", 0, shape=[7, number + 1]), node("sum", 1)]
     return request(nodes, [feed(0, [], [0.5])])
 
 
 def test_a_thousand_graphs_of_another(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """Plans that were made stay, whatever others have planned."""
+    """Cached plans stay, whatever other callers plan."""
     modest, greedy = callers()
     cached = []
     with modest.connect() as connection:
@@ -183,5 +185,5 @@ def test_a_thousand_graphs_of_another(callers: Callers, figures: Figures, reques
                 time.sleep(1)
                 cached += [connection.ask("/v1/gradients", known(number)).json() for number in range(20)]
     hits = [answer["stats"]["plan_cached"] for answer in cached]
-    what = f"plans of twenty graphs that are still there beside thousands of another, {request.node.callspec.id}"
-    figures.at_least(what, sum(hits) / len(hits), 0.9, "")
+    figure = f"plans of twenty graphs that are still there beside thousands of another, {request.node.callspec.id}"
+    figures.at_least(figure, sum(hits) / len(hits), 0.9, "")

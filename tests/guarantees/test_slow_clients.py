@@ -1,4 +1,4 @@
-"""Eighth guarantee: who says nothing, or too little, is hung up on; who is honest and slow is not."""
+"""Guarantee 8: clients that send nothing, or too little, are disconnected; honest slow clients are not."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.guarantees.talk import Connection, Hangup, head, once, posted
 
 pytestmark = pytest.mark.guarantee(8)
 CLIENTS, SECONDS = 500, 10.0
-#: what a sweep over all connections may come later
+#: seconds by which a sweep over all connections may be late
 SWEEP = 1.0
 MIB = 1 << 20
-#: MiB of 200 that may still be there when memory counts as released
+#: MiB of 200 that may remain when memory counts as released
 RELEASED = 30
 
-#: what half-open clients have said before they fall silent
+#: what half-open clients have sent before they fall silent
 BEGINNINGS = {
     "nothing": b"",
     "half a head": b"POST /v1/gradients HTTP/1.1\r\nHost: te",
@@ -38,8 +38,8 @@ BEGINNINGS = {
 
 
 def closings(connections: list[Connection], within: float, every: float = 0.0, sent: bytes = b"x") -> list[float]:
-    """Seconds until each was closed by the server. Those that are open are sent a byte `every` so often."""
-    start, found = time.perf_counter(), list[float]()
+    """Seconds until the server closed each connection. Open connections send a byte every `every` seconds."""
+    start, times = time.perf_counter(), list[float]()
     open_ones = set(connections)
     with selectors.DefaultSelector() as selector:
         for connection in connections:
@@ -54,8 +54,8 @@ def closings(connections: list[Connection], within: float, every: float = 0.0, s
                 if _is_over(connection):
                     selector.unregister(connection)
                     open_ones.discard(connection)
-                    found.append(time.perf_counter() - start)
-    return found
+                    times.append(time.perf_counter() - start)
+    return times
 
 
 def _trickle(connections: set[Connection], sent: bytes) -> None:
@@ -71,10 +71,10 @@ def _is_over(connection: Connection) -> bool:
         return True
 
 
-def keep(figures: Figures, what: str, found: list[float], count: int) -> None:
-    """How many are still open, and when the last one was closed."""
-    figures.at_most(f"{what}: still open after {SECONDS + SWEEP:g} s, of {count}", count - len(found), 0, "")
-    figures.at_most(f"{what}: the last one closed", round(max(found, default=0.0), 2), SECONDS + SWEEP, "s")
+def record(figures: Figures, name: str, times: list[float], count: int) -> None:
+    """Record how many connections are still open, and when the last one was closed."""
+    figures.at_most(f"{name}: still open after {SECONDS + SWEEP:g} s, of {count}", count - len(times), 0, "")
+    figures.at_most(f"{name}: the last one closed", round(max(times, default=0.0), 2), SECONDS + SWEEP, "s")
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
@@ -87,7 +87,7 @@ def test_half_open_connections_are_closed(attacked: Started, figures: Figures, b
     held = (attacked.resident - before) / MIB
     served = once(attacked.address, "/v1/gradients", small())
     assert served.status == 503 or is_right(served.body), "who works is not shut out by who does not"
-    keep(
+    record(
         figures,
         f"{len(connections)} clients that have sent {beginning}",
         closings(connections, SECONDS + SWEEP),
@@ -113,13 +113,15 @@ def test_trickling_connections_are_closed(
     connections = [Connection(attacked.address) for _ in range(CLIENTS)]
     for connection in connections:
         connection.send(beginning)
-    keep(figures, f"{CLIENTS} clients that trickle {what}", closings(connections, SECONDS + SWEEP, 1.0, byte), CLIENTS)
+    record(
+        figures, f"{CLIENTS} clients that trickle {what}", closings(connections, SECONDS + SWEEP, 1.0, byte), CLIENTS
+    )
     for connection in connections:
         connection.close()
 
 
 def test_an_honest_slow_upload_is_received(start: Callable[..., Started], figures: Figures) -> None:
-    """16 KiB a second, as by a bad telephone, and once nothing for three seconds."""
+    """The client sends 16 KiB per second, as on a bad line, with one pause of three seconds."""
     server = start("--timeout-ms", "120000")
     body = small() + b" " * (400 * 1024)
     with probing(server.address) as seen, Connection(server.address) as connection:
@@ -136,15 +138,15 @@ def test_an_honest_slow_upload_is_received(start: Callable[..., Started], figure
 
 
 def large_answer(elements: int) -> bytes:
-    """A request of some bytes, answered with so many numbers in base64."""
+    """A small request that is answered with `elements` numbers in base64."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[elements]), node("sin", 1)]
     return request(nodes, [feed(0, [], [0.5])], encoding="base64")
 
 
 @pytest.mark.parametrize("rate", [0, 1024], ids=["nothing", "1 KiB a second"])
 def test_slow_readers_do_not_hold_memory(attacked: Started, figures: Figures, rate: int) -> None:
-    """20 clients ask for 8 MB each and read so much of it."""
-    with ThreadPoolExecutor(8) as readers:  # what each worker keeps of a plan that is ready to run again is no answer's
+    """20 clients request 8 MB each, and read them at this rate."""
+    with ThreadPoolExecutor(8) as readers:  # fills the workers' plan caches, whose memory is not that of answers
         for _ in range(3):
             list(readers.map(lambda _: once(attacked.address, "/v1/forward", large_answer(MIB)), range(8)))
     before = attacked.settled()
@@ -161,12 +163,12 @@ def test_slow_readers_do_not_hold_memory(attacked: Started, figures: Figures, ra
     released = time.perf_counter() - start if held[-1] <= RELEASED else 999
     stop.set()
     reading.join()
-    what = f"20 readers of {rate} bytes a second of 8 MB each: their memory is released after"
-    figures.at_most(what, round(released), 60, "s", f"{max(held):.0f} MiB at the most")
+    figure = f"20 readers of {rate} bytes a second of 8 MB each: their memory is released after"
+    figures.at_most(figure, round(released), 60, "s", f"{max(held):.0f} MiB at the most")
 
 
 def _held(server: Started, before: int) -> float:
-    """MiB more than before, a second from now."""
+    """The MiB above the initial memory, a second from now."""
     time.sleep(1)
     return (server.resident - before) / MIB
 
@@ -179,7 +181,7 @@ def _read_slowly(connections: list[Connection], rate: int, stop: threading.Event
 
 
 def test_an_honest_slow_reader_gets_everything(server: Started, figures: Figures) -> None:
-    """8 MB at 400 KB a second: 28 seconds."""
+    """It reads 8 MB at 400 KB per second, for 28 seconds."""
     whole = 0
     with Connection(server.address, buffer=65536) as connection:
         connection.send(posted("/v1/forward", large_answer(MIB)))
@@ -193,7 +195,7 @@ def test_an_honest_slow_reader_gets_everything(server: Started, figures: Figures
 
 
 def test_a_refused_upload_ends_soon(server: Started, figures: Figures) -> None:
-    """After an early refusal the server reads on for a while; not for who has fallen silent."""
+    """After an early refusal the server reads on for a while, unless the client is silent."""
     waits = []
     for _ in range(5):
         with Connection(server.address) as connection:

@@ -1,7 +1,7 @@
-"""Ninth and tenth guarantee: what was acknowledged is there after kill -9 of the server, and a full disk loses nothing.
+"""Guarantees 9 and 10: acknowledged writes survive kill -9 of the server, and a full disk loses nothing.
 
-A kill does not lose what the system has not written to the disk yet; that the order of system calls leaves nothing to
-be lost is what the trace shows.
+A kill does not lose data that the system has not yet written to disk; the trace shows that the order of system calls
+leaves nothing to be lost.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ ELEMENTS = 300
 
 
 def tensor(number: float, elements: int = ELEMENTS) -> bytes:
-    """A tensor all of whose elements are one number: a torn one is seen."""
+    """A tensor whose elements all equal one number, so that a torn write is seen."""
     return json.dumps({"dtype": "float64", "shape": [elements], "data": [number] * elements}).encode()
 
 
 def put(connection: Connection, name: str, number: float) -> int:
-    """Write a tensor; the status."""
+    """Write a tensor, and return the status."""
     return connection.ask(f"/v1/tensors/{name}", tensor(number), "PUT").status
 
 
-def got(address: Address, name: str) -> list[float] | None:
-    """The elements of a tensor; None where there is none."""
+def read_tensor(address: Address, name: str) -> list[float] | None:
+    """The elements of a tensor, or None if there is none."""
     answer = once(address, f"/v1/tensors/{name}", b"", method="GET")
     return answer.json()["tensor"]["data"] if answer.status == 200 else None
 
 
 def step(a: str, b: str) -> bytes:
-    """A call that adds one to a tensor, and writes what comes of it under two names."""
+    """A call that adds one to a tensor, and writes the result under two names."""
     nodes = [node("input"), node("add_scalar", 0, scalar=1.0), node("sum", 1)]
     fed = [{"node": 0, "tensor_id": a}]
     return request(nodes, fed, outputs=[2], store=[{"node": 1, "tensor_id": a}, {"node": 1, "tensor_id": b}])
@@ -57,14 +57,14 @@ def step(a: str, b: str) -> bytes:
 
 @dataclass
 class Writer:
-    """Writes to two names of its own until the server is gone, and remembers what was acknowledged of each.
+    """Writes to two names of its own until the server is gone, and records what was acknowledged.
 
-    Two times of three both are written by one call, which adds one to what is there.
+    Two of three writes are one call, which adds one to the current value under both names.
     """
 
     address: Address
     acknowledged: dict[str, float]
-    #: the number that was under way
+    #: the number that is being written
     tried: float = 0.0
     count: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -79,29 +79,29 @@ class Writer:
             return
 
     def _together(self, connection: Connection) -> None:
-        self._told(connection.ask("/v1/forward", step(*self.acknowledged)).status, *self.acknowledged)
+        self._acknowledge(connection.ask("/v1/forward", step(*self.acknowledged)).status, *self.acknowledged)
 
     def _apart(self, connection: Connection) -> None:
         for name in self.acknowledged:
-            self._told(put(connection, name, self.tried), name)
+            self._acknowledge(put(connection, name, self.tried), name)
 
-    def _told(self, status: int, *names: str) -> None:
+    def _acknowledge(self, status: int, *names: str) -> None:
         if status != 200:
             self.wrong.append(f"{names} was answered by {status}")
         self.count += 1
         self.acknowledged |= dict.fromkeys(names, self.tried)
 
-    def check(self, found: dict[str, list[float] | None]) -> list[str]:
-        """What is wrong with the values of its names after a new start."""
+    def check(self, values: dict[str, list[float] | None]) -> list[str]:
+        """The faults of the values of its names after a restart."""
         wrong = list(self.wrong)
-        for name, elements in found.items():
+        for name, elements in values.items():
             if elements is None or len(set(elements)) != 1 or len(elements) != ELEMENTS:
                 wrong.append(f"{name} is torn or gone")
             elif elements[0] not in (self.acknowledged[name], self.tried):
                 wrong.append(f"{name} is {elements[0]:g}, and {self.acknowledged[name]:g} was acknowledged")
-        first, second = found.values()
+        first, second = values.values()
         if int(self.tried) % 3 and first != second:
-            wrong.append(f"{tuple(found)} were written as one, and differ")
+            wrong.append(f"{tuple(values)} were written as one, and differ")
         return wrong
 
 
@@ -112,7 +112,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, figures: Figures)
     try:
         for _ in range(KILLS):
             with Connection(server.address) as connection:
-                for i in range(WRITERS):  # writes that were under way may have come to one of the two
+                for i in range(WRITERS):  # writes in flight may have reached only one of the two
                     values[f"b{i}"] = values[f"a{i}"]
                 for name, value in values.items():
                     assert put(connection, name, value) in (200, 201)
@@ -121,10 +121,10 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, figures: Figures)
             write_until_killed(server, writers, rng.uniform(0.02, 0.4))
             server = Started("--state", str(tmp_path / "state"))
             for writer in writers:
-                found = {name: got(server.address, name) for name in writer.acknowledged}
-                wrong += writer.check(found)
+                stored = {name: read_tensor(server.address, name) for name in writer.acknowledged}
+                wrong += writer.check(stored)
                 count += writer.count
-                values |= {name: elements[0] if elements else 0.0 for name, elements in found.items()}
+                values |= {name: elements[0] if elements else 0.0 for name, elements in stored.items()}
             if len(wrong) > 5:
                 break
     finally:
@@ -135,7 +135,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, figures: Figures)
 
 
 def write_until_killed(server: Started, writers: list[Writer], seconds: float) -> None:
-    """All at once, until the server is killed after so many seconds."""
+    """Run all writers at once, and kill the server after this many seconds."""
     threads = [threading.Thread(target=writer) for writer in writers]
     for thread in threads:
         thread.start()
@@ -147,7 +147,7 @@ def write_until_killed(server: Started, writers: list[Writer], seconds: float) -
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_the_answer_comes_after_the_disk(tmp_path: Path, start: Callable[..., Started], figures: Figures) -> None:
-    """The file is flushed, gets its name, the folder is flushed: and then the answer is sent."""
+    """The file is flushed and renamed, the folder is flushed, and then the answer is sent."""
     server = start("--state", str(tmp_path / "state"))
     trace = tmp_path / "trace"
     calls = "fsync,fdatasync,link,linkat,rename,renameat,renameat2,write,writev,sendto,sendmsg"
@@ -165,8 +165,8 @@ def test_the_answer_comes_after_the_disk(tmp_path: Path, start: Callable[..., St
 
 
 def disorders(lines: list[str]) -> int:
-    """Answers that do not come after a flush of a file, a name, and a flush of the folder, since the answer before."""
-    wanted = ("flush", "name", "flush")
+    """Count the answers without a flush of a file, a rename, and a flush of the folder since the previous answer."""
+    expected = ("flush", "name", "flush")
     seen, wrong, answers = list[str](), 0, 0
     for line in lines:
         if re.search(r"\b(fsync|fdatasync)\(|<\.\.\. f(data)?sync resumed", line) and line.rstrip().endswith("= 0"):
@@ -175,15 +175,15 @@ def disorders(lines: list[str]) -> int:
             seen.append("name")
         elif "HTTP/1.1 201" in line:
             answers += 1
-            wrong += not contains(seen, wanted)
+            wrong += not contains(seen, expected)
             seen.clear()
     return wrong if answers == 20 else 20
 
 
-def contains(seen: list[str], wanted: tuple[str, ...]) -> bool:
-    """Whether the wanted ones occur in this order, others between them."""
+def contains(seen: list[str], expected: tuple[str, ...]) -> bool:
+    """Whether the expected entries occur in this order, possibly with others between them."""
     rest = iter(seen)
-    return all(one in rest for one in wanted)
+    return all(one in rest for one in expected)
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.guarantee(10)
 def test_a_full_disk(small_disk: Path, figures: Figures) -> None:
-    """507, the old value stands, computing goes on; and with room again, so does writing."""
+    """Writes get 507, the old value stands, and calls are computed; once there is room, writes work again."""
     server = Started("--state", str(small_disk / "state"))
     try:
         with Connection(server.address) as connection:
@@ -211,10 +211,10 @@ def test_a_full_disk(small_disk: Path, figures: Figures) -> None:
                     pass
             full = [put(connection, "kept", 2.0) for _ in range(3)]
             computed = connection.ask("/v1/gradients", small())
-            value = got(server.address, "kept")
+            value = read_tensor(server.address, "kept")
             filler.unlink()
             again = put(connection, "kept", 3.0)
-        after = got(server.address, "kept")
+        after = read_tensor(server.address, "kept")
     finally:
         server.stop()
     figures.at_most(

@@ -1,4 +1,4 @@
-"""Ninth guarantee, of the journal alone: 200 kills of a process that commits, and what it acknowledged."""
+"""Guarantee 9, for the journal alone: 200 kills of a process that commits, and its acknowledged commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eleventh guarantee: SIGTERM lets work finish, refuses new work, and ends the server within its grace."""
+"""Guarantee 11: SIGTERM lets work finish, refuses new work, and ends the server within its grace."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRACE = 6
 
 
 def ended(server: Started, within: float) -> float:
-    """Seconds until the process is gone; `within` and more where it is not."""
+    """The seconds until the process is gone; more than `within` if it is not."""
     start = time.perf_counter()
     try:
         server.process.wait(within)
@@ -32,7 +32,7 @@ def ended(server: Started, within: float) -> float:
 
 
 def listens(server: Started) -> bool:
-    """Whether it takes connections."""
+    """Whether the server accepts connections."""
     try:
         socket.create_connection(server.address, timeout=1).close()
     except OSError:
@@ -41,7 +41,7 @@ def listens(server: Started) -> bool:
 
 
 def half_sent() -> list[bytes]:
-    """What clients have sent that will never send the rest."""
+    """The beginnings of requests that are never completed."""
     chunked = head("/v1/gradients", None, more=("Transfer-Encoding: chunked",))
     return [
         b"",
@@ -80,7 +80,7 @@ def test_work_finishes_and_half_sent_bodies_do_not_hold_the_exit(
 
 
 class _Asking(threading.Thread):
-    """One job on its way."""
+    """A thread that sends one job."""
 
     def __init__(self, server: Started, body: bytes) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ def test_a_second_signal_ends_at_once(start: Callable[..., Started], figures: Fi
 
 
 def test_workers_end_with_their_front(start: Callable[..., Started], figures: Figures) -> None:
-    """Even where it had no time to tell them."""
+    """They end even if the front had no time to tell them."""
     server = start()
     orphans = server.workers
     assert orphans, "the server has no worker processes"

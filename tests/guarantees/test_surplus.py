@@ -1,4 +1,4 @@
-"""Fifth guarantee: surplus load gets an early 503 with Retry-After, and what is accepted goes on at full pace."""
+"""Guarantee 5: surplus load gets an early 503 with Retry-After, and accepted jobs run at full pace."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(5)
 JOBS, SECONDS, DEADLINE = 60, 0.85, 10.0
-#: at the same time when a pace is measured: enough that no worker waits
-ABREAST = 4
+#: concurrent jobs when a pace is measured: enough that no worker waits
+CONCURRENT = 4
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job: its status, when its answer was there, and whether a refusal says when to come back."""
+    """The outcome of a job: its status, the seconds until its answer, and whether a refusal has Retry-After."""
 
     status: int
     seconds: float
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward") -> list[Outcome]:
-    """So many equal jobs, each on a connection that is open already, all sent in the same moment."""
+    """Send `count` equal jobs at the same moment, each on a connection that is already open."""
     gate, outcomes = threading.Barrier(count), list[Outcome]()
 
     def ask(_: int) -> None:
@@ -54,15 +54,15 @@ def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward"
 
 
 def rate(address: Address, body: bytes, jobs: int) -> float:
-    """Jobs a second where there is always one more, and none too many."""
+    """The jobs per second of a server that is always busy, but never overloaded."""
     start = time.perf_counter()
 
     def ask(_: int) -> None:
         with Connection(address) as connection:
-            for _ in range(jobs // ABREAST):
+            for _ in range(jobs // CONCURRENT):
                 assert connection.ask("/v1/forward", body).status == 200
 
-    together(ABREAST, ask)
+    together(CONCURRENT, ask)
     return jobs / (time.perf_counter() - start)
 
 
@@ -79,17 +79,17 @@ def test_sixty_slow_jobs_at_once(start: Callable[..., Started], figures: Figures
     refused = [outcome for outcome in outcomes if outcome.status == 503]
     others = [outcome.status for outcome in outcomes if outcome.status not in (200, 503)]
     note = f"{len(done)} done, {len(refused)} refused; {capacity:.2f} a second where there are none too many"
-    what = f"of {JOBS} slow jobs ({kind}) at once"
-    figures.at_most(f"{what}: answered otherwise than by 200 or 503", len(others), 0, "", f"{sorted(others)}; {note}")
-    figures.at_most(f"{what}: time of the slowest refusal", _slowest(refused), 500, "ms", note)
-    figures.at_most(f"{what}: refusals without Retry-After", sum(not r.advised for r in refused), 0, "")
+    name = f"of {JOBS} slow jobs ({kind}) at once"
+    figures.at_most(f"{name}: answered otherwise than by 200 or 503", len(others), 0, "", f"{sorted(others)}; {note}")
+    figures.at_most(f"{name}: time of the slowest refusal", _slowest(refused), 500, "ms", note)
+    figures.at_most(f"{name}: refusals without Retry-After", sum(not r.advised for r in refused), 0, "")
     share = len(done) / max((outcome.seconds for outcome in done), default=1e9) / capacity
-    figures.at_least(f"{what}: pace of those accepted, of capacity", round(share, 2), 0.8, "", note)
+    figures.at_least(f"{name}: pace of those accepted, of capacity", round(share, 2), 0.8, "", note)
     judge(seen, f"{JOBS} slow jobs at once ({kind})", figures.test)
 
 
 def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Figures) -> None:
-    """400 small calls at once where four may wait, behind jobs that keep all workers."""
+    """400 small calls arrive at once, four may wait, and all workers are busy."""
     server = start("--queue", "4")
     busy = speed(server.address).steps(4)
     with probing(server.address) as seen:
@@ -111,18 +111,18 @@ def _slowest(outcomes: Sequence[Outcome | Answer]) -> float:
 
 
 def test_an_idle_server_turns_nothing_away(start: Callable[..., Started], figures: Figures) -> None:
-    """What alone may take longer than it has is begun all the same: an estimate may be wrong, and nothing waits."""
+    """A lone job is started even if it may miss its deadline: the estimate may be wrong, and nothing else waits."""
     server = start()
     server.await_spare()
     with Connection(server.address) as connection:
-        found = [
+        statuses = [
             connection.ask("/v1/forward?timeout_ms=1500", in_one_piece(side)).status for side in (1024, 4096, 8192)
         ]
-    figures.at_most("lone jobs that are told to come back, of 3", found.count(503), 0, "", str(found))
+    figures.at_most("lone jobs that are told to come back, of 3", statuses.count(503), 0, "", str(statuses))
 
 
 def test_graphs_that_take_long_to_plan_keep_nobody_waiting(start: Callable[..., Started], figures: Figures) -> None:
-    """Small bodies that look like small work, until they are planned: more of them than there are workers."""
+    """The bodies look like small work until they are planned, and there are more of them than workers."""
     server = start()
     slow = [case for case in bombs.cases() if case.name.startswith(("depth", "derivatives: Hessian of a long"))] * 3
     with Connection(server.address) as connection:

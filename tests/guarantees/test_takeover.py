@@ -1,4 +1,4 @@
-"""Eighteenth guarantee: how soon something is kept again, once the server that owns all of it is killed."""
+"""Guarantee 18: how soon a write is acknowledged after the server that owns the state is killed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TENSORS, EACH = 1_000, 100
 
 
 def test_an_owner_of_a_thousand_tensors_is_killed(shared_place: str, figures: Figures) -> None:
-    """With the lease that servers have by themselves."""
+    """The servers have the default lease."""
     nodes = [Node(shared_place, free_port()).await_start() for _ in range(2)]
     try:
         for start in range(0, TENSORS, EACH):
-            _keep(nodes[0], range(start, start + EACH))
+            _store(nodes[0], range(start, start + EACH))
         owner, other = owner_of(*nodes)
         assert other.put("w", 1).status_code < 300, "the other one knows the owner"
         owner.end()
@@ -37,8 +37,8 @@ def test_an_owner_of_a_thousand_tensors_is_killed(shared_place: str, figures: Fi
     figures.at_most(name, round(seconds, 2), 6, "s")
 
 
-def _keep(node: Node, numbers: range) -> None:
-    """Keep these numbers, each under a name, by one call."""
+def _store(node: Node, numbers: range) -> None:
+    """Store these numbers, each under its name, in one call."""
     nodes = [{"op": "input"}, *({"op": "add_scalar", "operands": [0], "attrs": {"scalar": float(i)}} for i in numbers)]
     store = [{"node": 1 + i, "tensor_id": f"t{number}"} for i, number in enumerate(numbers)]
     feeds = [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [0.0]}}]
@@ -47,11 +47,11 @@ def _keep(node: Node, numbers: range) -> None:
 
 
 def _names(node: Node) -> set[str]:
-    """Of all tensors that are kept."""
-    found: set[str] = set()
+    """The names of all stored tensors."""
+    names: set[str] = set()
     path = "/v1/tensors"
     while path:
         listed = node.asked("GET", path).json()
-        found |= {row["tensor_id"] for row in listed["tensors"]}
+        names |= {row["tensor_id"] for row in listed["tensors"]}
         path = f"/v1/tensors?after={listed['next']}" if listed.get("next") else ""
-    return found
+    return names

@@ -1,4 +1,4 @@
-"""Whether memory grows: the slope over the second half of a run, with its interval."""
+"""Whether memory grows: the slope over the second half of a run, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEWEST = 2 * BLOCKS
 
 @dataclass(frozen=True)
 class Trend:
-    """Bytes by which memory grew in the second half, and the 99 % interval of that; and what it was."""
+    """The growth of memory in the second half in bytes, its 99 % interval, and the median level."""
 
     growth: float
     low: float
@@ -23,9 +23,9 @@ class Trend:
     level: float
 
     def is_flat(self, floor: float) -> bool:
-        """Indistinguishable from zero: the interval holds zero, or what it is above it is too little to be seen.
+        """Whether the growth is indistinguishable from zero, or too small to matter.
 
-        `floor` bytes are what an allocator may take up once more, however long a run has been.
+        `floor` is the number of bytes that an allocator may still take, however long a run has been.
         """
         return self.low <= floor
 
@@ -35,11 +35,11 @@ class Trend:
 
 
 def trend(samples: Sequence[float]) -> Trend:
-    """Of samples at equal distances in work done. Raises ValueError where there are too few.
+    """Estimate the trend of samples at equal intervals of work. Raises ValueError if there are too few.
 
-    The second half is cut into 20 blocks; a line is laid through their medians by least squares. Neighbouring blocks
-    are alike, since memory that was taken stays, so the line's standard error is that of fewer, independent blocks:
-    n (1 − r) / (1 + r) of them, six at the least, where r is the correlation of neighbours about the line.
+    The second half is cut into 20 blocks, and a line is fitted to their medians by least squares. Neighbouring blocks
+    are correlated, since allocated memory stays, so the standard error of the line is that of fewer independent blocks:
+    n (1 − r) / (1 + r), and at least six, where r is the correlation of neighbouring residuals.
     """
     half = np.asarray(samples[len(samples) // 2 :], float)
     if len(half) < FEWEST:
@@ -52,7 +52,7 @@ def trend(samples: Sequence[float]) -> Trend:
 
 
 def _error(x: np.ndarray, residuals: np.ndarray) -> float:
-    """Half the width of the slope's interval."""
+    """Half the width of the interval of the slope."""
     spread = float(residuals @ residuals)
     if spread == 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""A graph with passes and without: how far results are apart, and how many nodes are left."""
+"""Comparison of a graph with and without passes: the difference of results, and the number of nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMITS = Limits()
 NAMES = list(dict.fromkeys(apply.__name__ for apply in PASSES))
 ALL_ON = "all"
 
-#: every switch on; each one on by itself; each one off by itself
+#: all passes on; each one on by itself; each one off by itself
 SWITCHED: Mapping[str, Sequence[Pass]] = {
     ALL_ON: PASSES,
     **{f"only {name}": switched(set(NAMES) - {name}) for name in NAMES},
@@ -27,16 +27,16 @@ SWITCHED: Mapping[str, Sequence[Pass]] = {
 
 
 def sample(number: int) -> dict[str, Sequence[Pass]]:
-    """Of the choices, what the question of this number is asked: all on; one alone; another one left out."""
+    """The choices for the question of this number: all passes on; one on by itself; another one off."""
     alone, without = NAMES[number % len(NAMES)], NAMES[(number + 1) % len(NAMES)]
     return {choice: SWITCHED[choice] for choice in (ALL_ON, f"only {alone}", f"all but {without}")}
 
 
 @dataclass
 class Compared:
-    """One question under every choice of switches: the nodes without passes, and with all; the largest difference.
+    """One question under every choice of passes: the nodes without and with all passes, and the largest difference.
 
-    `nodes` counts by the name of the choice, what no output needs left out.
+    `nodes` counts the nodes that outputs need, by the name of the choice.
     """
 
     question: Question
@@ -51,40 +51,40 @@ class Compared:
 
 
 def compare(question: Question, choices: Mapping[str, Sequence[Pass]] = SWITCHED) -> Compared:
-    """Run the question without passes, and under each choice of them; equal graphs once."""
+    """Run the question without passes, and under each choice; equal graphs run once."""
     expected = results(question.graph, question)
     compared = Compared(question, len(question.graph.nodes))
-    known: dict[Hashable, float] = {}
+    cache: dict[Hashable, float] = {}
     for name, passes in choices.items():
         graph = run_passes(question.graph, passes)[0]
-        shown = spelled(graph)
-        if shown not in known:
-            known[shown] = difference(results(graph, question), expected)
+        structure = structure_key(graph)
+        if structure not in cache:
+            cache[structure] = difference(results(graph, question), expected)
         compared.nodes[name] = len(graph.nodes) if name == ALL_ON else len(dce(graph).nodes)
-        compared.differences[name] = known[shown]
+        compared.differences[name] = cache[structure]
     return compared
 
 
 def results(graph: Graph, question: Question) -> list[Array]:
-    """What the graph computes."""
+    """The results of the graph."""
     return EXECUTOR.run(make_plan(graph, LIMITS), question.feeds)
 
 
-def spelled(graph: Graph) -> Hashable:
-    """All that decides what a graph computes."""
+def structure_key(graph: Graph) -> Hashable:
+    """A key of the structure that determines the graph's results."""
     nodes = ((n.op.name, n.operands, *((name, key(value)) for name, value in n.attrs.items())) for n in graph.nodes)
     return tuple(nodes), graph.outputs
 
 
-def difference(found: Sequence[Array], expected: Sequence[Array]) -> float:
+def difference(actual: Sequence[Array], expected: Sequence[Array]) -> float:
     """The largest relative difference of any element; infinite where shapes, dtypes, NaNs or infinities differ.
 
-    What is left of larger numbers that cancelled is compared with a thousandth of the largest element, or of one.
+    Small elements, which may be left over from cancellation, are compared with a thousandth of the largest, or of one.
     """
-    return max((_apart(a, b) for a, b in zip(found, expected, strict=True)), default=0.0)
+    return max((_array_difference(a, b) for a, b in zip(actual, expected, strict=True)), default=0.0)
 
 
-def _apart(a: Array, b: Array) -> float:
+def _array_difference(a: Array, b: Array) -> float:
     if (a.shape, a.dtype) != (b.shape, b.dtype):
         return np.inf
     differ = ~((a == b) | ((a != a) & (b != b)))  # noqa: PLR0124 - NaN alone is not itself

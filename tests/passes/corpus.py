@@ -1,4 +1,4 @@
-"""Every graph that the tests have, before passes: families of questions in float64."""
+"""Every graph of the tests, before passes: families of questions in float64."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tests.passes import wire
 from tests.passes.questions import Array, Question, ask, float64, with_gradients
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-#: what it computes is an error, with passes or without
+#: a graph that fails with and without passes
 REFUSED = GOLDEN / "passes" / "fold-leaves-what-is-refused.txt"
 
 
 def samples() -> Iterator[Question]:
-    """Each sample of each op: its results, and where there are derivatives, those."""
+    """Each sample of each op: its results, and its derivatives, if any."""
     for case in all_cases():
         arrays = case.arrays()
         written = case.write(arrays)
@@ -48,7 +48,7 @@ def second_derivatives() -> Iterator[Question]:
 
 
 def random() -> Iterator[Question]:
-    """Random programs with gradients in their middle, the same each time: the last node, by all leaves."""
+    """Reproducible random programs with inner gradients: the last node and its gradients with respect to all leaves."""
     for number, sketch in enumerate(drawn(200)):
         of = sketch.singles()[-1]
         cotangent = np.asarray(np.random.default_rng(7).uniform(0.5, 1.5, sketch.shape(of)))
@@ -59,19 +59,19 @@ def random() -> Iterator[Question]:
 
 def drawn(count: int) -> list[Sketch]:
     """The first programs that Hypothesis draws."""
-    found: list[Sketch] = []
+    collected: list[Sketch] = []
 
     @settings(max_examples=count, derandomize=True, database=None, phases=[Phase.generate])
     @given(sketches(largest=20))
     def collect(sketch: Sketch) -> None:
-        found.append(sketch)
+        collected.append(sketch)
 
     collect()
-    return found
+    return collected
 
 
 def golden() -> Iterator[Question]:
-    """The graphs that the goldens start from, with the gradients of all results by all leaves."""
+    """The graphs before the passes of the goldens, with the gradients of all results with respect to all leaves."""
     for path in sorted(set(GOLDEN.glob("*/*.txt")) - {REFUSED}):
         graph = expand_grad(parse_graph(path.read_text(encoding="utf-8").partition("---\n")[0], registry()))
         builder = Builder(registry(), nodes=list(graph.nodes))
@@ -85,7 +85,7 @@ def golden() -> Iterator[Question]:
 
 
 def workloads() -> Iterator[Question]:
-    """What `make bench` times, small."""
+    """Small versions of the workloads of `make bench`."""
     for work in (scalar_ops(8), perceptron(64, 16, 10, batch=8), wide_graph(200)):
         ops = Recorder()
         leaves = [ops.parameter() for _ in work.parameters] + [ops.input() for _ in work.data]

@@ -1,4 +1,4 @@
-"""What passes are tried on: a graph that none of them has touched, and its feeds; and how one comes about."""
+"""Questions, on which passes are tested: a graph before any pass, and its feeds."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from engine import Builder, Graph, Program, TensorType, Value, registry
 from engine.autodiff.vjp import expand_grad, vjp_or_zeros
 
 Array = np.ndarray[Any, Any]
-#: where the seed of `of` is fed
+#: the feed of the seed of `of`
 COTANGENT = "cotangent"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A graph, gradients written out, and what it is fed."""
+    """A graph, with its gradients expanded, and its feeds."""
 
     name: str
     graph: Graph
@@ -34,7 +34,7 @@ def ask(
     wrt: Sequence[int] = (),
     cotangent: Array | None = None,
 ) -> Question:
-    """The values of `outputs` and `of`, and the gradients of sum(of · cotangent) by `wrt`."""
+    """Ask for the values of `outputs` and `of`, and the gradients of sum(of · cotangent) with respect to `wrt`."""
     roots = (*outputs, *(() if of is None else (of,)), *wrt)
     needed = set(program.needed(roots))
     fed: dict[Any, Array] = {node: array for node, array in feeds.items() if node in needed}
@@ -51,7 +51,7 @@ def ask(
 
 
 def with_gradients(builder: Builder, outputs: Sequence[Value], operands: Sequence[Value]) -> Graph:
-    """The outputs, and the gradients of Σ sum(output · weight) by the float operands."""
+    """The outputs, and the gradients of Σ sum(output · weight) with respect to the float operands."""
     rng = np.random.default_rng(2)
     floats = [y for y in outputs if y.type.is_differentiable]
     seeds = [(y, builder.constant(rng.uniform(0.5, 1.5, y.shape).astype(y.dtype))) for y in floats]
@@ -59,5 +59,5 @@ def with_gradients(builder: Builder, outputs: Sequence[Value], operands: Sequenc
 
 
 def float64(array: Array) -> Array:
-    """Floats in full precision; the rest as it is."""
+    """Floats as float64; other arrays unchanged."""
     return array.astype("float64") if array.dtype.kind == "f" else array

@@ -1,4 +1,4 @@
-"""Passes change no result and write no more nodes, on every graph that the tests have; and the page says how many."""
+"""Passes change no result and add no nodes, on every graph of the tests; and the page has the numbers of nodes."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from tests.passes.questions import Question
 pytestmark = pytest.mark.slow
 
 EXACT = 1e-12
-#: whose graphs another version of Hypothesis draws differently
+#: the family whose graphs depend on the version of Hypothesis
 DRAWN = "random programs"
 
 
 @cache
 def compared(family: str) -> list[Compared]:
-    """Every question of a family: with all switches on, and with two more choices of them, in turn."""
+    """Compare every question of a family with all passes on, and with two more choices in rotation."""
     return [compare(question, sample(number)) for number, question in enumerate(FAMILIES[family]())]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_switch_changes_a_result(family: str) -> None:
-    apart = [
-        f"{c.question.name}, {choice}: {found}"
+def test_passes_change_no_result(family: str) -> None:
+    differing = [
+        f"{c.question.name}, {choice}: {distance}"
         for c in compared(family)
-        for choice, found in c.differences.items()
-        if not found <= EXACT
+        for choice, distance in c.differences.items()
+        if not distance <= EXACT
     ]
-    assert not apart
+    assert not differing
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_switch_leaves_more_nodes(family: str) -> None:
+def test_passes_add_no_nodes(family: str) -> None:
     grown = [
         f"{c.question.name}, {choice}: {nodes} of {c.before}"
         for c in compared(family)
@@ -57,14 +57,14 @@ def test_no_switch_leaves_more_nodes(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_page_has_the_nodes_of_the_family(family: str) -> None:
+def test_page_has_the_node_counts_of_the_family(family: str) -> None:
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    (shown,) = [row for row in rows if row[0] == family]
-    found, counted = compared(family), 2 if family == DRAWN else 5
-    assert shown[:counted] == cells(family, found)[:counted], "run `make docs`"
+    (row,) = [cell_row for cell_row in rows if cell_row[0] == family]
+    comparisons, columns = compared(family), 2 if family == DRAWN else 5
+    assert row[:columns] == cells(family, comparisons)[:columns], "run `make docs`"
 
 
-def test_the_code_of_the_page_runs() -> None:
+def test_code_on_the_page_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     names: dict[str, Any] = {"graph": PRODUCT}
     exec(code, names)
@@ -72,7 +72,7 @@ def test_the_code_of_the_page_runs() -> None:
     assert len(names["graph"].nodes) == 3
 
 
-def test_a_page_without_a_place_for_the_table_is_refused() -> None:
+def test_page_without_a_place_for_the_table_is_refused() -> None:
     with pytest.raises(ValueError, match="has no place for the table"):
         written("# Passes\n", [])
 
@@ -81,12 +81,12 @@ def test_a_page_without_a_place_for_the_table_is_refused() -> None:
 
 
 def wrong(node: Node, operands: Sequence[Value]) -> Value | None:
-    """x · 1 = 1."""
+    """Rewrite x · 1 as 1, which is wrong."""
     return next((x for x in operands if x.node.op.name == "full" and x.type == node.type), None)
 
 
 def changed(graph: Graph, x: float) -> float:
-    """How far a mistaken rule moves the graph's results at x."""
+    """The largest difference that the passes make to the graph's results at x."""
     question = Question("", graph, {0: np.full(2, x)})
     return max(compare(question).differences.values())
 
@@ -100,7 +100,7 @@ PRODUCT = parse_graph(
 )
 
 
-def test_a_mistaken_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_rule_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed(PRODUCT, 3.0) == 0
     monkeypatch.setattr(type(registry().ops["mul"]), "rewrites", (RewriteRule(wrong),))
     assert changed(PRODUCT, 3.0) > EXACT
@@ -120,11 +120,11 @@ def test_a_mistaken_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         ([1], [2], np.inf),
     ],
 )
-def test_what_counts_as_apart(found: list[float], expected: list[float], apart: float) -> None:
+def test_difference_of_results(found: list[float], expected: list[float], apart: float) -> None:
     assert difference([np.array(found)], [np.array(expected)]) == pytest.approx(apart)
 
 
-def test_each_pass_is_tried_alone_and_left_out_alone() -> None:
+def test_each_pass_is_enabled_alone_and_disabled_alone() -> None:
     names = ("dce", "fold", "simplify", "cse")
     assert SWITCHED.keys() == {"all", *(f"only {name}" for name in names), *(f"all but {name}" for name in names)}
     tried = {choice: {apply.__name__ for apply in passes} for choice, passes in SWITCHED.items()}

@@ -1,4 +1,4 @@
-"""Factorizations and linear systems, from their definitions, in terms that take complex steps."""
+"""Factorizations and linear systems, from their definitions, in formulas that take complex steps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tests.reference.case import Array, Case, case, draw
 
 
 def each(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f of matrices, at every place of their batch axes, which broadcast."""
+    """Apply f to the matrices at every index of their batch axes, which broadcast."""
 
     def apply(*xs: Any, **attrs: Any) -> Any:
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in xs))
         spread = [np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in xs]
-        found = {i: f(*(x[i] for x in spread), **attrs) for i in np.ndindex(*batch)}
+        parts = {i: f(*(x[i] for x in spread), **attrs) for i in np.ndindex(*batch)}
         like = f(*(np.zeros(x.shape[-2:], x.dtype) + np.eye(*x.shape[-2:]) for x in xs), **attrs)
-        y = np.zeros((*batch, *np.shape(like)), np.result_type(like, *found.values()))
-        for i, part in found.items():
+        y = np.zeros((*batch, *np.shape(like)), np.result_type(like, *parts.values()))
+        for i, part in parts.items():
             y[i] = part
         return y
 
@@ -28,7 +28,7 @@ def each(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def factor(x: Any) -> Any:
-    """Row by row: yᵢⱼ = (xᵢⱼ − Σₖ yᵢₖ yⱼₖ) / yⱼⱼ, and yᵢᵢ the root of what is left of xᵢᵢ."""
+    """Row by row: yᵢⱼ = (xᵢⱼ − Σₖ yᵢₖ yⱼₖ) / yⱼⱼ, and yᵢᵢ the root of the rest of xᵢᵢ."""
     even = (x + x.T) / 2
     y = np.zeros_like(even)
     for i, j in np.ndindex(*x.shape):
@@ -39,7 +39,7 @@ def factor(x: Any) -> Any:
 
 
 def substituted(a: Any, b: Any, lower: bool = True, transpose: bool = False) -> Any:
-    """From the row with one unknown to the row with all."""
+    """Solve from the row with one unknown to the row with all."""
     t = (np.tril if lower else np.triu)(a)
     t = t.T if transpose else t
     y = np.zeros(b.shape, np.result_type(a, b))
@@ -74,7 +74,7 @@ def solved(a: Any, b: Any) -> Any:
 
 
 def system(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f of matrices; of a vector b, or of one for each matrix, as one column."""
+    """Apply f to matrices; a vector b, or one for each matrix, is one column."""
 
     def apply(a: Any, b: Any, **attrs: Any) -> Any:
         vectors = b.ndim == 1 or (b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-1])
@@ -84,10 +84,10 @@ def system(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def sign_and_log(x: Any) -> tuple[Any, Any]:
-    """The sign does not change on a small way; its derivative is 0."""
-    found = each(determinant)(x)
-    sign = np.sign(np.real(found))
-    return sign, np.log(sign * found)
+    """The sign is constant near x, so its derivative is 0."""
+    det = each(determinant)(x)
+    sign = np.sign(np.real(det))
+    return sign, np.log(sign * det)
 
 
 def regular(*shape: int) -> Array:
@@ -110,7 +110,7 @@ TRIANGLES = [{}, {"lower": False}, {"transpose": True}, {"lower": False, "transp
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     for shape in SHAPES:
         yield case("cholesky", each(factor), draw(*shape, low=-1, high=1) + 4 * np.eye(shape[-1]))
         yield case("inv", each(inverse), regular(*shape))

@@ -1,4 +1,4 @@
-"""One use of one op, with what an independent float64 computation says of its value and of its gradients."""
+"""One use of one op, with its value and gradients from an independent float64 computation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Writer = Callable[[Graph, "Case", str], tuple[list[int], list[int]]]
 
 @dataclass(frozen=True)
 class Case:
-    """`value(*arrays, **attrs)` gives the result, or a tuple where there are several.
+    """`value(*arrays, **attrs)` gives the result, or a tuple if there are several.
 
-    `pull(g, *arrays, **attrs)` gives the gradients of sum(g · value), one an operand, None where there is none. Without
+    `pull(g, *arrays, **attrs)` gives the gradients of sum(g · value), one per operand, None if there is none. Without
     it they are complex steps of `value`, which must then take complex arrays and be analytic.
     """
 
@@ -41,13 +41,13 @@ class Case:
         return (self.write or write_op)(graph, self, spelling)
 
     def values(self) -> tuple[Array, ...]:
-        """What the outputs must be."""
+        """The expected outputs."""
         with np.errstate(all="ignore"):
-            found = self.value(*self.arrays, **self.attrs)
-        return tuple(np.asarray(y) for y in (found if isinstance(found, tuple) else (found,)))
+            result = self.value(*self.arrays, **self.attrs)
+        return tuple(np.asarray(y) for y in (result if isinstance(result, tuple) else (result,)))
 
     def gradients(self, output: int, g: Array) -> list[Array]:
-        """What the gradients by the float operands must be, for the cotangent `g` of one output."""
+        """The expected gradients with respect to the float operands, for the cotangent `g` of one output."""
         floats = [i for i, a in enumerate(self.arrays) if a.dtype.kind == "f"]
         with np.errstate(all="ignore"):
             if self.pull is not None:
@@ -56,8 +56,8 @@ class Case:
             return [complex_step(lambda *xs: np.sum(self._output(output, xs) * g), self.arrays, i) for i in floats]
 
     def _output(self, output: int, xs: Sequence[Any]) -> Any:
-        found = self.value(*xs, **self.attrs)
-        return found[output] if isinstance(found, tuple) else found
+        result = self.value(*xs, **self.attrs)
+        return result[output] if isinstance(result, tuple) else result
 
 
 def case(op: str, value: Callable[..., Any], /, *arrays: Any, pull: Any = None, label: str = "", **attrs: Any) -> Case:
@@ -66,7 +66,7 @@ def case(op: str, value: Callable[..., Any], /, *arrays: Any, pull: Any = None, 
 
 
 def write_op(graph: Graph, which: Case, spelling: str) -> tuple[list[int], list[int]]:
-    """Leaves, the op, and a projection for each of several outputs."""
+    """Write leaves, the op, and a projection for each of several outputs."""
     leaves = [graph.leaf(a, "parameter" if a.dtype.kind == "f" else "input") for a in which.arrays]
     node = graph.add(spelling, *leaves, **which.attrs)
     if not registry().ops[which.op].several:
@@ -83,6 +83,6 @@ def draw(*shape: int, low: float = -2.0, high: float = 2.0) -> Array:
 
 
 def unbroadcast(g: Array, shape: Sequence[int]) -> Array:
-    """g summed down to a shape that was broadcast to g's."""
+    """Sum g down to a shape that was broadcast to g's."""
     g = np.sum(g, axis=tuple(range(np.ndim(g) - len(shape))))
     return np.sum(g, axis=tuple(i for i, e in enumerate(shape) if e == 1), keepdims=True)

@@ -1,4 +1,4 @@
-"""All cases, drawn once and in one order, so that each has the same numbers whatever else runs."""
+"""All cases, drawn once and in one order, so that each has the same numbers in every run."""
 
 from __future__ import annotations
 

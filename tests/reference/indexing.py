@@ -1,4 +1,4 @@
-"""Segments, boxes, places along an axis and the largest entries; gradients by complex steps."""
+"""Segments, slices, indices along an axis and the largest entries; gradients by complex steps."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def take_along(x: Any, index: Array, axis: int = 0) -> Any:
 
 
 def topk(x: Any, k: int, axis: int = 0) -> tuple[Any, Any]:
-    # Of equal entries the first: a stable sort of what falls as x rises.
+    # Of equal entries the first wins: a stable sort of −x.
     order = np.argsort(-np.real(x), axis, kind="stable")
     first = np.take(order, range(k), axis)
     return np.take_along_axis(x, first, axis), first
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     for shape, ids, segments in (((5, 2), [2, 0, 2, 2, 1], 4), ((3,), [0, 0, 0], 1), ((0, 2), [], 2)):
         yield case("segment_sum", segment_sum, draw(*shape), np.array(ids, "int32"), segments=segments)
     for shape, box, starts in (((4, 5), (2, 3), [1, 2]), ((3, 4), (3, 1), [0, -1]), ((3,), (0,), [2])):

@@ -16,12 +16,12 @@ Place = tuple[int, ...]
 
 
 def picked(shape: Sequence[int], source: Callable[[Place], Place | None], x: Any, fill: float = 0.0) -> Any:
-    """y of `shape` with y[i] = x[source(i)], and `fill` where there is no source."""
+    """y of `shape` with y[i] = x[source(i)], and `fill` if there is no source."""
     y = np.full(tuple(shape), fill, dtype=x.dtype)
     for i in np.ndindex(*shape):
-        found = source(i)
-        if found is not None:
-            y[i] = x[found]
+        place = source(i)
+        if place is not None:
+            y[i] = x[place]
     return y
 
 
@@ -29,27 +29,27 @@ def picked(shape: Sequence[int], source: Callable[[Place], Place | None], x: Any
 
 
 def write_leaf(graph: Graph, which: Case, spelling: str) -> tuple[list[int], list[int]]:
-    """The leaf itself, with what it declares."""
+    """Write the leaf itself, with its declared attributes."""
     node = graph.leaf(which.arrays[0], spelling)
     graph.nodes[node]["attrs"] = dict(which.attrs)
     return [node], [node]
 
 
 def write_grad(graph: Graph, which: Case, spelling: str) -> tuple[list[int], list[int]]:
-    """The gradient of sum(x³ · c) by x."""
+    """Write the gradient of sum(x³ · c) with respect to x."""
     x, c = (graph.leaf(a) for a in which.arrays)
     cube = graph.add("mul", graph.add("square", x), x)
     return [x, c], [graph.add(spelling, cube, x, c)]
 
 
 def write_plain_grad(graph: Graph, which: Case, spelling: str) -> tuple[list[int], list[int]]:
-    """The gradient of sum(sin x) by x."""
+    """Write the gradient of sum(sin x) with respect to x."""
     x = graph.leaf(which.arrays[0])
     return [x], [graph.add(spelling, graph.add("sin", x), x)]
 
 
 def write_second_part(graph: Graph, which: Case, spelling: str) -> tuple[list[int], list[int]]:
-    """One part of three; the others stay unread."""
+    """Write one part of three; the others stay unread."""
     x = graph.leaf(which.arrays[0])
     parts = graph.add("chunk", x, chunks=3)
     return [x], [graph.add(spelling, parts, **which.attrs)]
@@ -159,7 +159,7 @@ def join_cases() -> Iterator[Case]:
     yield case("split", cut, draw(2, 4), sizes=[4, 0], axis=-1)
 
 
-# ---------------------------------------------------------------- reading at places
+# ---------------------------------------------------------------- reading at indices
 
 
 def sliced(x: Any, starts: Any = None, stops: Any = None, steps: Any = None) -> Any:
@@ -318,7 +318,7 @@ def index_cases() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     yield from leaf_cases()
     yield from shape_cases()
     yield from join_cases()

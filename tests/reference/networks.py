@@ -24,15 +24,15 @@ def matmul(a: Any, b: Any) -> Any:
 
 
 def einsum(*xs: Any, equation: str) -> Any:
-    """The definition: one loop over all letters."""
+    """Compute einsum by its definition: one loop over all letters."""
     inputs, output = equation.replace(" ", "").split("->")
     letters = sorted(set(inputs) - {","})
     extents = {c: e for term, x in zip(inputs.split(","), xs, strict=True) for c, e in zip(term, x.shape, strict=True)}
     y = np.zeros([extents[c] for c in output], np.result_type(*xs))
     for place in product(*(range(extents[c]) for c in letters)):
-        at = dict(zip(letters, place, strict=True))
-        factors = [x[tuple(at[c] for c in term)] for term, x in zip(inputs.split(","), xs, strict=True)]
-        y[tuple(at[c] for c in output)] += np.prod(factors)
+        index = dict(zip(letters, place, strict=True))
+        factors = [x[tuple(index[c] for c in term)] for term, x in zip(inputs.split(","), xs, strict=True)]
+        y[tuple(index[c] for c in output)] += np.prod(factors)
     return y
 
 
@@ -41,7 +41,7 @@ def logistic(z: Any) -> Any:
 
 
 def erf(z: Any) -> Any:
-    """Of a complex step: math.erf, and its derivative times the step."""
+    """math.erf; for a complex step, plus its derivative times the step."""
     real = np.vectorize(math.erf, otypes=[float])(np.real(z))
     return real + 1j * np.imag(z) * 2 / np.sqrt(np.pi) * np.exp(-(np.real(z) ** 2)) if np.iscomplexobj(z) else real
 
@@ -148,7 +148,7 @@ EXTREME = [[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, -1e4], [800.0, 0.0, 
 
 
 def soft_pull(g: Array, x: Array) -> list[Array]:
-    """softmax′ at rows that are extreme: y · (g − Σ g y)."""
+    """The gradient of softmax at extreme rows: y · (g − Σ g y)."""
     y = softmax(x)
     return [y * (g - np.sum(g * y, -1, keepdims=True))]
 
@@ -257,7 +257,7 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None, scale: float | None = No
 
 
 def nothing_pull(g: Array, q: Array, k: Array, *_: Array) -> list[Array]:
-    """The second query may look nowhere: its row is NaN, and what was masked takes no gradient."""
+    """The second query is fully masked: its row is NaN, and masked entries get no gradient."""
     return [0 * q, 0 * k, np.array([[1, np.nan], [0, np.nan]]) @ g]
 
 
@@ -279,7 +279,7 @@ def attention_cases() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     yield from product_cases()
     yield from loss_cases()
     yield from norm_cases()

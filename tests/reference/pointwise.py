@@ -17,7 +17,7 @@ TAILS = (-1e4, -800.0, -745.0, -40.0, -1e-9, 0.0, 1e-9, 40.0, 745.0, 800.0, 1e4)
 
 
 def each(f: Callable[[float], float]) -> Function:
-    """A function of one number, on arrays."""
+    """Apply a function of one number to arrays."""
 
     def apply(x: Array, **attrs: Any) -> Array:
         return np.array([f(float(v), **attrs) for v in np.ravel(x)], float).reshape(np.shape(x))
@@ -37,7 +37,7 @@ def normal(x: float) -> float:
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
-def below(x: float) -> float:
+def normal_cdf(x: float) -> float:
     """Φ(x)."""
     return math.erfc(-x / math.sqrt(2)) / 2
 
@@ -56,12 +56,12 @@ _K = math.sqrt(2 / math.pi)
 
 def gelu(x: float, approximate: str = "none") -> float:
     inner = _K * (x + 0.044715 * x**3)
-    return x * below(x) if approximate == "none" else x / 2 * (1 + math.tanh(inner))
+    return x * normal_cdf(x) if approximate == "none" else x / 2 * (1 + math.tanh(inner))
 
 
 def gelu_slope(x: float, approximate: str = "none") -> float:
     if approximate == "none":
-        return below(x) + x * normal(x)
+        return normal_cdf(x) + x * normal(x)
     inner, slope = _K * (x + 0.044715 * x**3), _K * (1 + 3 * 0.044715 * x**2)
     return (1 + math.tanh(inner)) / 2 + x / 2 * slope * (0.0 if abs(inner) > 300 else math.cosh(inner) ** -2)
 
@@ -121,7 +121,7 @@ UNARY: dict[str, tuple[Function, Function, tuple[float, float], Sequence[float]]
     "round": (each(round), zero, (-3, 3), (0.5, 1.5, -0.5, -2.5, 1e15)),
 }
 
-# op, attributes, value, derivative, and at which points
+# op, attributes, value, derivative, points
 WITH_ATTRS: list[tuple[str, dict[str, Any], Function, Function, Sequence[float]]] = [
     ("add_scalar", {"scalar": 2.5}, lambda x, scalar: x + 2.5, lambda x, scalar: 1, (-1.0, 0.0, 1e300)),
     ("sub_scalar", {"scalar": 2.5}, lambda x, scalar: x - 2.5, lambda x, scalar: 1, (-1.0, 0.0, 1e300)),
@@ -150,7 +150,7 @@ POWERS = [2.0, 3.0, 1.0, 0.0, -1.0, 0.5, 2.5, -2.0]
 
 
 def power_points(exponent: float) -> list[float]:
-    """0 where the derivative there is finite, negative bases where the power is real."""
+    """Points for a power: 0 if the derivative there is finite, negative bases if the power is real."""
     whole = exponent == int(exponent)
     return [0.3, 1.7, *([0.0] if exponent >= 1 or exponent == 0 else []), *([-0.7, -3.0] if whole else [])]
 
@@ -160,7 +160,7 @@ def power_slope(x: Array, exponent: float) -> Array:
 
 
 def pointwise(op: str, f: Function, slope: Function, x: Any, label: str = "", **attrs: Any) -> Case:
-    """A function of one operand by its derivative."""
+    """A case of a function of one operand, with its derivative."""
     return case(op, f, x, pull=lambda g, v, **a: [g * slope(v, **a)], label=label, **attrs)
 
 
@@ -177,7 +177,7 @@ def unary_cases() -> Iterator[Case]:
 
 
 def half(a: Any, b: Any) -> Any:
-    """1 where a is larger, one half where they tie."""
+    """1 if a is larger, one half if they tie."""
     return np.where(a == b, 0.5, a > b)
 
 
@@ -211,7 +211,7 @@ SAME: list[tuple[tuple[int, ...], tuple[int, ...]]] = [((2, 3), (2, 3)), ((), ()
 SHAPES = [*SAME, ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2, 2)), ((3,), ()), ((0, 3), (3,)), ((2, 0), (1, 1))]
 
 
-# op: pairs at which something special happens
+# op: special pairs
 PAIRS: dict[str, list[tuple[float, float]]] = {
     "maximum": [(1, 1), (0, -0.0), (2, 1), (-1e300, 1e300)],
     "minimum": [(1, 1), (0, -0.0), (2, 1), (-1e300, 1e300)],
@@ -225,16 +225,16 @@ ZERO_BASES = ((0.0, 2.0), (0.0, 1.0), (0.0, 3.5), (-2.0, 3.0), (-1.5, 2.0))
 
 
 def pair_case(op: str, a: Array, b: Array, label: str = "") -> Case:
-    f, by_a, by_b, *_ = BINARY[op]
+    f, slope_a, slope_b, *_ = BINARY[op]
 
     def pull(g: Array, a: Array, b: Array) -> list[Array]:
-        return [unbroadcast(g * by_a(a, b), a.shape), unbroadcast(g * by_b(a, b), b.shape)]
+        return [unbroadcast(g * slope_a(a, b), a.shape), unbroadcast(g * slope_b(a, b), b.shape)]
 
     return case(op, f, a, b, pull=pull, label=label)
 
 
 def zero_base(g: Array, a: Array, b: Array) -> list[Array]:
-    """By b the derivative is 0 at a = 0, b > 0; a negative base has none by b: the logarithm is NaN."""
+    """The derivative with respect to b is 0 at a = 0, b > 0, and NaN, like the logarithm, for a negative base."""
     return [g * b * a ** (b - 1), g * np.where(a == 0, 0, a**b * np.log(a))]
 
 
@@ -282,7 +282,7 @@ def choice_cases() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     yield from unary_cases()
     yield from binary_cases()
     yield from choice_cases()

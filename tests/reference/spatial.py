@@ -28,9 +28,9 @@ def conv2d(
     y = np.zeros((n, features, *size), np.result_type(x, kernel))
     for o, i, j in np.ndindex(features, *size):
         first = o // (features // groups) * (channels // groups)
-        seen = wide[:, first : first + channels // groups, i * stride[0] :, j * stride[1] :]
-        seen = seen[:, :, : reach[0] : dilation[0], : reach[1] : dilation[1]]
-        y[:, o, i, j] = np.sum(seen * kernel[o], axis=(1, 2, 3))
+        window = wide[:, first : first + channels // groups, i * stride[0] :, j * stride[1] :]
+        window = window[:, :, : reach[0] : dilation[0], : reach[1] : dilation[1]]
+        y[:, o, i, j] = np.sum(window * kernel[o], axis=(1, 2, 3))
     return y if bias is None else y + bias[:, None, None]
 
 
@@ -44,10 +44,10 @@ def conv_transpose2d(
     dilation: Pair = (1, 1),
     groups: int = 1,
 ) -> Any:
-    (n, channels, *here), (_, per_group, *k) = x.shape, kernel.shape
-    size = [(here[a] - 1) * stride[a] + dilation[a] * (k[a] - 1) + 1 + output_padding[a] for a in (0, 1)]
+    (n, channels, *extents), (_, per_group, *k) = x.shape, kernel.shape
+    size = [(extents[a] - 1) * stride[a] + dilation[a] * (k[a] - 1) + 1 + output_padding[a] for a in (0, 1)]
     y = np.zeros((n, per_group * groups, *size), np.result_type(x, kernel))
-    for c, i, j, a, b in np.ndindex(channels, *here, *k):
+    for c, i, j, a, b in np.ndindex(channels, *extents, *k):
         first = c // (channels // groups) * per_group
         row, column = i * stride[0] + a * dilation[0], j * stride[1] + b * dilation[1]
         y[:, first : first + per_group, row, column] += x[:, c, i, j, None] * kernel[c, :, a, b]
@@ -63,23 +63,23 @@ def windows(x: Any, kernel_size: Pair, stride: Pair | None, padding: Pair, outsi
     size = [(e - k) // s + 1 for e, k, s in zip(wide.shape[-2:], kernel_size, steps, strict=True)]
     for i, j in np.ndindex(*size):
         top, left = i * steps[0], j * steps[1]
-        seen = wide[..., top : top + kernel_size[0], left : left + kernel_size[1]]
-        yield (i, j), seen.reshape(*x.shape[:-2], -1)
+        window = wide[..., top : top + kernel_size[0], left : left + kernel_size[1]]
+        yield (i, j), window.reshape(*x.shape[:-2], -1)
 
 
 def pooled(x: Any, pick: Callable[[Any], Any], **how: Any) -> Any:
-    found = {place: pick(seen) for place, seen in windows(x, **how)}
-    rows, columns = (1 + max(place[a] for place in found) for a in (0, 1))
-    return np.stack([np.stack([found[i, j] for j in range(columns)], -1) for i in range(rows)], -2)
+    values = {place: pick(window) for place, window in windows(x, **how)}
+    rows, columns = (1 + max(place[a] for place in values) for a in (0, 1))
+    return np.stack([np.stack([values[i, j] for j in range(columns)], -1) for i in range(rows)], -2)
 
 
-def first_largest(seen: Any) -> Any:
-    return np.argmax(np.real(seen), axis=-1)
+def first_largest(window: Any) -> Any:
+    return np.argmax(np.real(window), axis=-1)
 
 
 def max_pool2d(x: Any, kernel_size: Pair, stride: Pair | None = None, padding: Pair = (0, 0)) -> Any:
-    def pick(seen: Any) -> Any:
-        return np.take_along_axis(seen, first_largest(seen)[..., None], -1)[..., 0]
+    def pick(window: Any) -> Any:
+        return np.take_along_axis(window, first_largest(window)[..., None], -1)[..., 0]
 
     return pooled(x, pick, kernel_size=kernel_size, stride=stride, padding=padding, outside=-np.inf)
 
@@ -93,8 +93,8 @@ def max_pool2d_indices(x: Any, kernel_size: Pair, stride: Pair | None = None, pa
 
 
 def avg_pool2d(x: Any, kernel_size: Pair, stride: Pair | None = None, padding: Pair = (0, 0)) -> Any:
-    def pick(seen: Any) -> Any:
-        return np.sum(seen, axis=-1) / (kernel_size[0] * kernel_size[1])
+    def pick(window: Any) -> Any:
+        return np.sum(window, axis=-1) / (kernel_size[0] * kernel_size[1])
 
     return pooled(x, pick, kernel_size=kernel_size, stride=stride, padding=padding, outside=0.0)
 
@@ -121,7 +121,7 @@ POOLS: list[dict[str, Any]] = [
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     for op, f, table in (("conv2d", conv2d, CONVOLUTIONS), ("conv_transpose2d", conv_transpose2d, TRANSPOSED)):
         for x, kernel, attrs in table:
             features = kernel[0] if op == "conv2d" else kernel[1] * attrs.get("groups", 1)

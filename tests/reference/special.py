@@ -1,4 +1,4 @@
-"""Special functions: series, products and the error function of Python's own library, at plain and extreme points."""
+"""Special functions: series, products and Python's error function, at ordinary and extreme points."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def polygamma(x: float, order: int) -> float:
 
 
 def erfinv(x: float) -> float:
-    """By bisection of math.erf, or of math.erfc where x is near 1."""
+    """Invert math.erf, or math.erfc if x is near 1, by bisection."""
     if x < 0:
         return -erfinv(-x)
     low, high = 0.0, 6.0
@@ -48,7 +48,7 @@ def erfinv(x: float) -> float:
 
 
 def small_erfinv(x: float) -> float:
-    """The same by Newton's method on math.erf, which has all digits near 0."""
+    """Refine `erfinv` by Newton's method on math.erf, which has all digits near 0."""
     y = erfinv(x)
     return y - (math.erf(y) - x) / erf_slope(y)
 
@@ -120,7 +120,7 @@ def beta_pull(g: Array, a: Array, b: Array) -> list[Array]:
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     for op, attrs, f, slope, domains, special in UNARY:
         for low, high in domains:
             yield pointwise(op, each(f), each(slope), draw(2, 3, low=low, high=high), **attrs)

@@ -1,4 +1,4 @@
-"""Derivatives of derivatives through HTTP, against closed forms, jets written by hand, and complex steps."""
+"""Higher-order derivatives through HTTP, against closed forms, hand-written jets, and complex steps."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def residual_loss(x: Any, *weights: Any) -> Any:
     return np.mean((u2 + 4 * u - np.sin(x)) ** 2) + np.mean(u1**2) / 10
 
 
-def test_a_physics_informed_loss_and_its_gradient_in_the_weights(client: Client) -> None:
+def test_physics_informed_loss_and_its_weight_gradients(client: Client) -> None:
     arrays = [draw(7, 1), draw(1, 5), draw(5), draw(5, 4), draw(4), draw(4, 1)]
     g = Graph(client)
     x, *weights = (g.leaf(a, "input" if i == 0 else "parameter") for i, a in enumerate(arrays))
@@ -63,12 +63,12 @@ def test_a_physics_informed_loss_and_its_gradient_in_the_weights(client: Client)
     left = g.add("add", curvature, g.add("mul_scalar", u, scalar=4.0))
     misfit = g.add("mean", g.add("square", g.add("sub", left, g.add("sin", x))))
     loss = g.add("add", misfit, g.add("div_scalar", g.add("mean", g.add("square", slope)), scalar=10.0))
-    for found, wanted in zip(g.forward(u, slope, curvature), network_jet(*arrays), strict=True):
-        np.testing.assert_allclose(found, wanted, **CLOSE)
-    value, *found = g.gradients(loss, [*weights, x])
+    for actual, expected in zip(g.forward(u, slope, curvature), network_jet(*arrays), strict=True):
+        np.testing.assert_allclose(actual, expected, **CLOSE)
+    value, *actual = g.gradients(loss, [*weights, x])
     np.testing.assert_allclose(value, residual_loss(*arrays), **CLOSE)
-    for by, gradient in zip([1, 2, 3, 4, 5, 0], found, strict=True):
-        np.testing.assert_allclose(gradient, complex_step(residual_loss, arrays, by), **CLOSE)
+    for index, gradient in zip([1, 2, 3, 4, 5, 0], actual, strict=True):
+        np.testing.assert_allclose(gradient, complex_step(residual_loss, arrays, index), **CLOSE)
 
 
 # ---------------------------------------------------------------- to higher orders
@@ -90,28 +90,28 @@ def nested(g: Graph, y: int, x: int, order: int) -> int:
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5, 6])
 def test_nested_gradients_are_higher_derivatives(client: Client, order: int) -> None:
-    """y = tanh(a x): y⁽ⁿ⁾ = aⁿ pₙ(tanh(a x)), and its gradients in a and x."""
+    """y = tanh(a x): y⁽ⁿ⁾ = aⁿ pₙ(tanh(a x)), and its gradients with respect to a and x."""
     g, points, rate = Graph(client), draw(3, 2), 0.7
     x, a = g.leaf(points, "input"), g.leaf(rate)
     top = nested(g, g.add("tanh", g.add("mul", a, x)), x, order)
     t = np.tanh(rate * points)
     p, q = tanh_derivative(order)(t), tanh_derivative(order + 1)(t)
-    value, by_a, by_x = g.gradients(top, [a, x], np.ones((3, 2)))
+    value, grad_a, grad_x = g.gradients(top, [a, x], np.ones((3, 2)))
     np.testing.assert_allclose(value, rate**order * p, **CLOSE)
-    np.testing.assert_allclose(by_x, rate ** (order + 1) * q, **CLOSE)
-    np.testing.assert_allclose(by_a, np.sum(order * rate ** (order - 1) * p + rate**order * points * q), **CLOSE)
+    np.testing.assert_allclose(grad_x, rate ** (order + 1) * q, **CLOSE)
+    np.testing.assert_allclose(grad_a, np.sum(order * rate ** (order - 1) * p + rate**order * points * q), **CLOSE)
 
 
-def test_a_fourth_derivative_of_a_product(client: Client) -> None:
+def test_fourth_derivative_of_a_product(client: Client) -> None:
     """(e⁻ˣ sin x)⁗ = −4 e⁻ˣ sin x."""
     g, points = Graph(client), draw(5)
     x = g.leaf(points)
     y = g.add("mul", g.add("exp", g.add("neg", x)), g.add("sin", x))
-    (found,) = g.forward(nested(g, y, x, 4))
-    np.testing.assert_allclose(found, -4 * np.exp(-points) * np.sin(points), **CLOSE)
+    (actual,) = g.forward(nested(g, y, x, 4))
+    np.testing.assert_allclose(actual, -4 * np.exp(-points) * np.sin(points), **CLOSE)
 
 
-def test_a_mixed_fourth_derivative(client: Client) -> None:
+def test_mixed_fourth_derivative(client: Client) -> None:
     """∂⁴/∂x²∂y² of sin(x y) = (x² y² − 2) sin(xy) − 4 x y cos(xy)."""
     g, (a, b) = Graph(client), (draw(4), draw(4))
     x, y = g.leaf(a), g.leaf(b)
@@ -124,22 +124,22 @@ def test_a_mixed_fourth_derivative(client: Client) -> None:
 
 
 def penalty(x: Any, w: Any, v: Any) -> Any:
-    """mean((|∇ₓ D| − 1)²) of the critic D = tanh(x W) v, ∇ₓ D written out."""
+    """mean((|∇ₓ D| − 1)²) of the critic D = tanh(x W) v, with ∇ₓ D in closed form."""
     slopes = ((1 - np.tanh(x @ w) ** 2) * v[:, 0]) @ w.T
     return np.mean((np.sqrt(np.sum(slopes**2, axis=1)) - 1) ** 2)
 
 
-def test_a_gradient_penalty(client: Client) -> None:
+def test_gradient_penalty(client: Client) -> None:
     arrays = [draw(6, 3), draw(3, 5), draw(5, 1)]
     g = Graph(client)
     x, w, v = (g.leaf(a) for a in arrays)
     slopes = g.add("grad", g.add("matmul", g.add("tanh", g.add("matmul", x, w)), v), x)
     length = g.add("sqrt", g.add("sum", g.add("square", slopes), axes=[1]))
     loss = g.add("mean", g.add("square", g.add("add_scalar", length, scalar=-1.0)))
-    value, *found = g.gradients(loss, [x, w, v])
+    value, *gradients = g.gradients(loss, [x, w, v])
     np.testing.assert_allclose(value, penalty(*arrays), **CLOSE)
-    for by, gradient in enumerate(found):
-        np.testing.assert_allclose(gradient, complex_step(penalty, arrays, by), **CLOSE)
+    for index, gradient in enumerate(gradients):
+        np.testing.assert_allclose(gradient, complex_step(penalty, arrays, index), **CLOSE)
 
 
 def pair_forces(r: Any, depth: Any, width: Any) -> Any:
@@ -147,66 +147,66 @@ def pair_forces(r: Any, depth: Any, width: Any) -> Any:
     forces = np.zeros_like(r * depth * width)
     for i in range(len(r)):
         for j in range(len(r)):
-            apart = r[i] - r[j]
-            forces[i] += 2 / width * depth * np.exp(-np.sum(apart * apart) / width) * apart
+            displacement = r[i] - r[j]
+            forces[i] += 2 / width * depth * np.exp(-np.sum(displacement * displacement) / width) * displacement
     return forces
 
 
 def test_forces_and_the_gradient_of_their_misfit(client: Client) -> None:
-    arrays, seen = [draw(5, 3), np.array(1.3), np.array(0.8)], draw(5, 3)
+    arrays, observed = [draw(5, 3), np.array(1.3), np.array(0.8)], draw(5, 3)
     g = Graph(client)
     r, depth, width = (g.leaf(a) for a in arrays)
-    apart = g.add("sub", g.add("unsqueeze", r, axes=[1]), g.add("unsqueeze", r, axes=[0]))
-    near = g.add("exp", g.add("neg", g.add("div", g.add("sum", g.add("square", apart), axes=[-1]), width)))
-    energy = g.add("mul_scalar", g.add("sum", g.add("mul", depth, near)), scalar=0.5)
+    displacement = g.add("sub", g.add("unsqueeze", r, axes=[1]), g.add("unsqueeze", r, axes=[0]))
+    attraction = g.add("exp", g.add("neg", g.add("div", g.add("sum", g.add("square", displacement), axes=[-1]), width)))
+    energy = g.add("mul_scalar", g.add("sum", g.add("mul", depth, attraction)), scalar=0.5)
     forces = g.add("neg", g.add("grad", energy, r))
-    misfit = g.add("mse_loss", forces, g.add("constant", value=seen))
+    misfit = g.add("mse_loss", forces, g.add("constant", value=observed))
     np.testing.assert_allclose(g.forward(forces)[0], pair_forces(*arrays), **CLOSE)
-    _, *found = g.gradients(misfit, [r, depth, width])
-    for by, gradient in enumerate(found):
-        wanted = complex_step(lambda *a: np.mean((pair_forces(*a) - seen) ** 2), arrays, by)
-        np.testing.assert_allclose(gradient, wanted, **CLOSE)
+    _, *gradients = g.gradients(misfit, [r, depth, width])
+    for index, gradient in enumerate(gradients):
+        expected = complex_step(lambda *a: np.mean((pair_forces(*a) - observed) ** 2), arrays, index)
+        np.testing.assert_allclose(gradient, expected, **CLOSE)
 
 
-# ---------------------------------------------------------------- what a grad node may be asked
+# ---------------------------------------------------------------- uses of a grad node
 
 
-def test_a_seeded_gradient_is_a_row_of_the_jacobian_and_its_seed_a_column(client: Client) -> None:
+def test_seeded_gradient_is_a_vector_jacobian_product(client: Client) -> None:
     g, (a, w, c, v) = Graph(client), (draw(4), draw(3, 4), draw(3), draw(4))
     x, seed = g.leaf(a), g.leaf(c)
     y = g.add("matmul", g.add("constant", value=w), g.add("tanh", x))
     pulled = g.add("grad", y, x, seed)
     jacobian = w * (1 - np.tanh(a) ** 2)
-    value, by_seed, by_x = g.gradients(pulled, [seed, x], v)
+    value, grad_seed, grad_x = g.gradients(pulled, [seed, x], v)
     np.testing.assert_allclose(value, c @ jacobian, **CLOSE)
-    np.testing.assert_allclose(by_seed, jacobian @ v, **CLOSE)
-    np.testing.assert_allclose(by_x, -2 * np.tanh(a) * (1 - np.tanh(a) ** 2) * (c @ w) * v, **CLOSE)
+    np.testing.assert_allclose(grad_seed, jacobian @ v, **CLOSE)
+    np.testing.assert_allclose(grad_x, -2 * np.tanh(a) * (1 - np.tanh(a) ** 2) * (c @ w) * v, **CLOSE)
 
 
-def test_by_a_node_in_the_middle(client: Client) -> None:
+def test_gradient_with_respect_to_an_inner_node(client: Client) -> None:
     g, (a, b) = Graph(client), (draw(3), draw(3))
     x, y = g.leaf(a), g.leaf(b)
     h = g.add("mul", x, y)
     z = g.add("sum", g.add("mul", g.add("sin", h), x))
     inner = g.add("grad", z, h)
-    value, by_h, by_x = g.gradients(inner, [h, x], np.ones(3))
+    value, grad_h, grad_x = g.gradients(inner, [h, x], np.ones(3))
     np.testing.assert_allclose(value, a * np.cos(a * b), **CLOSE)
-    np.testing.assert_allclose(by_h, -a * np.sin(a * b), **CLOSE)
-    np.testing.assert_allclose(by_x, np.cos(a * b) - a * b * np.sin(a * b), **CLOSE)
+    np.testing.assert_allclose(grad_h, -a * np.sin(a * b), **CLOSE)
+    np.testing.assert_allclose(grad_x, np.cos(a * b) - a * b * np.sin(a * b), **CLOSE)
 
 
-def test_a_gradient_by_what_there_is_no_path_from_is_zeros(client: Client) -> None:
+def test_gradient_without_a_path_is_zero(client: Client) -> None:
     g, (a, b) = Graph(client), (draw(2, 3), draw(2))
     x, other = g.leaf(a), g.leaf(b)
     y = g.add("sum", g.add("square", x))
     zeros = g.add("grad", y, other)
     total = g.add("add", y, g.add("sum", g.add("exp", zeros)))
-    for found, wanted in zip(g.gradients(total, [x, other]), (np.sum(a * a) + 2, 2 * a, 0 * b), strict=True):
-        np.testing.assert_allclose(found, wanted, **CLOSE)
+    for actual, expected in zip(g.gradients(total, [x, other]), (np.sum(a * a) + 2, 2 * a, 0 * b), strict=True):
+        np.testing.assert_allclose(actual, expected, **CLOSE)
     assert g.disconnected(total, [x, other]) == [other]
 
 
-def test_the_gradient_of_a_node_by_itself_is_ones(client: Client) -> None:
+def test_gradient_of_a_node_with_respect_to_itself_is_one(client: Client) -> None:
     g, a = Graph(client), draw(2, 2)
     x = g.leaf(a)
     assert np.array_equal(g.forward(g.add("grad", x, x))[0], np.ones((2, 2)))
@@ -223,8 +223,8 @@ def test_a_chain_of_5000_nodes(client: Client) -> None:
     for _ in range(5_000):
         y = g.add("sin", y)
         slope, value = slope * np.cos(value), np.sin(value)
-    found, gradient = g.gradients(y, [x], np.ones(3))
-    np.testing.assert_allclose(found, value, **CLOSE)
+    actual, gradient = g.gradients(y, [x], np.ones(3))
+    np.testing.assert_allclose(actual, value, **CLOSE)
     np.testing.assert_allclose(gradient, slope, rtol=1e-7)
 
 

@@ -1,6 +1,6 @@
-"""What `jax.random` draws, against what is written down here of it: where JAX is installed.
+"""The draws of `jax.random` equal the recorded ones, if JAX is installed.
 
-`python -m tests.reference.test_draws` writes jax_draws.json anew, which other tests compare the engine with.
+`python -m tests.reference.test_draws` rewrites jax_draws.json, with which other tests compare the engine.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-WRITTEN = Path(__file__).with_name("jax_draws.json")
+RECORDED = Path(__file__).with_name("jax_draws.json")
 #: keys, and shapes with an odd and a large number of elements
 KEYS = ([0, 42], [0, 0], [2**32 - 1, 2**32 - 1], [1832780943, 270669613])
 SHAPES = ([], [3], [2, 5], [0, 2])
 FLOATS = ("float32", "float64")
-#: units in the last place that functions which round may differ by; XLA computes them in its own way
+#: allowed units in the last place of functions that round, because XLA computes them in its own way
 UNITS = {"random_uniform": 0, "random_normal": 32, "random_exponential": 64, "random_gumbel": 8}
 
 pytestmark = [
@@ -56,14 +56,14 @@ def jax() -> Any:
     return jax
 
 
-def test_jax_draws_what_is_written_down(jax: Any) -> None:
-    written = json.loads(WRITTEN.read_text(encoding="utf-8"))
+def test_jax_draws_match_the_recorded_ones(jax: Any) -> None:
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
     exact = [each for each in cases(jax) if not each["units"]]
-    assert exact == [each for each in written if not each["units"]]
+    assert exact == [each for each in recorded if not each["units"]]
 
 
 if __name__ == "__main__":
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    WRITTEN.write_text(json.dumps([*cases(jax)], indent=0) + "\n", encoding="utf-8")
+    RECORDED.write_text(json.dumps([*cases(jax)], indent=0) + "\n", encoding="utf-8")

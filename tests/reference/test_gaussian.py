@@ -22,8 +22,8 @@ def covariance(n: int) -> Array:
 def by_factor(g: Graph, points: int, mean: int, spread: int) -> int:
     """−½ Σ |L⁻¹ (x − μ)|² − N Σ log Lᵢᵢ, without N n log(2π) / 2."""
     y = g.add("cholesky", spread)
-    apart = g.add("transpose", g.add("sub", points, mean))
-    white = g.add("triangular_solve", y, apart)
+    offsets = g.add("transpose", g.add("sub", points, mean))
+    white = g.add("triangular_solve", y, offsets)
     misfit = g.add("mul_scalar", g.add("sum", g.add("square", white)), scalar=-0.5)
     volume = g.add("sum", g.add("log", g.add("diag", y)))
     return g.add("sub", misfit, g.add("mul_scalar", volume, scalar=float(len(g.feeds[points]))))
@@ -31,25 +31,25 @@ def by_factor(g: Graph, points: int, mean: int, spread: int) -> int:
 
 def by_system(g: Graph, points: int, mean: int, spread: int) -> int:
     """−½ Σ (x − μ)ᵀ S⁻¹ (x − μ) − ½ N log|S|, by the general solver and the determinant."""
-    apart = g.add("transpose", g.add("sub", points, mean))
-    misfit = g.add("sum", g.add("mul", apart, g.add("solve", spread, apart)))
+    offsets = g.add("transpose", g.add("sub", points, mean))
+    misfit = g.add("sum", g.add("mul", offsets, g.add("solve", spread, offsets)))
     volume = g.add("get_output", g.add("slogdet", spread), index=1)
     total = g.add("add", misfit, g.add("mul_scalar", volume, scalar=float(len(g.feeds[points]))))
     return g.add("mul_scalar", total, scalar=-0.5)
 
 
 def by_inverse(g: Graph, points: int, mean: int, spread: int) -> int:
-    """The same with the precision matrix written out."""
+    """The same with an explicit precision matrix."""
     precision = g.add("inv", spread)
-    apart = g.add("sub", points, mean)
-    misfit = g.add("sum", g.add("mul", g.add("matmul", apart, precision), apart))
+    offsets = g.add("sub", points, mean)
+    misfit = g.add("sum", g.add("mul", g.add("matmul", offsets, precision), offsets))
     volume = g.add("get_output", g.add("slogdet", precision), index=1)
     total = g.add("sub", misfit, g.add("mul_scalar", volume, scalar=float(len(g.feeds[points]))))
     return g.add("mul_scalar", total, scalar=-0.5)
 
 
-Way = Callable[[Graph, int, int, int], int]
-WAYS: list[Way] = [by_factor, by_system, by_inverse]
+Formulation = Callable[[Graph, int, int, int], int]
+FORMULATIONS: list[Formulation] = [by_factor, by_system, by_inverse]
 
 
 def value(x: Array, mean: Array, s: Array) -> Array:
@@ -58,7 +58,7 @@ def value(x: Array, mean: Array, s: Array) -> Array:
 
 
 def gradients(x: Array, mean: Array, s: Array) -> tuple[Array, Array]:
-    """By μ: S⁻¹ Σ r. By S: ½ (S⁻¹ R S⁻¹ − N S⁻¹), R = Σ r rᵀ."""
+    """With respect to μ: S⁻¹ Σ r. With respect to S: ½ (S⁻¹ R S⁻¹ − N S⁻¹), R = Σ r rᵀ."""
     p, r = np.linalg.inv(s), (x - mean).T
     return p @ r.sum(axis=1), 0.5 * (p @ r @ r.T @ p - len(x) * p)
 
@@ -70,36 +70,36 @@ def second(x: Array, mean: Array, s: Array, d: Array) -> tuple[Array, Array]:
     return q @ r.sum(axis=1), 0.5 * (q @ outer @ p + p @ outer @ q - len(x) * q)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_gradient(client: Client, way: Way) -> None:
+@pytest.mark.parametrize("way", FORMULATIONS)
+def test_gradient(client: Client, way: Formulation) -> None:
     x, mean, s = RNG.uniform(-1, 1, (7, 4)), RNG.uniform(-1, 1, 4), covariance(4)
     g = Graph(client)
     leaves = [g.leaf(x, "input"), g.leaf(mean), g.leaf(s)]
-    found, *by = g.gradients(way(g, *leaves), leaves[1:])
-    np.testing.assert_allclose(found, value(x, mean, s), **CLOSE)
-    for gradient, wanted in zip(by, gradients(x, mean, s), strict=True):
-        np.testing.assert_allclose(gradient, wanted, **CLOSE)
+    actual, *grads = g.gradients(way(g, *leaves), leaves[1:])
+    np.testing.assert_allclose(actual, value(x, mean, s), **CLOSE)
+    for gradient, expected in zip(grads, gradients(x, mean, s), strict=True):
+        np.testing.assert_allclose(gradient, expected, **CLOSE)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_hessian(client: Client, way: Way) -> None:
-    """By the means −N S⁻¹; and along symmetric directions of S, both by the mean and by S."""
+@pytest.mark.parametrize("way", FORMULATIONS)
+def test_hessian(client: Client, way: Formulation) -> None:
+    """The block of the mean is −N S⁻¹; the other blocks are checked along symmetric directions of S."""
     x, mean, s = RNG.uniform(-1, 1, (5, 3)), RNG.uniform(-1, 1, 3), covariance(3)
     g = Graph(client)
     leaves = [g.leaf(x, "input"), g.leaf(mean), g.leaf(s)]
     y = way(g, *leaves)
-    by_mean, by_s = g.add("grad", y, leaves[1]), g.add("grad", y, leaves[2])
-    rows = [g.gradients(by_mean, [leaves[1]], unit)[1] for unit in np.eye(3)]
+    grad_mean, grad_s = g.add("grad", y, leaves[1]), g.add("grad", y, leaves[2])
+    rows = [g.gradients(grad_mean, [leaves[1]], unit)[1] for unit in np.eye(3)]
     np.testing.assert_allclose(rows, -len(x) * np.linalg.inv(s), **CLOSE)
     for i, j in [(0, 0), (1, 0), (2, 1), (2, 2)]:
         d = np.zeros((3, 3))
         d[i, j] = d[j, i] = 1
-        found = g.gradients(by_s, [leaves[1], leaves[2]], d)[1:]
-        for row, wanted in zip(found, second(x, mean, s, d), strict=True):
-            np.testing.assert_allclose(row, wanted, **CLOSE)
+        slopes = g.gradients(grad_s, [leaves[1], leaves[2]], d)[1:]
+        for row, expected in zip(slopes, second(x, mean, s, d), strict=True):
+            np.testing.assert_allclose(row, expected, **CLOSE)
 
 
-def test_many_covariances_one_of_them_impossible(client: Client) -> None:
+def test_one_invalid_covariance_does_not_affect_the_others(client: Client) -> None:
     """A request with one matrix that is not positive definite answers for all the others."""
     x, many = RNG.uniform(-1, 1, 3), np.stack([covariance(3) for _ in range(4)])
     many[2] -= 10 * np.eye(3)
@@ -107,8 +107,8 @@ def test_many_covariances_one_of_them_impossible(client: Client) -> None:
     s, point = g.leaf(many), g.leaf(x, "input")
     white = g.add("triangular_solve", g.add("cholesky", s), point)
     y = g.add("sum", g.add("square", white), axes=[1])
-    found, by_s = g.gradients(y, [s], np.ones(4))
+    values, grad_s = g.gradients(y, [s], np.ones(4))
     for i, matrix in enumerate(many):
         p = np.linalg.inv(matrix) if i != 2 else np.full((3, 3), np.nan)
-        np.testing.assert_allclose(found[i], x @ p @ x, **CLOSE)
-        np.testing.assert_allclose(by_s[i], -p @ np.outer(x, x) @ p, **CLOSE)
+        np.testing.assert_allclose(values[i], x @ p @ x, **CLOSE)
+        np.testing.assert_allclose(grad_s[i], -p @ np.outer(x, x) @ p, **CLOSE)

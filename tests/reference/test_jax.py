@@ -1,4 +1,4 @@
-"""The network ops and the factorizations against JAX: a second opinion, where it is installed."""
+"""The network ops and the factorizations against JAX, if it is installed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def conv_transpose2d(
     dilation: Any = (1, 1),
     groups: int = 1,
 ) -> Any:
-    """As a convolution of x spread out, with the kernel turned around and its features in front."""
+    """A convolution of dilated x with the flipped kernel, whose features come first."""
     channels, per_group, *k = kernel.shape
     turned = kernel[:, :, ::-1, ::-1].reshape(groups, channels // groups, per_group, *k)
     turned = turned.swapaxes(1, 2).reshape(groups * per_group, channels // groups, *k)
@@ -94,7 +94,7 @@ def layer_norm(jax: Any, x: Any, *parts: Any, axes: Any = (-1,), eps: float = 1e
 
 
 def attention(jax: Any, q: Any, k: Any, v: Any, mask: Any = None, scale: Any = None, causal: bool = False) -> Any:
-    """Written out: jax.nn.dot_product_attention computes its scores in float32."""
+    """Attention by its formula, because jax.nn.dot_product_attention computes its scores in float32."""
     scores = q @ k.T * (q.shape[-1] ** -0.5 if scale is None else scale)
     if mask is not None:
         scores = jax.numpy.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
@@ -105,8 +105,8 @@ def attention(jax: Any, q: Any, k: Any, v: Any, mask: Any = None, scale: Any = N
 
 def cross_entropy(jax: Any, logits: Any, targets: Any, reduction: str = "mean") -> Any:
     exact = targets.dtype.kind == "f"
-    wanted = targets if exact else jax.nn.one_hot(targets, logits.shape[-1], dtype=logits.dtype)
-    losses = -(wanted * jax.nn.log_softmax(logits)).sum(-1)
+    probabilities = targets if exact else jax.nn.one_hot(targets, logits.shape[-1], dtype=logits.dtype)
+    losses = -(probabilities * jax.nn.log_softmax(logits)).sum(-1)
     return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
 
@@ -118,7 +118,7 @@ def triangular_solve(jax: Any, a: Any, b: Any, lower: bool = True, transpose: bo
     return y[..., 0] if b.ndim == 1 else y
 
 
-KNOWN: dict[str, Callable[..., Any]] = {
+JAX_OPS: dict[str, Callable[..., Any]] = {
     "conv2d": conv2d,
     "conv_transpose2d": conv_transpose2d,
     "max_pool2d": max_pool2d,
@@ -137,34 +137,34 @@ KNOWN: dict[str, Callable[..., Any]] = {
 }
 
 
-def shared(case: Case) -> bool:
-    """What is written in JAX here: one head, no row that is masked throughout, no ties in a window."""
+def has_jax_equivalent(case: Case) -> bool:
+    """Whether this file has the case in JAX: one head, no fully masked row, no ties in a window."""
     if case.op == "attention":
         square = all(a.ndim == 2 for a in case.arrays) and case.label != "special"
         return square and (len(case.arrays) < 4 or case.arrays[3].shape == (3, 4))
     tied = case.op == "max_pool2d" and len(np.unique(case.arrays[0])) < case.arrays[0].size
-    return case.op in KNOWN and not tied and 0 not in np.shape(case.arrays[0])
+    return case.op in JAX_OPS and not tied and 0 not in np.shape(case.arrays[0])
 
 
-CASES = list(filter(shared, ALL))
+CASES = list(filter(has_jax_equivalent, ALL))
 
 
 @together
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_values_and_gradients_are_those_of_jax(client: Client, jax: Any, case: Case) -> None:
+def test_values_and_gradients_match_jax(client: Client, jax: Any, case: Case) -> None:
     floats = [i for i, a in enumerate(case.arrays) if a.dtype.kind == "f"]
 
     def f(*moved: Any) -> Any:
         arrays = [jax.numpy.asarray(a) for a in case.arrays]
         for i, a in zip(floats, moved, strict=True):
             arrays[i] = a
-        return KNOWN[case.op](jax, *arrays, **case.attrs)
+        return JAX_OPS[case.op](jax, *arrays, **case.attrs)
 
     value, pull = jax.vjp(f, *(jax.numpy.asarray(case.arrays[i]) for i in floats))
     cotangent = np.random.default_rng(4).uniform(0.5, 1.5, value.shape)
     g = Graph(client)
     leaves, (node,) = case.written(g, case.op)
-    found, *gradients = g.gradients(node, [leaves[i] for i in floats], cotangent)
-    np.testing.assert_allclose(found, np.asarray(value), **CLOSE)
-    for gradient, wanted in zip(gradients, pull(jax.numpy.asarray(cotangent)), strict=True):
-        np.testing.assert_allclose(gradient, np.asarray(wanted), **CLOSE)
+    actual, *gradients = g.gradients(node, [leaves[i] for i in floats], cotangent)
+    np.testing.assert_allclose(actual, np.asarray(value), **CLOSE)
+    for gradient, expected in zip(gradients, pull(jax.numpy.asarray(cotangent)), strict=True):
+        np.testing.assert_allclose(gradient, np.asarray(expected), **CLOSE)

@@ -42,10 +42,10 @@ def test_every_spelling(client: Client, alias: str, case: Case) -> None:
     check(Graph(client), case, alias)
 
 
-def test_no_op_and_no_alias_is_left_out() -> None:
+def test_every_op_and_alias_has_a_case() -> None:
     assert not set(FIRST_PART) - {case.op for case in ALL}
-    stated = {alias for op in FIRST_PART.values() for alias in op.get("aliases", {})}
-    assert not stated - {alias for alias, _ in spellings()}
+    aliases = {alias for op in FIRST_PART.values() for alias in op.get("aliases", {})}
+    assert not aliases - {alias for alias, _ in spellings()}
 
 
 def narrow(case: Case) -> bool:
@@ -54,7 +54,7 @@ def narrow(case: Case) -> bool:
 
 
 def narrow_cases() -> list[Case]:
-    """Of each op, the first and every second one after it."""
+    """For each op, the first case and every second one after it."""
     of_op: dict[str, list[Case]] = {}
     for case in filter(narrow, ALL):
         of_op.setdefault(case.op, []).append(case)
@@ -67,10 +67,10 @@ def test_float32_stays_float32(client: Client, case: Case) -> None:
     rounded = replace(case, arrays=tuple(a.astype("float32") if a.dtype.kind == "f" else a for a in case.arrays))
     g = Graph(client)
     leaves, outputs = rounded.written(g, case.op)
-    for k, (found, value) in enumerate(zip(g.forward(*outputs), case.values(), strict=True)):
+    for k, (actual, value) in enumerate(zip(g.forward(*outputs), case.values(), strict=True)):
         if value.dtype.kind == "f" and any(a.dtype.kind == "f" for a in case.arrays):
-            assert found.dtype == np.float32
-            np.testing.assert_allclose(found, value, 2e-5, 2e-5)
+            assert actual.dtype == np.float32
+            np.testing.assert_allclose(actual, value, 2e-5, 2e-5)
             wrt = [i for i in leaves if g.feeds[i].dtype.kind == "f"]
             _, *gradients = g.gradients(outputs[k], wrt, seed(value).astype("float32"))
             assert all(a.dtype == np.float32 for a in gradients)

@@ -34,8 +34,8 @@ def correlated(
         first = o // (features // groups) * depth
         starts = [a * d for a, d in zip(tap, dilation, strict=False)]
         spans = [slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(starts, counts, stride, strict=False)]
-        seen = wide[(slice(None), slice(first, first + depth), *spans)]
-        y[:, o] += np.einsum("nc...,c->n...", seen, kernel[(o, slice(None), *tap)])
+        window = wide[(slice(None), slice(first, first + depth), *spans)]
+        y[:, o] += np.einsum("nc...,c->n...", window, kernel[(o, slice(None), *tap)])
     return y if bias is None else y + bias.reshape(-1, *[1] * rank)
 
 
@@ -50,15 +50,15 @@ def spread(
     dilation: Numbers = (1, 1, 1),
     groups: int = 1,
 ) -> Any:
-    here, per_group, size = x.shape[2:], kernel.shape[1], kernel.shape[2:]
-    placed = list(zip(here, stride, dilation, size, output_padding, strict=True))
+    extents, per_group, size = x.shape[2:], kernel.shape[1], kernel.shape[2:]
+    placed = list(zip(extents, stride, dilation, size, output_padding, strict=True))
     whole = [(n - 1) * s + d * (k - 1) + 1 + e for n, s, d, k, e in placed]
     y = np.zeros((len(x), per_group * groups, *whole), np.result_type(x, kernel))
-    for c, place, tap in product(range(x.shape[1]), np.ndindex(*here), np.ndindex(*size)):
+    for c, place, tap in product(range(x.shape[1]), np.ndindex(*extents), np.ndindex(*size)):
         first = c // (x.shape[1] // groups) * per_group
-        at = tuple(i * s + a * d for i, a, (_, s, d, _, _) in zip(place, tap, placed, strict=True))
+        index = tuple(i * s + a * d for i, a, (_, s, d, _, _) in zip(place, tap, placed, strict=True))
         value = x[(slice(None), c, *place)][:, None] * kernel[(c, slice(None), *tap)]
-        y[(slice(None), slice(first, first + per_group), *at)] += value
+        y[(slice(None), slice(first, first + per_group), *index)] += value
     y = y[(..., *(slice(p, n - p) for p, n in zip(padding, whole, strict=True)))]
     return y if bias is None else y + bias.reshape(-1, 1, 1, 1)
 
@@ -79,7 +79,7 @@ CONVOLUTIONS: list[tuple[str, Shape, Shape, dict[str, Any]]] = [
 
 
 def cases() -> Iterator[Case]:
-    """All of this family."""
+    """All cases of this family."""
     for op, x, kernel, attrs in CONVOLUTIONS:
         f = spread if op == "conv_transpose3d" else correlated
         features = kernel[1] * attrs.get("groups", 1) if op == "conv_transpose3d" else kernel[0]

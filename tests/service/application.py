@@ -1,4 +1,4 @@
-"""The application in a test's own process, on workers that are threads of it."""
+"""The application in the test's own process, with threads as workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.service.thread_pool import ThreadPool
 
 
 def create_app(settings: Settings | None = None, pool: Pool | None = None) -> ASGIApp:
-    """The application, ready to serve."""
+    """Create the application, ready to serve."""
     settings = settings or Settings()
     ring, tally, pool = app.open_ring(settings), Tally(), pool or open_pool(settings)
     store = app.open_store(settings, pool, tally, ring)
@@ -25,13 +25,13 @@ def create_app(settings: Settings | None = None, pool: Pool | None = None) -> AS
 
 
 def open_pool(settings: Settings) -> ThreadPool:
-    """Workers that are threads of this process."""
+    """Open a pool whose workers are threads of this process."""
     worker = Worker(settings)
     return ThreadPool(worker, worker.device, settings.workers, settings.queue)
 
 
 def create_routes(settings: Settings, pool: Pool, store: StoreService | None = None) -> FastAPI:
-    """The paths on this pool, which keep what `store` has, or begin with nothing."""
+    """Create the routes on this pool, with the contents of `store`, or empty."""
     tally = Tally()
     if store is None:
         store = app.open_store(settings, pool, tally)
@@ -40,5 +40,5 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService | None = N
 
 
 def wrap(routes: FastAPI, settings: Settings, gate: Gate | None = None) -> ASGIApp:
-    """These routes behind the middleware; without a gate, nobody is asked for a key."""
+    """Put the middleware in front of these routes; without a gate, no key is required."""
     return app.wrap(routes, settings, gate or Gate())

@@ -1,4 +1,4 @@
-"""gradserve by a uvicorn that is started as its users start it, and within this process."""
+"""Start gradserve under uvicorn, the way users do."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ import httpx
 from tests.conftest import ROOT
 
 _RUNNING = re.compile(r"Uvicorn running on (\S+)")
-_PATIENCE = 60
+_TIMEOUT = 60
 
 
-class Started:
-    """A uvicorn on a free port; `url` is "" where it ended instead. What it says is `said`, whole once it has ended."""
+class UvicornProcess:
+    """A uvicorn on a free port; `url` is "" if it exited instead. `output` is complete once it has exited."""
 
     def __init__(self, target: str, *options: str, **environment: str) -> None:
         command = [sys.executable, "-m", "uvicorn", target, "--port", "0", "--no-access-log", *options]
-        usual = {"GRADSERVE_DEVICE": "cpu", "GRADSERVE_WORKERS": "1", "GRADSERVE_LOG_LEVEL": "error"}
+        defaults = {"GRADSERVE_DEVICE": "cpu", "GRADSERVE_WORKERS": "1", "GRADSERVE_LOG_LEVEL": "error"}
         self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **usual, **environment}
+            command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, **defaults, **environment}
         )
-        self.said = ""
-        self.url = self._found()
+        self.output = ""
+        self.url = self._read_url()
         self._reading = Thread(target=self._read, daemon=True)
         self._reading.start()
 
-    def _found(self) -> str:
+    def _read_url(self) -> str:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.said += line
-            if found := _RUNNING.search(line):
-                return found[1]
+            self.output += line
+            if match := _RUNNING.search(line):
+                return match[1]
         return ""
 
     def _read(self) -> None:
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.said += line
+            self.output += line
 
     @property
     def address(self) -> tuple[str, int]:
@@ -52,27 +52,27 @@ class Started:
         parsed = urlsplit(self.url)
         return parsed.hostname or "", parsed.port or 80
 
-    def client(self, **more: str) -> httpx.Client:
-        """A client of it, with these headers."""
-        return httpx.Client(base_url=self.url, timeout=_PATIENCE, headers=more)
+    def client(self, **headers: str) -> httpx.Client:
+        """Create a client with these headers."""
+        return httpx.Client(base_url=self.url, timeout=_TIMEOUT, headers=headers)
 
     def end(self) -> int:
-        """Have it end in order; its status."""
+        """Shut it down gracefully and return its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
     def wait(self) -> int:
-        """Its status, once it has ended."""
-        status = self.process.wait(_PATIENCE)
-        self._reading.join(_PATIENCE)
+        """Wait for it to exit and return its exit status."""
+        status = self.process.wait(_TIMEOUT)
+        self._reading.join(_TIMEOUT)
         return status
 
     def close(self) -> None:
-        """End it, in whatever state it is."""
+        """Kill it, whatever its state."""
         self.process.kill()
         self.wait()
         assert self.process.stderr is not None
         self.process.stderr.close()
 
 
-Starter = Callable[..., Started]
+Starter = Callable[..., UvicornProcess]

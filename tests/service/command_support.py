@@ -1,4 +1,4 @@
-"""The command `gradserve` as tests call it, in their own process."""
+"""Run the command `gradserve` in the test's own process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.cli import main
 
 
 def called(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end in this process: for all that starts no server."""
+    """Run the command to completion in this process; for commands that start no server."""
     out, err, status = StringIO(), StringIO(), 0
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         for name, value in variables.items():

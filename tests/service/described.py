@@ -1,4 +1,4 @@
-"""The OpenAPI document as the tests read it."""
+"""Helpers that read the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any
 
 Json = dict[str, Any]
 
-#: lists the words of a string that may come to have more
+#: extension that lists the values of a string to which more may be added
 OPEN = "x-extensible-enum"
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Json]]:
-    """Path, method and description of each."""
+    """Yield path, method and description of each operation."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield path, method, operation
 
 
 def resolved(document: Mapping[str, Any], described: Json) -> Json:
-    """What stands under `components`, where this refers to it. KeyError where nothing does."""
+    """Follow a reference into `components`. KeyError if it refers to nothing."""
     if "$ref" not in described:
         return described
     root, *steps = described["$ref"].split("/")
     assert root == "#", described
-    found: Any = document
+    target: Any = document
     for step in steps:
-        found = found[step]
-    return resolved(document, found)
+        target = target[step]
+    return resolved(document, target)
 
 
 def answers(document: Mapping[str, Any], operation: Json) -> Iterator[tuple[str, Json]]:
-    """Each status with its response."""
+    """Yield each status with its response."""
     for status, response in operation["responses"].items():
         yield status, resolved(document, response)
 
 
 def refusals(document: Mapping[str, Any], operation: Json) -> Iterator[tuple[str, str, Json]]:
-    """The status, the code and the example of each refusal."""
+    """Yield the status, the code and the example of each refusal."""
     for status, response in answers(document, operation):
         shown = response.get("content", {}).get("application/problem+json", {}).get("examples", {})
         for code, example in shown.items():
@@ -45,7 +45,7 @@ def refusals(document: Mapping[str, Any], operation: Json) -> Iterator[tuple[str
 
 
 def closed(described: Any) -> Any:
-    """The same, with the words that there are as the only ones."""
+    """Return the same schema with its extensible enums closed."""
     if isinstance(described, list):
         return [closed(item) for item in described]
     if not isinstance(described, dict):

@@ -1,4 +1,4 @@
-"""Requests as the tests write them, and their answers."""
+"""Build requests and check responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SQUARES = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[f
 
 
 def problem(response: httpx.Response, status: int, code: str) -> Json:
-    """The problem report that the response is, once it is the one expected."""
+    """Check the status and code of a problem response; return its report."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     report: Json = response.json()
     assert (response.status_code, report["code"]) == (status, code), report["detail"]
@@ -49,7 +49,7 @@ def problem(response: httpx.Response, status: int, code: str) -> Json:
 
 
 def exchange(address: tuple[str, int], sent: bytes, *, half_close: bool = False) -> bytes:
-    """Send bytes on a connection, and all that comes back until the server closes it or one response is there."""
+    """Send bytes on a connection; return the bytes received until it closes or one response is complete."""
     with socket.create_connection(address, timeout=30) as connection:
         connection.sendall(sent)
         if half_close:
@@ -58,7 +58,7 @@ def exchange(address: tuple[str, int], sent: bytes, *, half_close: bool = False)
 
 
 def read_response(connection: socket.socket) -> bytes:
-    """One response with a Content-Length, whole; less where the server closes before."""
+    """Read one whole response with a Content-Length; less if the server closes early."""
     received = b""
     while not _is_whole(received):
         piece = connection.recv(65536)

@@ -1,4 +1,4 @@
-"""What all memory does that is given back: once, however often it is asked for, and nobody sees it afterwards."""
+"""Releasing memory: repeated releases count once, and existing views stay valid."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ KINDS: Final[dict[str, Callable[[asyncio.AbstractEventLoop], Allocation]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_given_back_once(kind: str) -> None:
-    async def told() -> tuple[int, list[int]]:
+def test_release_is_idempotent(kind: str) -> None:
+    async def measure_lengths() -> tuple[int, list[int]]:
         memory = KINDS[kind](asyncio.get_running_loop())
         memory.view[:1] = b"x"
         before, after = len(memory.view), list[int]()
@@ -34,18 +34,18 @@ def test_it_is_given_back_once(kind: str) -> None:
             after.append(len(memory.view))
         return before, after
 
-    assert asyncio.run(told()) == (COPIED if kind == "small tensor" else NBYTES, [0, 0])
+    assert asyncio.run(measure_lengths()) == (COPIED if kind == "small tensor" else NBYTES, [0, 0])
 
 
 def upload(memory: Allocation) -> MemoryHolder:
-    """A body that was received into this memory."""
+    """A received body in this memory."""
     body = BodyBuffer(lambda nbytes, tenant: cast("GrowingAllocation", memory), NBYTES, "")
     body.memory = cast("GrowingAllocation", memory)
     return body
 
 
 @pytest.mark.parametrize("hold", [lambda memory: Reply(200, "", [], memory=memory), upload], ids=["reply", "body"])
-def test_who_holds_memory_gives_it_back(hold: Callable[[Allocation], MemoryHolder]) -> None:
+def test_holder_releases_its_memory(hold: Callable[[Allocation], MemoryHolder]) -> None:
     memory = HeapAllocation(NBYTES)
     holder = hold(memory)
     for _ in range(2):
@@ -54,14 +54,14 @@ def test_who_holds_memory_gives_it_back(hold: Callable[[Allocation], MemoryHolde
     hold(HeapAllocation(0)).release()
 
 
-def test_a_view_stays_what_it_was() -> None:
-    """A tensor's memory goes with the last who looks at it."""
+def test_view_stays_valid_after_release() -> None:
+    """A tensor's memory is freed with its last view."""
 
-    async def seen() -> bytes:
+    async def read_view() -> bytes:
         memory = TensorMemory(asyncio.get_running_loop()).allocate(NBYTES)
         memory.view[:3] = b"old"
         view = memory.view[:3]
         memory.release()
         return bytes(view)
 
-    assert asyncio.run(seen()) == b"old"
+    assert asyncio.run(read_view()) == b"old"

@@ -15,12 +15,12 @@ from tests.service.support import SQUARES, problem
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 120.0
+TIMEOUT = 120.0
 
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a small server, that leaves this process as it is."""
+    """Configure a small server that leaves this process unchanged."""
     for name, value in {
         "DEVICE": "cpu",
         "WORKERS": "1",
@@ -32,32 +32,32 @@ def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Server:
-    """A server's side of a lifespan."""
+    """The server's side of a lifespan."""
 
     def __init__(self, app: Application) -> None:
-        self._said: asyncio.Queue[Message] = asyncio.Queue()
-        self._told: asyncio.Queue[Message] = asyncio.Queue()
-        self._life = asyncio.ensure_future(app({"type": "lifespan"}, self._told.get, self._said.put))
+        self._from_app: asyncio.Queue[Message] = asyncio.Queue()
+        self._to_app: asyncio.Queue[Message] = asyncio.Queue()
+        self._lifespan = asyncio.ensure_future(app({"type": "lifespan"}, self._to_app.get, self._from_app.put))
 
-    async def tell(self, what: str) -> Message:
-        """What the application says to this."""
-        await self._told.put({"type": f"lifespan.{what}"})
-        return await self._said.get()
+    async def send(self, event: str) -> Message:
+        """Send a lifespan event and return the application's reply."""
+        await self._to_app.put({"type": f"lifespan.{event}"})
+        return await self._from_app.get()
 
-    async def over(self) -> None:
-        """Return once the lifespan has."""
-        await self._life
+    async def wait_closed(self) -> None:
+        """Wait until the lifespan has ended."""
+        await self._lifespan
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        async with asyncio.timeout(PATIENCE):
+    async def run_with_timeout() -> None:
+        async with asyncio.timeout(TIMEOUT):
             await scenario()
 
-    asyncio.run(whole())
+    asyncio.run(run_with_timeout())
 
 
-def test_without_a_lifespan_every_request_is_told_so() -> None:
+def test_requests_without_a_lifespan_are_refused() -> None:
     client = Client(Application())
     try:
         for path in ("/v1/ops", "/health/live", "/health/ready", "/nowhere"):
@@ -66,14 +66,14 @@ def test_without_a_lifespan_every_request_is_told_so() -> None:
         client.close()
 
 
-def test_it_serves_from_the_beginning_of_its_lifespan_to_the_end_and_may_live_again() -> None:
+def test_serves_during_its_lifespan_and_can_restart() -> None:
     async def scenario() -> None:
         app = Application()
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=PATIENCE) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=TIMEOUT) as client:
             for _ in range(2):
                 server = Server(app)
-                assert await server.tell("startup") == {"type": "lifespan.startup.complete"}
+                assert await server.send("startup") == {"type": "lifespan.startup.complete"}
                 answer = await client.post("/v1/gradients", json=SQUARES)
                 assert answer.json()["gradients"][0]["tensor"]["data"] == [2.0, 4.0]
                 assert (await client.get("/health/ready")).status_code == 200
@@ -81,24 +81,24 @@ def test_it_serves_from_the_beginning_of_its_lifespan_to_the_end_and_may_live_ag
                     async with app.lifespan():
                         pass
                 assert (await client.get("/health/ready")).status_code == 200, "that is none of the first one's"
-                assert await server.tell("shutdown") == {"type": "lifespan.shutdown.complete"}
-                await server.over()
+                assert await server.send("shutdown") == {"type": "lifespan.shutdown.complete"}
+                await server.wait_closed()
                 problem(await client.get("/health/live"), 503, "not_ready")
 
     run(scenario)
 
 
-def test_metrics_stay_since_it_has_no_listener_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_are_served_despite_metrics_port(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_METRICS_PORT", "8001")
 
     async def scenario() -> None:
         app = Application()
         server = Server(app)
-        assert await server.tell("startup") == {"type": "lifespan.startup.complete"}
+        assert await server.send("startup") == {"type": "lifespan.startup.complete"}
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             assert (await client.get("/metrics")).status_code == 200
-        await server.tell("shutdown")
-        await server.over()
+        await server.send("shutdown")
+        await server.wait_closed()
 
     run(scenario)
 
@@ -112,33 +112,31 @@ def test_metrics_stay_since_it_has_no_listener_of_its_own(monkeypatch: pytest.Mo
         ("STATE", "/proc/nowhere/state", ""),
     ],
 )
-def test_why_it_cannot_start_is_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str
-) -> None:
+def test_startup_failure_is_one_sentence(monkeypatch: pytest.MonkeyPatch, name: str, value: str, sentence: str) -> None:
     async def scenario() -> None:
         monkeypatch.setenv(f"GRADSERVE_{name}", value)
         server = Server(Application())
-        failed = await server.tell("startup")
-        assert failed["type"] == "lifespan.startup.failed"
-        assert failed["message"].startswith("gradserve: " + sentence.format(f"GRADSERVE_{name}"))
-        assert "\n" not in failed["message"]
-        await server.over()
+        reply = await server.send("startup")
+        assert reply["type"] == "lifespan.startup.failed"
+        assert reply["message"].startswith("gradserve: " + sentence.format(f"GRADSERVE_{name}"))
+        assert "\n" not in reply["message"]
+        await server.wait_closed()
 
     run(scenario)
 
 
-def test_what_nobody_foresaw_is_logged_and_not_told(
+def test_unexpected_startup_error_is_logged_but_not_sent(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An exception would have uvicorn think that there is no lifespan, and serve."""
+    """If startup raised, uvicorn would assume that lifespan is unsupported, and serve."""
 
     def broken(*_: object) -> None:
         raise ValueError("secret")
 
     async def scenario() -> None:
         monkeypatch.setattr("service.asgi.composed", broken)
-        failed = await Server(Application()).tell("startup")
-        assert failed == {
+        reply = await Server(Application()).send("startup")
+        assert reply == {
             "type": "lifespan.startup.failed",
             "message": "gradserve could not start; the log has the cause",
         }

@@ -36,7 +36,7 @@ def test_settings_lists_every_setting(capsys: Capture) -> None:
         assert info.description in text
 
 
-def test_a_flag_wins_over_the_environment(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flag_overrides_the_environment(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_TIMEOUT_MS", "111")
     assert "--timeout-ms = 111   (default 30000;" in output(capsys, "settings")
     assert "--timeout-ms = 222   (default 30000;" in output(capsys, "settings", "--timeout-ms", "222")
@@ -61,49 +61,49 @@ def test_origins_are_separated_by_commas(capsys: Capture, monkeypatch: pytest.Mo
         ("cache-dir", "~nobody-of-this-name/there"),
     ],
 )
-def test_a_bad_setting_is_told_in_one_sentence(capsys: Capture, name: str, value: str) -> None:
-    told = complaint(capsys, "serve", f"--{name}", value)
-    assert told.startswith(f"gradserve: setting --{name} (GRADSERVE_{name.replace('-', '_').upper()}) is '{value}': ")
-    assert told.count("\n") == 1
+def test_bad_setting_is_reported_in_one_sentence(capsys: Capture, name: str, value: str) -> None:
+    error = complaint(capsys, "serve", f"--{name}", value)
+    assert error.startswith(f"gradserve: setting --{name} (GRADSERVE_{name.replace('-', '_').upper()}) is '{value}': ")
+    assert error.count("\n") == 1
 
 
-def test_a_bad_variable_is_told_too(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_variable_is_reported(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_PORT", "http")
     assert "(GRADSERVE_PORT) is 'http'" in complaint(capsys, "settings")
 
 
-def test_an_address_that_is_taken(capsys: Capture) -> None:
+def test_port_already_in_use(capsys: Capture) -> None:
     with bind_socket("127.0.0.1", 0) as taken:
         taken.listen()
         port = taken.getsockname()[1]
-        told = complaint(capsys, "--port", str(port))
-    assert told == f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+        error = complaint(capsys, "--port", str(port))
+    assert error == f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
 
 
 @pytest.mark.slow
-def test_a_device_that_cannot_be_had(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_without_a_gpu_is_refused(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.cuda.cupy_backend.is_available", lambda: False)
     assert "no GPU" in complaint(capsys, "serve", "--port", "0", "--device", "cuda")
 
 
-def test_ops_lists_all(capsys: Capture) -> None:
+def test_ops_lists_every_op(capsys: Capture) -> None:
     lines = output(capsys, "ops").splitlines()
     assert [line.split()[0] for line in lines] == list(registry().ops)
 
 
 @pytest.mark.parametrize("spelling", ["sum", "SumDimOp"])
-def test_ops_describes_one(capsys: Capture, spelling: str) -> None:
+def test_ops_describes_one_op(capsys: Capture, spelling: str) -> None:
     text = output(capsys, "ops", spelling)
     assert text.startswith("sum(x)\n")
-    for said in ("gradient: ", "dtypes: ", "attribute axes (ints", "alias SumDimOp (born)"):
-        assert said in text
+    for fragment in ("gradient: ", "dtypes: ", "attribute axes (ints", "alias SumDimOp (born)"):
+        assert fragment in text
 
 
-def test_an_op_that_does_not_exist(capsys: Capture) -> None:
+def test_unknown_op_gets_a_suggestion(capsys: Capture) -> None:
     assert complaint(capsys, "ops", "additon") == "gradserve: there is no op called additon; did you mean add?\n"
 
 
-def test_accepted_connections_send_at_once() -> None:
+def test_accepted_connections_disable_nagle() -> None:
     """With Nagle's algorithm, the second write of each answer would wait for a delayed acknowledgement."""
     with bind_socket("127.0.0.1", 0) as listening:
         listening.listen()
@@ -111,7 +111,7 @@ def test_accepted_connections_send_at_once() -> None:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_the_urls_of_sockets() -> None:
+def test_socket_urls() -> None:
     with bind_socket("127.0.0.1", 0) as v4:
         assert socket_url("127.0.0.1", v4) == f"http://127.0.0.1:{v4.getsockname()[1]}"
     if socket.has_ipv6:
@@ -119,8 +119,8 @@ def test_the_urls_of_sockets() -> None:
             assert socket_url("::1", v6) == f"http://[::1]:{v6.getsockname()[1]}"
 
 
-def test_the_budget_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half the memory, divided by the workers; where it is little, what is left beside the processes themselves."""
+def test_default_max_bytes_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half the memory, divided by the workers; on a small machine, the memory that the processes leave free."""
     monkeypatch.setattr(machine, "cpus", lambda: 4)
     monkeypatch.setattr(machine, "memory_bytes", lambda: 64 << 30)
     assert Settings(workers=4).max_bytes == 8 << 30

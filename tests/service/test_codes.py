@@ -1,4 +1,4 @@
-"""Every error code of the contract: the ones that these calls produce, produced; the others named."""
+"""Every error code of the contract: produced here, or listed with the test that produces it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ W = node("parameter")
 FED = [feed(0, [2], [1, 2])]
 FULL = node("full", shape=[2])
 
-#: code → bodies, of gradients and forward alike
+#: code → request bodies, for both gradients and forward
 REQUESTS: dict[str, list[dict[str, Any]]] = {
     "unknown_op": [
         request(node("additon")),
@@ -140,7 +140,7 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         request(FULL, node("broadcast_to", 0, shape=[10**12, 2])),
     ],
 }  # fmt: skip
-#: code → bodies, of gradients only
+#: code → request bodies, for gradients only
 GRADIENT_REQUESTS: dict[str, list[dict[str, Any]]] = {
     "non_scalar_output": [request(W, node("square", 0), feeds=FED)],
     "not_differentiable": [
@@ -165,7 +165,7 @@ GRADIENT_REQUESTS: dict[str, list[dict[str, Any]]] = {
     "dtype_mismatch": [SQUARES | {"cotangent": tensor([], [1], "float32")}],
 }  # fmt: skip
 
-ELSEWHERE = {
+PRODUCED_ELSEWHERE = {
     # test_json
     "invalid_json", "duplicate_key", "too_deep",
     # test_http
@@ -226,18 +226,18 @@ def check(response: Any, code: str) -> None:
 
 
 def test_every_code_is_accounted_for() -> None:
-    produced = set(REQUESTS) | set(GRADIENT_REQUESTS) | ELSEWHERE
+    produced = set(REQUESTS) | set(GRADIENT_REQUESTS) | PRODUCED_ELSEWHERE
     assert produced == set(STATUS) | {"internal_error"}
 
 
-@pytest.mark.parametrize("code", sorted(ELSEWHERE))
-def test_the_other_codes_are_produced_by_a_test(code: str) -> None:
+@pytest.mark.parametrize("code", sorted(PRODUCED_ELSEWHERE))
+def test_other_codes_are_produced_by_a_test(code: str) -> None:
     folder = Path(__file__).parent
     tests = [path.read_text(encoding="utf-8") for path in folder.rglob("test_*.py") if path.name != "test_codes.py"]
     assert any(f'"{code}")' in text or f'"{code}",' in text for text in tests)
 
 
-def test_several_findings_are_all_told(client: Client) -> None:
+def test_all_errors_are_reported(client: Client) -> None:
     body = {"graph": {"nodes": 1}, "of": "a", "encoding": "xml"}
     report = problem(client.post("/v1/gradients", json=body), 422, "invalid_field")
     assert {error["pointer"] for error in report["errors"]} == {"/graph/nodes", "/of", "/encoding"}
@@ -259,10 +259,10 @@ WIDE = {f"field{i}": 0 for i in range(1000)}
         (request(node("constant", value=WIDE)), "/graph/nodes/0/attrs/value"),
     ],
 )
-def test_an_object_of_many_unknown_fields_is_refused_for_the_first(
+def test_only_the_first_of_many_unknown_fields_is_reported(
     client: Client, monkeypatch: pytest.MonkeyPatch, body: dict[str, Any], pointer: str
 ) -> None:
-    """Reporting each of a million unknown fields would take a minute: the validator is not even asked."""
+    """Reporting each of a million unknown fields would take a minute: the validator is not called."""
     monkeypatch.setattr("service.api.tensors._refusal", None)
     report = problem(client.post("/v1/forward", json=body), 422, "invalid_field")
     assert report["pointer"] == f"{pointer}/field0"
@@ -270,7 +270,7 @@ def test_an_object_of_many_unknown_fields_is_refused_for_the_first(
 
 
 @pytest.mark.parametrize("name", ["n" * 500, "\x1b[31m" + "n" * 500])
-def test_names_are_shown_short_and_printable(client: Client, name: str) -> None:
+def test_names_in_errors_are_short_and_printable(client: Client, name: str) -> None:
     for body in (
         request(node(name)),
         request(FULL, node("square", 0, **{name: 1})),
@@ -285,7 +285,7 @@ def test_names_are_shown_short_and_printable(client: Client, name: str) -> None:
         assert "\\u001b" not in response.text
 
 
-def test_a_node_beyond_64_bits_is_refused_beside_other_mistakes(client: Client) -> None:
+def test_node_beyond_64_bits_is_reported_with_other_errors(client: Client) -> None:
     body = request(W, feeds=[{"node": 10**40, "tensor": None}])
     report = problem(client.post("/v1/gradients", json=body), 422, "invalid_field")
     assert {error["code"] for error in report["errors"]} == {"invalid_field", "bad_tensor"}

@@ -1,4 +1,4 @@
-"""Without the extra that it needs, a feature ends in one sentence that names the extra."""
+"""A feature whose extra is missing fails with one sentence that names the extra."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def without(module: str, program: str, *arguments: str, **variables: str) -> sub
         ),
     ],
 )
-def test_the_command_names_the_extra(module: str, arguments: tuple[str, ...], said: str) -> None:
-    done = without(module, "from service.cli import main; main()", *arguments, **CLUSTER)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert done.stderr.startswith(f"gradserve: {said}")
+def test_command_names_the_missing_extra(module: str, arguments: tuple[str, ...], said: str) -> None:
+    result = without(module, "from service.cli import main; main()", *arguments, **CLUSTER)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1), result.stderr
+    assert result.stderr.startswith(f"gradserve: {said}")
 
 
-def test_the_fleet_names_the_extra() -> None:
-    done = without("ray", "import service.cluster.fleet.application")
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("RuntimeError: a fleet needs Ray: pip install 'gradserve[ray]' (")
+def test_fleet_names_the_missing_extra() -> None:
+    result = without("ray", "import service.cluster.fleet.application")
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith("RuntimeError: a fleet needs Ray: pip install 'gradserve[ray]' (")

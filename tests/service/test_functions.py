@@ -1,4 +1,4 @@
-"""Functions on the wire: what they answer, what is refused of them and where, and what they count for."""
+"""Functions on the wire: their results, errors with their locations, and limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.service.with_functions import (
 )
 
 
-def test_a_graph_runs_its_function(client: Client) -> None:
+def test_graph_runs_its_function(client: Client) -> None:
     answer = client.post("/v1/gradients", json=DECAY)
     assert answer.status_code == 200, answer.text
     assert answer.json()["values"] == [{"node": 4, "tensor": tensor([], [15.0])}]
@@ -47,19 +47,19 @@ def test_a_graph_runs_its_function(client: Client) -> None:
         ("check", {}),
     ],
 )
-def test_every_call_takes_functions(client: Client, call: str, more: Json) -> None:
+def test_every_call_accepts_functions(client: Client, call: str, more: Json) -> None:
     answer = client.post(f"/v1/{call}", json=DECAY | more)
     assert answer.status_code == 200, answer.text
-    told = answer.json()
+    content = answer.json()
     if call in ("vjp", "hvp", "hessian", "batch"):
-        assert array(told["gradients"][0]["tensor"]).reshape(-1)[0] == -26
+        assert array(content["gradients"][0]["tensor"]).reshape(-1)[0] == -26
     elif call != "check":
-        assert array(told["tangents" if call == "jvp" else "jacobian"][0]["tensor"]) == -26
+        assert array(content["tangents" if call == "jvp" else "jacobian"][0]["tensor"]) == -26
     else:
-        assert told["passed"]
+        assert content["passed"]
 
 
-def test_a_function_serves_several_shapes(client: Client) -> None:
+def test_function_accepts_several_shapes(client: Client) -> None:
     nodes = [IN, node("input"), node("call", 0, body=0), node("call", 1, body=0), result(2), result(3)]
     request = asked([DOUBLE], *nodes, feeds=[X, feed(1, [2], [3.0, 4.0])], outputs=[4, 5])
     assert [x.tolist() for x in values(client, request)] == [2.0, [6.0, 8.0]]
@@ -71,90 +71,93 @@ def test_outputs_may_repeat_and_be_inputs(client: Client) -> None:
     assert [float(x) for x in values(client, request)] == [1, 2, 2]
 
 
-# ---------------------------------------------------------------- refused at a use
+# ---------------------------------------------------------------- errors at a call site
 
 
 LOOPED = (IN, node("scan", 0, body=0, carries=1, length=2), result(1))
 CLASH = "shapes [3] and [2] do not broadcast: their extents at axis -1 differ and none of them is 1"
 LOGICAL = function([1], IN, node("greater", 0, 0))
-#: functions, nodes and feeds; what is refused, at which node, in which function and at which of its nodes
-AT_A_USE: dict[str, tuple[Json, str, int, int | None, int | None, str]] = {
+#: request, and the error: code, node, function, node of that function, pointer in the graph, detail
+CALL_SITE_ERRORS: dict[str, tuple[Json, str, int, int | None, int | None, str, str]] = {
     "absent": (
-        asked([DOUBLE], IN, node("call", 0, body=1), result(1)), "bad_attribute", 1, None, None,
+        asked([DOUBLE], IN, node("call", 0, body=1), result(1)), "bad_attribute", 1, None, None, "/nodes/1/attrs/body",
         "node 1 (call): attribute body must be the index of an earlier function, 0 to 0, but is 1",
     ),
     "no function at all": (
-        asked([], *CALLED), "bad_attribute", 1, None, None,
+        asked([], *CALLED), "bad_attribute", 1, None, None, "/nodes/1/attrs/body",
         "node 1 (call): attribute body must be absent: there is no function, but is 0",
     ),
     "negative": (
-        asked([DOUBLE], IN, node("call", 0, body=-1), result(1)), "bad_attribute", 1, None, None,
+        asked([DOUBLE], IN, node("call", 0, body=-1), result(1)), "bad_attribute", 1, None, None, "/nodes/1/attrs/body",
         "node 1 (call): attribute body must be the index of a function, but is -1",
     ),
     "negative count": (
-        asked([DOUBLE], IN, node("scan", 0, body=0, carries=-1, length=1), result(1)), "bad_attribute", 1, None, None,
+        asked([DOUBLE], IN, node("scan", 0, body=0, carries=-1, length=1), result(1)),
+        "bad_attribute", 1, None, None, "/nodes/1/attrs/carries",
         "node 1 (scan): attribute carries must be a whole number of at least 0, but is -1",
     ),
     "no bound": (
         asked([DOUBLE, LOGICAL], IN, node("while", 0, body=0, condition=1, carries=1), result(1)),
-        "bad_attribute", 1, None, None, "node 1 (while): attribute max_steps is required",
+        "bad_attribute", 1, None, None, "/nodes/1/attrs/max_steps",
+        "node 1 (while): attribute max_steps is required",
     ),
     "parameters": (
-        asked([DOUBLE], IN, node("call", 0, 0, body=0), result(1)), "bad_attribute", 1, 0, None,
+        asked([DOUBLE], IN, node("call", 0, 0, body=0), result(1)), "bad_attribute", 1, 0, None, "/functions/0",
         "node 1 (call): attribute body: function 0 has 1 parameter, but here it must have 2",
     ),
     "too few results": (
-        asked([function([], IN)], *LOOPED), "bad_attribute", 1, 0, None,
+        asked([function([], IN)], *LOOPED), "bad_attribute", 1, 0, None, "/functions/0/outputs",
         "node 1 (scan): attribute body: the function must have at least 1 output, but has 0",
     ),
     "too many results": (
         asked(
             [function([1, 1], *DOUBLE["nodes"]), LOGICAL],
             IN, node("while", 0, body=0, condition=1, carries=1, max_steps=3), result(1),
-        ), "bad_attribute", 1, 0, None, "node 1 (while): attribute body: the function must have 1 output, but has 2",
+        ), "bad_attribute", 1, 0, None, "/functions/0/outputs",
+        "node 1 (while): attribute body: the function must have 1 output, but has 2",
     ),
     "a carry's dtype": (
-        asked([NARROW], *LOOPED), "dtype_mismatch", 1, 0, None,
+        asked([NARROW], *LOOPED), "dtype_mismatch", 1, 0, None, "/functions/0/outputs/0",
         "node 1 (scan): carry 0 must be of dtype float64, but the function gives float32",
     ),
     "a carry's shape": (
-        asked([function([1], IN, node("sum", 0))], *LOOPED, feeds=[V]), "shape_mismatch", 1, 0, None,
+        asked([function([1], IN, node("sum", 0))], *LOOPED, feeds=[V]),
+        "shape_mismatch", 1, 0, None, "/functions/0/outputs/0",
         "node 1 (scan): carry 0 must have shape [3], but the function gives []",
     ),
     "branches": (
         asked([DOUBLE, NARROW], IN, node("greater", 0, 0), node("cond", 1, 0, then=0, otherwise=1), result(2)),
-        "dtype_mismatch", 2, 1, None,
+        "dtype_mismatch", 2, 1, None, "/functions/1/outputs/0",
         "node 2 (cond): result 0 must be of dtype float64, but the function gives float32",
     ),
     "a condition": (
         asked([DOUBLE], IN, node("while", 0, body=0, condition=0, carries=1, max_steps=3), result(1)),
-        "dtype_mismatch", 1, 0, None,
+        "dtype_mismatch", 1, 0, None, "/functions/0/outputs/0",
         "node 1 (while): attribute condition: result 0 must be of dtype bool, but the function gives float64",
     ),
     "a node inside": (
-        asked([ADDS], *CALLED, feeds=[V]), "shape_mismatch", 1, 0, 2,
+        asked([ADDS], *CALLED, feeds=[V]), "shape_mismatch", 1, 0, 2, "/functions/0/nodes/2",
         f"node 1 (call): function 0, node 2 (add): {CLASH}",
     ),
     "a node of a function in a function": (
         asked([ADDS, function([2], *CALLED)], IN, node("call", 0, body=1), result(1), feeds=[V]),
-        "shape_mismatch", 1, 0, 2,
+        "shape_mismatch", 1, 0, 2, "/functions/0/nodes/2",
         f"node 1 (call): function 1, node 1 (call): function 0, node 2 (add): {CLASH}",
     ),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", AT_A_USE)
-def test_what_does_not_fit_is_said_at_the_use(client: Client, case: str) -> None:
-    request, code, used_by, inside, inner, detail = AT_A_USE[case]
+@pytest.mark.parametrize("case", CALL_SITE_ERRORS)
+def test_mismatch_is_reported_at_the_call_site(client: Client, case: str) -> None:
+    request, code, outer, inside, inner, place, detail = CALL_SITE_ERRORS[case]
     report = problem(client.post("/v1/forward", json=request), 422, code)
     assert report["detail"] == detail
-    assert (report["node"], report.get("function"), report.get("function_node")) == (used_by, inside, inner)
-    place = f"/graph/nodes/{used_by}" if inside is None else f"/graph/functions/{inside}"
-    assert report["pointer"] == (place if inner is None else f"{place}/nodes/{inner}")
+    assert (report["node"], report.get("function"), report.get("function_node")) == (outer, inside, inner)
+    assert report["pointer"] == f"/graph{place}"
 
 
 @pytest.mark.parametrize(("op", "attrs"), [("call", {}), ("map", {"sequences": 1})])
-def test_what_is_found_in_data_is_said_at_its_place(client: Client, op: str, attrs: Json) -> None:
+def test_data_error_is_reported_at_its_node(client: Client, op: str, attrs: Json) -> None:
     picks = function([2], IN, IN, node("embedding", 0, 1))
     outer = function([3], IN, IN, node("call", 0, 1, body=0, recompute=True), result(2))
     nodes = (IN, IN, node(op, 0, 1, body=1, **attrs), result(2))
@@ -167,21 +170,21 @@ def test_what_is_found_in_data_is_said_at_its_place(client: Client, op: str, att
     assert report["detail"].startswith(f"node 2 ({op}): function 1, node 2 (call): function 0, node 2 (embedding): ")
 
 
-# ---------------------------------------------------------------- wrong before any use
+# ---------------------------------------------------------------- malformed functions
 
 
-#: a function that nothing uses, the code, its node, where the pointer leads in it, and the sentence
-BEFORE_ANY_USE: dict[str, tuple[Any, str, int | None, str, str]] = {
+#: an unused function, and the error: code, node of the function, pointer within it, detail
+MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
     "itself": (
-        function([2], *CALLED), "bad_attribute", 1, "/nodes/1",
+        function([2], *CALLED), "bad_attribute", 1, "/nodes/1/attrs/body",
         "function 0, node 1 (call): attribute body must be absent: there is no function, but is 0",
     ),
     "a parameter": (
-        function([0], P), "invalid_field", 0, "/nodes/0",
+        function([0], P), "invalid_field", 0, "/nodes/0/op",
         "function 0, node 0 (parameter): a function has no parameter nodes, which are fed: what is passed",
     ),
     "an unknown op": (
-        function([1], IN, node("nope", 0)), "unknown_op", 1, "/nodes/1",
+        function([1], IN, node("nope", 0)), "unknown_op", 1, "/nodes/1/op",
         "function 0, node 1 (nope): there is no op called “nope”; GET /v1/ops lists all ops",
     ),
     "a reference": (
@@ -189,7 +192,7 @@ BEFORE_ANY_USE: dict[str, tuple[Any, str, int | None, str, str]] = {
         "function 0, node 1 (neg): operand 0 must be an earlier node, 0 to 0, but is 5",
     ),
     "a count": (
-        function([1], IN, node("add", 0)), "operand_count", 1, "/nodes/1",
+        function([1], IN, node("add", 0)), "operand_count", 1, "/nodes/1/operands",
         "function 0, node 1 (add): takes 2 operands (a, b), but got 1",
     ),
     "an attribute": (
@@ -201,11 +204,11 @@ BEFORE_ANY_USE: dict[str, tuple[Any, str, int | None, str, str]] = {
         "function 0, node 0: graph.functions[0].nodes[0].attrs.value must hold 2 elements to be float64[2], but holds",
     ),
     "an output": (
-        function([4], IN), "bad_reference", None, "",
+        function([4], IN), "bad_reference", None, "/outputs/0",
         "function 0: outputs[0] must be a node of it, 0 to 0, but is 4",
     ),
     "an output of several": (
-        function([1], IN, node("split", 0, sizes=[1])), "bad_reference", 1, "/nodes/1",
+        function([1], IN, node("split", 0, sizes=[1])), "bad_reference", 1, "/outputs/0",
         "function 0, node 1 (split): outputs[0] names this node, which has several outputs: name a get_output",
     ),
     "no outputs": (
@@ -238,9 +241,9 @@ BEFORE_ANY_USE: dict[str, tuple[Any, str, int | None, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BEFORE_ANY_USE)
-def test_a_function_that_is_wrong_in_form_is_refused_unused(client: Client, case: str) -> None:
-    wrong, code, inner, place, detail = BEFORE_ANY_USE[case]
+@pytest.mark.parametrize("case", MALFORMED_FUNCTIONS)
+def test_malformed_function_is_refused_even_if_unused(client: Client, case: str) -> None:
+    wrong, code, inner, place, detail = MALFORMED_FUNCTIONS[case]
     report = problem(client.post("/v1/forward", json=asked([wrong], IN)), 422, code)
     assert report["detail"].startswith(detail)
     assert "node" not in report
@@ -248,7 +251,7 @@ def test_a_function_that_is_wrong_in_form_is_refused_unused(client: Client, case
     assert report["pointer"] == f"/graph/functions/0{place}"
 
 
-def test_a_later_function_is_none_that_may_be_named(client: Client) -> None:
+def test_function_cannot_refer_to_a_later_one(client: Client) -> None:
     report = problem(
         client.post(
             "/v1/forward", json=asked([DOUBLE, function([2], IN, node("call", 0, body=2), result(1)), DOUBLE], IN)
@@ -260,20 +263,20 @@ def test_a_later_function_is_none_that_may_be_named(client: Client) -> None:
     assert report["detail"].endswith("attribute body must be the index of an earlier function, 0 to 0, but is 2")
 
 
-def test_all_faults_of_a_function_are_told(client: Client) -> None:
+def test_all_errors_of_a_function_are_reported(client: Client) -> None:
     wrong = function([0], IN, node("nope", 0), node("neg", 7), node("sums", 0))
     report = problem(client.post("/v1/forward", json=asked([DOUBLE, wrong], IN)), 422, "unknown_op")
     assert [each["pointer"] for each in report["errors"]] == [
-        "/graph/functions/1/nodes/1", "/graph/functions/1/nodes/3", "/graph/functions/1/nodes/2/operands/0",
+        "/graph/functions/1/nodes/1/op", "/graph/functions/1/nodes/3/op", "/graph/functions/1/nodes/2/operands/0",
     ]  # fmt: skip
 
 
-def test_types_of_what_nothing_reaches_are_not_looked_at(client: Client) -> None:
+def test_unused_function_is_not_type_checked(client: Client) -> None:
     clash = function([2], node("full", shape=[2]), node("full", shape=[3]), node("add", 0, 1))
     assert values(client, asked([clash], IN)) == [1]
 
 
-def test_feeds_name_nodes_of_the_graph(client: Client) -> None:
+def test_feed_beyond_the_graph_is_refused(client: Client) -> None:
     report = problem(
         client.post("/v1/forward", json=asked([DOUBLE], *CALLED, feeds=[X, feed(3, [], [1])])), 422, "unexpected_feed"
     )
@@ -282,7 +285,7 @@ def test_feeds_name_nodes_of_the_graph(client: Client) -> None:
 
 @pytest.mark.parametrize("opset", [None, 1])
 @pytest.mark.parametrize("functions", [[{}], [DOUBLE], ["x"], [dict.fromkeys("abcdef", 0)]])
-def test_opset_1_has_none(client: Client, opset: int | None, functions: list[Any]) -> None:
+def test_opset_1_has_no_functions(client: Client, opset: int | None, functions: list[Any]) -> None:
     graph = {"nodes": [IN], "functions": functions} | ({} if opset is None else {"opset": opset})
     report = problem(client.post("/v1/forward", json={"graph": graph, "feeds": [X]}), 422, "invalid_field")
     del report["request_id"]
@@ -303,20 +306,20 @@ def test_opset_1_has_none(client: Client, opset: int | None, functions: list[Any
 
 
 def twice(functions: list[Json]) -> Json:
-    """A function that calls the last one on what that gave."""
+    """Build a function that applies the last one twice."""
     body = len(functions) - 1
     return function([4], IN, node("call", 0, body=body), result(1), node("call", 2, body=body), result(3))
 
 
 def quickly_refused(client: Client, request: Json, code: str) -> Json:
-    """The report, which must take no longer than to read the request."""
+    """Return the report, which must take no longer than reading the request."""
     started = time.perf_counter()
     report = problem(client.post("/v1/gradients", json=request), 413, code)
     assert time.perf_counter() - started < 5
     return report
 
 
-def test_calls_that_double_are_refused_before_they_are_written(client: Client) -> None:
+def test_exponential_calls_are_refused_before_expansion(client: Client) -> None:
     functions = [DOUBLE]
     for _ in range(40):
         functions.append(twice(functions))
@@ -324,7 +327,7 @@ def test_calls_that_double_are_refused_before_they_are_written(client: Client) -
     assert quickly_refused(client, asked(functions, *graph), "over_budget")["got"] == "41 levels"
 
 
-def test_calls_of_many_are_refused_before_they_are_written(client: Client) -> None:
+def test_functions_of_many_calls_are_refused_before_expansion(client: Client) -> None:
     functions = [DOUBLE]
     for last in range(12):
         calls = [each for k in range(0, 64, 2) for each in (node("call", k, body=last), result(k + 1))]
@@ -334,7 +337,7 @@ def test_calls_of_many_are_refused_before_they_are_written(client: Client) -> No
 
 
 @pytest.mark.parametrize("most", [3, 16])
-def test_functions_run_in_functions_to_a_depth(make_client: Callable[..., Client], most: int) -> None:
+def test_function_nesting_depth_is_limited(make_client: Callable[..., Client], most: int) -> None:
     client = make_client(max_depth=most)
     functions = [DOUBLE, *(function([2], IN, node("call", 0, body=i), result(1)) for i in range(most))]
     for depth in (most, most + 1):
@@ -344,22 +347,22 @@ def test_functions_run_in_functions_to_a_depth(make_client: Callable[..., Client
             assert answer.status_code == 200
         else:
             report = problem(answer, 413, "over_budget")
-            wanted = f"functions run within functions at {depth} levels, and the limit is {most}"
-            assert report["detail"] == wanted
-    told = client.post(
+            expected = f"functions run within functions at {depth} levels, and the limit is {most}"
+            assert report["detail"] == expected
+    plan = client.post(
         "/v1/plan", json={"graph": {"nodes": [IN]}, "types": [{"node": 0, "dtype": "float64", "shape": []}]}
     ).json()
-    assert told["limits"]["function_depth"] == most
+    assert plan["limits"]["function_depth"] == most
 
 
 @pytest.mark.slow
-def test_a_long_chain_of_functions_is_no_deep_recursion_of_ours(client: Client) -> None:
+def test_long_function_chain_does_not_recurse_deeply(client: Client) -> None:
     functions = [DOUBLE, *(function([2], IN, node("call", 0, body=i), result(1)) for i in range(5000))]
     report = quickly_refused(client, asked(functions, P, node("call", 0, body=5000), result(1)), "over_budget")
     assert report["got"] == "5001 levels"
 
 
-def test_lengths_within_lengths_multiply(client: Client) -> None:
+def test_nested_scan_lengths_multiply(client: Client) -> None:
     loops = [(node("scan", 0, body=k, carries=1, length=10**6), result(1)) for k in range(4)]
     functions = [DOUBLE, *(function([2], IN, *loop) for loop in loops[:3])]
     report = problem(client.post("/v1/forward", json=asked(functions, IN, *loops[3])), 413, "over_budget")
@@ -369,7 +372,7 @@ def test_lengths_within_lengths_multiply(client: Client) -> None:
 @pytest.mark.parametrize(
     ("outputs", "index", "length", "unit"), [([0, 0], 1, 10**12, "bytes"), ([0], 0, 10**15, "FLOP")]
 )
-def test_stacks_and_empty_steps_have_a_price(
+def test_stacked_outputs_and_empty_steps_have_a_cost(
     client: Client, outputs: list[int], index: int, length: int, unit: str
 ) -> None:
     nodes = (IN, node("scan", 0, body=0, carries=1, length=length), result(1, index))
@@ -377,8 +380,8 @@ def test_stacks_and_empty_steps_have_a_price(
     assert unit in report["detail"]
 
 
-def test_nodes_of_functions_count(make_client: Callable[..., Client]) -> None:
-    """Also where a function has none: there may not be too many of these, either."""
+def test_function_nodes_count_towards_max_nodes(make_client: Callable[..., Client]) -> None:
+    """Empty functions count as well."""
     client = make_client(max_nodes=20)
     for functions in ([function([0], *[IN] * 9), function([0], *[IN] * 10)], [function([])] * 19):
         request = asked(functions, IN)
@@ -388,11 +391,11 @@ def test_nodes_of_functions_count(make_client: Callable[..., Client]) -> None:
         assert report["detail"] == "the graph and its functions have 21 nodes or more, and the limit is 20"
 
 
-# ---------------------------------------------------------------- where it is not finite
+# ---------------------------------------------------------------- non-finite values
 
 
 FALLING = function([2], IN, node("add_scalar", 0, scalar=-1.0), node("sqrt", 1))
-#: nodes behind a parameter that is 2.5, functions, and where something is not finite: node, function, its node, steps
+#: nodes after a parameter of 2.5, functions, and the first non-finite value: node, function, its node, steps
 NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, list[int] | None]]] = {
     "scan": ([node("scan", 0, body=0, carries=1, length=9), result(1)], [FALLING], (1, 0, 2, [2])),
     "a call, written in place": (
@@ -419,11 +422,11 @@ NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, list[in
 
 
 @pytest.mark.parametrize("case", NOT_FINITE)
-def test_what_is_not_finite_is_found_in_a_function(client: Client, case: str) -> None:
-    behind, functions, (used_by, inside, inner, steps) = NOT_FINITE[case]
+def test_first_nonfinite_value_is_located_in_a_function(client: Client, case: str) -> None:
+    behind, functions, (outer, inside, inner, steps) = NOT_FINITE[case]
     request = asked(functions, P, *behind, feeds=[feed(0, [], [2.5])], diagnose=True)
     answer = client.post("/v1/gradients", json=request)
-    found = answer.json()["stats"]["first_nonfinite"]
-    assert (found["node"], found["op"]) == (used_by, behind[used_by - 1]["op"])
-    assert (found["function"], found["function_node"], found.get("steps")) == (inside, inner, steps)
-    assert found["backward"] == (case == "on the way back")
+    first = answer.json()["stats"]["first_nonfinite"]
+    assert (first["node"], first["op"]) == (outer, behind[outer - 1]["op"])
+    assert (first["function"], first["function_node"], first.get("steps")) == (inside, inner, steps)
+    assert first["backward"] == (case == "on the way back")

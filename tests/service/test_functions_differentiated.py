@@ -1,4 +1,4 @@
-"""Gradients of graphs with functions, as graphs with functions: sent again, they say the same."""
+"""Gradients of graphs with functions as graphs with functions: sent again, they give the same values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOISE = function(
     [5], IN, IN, IN, node("random_normal", 2, shape=[3], dtype="float64"), node("mul", 0, 3), node("add", 1, 4)
 )
 EACH = function([4, 3], IN, IN, node("mul", 0, 1), node("tanh", 2), node("square", 3))
-#: functions of c [] and x [3], and nodes behind these leaves whose last is a scalar
+#: functions of c [] and x [3], and nodes after these leaves, the last of which is a scalar
 ROUND_TRIPS: dict[str, tuple[list[Json], list[Json]]] = {
     "scan": ([STEP], [node("scan", 1, 0, body=0, carries=1, length=4, reverse=True), result(2), result(2, 1)]),
     "sequences": (
@@ -55,57 +55,59 @@ LEAF_TYPES = [{"node": 0, "dtype": "float64", "shape": [3]}, {"node": 1, "dtype"
 LEAF_FEEDS = [feed(0, [3], [0.3, -0.5, 0.8]), feed(1, [], [0.7])]
 
 
-def summed(behind: list[Json]) -> list[Json]:
-    """The nodes of a graph of two parameters that ends in one number, by way of the last two of these."""
-    last = len(behind) + 1
+def summed(after_leaves: list[Json]) -> list[Json]:
+    """Build the nodes of a graph of two parameters whose scalar result depends on the last two of these nodes."""
+    last = len(after_leaves) + 1
     return [
-        P, P, *behind,
+        P, P, *after_leaves,
         node("sum", last - 1), node("square", last), node("sum", last + 2), node("add", last + 1, last + 3),
     ]  # fmt: skip
 
 
 def differentiated(client: Client, graph: Json) -> tuple[Json, list[int]]:
-    """The gradient of a graph as a graph, and the nodes that it is."""
-    told = client.post("/v1/differentiate", json={"graph": graph, "types": LEAF_TYPES})
-    assert told.status_code == 200, told.text
-    written = told.json()["graph"]
-    parts = (written, *written["functions"])
+    """Return the gradient of a graph as a graph, and the gradient nodes in it."""
+    answer = client.post("/v1/differentiate", json={"graph": graph, "types": LEAF_TYPES})
+    assert answer.status_code == 200, answer.text
+    gradient_graph = answer.json()["graph"]
+    parts = (gradient_graph, *gradient_graph["functions"])
     assert {each["op"] for part in parts for each in part["nodes"]} <= set(registry().ops)
-    return written, [each["gradient_node"] for each in told.json()["gradients"]]
+    return gradient_graph, [each["gradient_node"] for each in answer.json()["gradients"]]
 
 
 @pytest.mark.parametrize("case", ROUND_TRIPS)
-def test_a_gradient_with_functions_says_the_same_when_it_is_sent_again(client: Client, case: str) -> None:
-    functions, behind = ROUND_TRIPS[case]
-    graph: Json = {"opset": 2, "nodes": summed(behind), "functions": functions}
-    written, where = differentiated(client, graph)
+def test_gradient_graph_matches_the_gradients_call(client: Client, case: str) -> None:
+    functions, after_leaves = ROUND_TRIPS[case]
+    graph: Json = {"opset": 2, "nodes": summed(after_leaves), "functions": functions}
+    gradient_graph, gradient_nodes = differentiated(client, graph)
     count = len(graph["nodes"])
-    assert (written["opset"], written["nodes"][:count]) == (2, graph["nodes"])
-    assert written["functions"][: len(functions)] == functions
-    inputs = [each for f in written["functions"][len(functions) :] for each in f["nodes"] if each["op"] == "input"]
+    assert (gradient_graph["opset"], gradient_graph["nodes"][:count]) == (2, graph["nodes"])
+    assert gradient_graph["functions"][: len(functions)] == functions
+    inputs = [
+        each for f in gradient_graph["functions"][len(functions) :] for each in f["nodes"] if each["op"] == "input"
+    ]
     assert all(
         "dtype" in each["attrs"] and ("shape" in each["attrs"]) != ("zero_d" in each["attrs"]) for each in inputs
     )
     direct = values(client, {"graph": graph, "feeds": LEAF_FEEDS}, "gradients")
-    again = values(client, {"graph": written, "feeds": LEAF_FEEDS, "outputs": where})
+    again = values(client, {"graph": gradient_graph, "feeds": LEAF_FEEDS, "outputs": gradient_nodes})
     for x, y in zip(direct, again, strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("case", ROUND_TRIPS)
-def test_a_gradient_with_functions_may_be_differentiated_again(client: Client, case: str) -> None:
-    """As a nested `grad` node is."""
-    functions, behind = ROUND_TRIPS[case]
-    nodes = summed(behind)
+def test_gradient_graph_can_be_differentiated_again(client: Client, case: str) -> None:
+    """Compare with a nested `grad` node."""
+    functions, after_leaves = ROUND_TRIPS[case]
+    nodes = summed(after_leaves)
     count = len(nodes)
     nested = [*nodes, node("grad", count - 1, 0), node("square", count), node("sum", count + 1)]
     graph = {"opset": 2, "nodes": nodes, "functions": functions}
-    written, (by_x, _) = differentiated(client, graph)
-    last = len(written["nodes"])
-    twice_over, where = differentiated(
-        client, written | {"nodes": [*written["nodes"], node("square", by_x), node("sum", last)]}
+    gradient_graph, (x_gradient, _) = differentiated(client, graph)
+    last = len(gradient_graph["nodes"])
+    twice_over, gradient_nodes = differentiated(
+        client, gradient_graph | {"nodes": [*gradient_graph["nodes"], node("square", x_gradient), node("sum", last)]}
     )
     direct = values(client, {"graph": graph | {"nodes": nested}, "feeds": LEAF_FEEDS}, "gradients")
-    again = values(client, {"graph": twice_over, "feeds": LEAF_FEEDS, "outputs": where})
+    again = values(client, {"graph": twice_over, "feeds": LEAF_FEEDS, "outputs": gradient_nodes})
     for x, y in zip(direct, again, strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)

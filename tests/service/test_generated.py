@@ -1,6 +1,6 @@
-"""Thousands of generated requests: whatever is sent, the answer is an answer or a refusal, never a fault.
+"""Thousands of generated requests: each is answered or refused, and none causes a server error.
 
-GRADSERVE_TEST_REQUESTS sets how many, for longer runs.
+GRADSERVE_TEST_REQUESTS sets their number, for longer runs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def share(name: str, parts: int = 1) -> settings:
 
 @pytest.fixture(scope="module")
 def small(make_client: Callable[..., Client]) -> Client:
-    """Budgets at which nothing that is generated takes long."""
+    """A client of a server whose budgets keep every generated request short."""
     return make_client(max_bytes=1 << 20, max_flops=10**8, max_nodes=300, max_body_bytes=1 << 20)
 
 
@@ -60,7 +60,7 @@ paths = st.sampled_from([f"/v1/{call}" for call in CALLS])
 attributes = sorted(registry().attributes)
 ops = sorted(registry().ops)
 small_ints = st.integers(-3, 5)
-odd = st.one_of(
+odd_values = st.one_of(
     st.none(),
     st.booleans(),
     small_ints,
@@ -92,21 +92,21 @@ SEEDS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON value, containers included."""
+def paths_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of all parts of a JSON value, containers included."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [at, *(place for key, item in inner for place in places(item, (*at, key)))]
+    return [path, *(place for key, item in inner for place in paths_in(item, (*path, key)))]
 
 
 def mutate(data: st.DataObject, body: Any) -> Any:
     """Replace, remove, repeat or rename something, somewhere."""
-    *parents, key = data.draw(st.sampled_from(places(body)[1:]))
+    *parents, key = data.draw(st.sampled_from(paths_in(body)[1:]))
     parent = body
     for step in parents:
         parent = parent[step]
     match data.draw(st.sampled_from(["replace", "replace", "remove", "repeat", "rename", "attribute"])):
         case "replace":
-            parent[key] = copy.deepcopy(data.draw(odd))  # drawn values are shared between runs
+            parent[key] = copy.deepcopy(data.draw(odd_values))  # drawn values are shared between runs
         case "remove":
             del parent[key]
         case "repeat" if isinstance(parent, list):
@@ -116,14 +116,14 @@ def mutate(data: st.DataObject, body: Any) -> Any:
         case "attribute":
             nodes = body.get("graph", {}).get("nodes") if isinstance(body.get("graph"), dict) else None
             if isinstance(nodes, list) and nodes and isinstance(nodes[-1], dict):
-                nodes[-1]["attrs"] = {data.draw(st.sampled_from(attributes)): copy.deepcopy(data.draw(odd))}
+                nodes[-1]["attrs"] = {data.draw(st.sampled_from(attributes)): copy.deepcopy(data.draw(odd_values))}
     return body
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_mutated_requests_of_each_call(small: Client, problem_schema: jsonschema_rs.Validator, call: str) -> None:
-    """Their own fields above all, sent where they belong."""
+    """Mutate the fields of each call in particular."""
 
     @share("mutated", len(SEEDS) + len(CALLS))
     @given(st.data(), st.integers(1, 3))
@@ -154,8 +154,8 @@ def test_mutated_requests(small: Client, problem_schema: jsonschema_rs.Validator
 
 
 def values_of(kind: AttributeKind) -> st.SearchStrategy[Any]:
-    """Plausible values for an attribute of a kind: those that it states itself, where it is not known here."""
-    known = {
+    """Plausible values for an attribute of a kind; the samples of the kind if it is not listed."""
+    strategies = {
         "int": small_ints,
         "float": st.sampled_from([0, 0.5, -1, 2, 1e-5]),
         "number": st.sampled_from([0, 0.5, -1, 2, 2**53 + 1]),
@@ -165,12 +165,12 @@ def values_of(kind: AttributeKind) -> st.SearchStrategy[Any]:
         "dtype": st.sampled_from(DTYPES),
         "tensor": st.builds(tensor, st.just([2]), st.just([0, 1]), st.sampled_from(DTYPES)),
     }
-    return known.get(kind.name, st.sampled_from(kind.samples))
+    return strategies.get(kind.name, st.sampled_from(kind.samples))
 
 
 @st.composite
 def nodes(draw: st.DrawFn, position: int) -> dict[str, Any]:
-    """A node of any op, most often with as many operands as it takes and with attributes of the right kinds."""
+    """A node of any op, mostly with the right number of operands and attributes of the right kinds."""
     op = registry().ops[draw(st.sampled_from(ops))]
     count = draw(st.sampled_from([len(op.operands), len(op.operands), len(op.operands), 1]))
     operands = [draw(st.integers(max(-1, position - 4), position - 1)) for _ in range(count)] if position else []
@@ -188,7 +188,7 @@ LEAVES = [
 
 
 def completed(data: st.DataObject, call: str, body: dict[str, Any]) -> dict[str, Any]:
-    """What a call takes beside a graph and feeds, most often such that it fits."""
+    """Add the fields that a call takes beside a graph, mostly with valid values."""
     last = len(body["graph"]["nodes"]) - 1
     some = st.lists(st.sampled_from([0, 1, last - 1]), min_size=1, max_size=3, unique=True)
     if call != "forward":
@@ -212,11 +212,11 @@ def completed(data: st.DataObject, call: str, body: dict[str, Any]) -> dict[str,
             body |= {"call": data.draw(st.sampled_from(sorted(computing_calls()))), "mapped": [0]}
         case "check" | "differentiate":
             body.pop("outputs")
-    return fed(call, body, last)
+    return with_feeds(call, body, last)
 
 
-def fed(call: str, body: dict[str, Any], last: int) -> dict[str, Any]:
-    """The request with feeds, or types in their place, for the leaves that it needs."""
+def with_feeds(call: str, body: dict[str, Any], last: int) -> dict[str, Any]:
+    """Add feeds, or types for calls that take types, for the leaves that the request needs."""
     needed = {
         *body.get("wrt", ()),
         *body.get("outputs", [last]),
@@ -236,9 +236,9 @@ def test_random_graphs_of_every_op(small: Client, problem_schema: jsonschema_rs.
     @given(st.data(), st.sampled_from(CALLS), st.integers(1, 6))
     def run(data: st.DataObject, call: str, length: int) -> None:
         count = len(LEAVES)
-        made = [data.draw(nodes(count + i)) for i in range(length)]
-        made.append(node("sum", count + length - 1))
-        graph = {"nodes": [*(leaf for leaf, _ in LEAVES), *made]}
+        drawn = [data.draw(nodes(count + i)) for i in range(length)]
+        drawn.append(node("sum", count + length - 1))
+        graph = {"nodes": [*(leaf for leaf, _ in LEAVES), *drawn]}
         body = completed(data, call, {"graph": graph})
         check(small, problem_schema, f"/v1/{call}", json.dumps(body).encode())
 
@@ -250,7 +250,7 @@ def test_random_graphs_of_every_op(small: Client, problem_schema: jsonschema_rs.
 def test_requests_generated_from_the_document(
     small: Client, problem_schema: jsonschema_rs.Validator, call: str
 ) -> None:
-    described = schemathesis.openapi.from_dict(closed(small.get("/openapi.json").json()))  # or few would get far
+    described = schemathesis.openapi.from_dict(closed(small.get("/openapi.json").json()))  # or few would be valid
     operation = described[f"/v1/{call}"]["POST"]
 
     @share("described", len(CALLS))

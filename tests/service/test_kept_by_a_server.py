@@ -1,4 +1,4 @@
-"""A started server keeps what it acknowledged: killed, ended, beside another, and for whom it was kept."""
+"""Durable state of a started server: after a kill, after a shutdown, beside a second server, and per key."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Start = Callable[..., tuple[subprocess.Popen[str], httpx.Client]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts servers on one folder."""
+    """Start servers on one state folder."""
     started: list[tuple[subprocess.Popen[str], httpx.Client]] = []
 
-    def one(*options: str) -> tuple[subprocess.Popen[str], httpx.Client]:
+    def start_one(*options: str) -> tuple[subprocess.Popen[str], httpx.Client]:
         command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--workers", "1"]
         command += ["--log-level", "error", "--state", str(tmp_path / "state"), *options]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -44,7 +44,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
         started.append((process, httpx.Client(base_url=line.removeprefix(ANNOUNCEMENT).strip(), timeout=60)))
         return started[-1]
 
-    yield one
+    yield start_one
     for process, client in started:
         client.close()
         process.kill()
@@ -64,13 +64,13 @@ def get(client: httpx.Client, name: str) -> Any:
 
 
 def step(name: str = "w") -> dict[str, Any]:
-    """w ← w + 1, and where it was."""
+    """w ← w + 1, with the old w as the answer."""
     nodes = [node("parameter"), node("add_scalar", 0, scalar=1.0)]
     return request(*nodes, feeds=[{"node": 0, "tensor_id": name}], outputs=[0], store=[{"node": 1, "tensor_id": name}])
 
 
-def test_a_server_that_was_killed_has_all_that_it_acknowledged(start: Start) -> None:
-    """Written by several clients, small and large, alone and several as one; the kill comes while they write."""
+def test_acknowledged_writes_survive_a_kill(start: Start) -> None:
+    """Several clients write small and large tensors, alone and two at once, while the server is killed."""
     acknowledged: dict[str, int] = {}
     for _ in range(3):
         process, client = start()
@@ -108,7 +108,7 @@ def test_a_server_that_was_killed_has_all_that_it_acknowledged(start: Start) -> 
     assert all(count > 3 for count in acknowledged.values())
 
 
-def test_an_orderly_end_writes_what_is_behind(start: Start) -> None:
+def test_shutdown_flushes_pending_writes(start: Start) -> None:
     process, client = start("--write-behind-ms", "3600000")
     large = np.arange(300_000.0)
     for i in range(5):
@@ -121,7 +121,7 @@ def test_an_orderly_end_writes_what_is_behind(start: Start) -> None:
     assert np.array_equal(get(client, "small"), np.ones(3))
 
 
-def test_graphs_and_answers_are_there_again(start: Start) -> None:
+def test_graphs_and_idempotent_answers_survive_a_kill(start: Start) -> None:
     process, client = start()
     put(client, "w", np.zeros(2))
     body = step()
@@ -142,7 +142,7 @@ def test_graphs_and_answers_are_there_again(start: Start) -> None:
     assert get(client, "w").tolist() == [2.0, 2.0]
 
 
-def test_a_second_server_on_the_folder_is_refused_in_a_sentence(start: Start, tmp_path: Path) -> None:
+def test_second_server_on_the_folder_is_refused_in_one_line(start: Start, tmp_path: Path) -> None:
     _, client = start()
     command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--state", str(tmp_path / "state")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT)
@@ -152,7 +152,7 @@ def test_a_second_server_on_the_folder_is_refused_in_a_sentence(start: Start, tm
     assert client.get("/health/ready").is_success
 
 
-def test_damage_is_told_in_a_sentence(start: Start, tmp_path: Path) -> None:
+def test_damaged_state_is_reported_without_a_traceback(start: Start, tmp_path: Path) -> None:
     process, client = start()
     for i in range(3):
         put(client, f"t{i}", np.ones(1000))
@@ -166,7 +166,7 @@ def test_damage_is_told_in_a_sentence(start: Start, tmp_path: Path) -> None:
     assert "Traceback" not in run.stderr
 
 
-def test_keys_have_tensors_and_graphs_of_their_own(start: Start, tmp_path: Path) -> None:
+def test_keys_have_separate_tensors_and_graphs(start: Start, tmp_path: Path) -> None:
     file = str(tmp_path / "keys.json")
     keys = {}
     for name, scopes in (("ann", "compute,read,write"), ("bob", "compute,read,write"), ("eve", "compute,read")):
@@ -195,32 +195,30 @@ def test_keys_have_tensors_and_graphs_of_their_own(start: Start, tmp_path: Path)
     assert ask("eve", "POST", "/v1/forward", json=request(node("full"))).is_success
 
 
-def test_an_application_in_another_server_writes_what_is_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stated = {"device": "cpu", "workers": "1", "compile": "off", "confine": "off", "log_level": "error"}
-    for name, value in {**stated, "state": str(tmp_path / "state"), "write_behind_ms": "3600000"}.items():
+def test_asgi_application_flushes_pending_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = {"device": "cpu", "workers": "1", "compile": "off", "confine": "off", "log_level": "error"}
+    for name, value in {**variables, "state": str(tmp_path / "state"), "write_behind_ms": "3600000"}.items():
         monkeypatch.setenv(f"GRADSERVE_{name.upper()}", value)
     settings = Settings()
 
-    async def lived() -> None:
+    async def run_lifespan() -> None:
         app = Application()
-        coming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        told: asyncio.Queue[Any] = asyncio.Queue()
-        living = asyncio.create_task(app({"type": "lifespan"}, coming.get, told.put))  # type: ignore[arg-type]
-        await coming.put({"type": "lifespan.startup"})
-        assert (await told.get())["type"] == "lifespan.startup.complete"
+        to_app: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        from_app: asyncio.Queue[Any] = asyncio.Queue()
+        lifespan = asyncio.create_task(app({"type": "lifespan"}, to_app.get, from_app.put))  # type: ignore[arg-type]
+        await to_app.put({"type": "lifespan.startup"})
+        assert (await from_app.get())["type"] == "lifespan.startup.complete"
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             answer = await client.put("/v1/tensors/w?durable=false", json=tensor([], [4.0]))
             assert json.loads(answer.content)["durable"] is False
-        await coming.put({"type": "lifespan.shutdown"})
-        assert (await told.get())["type"] == "lifespan.shutdown.complete"
-        await living
+        await to_app.put({"type": "lifespan.shutdown"})
+        assert (await from_app.get())["type"] == "lifespan.shutdown.complete"
+        await lifespan
 
-    async def found() -> Any:
+    async def read_back() -> Any:
         app = create_app(settings)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
             return (await client.get("/v1/tensors/w")).json()["tensor"]["data"]
 
-    asyncio.run(lived())
-    assert asyncio.run(found()) == [4.0]
+    asyncio.run(run_lifespan())
+    assert asyncio.run(read_back()) == [4.0]

@@ -1,4 +1,4 @@
-"""The log's forms: what `logging` writes, as text and as JSON."""
+"""Log formats: text and JSON lines."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from service.core.logs import JsonLines, TextLines
 
 
 def record(message: str, *arguments: object) -> logging.LogRecord:
-    """Something that is logged, with the exception at hand."""
+    """A log record with the current exception."""
     caught = sys.exc_info()
     return logging.LogRecord("gradserve", logging.ERROR, __file__, 1, message, arguments, caught if caught[0] else None)
 
 
-def test_a_line_is_one_object() -> None:
-    made = record("cannot use %s:\n%d tries", "a \udcff file", 3)
-    made.created = 1795356030.25
-    line = JsonLines().format(made)
+def test_json_line_is_one_object() -> None:
+    log_record = record("cannot use %s:\n%d tries", "a \udcff file", 3)
+    log_record.created = 1795356030.25
+    line = JsonLines().format(log_record)
     assert "\n" not in line
     assert json.loads(line) == {
         "time": "2026-11-22T14:00:30.250Z",
@@ -31,22 +31,22 @@ def test_a_line_is_one_object() -> None:
     }
 
 
-def test_a_traceback_is_a_part_of_its_line() -> None:
+def test_json_line_includes_the_traceback() -> None:
     try:
         raise KeyError("lost")
     except KeyError:
-        made = record("request %s failed", "abc")
-    made.request_id = "abc"
-    line = JsonLines().format(made)
+        log_record = record("request %s failed", "abc")
+    log_record.request_id = "abc"
+    line = JsonLines().format(log_record)
     assert "\n" not in line
-    found = json.loads(line)
-    assert (found["message"], found["request_id"]) == ("request abc failed", "abc")
-    assert found["traceback"].endswith("KeyError: 'lost'")
+    fields = json.loads(line)
+    assert (fields["message"], fields["request_id"]) == ("request abc failed", "abc")
+    assert fields["traceback"].endswith("KeyError: 'lost'")
 
 
 @pytest.mark.parametrize("lines", [JsonLines(), TextLines("%(message)s")], ids=["json", "text"])
 def test_keys_are_masked(lines: logging.Formatter) -> None:
-    """Wherever they stand: in a message, in its arguments, and in a traceback."""
+    """Keys may occur in a message, in its arguments, and in a traceback."""
     key = new_key()
     try:
         raise KeyError(f"/v1/tensors/{key}")

@@ -1,4 +1,4 @@
-"""Loops that `make guarantees` attacks started servers with: refused, stopped, or answered as it is known."""
+"""Loops that `make guarantees` attacks started servers with: refused, stopped, or answered correctly."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_it_is_refused(client: Client, name: str) -> None:
+def test_oversized_loop_is_refused(client: Client, name: str) -> None:
     path, body = BOMBS[name]
-    report = client.post(path, content=body, headers=JSON)
+    response = client.post(path, content=body, headers=JSON)
     code = "too_many_nodes" if "32 times" in name else "over_budget"
-    problem(report, 413, code)
+    problem(response, 413, code)
 
 
 @pytest.mark.parametrize("nodes", [100_000, pytest.param(9_000, marks=pytest.mark.slow)])
-def test_a_body_for_many_shapes_is_refused(client: Client, nodes: int) -> None:
-    report = client.post("/v1/gradients", content=loops.of_many_shapes(nodes, 1000), headers=JSON)
-    problem(report, 413, "too_many_nodes")
+def test_body_of_many_shapes_is_refused(client: Client, nodes: int) -> None:
+    response = client.post("/v1/gradients", content=loops.of_many_shapes(nodes, 1000), headers=JSON)
+    problem(response, 413, "too_many_nodes")
 
 
 @pytest.mark.parametrize("name", loops.endless())
-def test_what_takes_long_is_stopped(client: Client, name: str) -> None:
-    report = client.post("/v1/forward?timeout_ms=200", content=loops.endless()[name], headers=JSON)
-    problem(report, 504, "deadline_exceeded")
+def test_endless_loop_is_stopped_at_its_deadline(client: Client, name: str) -> None:
+    response = client.post("/v1/forward?timeout_ms=200", content=loops.endless()[name], headers=JSON)
+    problem(response, 504, "deadline_exceeded")
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_known_is_answered(client: Client, seed: int) -> None:
-    known = looped(np.random.default_rng(seed))
-    answer = client.post(known.path, content=known.body, headers=JSON)
+def test_loop_matches_its_closed_form(client: Client, seed: int) -> None:
+    case = looped(np.random.default_rng(seed))
+    answer = client.post(case.path, content=case.body, headers=JSON)
     assert answer.status_code == 200
-    assert known.is_answered_by(answer.content)
+    assert case.is_answered_by(answer.content)

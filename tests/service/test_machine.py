@@ -1,4 +1,4 @@
-"""What a container grants: the strictest limit of the control groups that a process is in."""
+"""Container limits: the strictest limit among the control groups of a process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Files = Mapping[str, str]
 
 @pytest.fixture
 def groups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A file system of control groups, with none in it."""
+    """An empty cgroup file system."""
     monkeypatch.setattr(machine, "_GROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(machine, "_OWN_GROUPS", tmp_path / "own")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(16)))
@@ -42,7 +42,7 @@ def write(root: Path, own: str, files: Files) -> None:
         ("4:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, 16),
     ],
 )
-def test_processors(groups: Path, own: str, files: Files, processors: int) -> None:
+def test_cpu_limit(groups: Path, own: str, files: Files, processors: int) -> None:
     write(groups, own, files)
     assert machine.cpus() == processors
 
@@ -59,13 +59,13 @@ def test_processors(groups: Path, own: str, files: Files, processors: int) -> No
         ("", {"memory.max": "1048576"}, 1 << 20),
     ],
 )
-def test_memory(groups: Path, own: str, files: Files, expected: int | None) -> None:
+def test_memory_limit(groups: Path, own: str, files: Files, expected: int | None) -> None:
     whole = machine.memory_bytes()
     write(groups, own, files)
     assert machine.memory_bytes() == (expected or whole)
 
 
-def test_cards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_visible_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(machine, "_CARDS", tmp_path / "absent")
     assert machine.visible_gpus() == ()

@@ -1,4 +1,4 @@
-"""A call on a registered graph is the call with the graph sent: the same answers, and the same refusals."""
+"""A call on a registered graph gives the same answers and errors as a call that sends the graph."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def run(call: str, body: bytes, graph: Registered | None = None, sent: str = JSO
     return WORKER(job)
 
 
-def registered(graph: Json) -> Registered | None:
-    """The graph as it is registered; None where it is refused."""
+def register_graph(graph: Json) -> Registered | None:
+    """Register the graph; None if it is refused."""
     reply = run(REGISTER, orjson.dumps({"graph": graph}))
     return Registered.parse(reply.body) if reply.status == 200 else None
 
 
 def timeless(reply: Reply) -> tuple[int, bytes]:
-    """A reply without what differs from run to run."""
+    """A reply without the parts that differ from run to run."""
     return reply.status, re.sub(rb'\\?"(execute_ms|plan_cached)\\?":[^,]*,', b"", reply.body).replace(b" ", b"")
 
 
-def agree(call: str, body: Json) -> int:
-    """The status of both forms of a request, once their replies are the same."""
-    graph = registered(body["graph"])
+def check_agreement(call: str, body: Json) -> int:
+    """Check that both forms of a request get the same reply; return its status."""
+    graph = register_graph(body["graph"])
     assert graph is not None
     whole = timeless(run(call, orjson.dumps(body)))
     assert timeless(run(call, orjson.dumps(without_its_graph(body)), graph)) == whole
@@ -78,21 +78,21 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("call", "body"), EXAMPLES)
 @pytest.mark.parametrize("encoding", ["json", "base64"])
-def test_every_example_is_answered_alike(call: str, body: Json, encoding: str) -> None:
-    assert agree(call, body | {"encoding": encoding}) == 200
+def test_examples_are_answered_alike(call: str, body: Json, encoding: str) -> None:
+    assert check_agreement(call, body | {"encoding": encoding}) == 200
 
 
 @pytest.mark.parametrize(("call", "body"), EXAMPLES)
-def test_every_example_is_answered_alike_in_binary(call: str, body: Json) -> None:
-    graph = registered(body["graph"])
-    asked = packed(body, {}), packed(without_its_graph(body), {})
-    whole = run(call, asked[0], None, SAFETENSORS, SAFETENSORS)
+def test_examples_are_answered_alike_in_safetensors(call: str, body: Json) -> None:
+    graph = register_graph(body["graph"])
+    bodies = packed(body, {}), packed(without_its_graph(body), {})
+    whole = run(call, bodies[0], None, SAFETENSORS, SAFETENSORS)
     assert whole.status == 200
-    assert len(timeless(run(call, asked[1], graph, SAFETENSORS, SAFETENSORS))[1]) == len(timeless(whole)[1])
-    assert run(call, asked[1], graph, SAFETENSORS, JSON).status == 200
+    assert len(timeless(run(call, bodies[1], graph, SAFETENSORS, SAFETENSORS))[1]) == len(timeless(whole)[1])
+    assert run(call, bodies[1], graph, SAFETENSORS, JSON).status == 200
 
 
-def refused() -> Iterator[Any]:
+def refusals() -> Iterator[Any]:
     for name, call in calls().items():
         graph = next(iter(call.examples.values()))["graph"]
         for failure in failures_on_registered(call):
@@ -100,21 +100,21 @@ def refused() -> Iterator[Any]:
                 yield pytest.param(name, failure.body | {"graph": graph}, failure.code)
 
 
-@pytest.mark.parametrize(("call", "body", "code"), list(refused()))
-def test_every_refusal_is_the_same(call: str, body: Json, code: str) -> None:
-    assert agree(call, body) >= 400
+@pytest.mark.parametrize(("call", "body", "code"), list(refusals()))
+def test_refusals_are_the_same(call: str, body: Json, code: str) -> None:
+    assert check_agreement(call, body) >= 400
     assert f'"code":"{code}"'.encode() in run(call, orjson.dumps(body)).body
 
 
 @pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(calls())), st.integers(1, 5))
-def test_a_random_request_is_answered_alike(data: st.DataObject, call: str, length: int) -> None:
+def test_random_requests_are_answered_alike(data: st.DataObject, call: str, length: int) -> None:
     count = len(LEAVES)
-    made = [data.draw(nodes(count + i)) for i in range(length)]
-    graph = {"nodes": [*(leaf for leaf, _ in LEAVES), *made, node("sum", count + length - 1)]}
+    drawn = [data.draw(nodes(count + i)) for i in range(length)]
+    graph = {"nodes": [*(leaf for leaf, _ in LEAVES), *drawn, node("sum", count + length - 1)]}
     body = completed(data, call, {"graph": graph})
-    if registered(graph) is not None:
-        agree(call, body)
+    if register_graph(graph) is not None:
+        check_agreement(call, body)
     else:
         assert run(call, orjson.dumps(body)).status == 422
 
@@ -122,10 +122,10 @@ def test_a_random_request_is_answered_alike(data: st.DataObject, call: str, leng
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(st.data(), st.sampled_from([REGISTER, *calls()]), st.integers(1, 3))
-def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: str, times: int) -> None:
-    """Of a graph that is to be registered, and on one that is."""
+def test_mutated_requests_cause_no_server_error(data: st.DataObject, call: str, times: int) -> None:
+    """Mutate registrations as well as calls on a registered graph."""
     body = {"graph": copy.deepcopy(GRAPH), "description": "x"} if call == REGISTER else copy.deepcopy(ASKED[call])
-    graph = None if call == REGISTER else registered(body.pop("graph"))
+    graph = None if call == REGISTER else register_graph(body.pop("graph"))
     for _ in range(times):
         if body:
             body = mutate(data, body)
@@ -134,29 +134,29 @@ def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: 
     assert UNREADABLE.encode() not in reply.body
     if call == REGISTER and reply.status == 200:
         again = Registered.parse(reply.body)
-        assert registered(orjson.loads(again.record)["graph"]) is not None, "what is kept can be read"
+        assert register_graph(orjson.loads(again.record)["graph"]) is not None, "what is kept can be read"
 
 
-def test_a_field_that_is_wrong_is_refused_with_those_that_there_are() -> None:
-    report = orjson.loads(run("forward", b'{"graph": {"nodes": []}}', registered(GRAPH)).body)
-    known = "diagnose, encoding, feeds, memory_budget, outputs, precision, store"
+def test_unknown_field_is_refused_with_the_valid_ones() -> None:
+    report = orjson.loads(run("forward", b'{"graph": {"nodes": []}}', register_graph(GRAPH)).body)
+    fields = "diagnose, encoding, feeds, memory_budget, outputs, precision, store"
     assert report["code"] == "invalid_field"
-    assert report["detail"] == f"the request has no field “graph” (known: {known})"
+    assert report["detail"] == f"the request has no field “graph” (known: {fields})"
 
 
 @pytest.mark.parametrize("body", [b"", b"[", b"[]", b'{"feeds": [], "feeds": []}', b"[" * 200, b"{}"])
-def test_a_body_that_is_no_request_is_refused_as_ever(body: bytes) -> None:
-    assert 400 <= run("gradients", body, registered(GRAPH)).status < 500
+def test_malformed_body_is_refused(body: bytes) -> None:
+    assert 400 <= run("gradients", body, register_graph(GRAPH)).status < 500
 
 
-def test_constants_are_in_the_graph_and_not_beside_the_request() -> None:
+def test_constants_beside_the_request_are_refused() -> None:
     body = packed(without_its_graph(SQUARES), {"constants.1": np.zeros(2)})
-    report = orjson.loads(run("gradients", body, registered(GRAPH), SAFETENSORS).body)
+    report = orjson.loads(run("gradients", body, register_graph(GRAPH), SAFETENSORS).body)
     assert report["detail"] == "the body has a tensor “constants.1”, but this call takes feeds.NODE, cotangents.NODE"
 
 
 class TestWorker:
-    """What a worker keeps of registered graphs, and asks for."""
+    """Registered graphs that a worker caches and asks for."""
 
     def ask(self, worker: Worker, graph: Registered, *, sent_along: bool, call: str = "gradients") -> Reply:
         body = without_its_graph(SQUARES)
@@ -171,25 +171,25 @@ class TestWorker:
         job.graph = graph.key
         return worker.attempt(job) == NeedsGraph()
 
-    def test_it_asks_for_a_graph_that_it_does_not_know(self) -> None:
-        worker, graph = Worker(SETTINGS), registered(GRAPH)
+    def test_worker_asks_for_an_unknown_graph(self) -> None:
+        worker, graph = Worker(SETTINGS), register_graph(GRAPH)
         assert graph is not None
         assert self.lacks(worker, graph)
-        known = self.ask(worker, graph, sent_along=True)
-        assert known.status == 200
+        first = self.ask(worker, graph, sent_along=True)
+        assert first.status == 200
         again = self.ask(worker, graph, sent_along=False)
-        assert timeless(again) == timeless(known)
+        assert timeless(again) == timeless(first)
 
-    def test_it_gives_the_graph_back_without_being_sent_it(self) -> None:
-        worker, graph = Worker(SETTINGS), registered(GRAPH)
+    def test_worker_answers_with_a_cached_graph(self) -> None:
+        worker, graph = Worker(SETTINGS), register_graph(GRAPH)
         assert graph is not None
         first = self.ask(worker, graph, sent_along=True, call="differentiate")
         assert first.status == 200
         assert timeless(self.ask(worker, graph, sent_along=False, call="differentiate")) == timeless(first)
 
-    def test_it_asks_again_for_one_that_it_has_forgotten(self) -> None:
+    def test_worker_asks_again_for_an_evicted_graph(self) -> None:
         worker = Worker(SETTINGS.model_copy(update={"plan_cache": 1}))
-        one, other = registered(GRAPH), registered(request(node("parameter"), node("sum", 0))["graph"])
+        one, other = register_graph(GRAPH), register_graph(request(node("parameter"), node("sum", 0))["graph"])
         assert one is not None
         assert other is not None
         for graph in (one, other):
@@ -197,10 +197,10 @@ class TestWorker:
         assert self.lacks(worker, one)
         assert self.ask(worker, one, sent_along=True).status == 200
 
-    def test_names_are_those_of_the_record(self) -> None:
-        """One id, and two records: each is refused with its own names."""
+    def test_errors_use_the_names_of_the_record(self) -> None:
+        """Two records share an id, and errors use the names of each."""
         named = [request(node("parameter") | {"name": name}, node("sum", 0))["graph"] for name in ("w", "theta")]
-        one, other = map(registered, named)
+        one, other = map(register_graph, named)
         assert one is not None
         assert other is not None
         assert one.graph_id == other.graph_id
@@ -213,12 +213,12 @@ class TestWorker:
 
 
 class TestRoutes:
-    """Registering, listing, reading and forgetting, over HTTP."""
+    """Registering, listing, reading and deleting graphs over HTTP."""
 
     @pytest.fixture(autouse=True)
-    def _nothing_is_kept(self, client: Client) -> None:
-        for kept in client.get("/v1/graphs").json()["graphs"]:
-            assert self.delete(client, kept["graph_id"]).status_code == 200
+    def _delete_all_graphs(self, client: Client) -> None:
+        for record in client.get("/v1/graphs").json()["graphs"]:
+            assert self.delete(client, record["graph_id"]).status_code == 200
 
     def delete(self, client: Client, graph_id: str) -> httpx.Response:
         return client.request("DELETE", f"/v1/graphs/{graph_id}")
@@ -226,33 +226,33 @@ class TestRoutes:
     def register(self, client: Client, graph: Json = GRAPH, **more: Any) -> Json:
         answer = client.post("/v1/graphs", json={"graph": graph, **more})
         assert answer.status_code in (200, 201), answer.text
-        found: Json = answer.json()
-        return found
+        record: Json = answer.json()
+        return record
 
-    def test_a_graph_is_kept_under_its_id(self, client: Client) -> None:
+    def test_graph_is_stored_under_its_id(self, client: Client) -> None:
         first = client.post("/v1/graphs", json={"graph": GRAPH, "description": "sum of squares"})
         assert first.status_code == 201
-        kept = first.json()
-        assert first.headers["location"] == f"/v1/graphs/{kept['graph_id']}"
-        assert kept["description"] == "sum of squares"
-        assert kept["node_count"] == 3
+        record = first.json()
+        assert first.headers["location"] == f"/v1/graphs/{record['graph_id']}"
+        assert record["description"] == "sum of squares"
+        assert record["node_count"] == 3
         assert client.get(first.headers["location"]).content == first.content
         again = client.post("/v1/graphs", json={"graph": GRAPH})
         assert (again.status_code, again.content) == (200, first.content)
         stats = client.post("/v1/gradients", json=SQUARES).json()["stats"]
-        assert stats["graph_id"] == kept["graph_id"]
+        assert stats["graph_id"] == record["graph_id"]
 
-    def test_the_list_and_its_end(self, client: Client) -> None:
+    def test_list_and_delete(self, client: Client) -> None:
         other = request(node("input"), node("neg", 0))["graph"]
         one, two = self.register(client), self.register(client, other, description="é")
         listed = client.get("/v1/graphs").json()["graphs"]
         assert listed == [{k: v for k, v in each.items() if k != "graph"} for each in (one, two)]
-        gone = self.delete(client, one["graph_id"])
-        assert (gone.status_code, gone.json()) == (200, listed[0])
+        deleted = self.delete(client, one["graph_id"])
+        assert (deleted.status_code, deleted.json()) == (200, listed[0])
         assert client.get("/v1/graphs").json()["graphs"] == listed[1:]
         problem(self.delete(client, one["graph_id"]), 404, "not_found")
 
-    def test_a_call_over_http(self, client: Client) -> None:
+    def test_call_over_http(self, client: Client) -> None:
         path = f"/v1/graphs/{self.register(client)['graph_id']}/gradients"
         answer = client.post(path, json=without_its_graph(SQUARES))
         assert answer.json()["gradients"] == [feed(0, [2], [2.0, 4.0])]
@@ -262,13 +262,13 @@ class TestRoutes:
 
     @pytest.mark.parametrize("name", [UNKNOWN, "x", "..%2f..%2fetc", "é", "a" * 3000])
     @pytest.mark.parametrize("call", ["", "/gradients", "/plan"])
-    def test_an_id_that_is_not_kept(self, client: Client, name: str, call: str) -> None:
+    def test_unknown_id_is_not_found(self, client: Client, name: str, call: str) -> None:
         path = f"/v1/graphs/{name}{call}"
         responses = [client.post(path, json={})] if call else [client.get(path), client.request("DELETE", path)]
         for response in responses:
             assert problem(response, 404, "not_found")["got"]
 
-    def test_a_call_that_does_not_exist(self, client: Client) -> None:
+    def test_unknown_call_is_not_found(self, client: Client) -> None:
         path = f"/v1/graphs/{self.register(client)['graph_id']}/gradient"
         problem(client.post(path, json={}), 404, "not_found")
 
@@ -284,29 +284,29 @@ class TestRoutes:
             ({"graph": {"nodes": [node("constant", value=tensor([2], [1]))]}}, 422, "bad_tensor"),
         ],
     )
-    def test_a_graph_that_is_wrong_is_not_kept(self, client: Client, body: Json, status: int, code: str) -> None:
+    def test_invalid_graph_is_not_stored(self, client: Client, body: Json, status: int, code: str) -> None:
         problem(client.post("/v1/graphs", json=body), status, code)
         assert client.get("/v1/graphs").json() == {"graphs": []}
 
-    def test_constants_beside_the_json_are_kept_in_it(self, client: Client) -> None:
+    def test_safetensors_constants_are_stored_in_the_graph(self, client: Client) -> None:
         graph = request(node("constant"), node("sum", 0))["graph"]
         value = np.array([1.5, 2.25])
         answer = client.post("/v1/graphs", content=packed({"graph": graph}, {"constants.0": value}), headers=SENT)
         assert answer.status_code == 201, answer.text
-        found = client.post(f"/v1/graphs/{answer.json()['graph_id']}/forward", json={})
-        assert found.json()["values"] == [feed(1, [], [3.75])]
-        inside = answer.json()["graph"]
-        assert self.register(client, inside)["graph_id"] == answer.json()["graph_id"]
+        forward = client.post(f"/v1/graphs/{answer.json()['graph_id']}/forward", json={})
+        assert forward.json()["values"] == [feed(1, [], [3.75])]
+        stored_graph = answer.json()["graph"]
+        assert self.register(client, stored_graph)["graph_id"] == answer.json()["graph_id"]
 
-    def test_numbers_beyond_64_bits_are_kept_as_floats(self, client: Client) -> None:
+    def test_integers_beyond_64_bits_are_stored_as_floats(self, client: Client) -> None:
         big = tensor([1], [10**40])
         nodes = [node("constant", value=big), node("mul_scalar", 0, scalar=10**30), node("sum", 1)]
-        kept = self.register(client, {"nodes": nodes})
-        assert kept["graph"]["nodes"][1]["attrs"]["scalar"] == 1e30
-        (value,) = client.post(f"/v1/graphs/{kept['graph_id']}/forward", json={}).json()["values"]
+        record = self.register(client, {"nodes": nodes})
+        assert record["graph"]["nodes"][1]["attrs"]["scalar"] == 1e30
+        (value,) = client.post(f"/v1/graphs/{record['graph_id']}/forward", json={}).json()["values"]
         assert value["tensor"]["data"] == [1e70]
 
-    def test_whole_numbers_of_64_bits_keep_their_digits(self, client: Client) -> None:
+    def test_64_bit_integers_stay_exact(self, client: Client) -> None:
         number = 2**53 + 1
         attrs = {"shape": [1], "fill": number, "dtype": "int64"}
         nodes = [
@@ -314,30 +314,30 @@ class TestRoutes:
             node("pad", 0, pad_width=[1, 0], fill=-number),
             node("clamp", 1, min=2 - number),
         ]
-        kept = self.register(client, {"nodes": nodes})
-        assert [n["attrs"] for n in kept["graph"]["nodes"]] == [n["attrs"] for n in nodes]
-        of_kept = client.post(f"/v1/graphs/{kept['graph_id']}/forward", json={}).json()
-        for answer in (client.post("/v1/forward", json={"graph": {"nodes": nodes}}).json(), of_kept):
-            assert answer["stats"]["graph_id"] == kept["graph_id"]
+        record = self.register(client, {"nodes": nodes})
+        assert [n["attrs"] for n in record["graph"]["nodes"]] == [n["attrs"] for n in nodes]
+        on_registered = client.post(f"/v1/graphs/{record['graph_id']}/forward", json={}).json()
+        for answer in (client.post("/v1/forward", json={"graph": {"nodes": nodes}}).json(), on_registered):
+            assert answer["stats"]["graph_id"] == record["graph_id"]
             data = base64.b64decode(answer["values"][0]["tensor"]["data_b64"])
             assert np.frombuffer(data, "<i8").tolist() == [2 - number, number]
 
-    def test_the_answer_is_json(self, client: Client) -> None:
+    def test_registration_answers_json_only(self, client: Client) -> None:
         problem(
             client.post("/v1/graphs", json={"graph": GRAPH}, headers={"Accept": SAFETENSORS}), 406, "not_acceptable"
         )
 
     @pytest.mark.parametrize("limit", [{"max_graphs": 1}, {"max_graph_bytes": "1500"}])
-    def test_there_is_room_for_so_much(self, make_client: Callable[..., Client], limit: dict[str, Any]) -> None:
+    def test_full_store_refuses_another_graph(self, make_client: Callable[..., Client], limit: dict[str, Any]) -> None:
         client = make_client(**limit)
-        kept = self.register(client)
+        record = self.register(client)
         other = {"graph": request(node("input"), node("neg", 0))["graph"]}
         problem(client.post("/v1/graphs", json=other), 507, "store_full")
-        assert client.get("/v1/graphs").json()["graphs"][0]["graph_id"] == kept["graph_id"]
-        self.delete(client, kept["graph_id"])
+        assert client.get("/v1/graphs").json()["graphs"][0]["graph_id"] == record["graph_id"]
+        self.delete(client, record["graph_id"])
         assert client.post("/v1/graphs", json=other).status_code == 201
 
-    def test_the_ids_of_the_contract(self, client: Client) -> None:
+    def test_graph_ids_match_the_wire_contract(self, client: Client) -> None:
         """The test vectors of docs/wire.md: a graph, its canonical text, and its id."""
         vectors = VECTOR.findall(PAGE)
         assert len(vectors) == 3
@@ -345,26 +345,26 @@ class TestRoutes:
             assert self.register(client, json.loads(graph))["graph_id"] == graph_id
 
 
-def test_what_was_accepted_before_its_graph_was_deleted_is_answered() -> None:
-    """The pool holds the job back until the graph is gone."""
+def test_accepted_call_survives_deletion_of_its_graph() -> None:
+    """The pool holds the job back until the graph is deleted."""
     settings = Settings(device="cpu", workers=1)
     pool = open_pool(settings)
-    go_on = pool.submit
+    submit = pool.submit
     client = Client(create_app(settings, pool))
     graph_id = client.post("/v1/graphs", json={"graph": GRAPH}).json()["graph_id"]
 
-    async def asked_and_deleted() -> httpx.Response:
-        held: asyncio.Future[tuple[Task, Done]] = asyncio.get_running_loop().create_future()
-        pool.submit = lambda job, done: held.set_result((job, done))  # type: ignore[method-assign]
-        asked = asyncio.ensure_future(
+    async def call_and_delete() -> httpx.Response:
+        submission: asyncio.Future[tuple[Task, Done]] = asyncio.get_running_loop().create_future()
+        pool.submit = lambda job, done: submission.set_result((job, done))  # type: ignore[method-assign]
+        call = asyncio.ensure_future(
             client._http.post(f"/v1/graphs/{graph_id}/gradients", json=without_its_graph(SQUARES))
         )
-        submitted = await held
+        submitted = await submission
         assert (await client._http.delete(f"/v1/graphs/{graph_id}")).status_code == 200
-        go_on(*submitted)
-        return await asked
+        submit(*submitted)
+        return await call
 
-    answer = client._runner.run(asked_and_deleted())
+    answer = client._runner.run(call_and_delete())
     assert answer.json()["gradients"] == [feed(0, [2], [2.0, 4.0])]
     problem(client.post(f"/v1/graphs/{graph_id}/gradients", json={}), 404, "not_found")
     client.close()

@@ -1,4 +1,4 @@
-"""Workers that are threads of this process, so that a test sees what they do, and waits for no process."""
+"""A pool of threads of this process, so that tests can look inside and wait for no process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.workers.worker_main import divide
 
 
 class HeapForBody(HeapAllocation):
-    """Memory of a body in this process, all of it from the start."""
+    """Memory of a body in this process, allocated all at once."""
 
     def reserve(self, nbytes: int) -> int:
         return len(self.view)
@@ -30,7 +30,7 @@ class HeapForBody(HeapAllocation):
 
 
 def version_of(tensor: TensorVersion) -> Version:
-    """What a job in this process reads."""
+    """The version of a tensor as jobs in this process read it."""
     return Version(tensor.etag, array_of(tensor.memory.view, tensor.dtype, tensor.shape))
 
 
@@ -47,7 +47,7 @@ class ThreadPool:
         self._held = 0
         self._draining = False
         self._waiting: dict[Task, Done] = {}
-        #: by namespace and name. A job sees what was there when it was submitted, so that is not changed, but copied
+        #: by namespace and name. A job sees the versions at its submission, so its dict is copied before a change
         self._residents: dict[str, dict[str, Version]] = {}
         self._seen: set[str] = set()
         self._tensor_memory: dict[tuple[str, str], Allocation] = {}
@@ -70,25 +70,25 @@ class ThreadPool:
         return HeapForBody(nbytes)
 
     def allocate_tensor(self, nbytes: int) -> HeapAllocation:
-        """Memory for a resident tensor; it goes with its last reader."""
+        """Memory for a resident tensor; it is freed with its last reader."""
         return HeapAllocation(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """The version that jobs read from now on; None for none."""
-        known = self._residents.get(namespace, {})
+        """Set the version that jobs read from now on; None deletes it."""
+        versions = self._residents.get(namespace, {})
         if namespace in self._seen:
             self._seen.discard(namespace)
-            self._residents[namespace] = known = known.copy()
+            self._residents[namespace] = versions = versions.copy()
         if before := self._tensor_memory.pop((namespace, name), None):
             before.release()
         if resident is None:
-            known.pop(name, None)
+            versions.pop(name, None)
         else:
             self._tensor_memory[namespace, name] = resident.memory
-            self._residents.setdefault(namespace, known)[name] = version_of(resident)
+            self._residents.setdefault(namespace, versions)[name] = version_of(resident)
 
     def submit(self, job: Task, done: Done) -> None:
-        """Take up a job; the front stops waiting at its deadline, whatever the thread does then."""
+        """Submit a job; the front stops waiting at its deadline, whatever the thread does then."""
         if refusal := self._refusal():
             done(refused(refusal, job.request_id))
             return
@@ -108,23 +108,23 @@ class ThreadPool:
         running.add_done_callback(ended)
 
     def cancel(self, job: Task) -> None:
-        """A job that has not begun leaves the queue with its deadline; one that runs looks at its own."""
+        """Drop the callback. A queued job is cancelled at its deadline; a running one checks its own."""
         self._waiting.pop(job, None)
 
     def stats(self) -> Stats:
-        """The jobs that are held; threads have nothing else to tell."""
+        """Count the jobs; threads have nothing else to report."""
         running = min(self._held, self._workers)
         return Stats({"all": self._held - running}, running, {"all": self._workers})
 
     def drain(self) -> None:
-        """Accept nothing more; what was accepted goes on."""
+        """Accept no more jobs; accepted ones go on."""
         self._draining = True
 
     async def start(self) -> None:
-        """Nothing: the threads start with their first work."""
+        """Do nothing: threads start with their first job."""
 
     async def close(self, grace: float) -> bool:
-        """End when the work has, or after so many seconds; whether it has. A thread cannot be stopped."""
+        """Wait up to `grace` seconds for the jobs; return whether all ended. A thread cannot be stopped."""
         self.drain()
         self._threads.shutdown(wait=False, cancel_futures=True)
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Graphs with functions, as the tests write them."""
+"""Helpers that build graphs with functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.service.support import Json, feed, node, tensor
 
 IN, P = node("input"), node("parameter")
 X, V = feed(0, [], [1.0]), feed(0, [3], [1.0, 2.0, 3.0])
-#: four steps of a decay: 8 + 4 + 2 + 1, and by k −26
+#: four steps of a decay: 8 + 4 + 2 + 1; the derivative with respect to k is −26
 DECAY: Json = {
     "graph": json.loads(blocks("docs/wire.md", "functions")[0]),
     "feeds": [feed(0, [], [1.0]), feed(1, [], [16.0])],
@@ -38,12 +38,12 @@ def asked(functions: Sequence[Json], *nodes: Json, feeds: Sequence[Json] = (X,),
 DOUBLE = function([1], IN, node("mul_scalar", 0, scalar=2.0))
 NARROW = function([1], IN, node("cast", 0, dtype="float32"))
 CALLED = (IN, node("call", 0, body=0), result(1))
-#: that adds two numbers to what it is given
+#: adds two numbers to its input
 ADDS = function([2], IN, node("constant", value=tensor([2], [1, 2])), node("add", 0, 1))
 
 
 def values(client: Client, request: Json, call: str = "forward") -> list[Any]:
-    """The numbers that a call answers."""
+    """The arrays that a call answers."""
     answer = client.post(f"/v1/{call}", json=request)
     assert answer.status_code == 200, answer.text
     kind = "gradients" if call == "gradients" else "values"

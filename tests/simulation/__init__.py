@@ -1,1 +1,1 @@
-"""Servers at one place on virtual time: the project's own journal and committer, and a checker of what they answer."""
+"""Servers of one state in virtual time: the project's own journal and committer, and a checker of their answers."""

@@ -1,9 +1,9 @@
-"""Histories by the thousand, and by fewer with each rule removed: how many are not linearizable, as a table.
+"""Run thousands of histories, and fewer with each rule removed, and print a table of those not linearizable.
 
-First of servers that take one place from each other, and then of those that share it.
+Servers that take one state from each other come first, and then those that share it.
 
-`python -m tests.simulation HISTORIES` tries so many with all rules; and a tenth of them with all rules and without a
-lease, and without each rule. `--rules` says how many of these instead.
+`python -m tests.simulation HISTORIES` runs this many with all rules, and a tenth of them without a lease and without
+each rule. `--rules` sets the number of these instead.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tests.simulation.cluster_rules import CLUSTER_RULES
 from tests.simulation.history import history
 from tests.simulation.rules import RULES, without
 
-#: histories that a process does at a time
+#: histories per task of a process
 _PORTION = 50
 
 
 class Toll(NamedTuple):
-    """How many operations there were, and how many got an answer; seeds of histories that are wrong, or undecided."""
+    """The numbers of operations and answers, and the seeds of histories that are wrong or undecided."""
 
     asked: int
     answered: int
@@ -38,15 +38,15 @@ class Toll(NamedTuple):
 
 
 def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, cluster: bool = False) -> Toll:
-    """What these histories come to, without a rule; of servers that take a place from others, or of a `cluster`."""
+    """Run these histories, possibly without a rule; of servers that take a state from each other, or of a `cluster`."""
     asked = answered = 0
     wrong, undecided = [], []
     with without(rule, CLUSTER_RULES if cluster else RULES):
         for seed in seeds:
-            found = history(seed, lease, cluster=cluster)
-            asked, answered = asked + found.asked, answered + found.answered
-            explained = is_linearizable(found.operations)
-            if found.wrong or explained is False:
+            run = history(seed, lease, cluster=cluster)
+            asked, answered = asked + run.asked, answered + run.answered
+            explained = is_linearizable(run.operations)
+            if run.wrong or explained is False:
                 wrong.append(seed)
             elif explained is None:
                 undecided.append(seed)
@@ -54,31 +54,31 @@ def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, c
 
 
 def tolls(seeds: range, rule: str | None = None, lease: float = 1.0, *, cluster: bool = False) -> Toll:
-    """What these histories come to all together: as `toll`, on the processors that there are."""
+    """Run these histories like `toll`, in parallel processes."""
     portions = [seeds[start : start + _PORTION] for start in range(0, len(seeds), _PORTION)]
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
-        found = list(processes.map(partial(toll, cluster=cluster), portions, repeat(rule), repeat(lease)))
+        results = list(processes.map(partial(toll, cluster=cluster), portions, repeat(rule), repeat(lease)))
     return Toll(
-        sum(each.asked for each in found),
-        sum(each.answered for each in found),
-        tuple(seed for each in found for seed in each.wrong),
-        tuple(seed for each in found for seed in each.undecided),
+        sum(each.asked for each in results),
+        sum(each.answered for each in results),
+        tuple(seed for each in results for seed in each.wrong),
+        tuple(seed for each in results for seed in each.undecided),
     )
 
 
 def main() -> int:
-    """Print the table; 1 where a history with all rules is wrong, or none without one of them."""
+    """Print the table; return 1 if a history with all rules is wrong, or none is without one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("histories", type=int)
     parser.add_argument("--rules", type=int, default=None)
     parser.add_argument("--from", type=int, default=0, dest="first")
-    stated = parser.parse_args()
-    fewer = stated.histories // 10 if stated.rules is None else stated.rules
+    arguments = parser.parse_args()
+    fewer = arguments.histories // 10 if arguments.rules is None else arguments.rules
     rows = [
         row
         for cluster, rules in ((False, RULES), (True, CLUSTER_RULES))
         for row in (
-            (None, 1.0, stated.histories, cluster),
+            (None, 1.0, arguments.histories, cluster),
             (None, 0.0, fewer, cluster),
             *((rule, 1.0, fewer, cluster) for rule in rules),
         )
@@ -91,17 +91,17 @@ def main() -> int:
         if not count:
             continue
         began = time.monotonic()
-        found = tolls(range(stated.first, stated.first + count), rule, lease, cluster=cluster)
+        total = tolls(range(arguments.first, arguments.first + count), rule, lease, cluster=cluster)
         name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
         name = f"{name} (a cluster)" if cluster and rule is None else name
-        first = f" (seeds {', '.join(map(str, found.wrong[:3]))})" if found.wrong else ""
-        share = found.answered / max(1, found.asked)
+        first = f" (seeds {', '.join(map(str, total.wrong[:3]))})" if total.wrong else ""
+        share = total.answered / max(1, total.asked)
         sys.stdout.write(
-            f"| {name} | {count} | {found.asked} | {share:.1%} | {len(found.wrong)}{first} | {len(found.undecided)} |\n"
+            f"| {name} | {count} | {total.asked} | {share:.1%} | {len(total.wrong)}{first} | {len(total.undecided)} |\n"
         )
         sys.stdout.flush()
         sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
-        failed |= bool(found.wrong) == (rule is None)
+        failed |= bool(total.wrong) == (rule is None)
     return int(failed)
 
 

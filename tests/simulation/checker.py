@@ -1,9 +1,8 @@
-"""Whether some order of operations explains all answers: Wing and Gong's search, with the memory of Lowe.
+"""Linearizability checker: Wing and Gong's search for an order that explains all answers, with Lowe's memoization.
 
-Each operation has the interval in which it was under way. It takes effect at one moment within; one that nobody knows
-the end of takes effect at any time later, or never. A register holds a number, or None. What was written with
-`durable: false` may be gone once another server has begun: so of each register all is remembered that it had since it
-was last durable, and a beginning keeps any one of these.
+Each operation takes effect at one moment of its interval; an operation without a known end takes effect at any later
+time, or never. A register holds a number, or None. A write with `durable: false` may be lost when another server
+begins: so the state of a register has all values since the last durable one, and a beginning keeps any one of them.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from dataclasses import dataclass, field
 
 REGISTERS = ("x", "y")
 FOREVER = float("inf")
-#: what an answer may tell of the value that was there before: nothing, or that there was one
+#: what an answer may report of the previous value: nothing, or that there was one
 UNTOLD, SOMETHING = "untold", "something"
-#: situations that the search looks at
+#: most states that the search visits
 _MOST = 100_000
 
-#: of each register what it may go back to, what it is last
+#: for each register, the values that it may go back to, and its current value last
 Registers = tuple[tuple[int | None, ...], ...]
 
 
@@ -25,9 +24,9 @@ Registers = tuple[tuple[int | None, ...], ...]
 class Operation:
     """One call: its request, its times and its answer.
 
-    `kind`: read, write, delete (of the registers that `writes` has), or begin. `answer`: what was read; `ok`; `412`
-    where `match` does not hold; `404` where nothing is there to delete; `refused` where nothing was to come of it; None
-    where nobody knows. `replaced`: the value that the answer says was there before, `SOMETHING` or `UNTOLD`.
+    `kind`: read, write, delete (of the registers in `writes`), or begin. `answer`: the values that were read; `ok`;
+    `412` if `match` does not hold; `404` if there is nothing to delete; `refused` if the call has no effect; None if it
+    is unknown. `replaced`: the previous value according to the answer, `SOMETHING` or `UNTOLD`.
     """
 
     kind: str
@@ -41,7 +40,7 @@ class Operation:
     replaced: object = UNTOLD
 
     def after(self, state: Registers) -> list[Registers]:
-        """The states that it may lead to; none, where it would have been answered otherwise."""
+        """The states that the operation may lead to; none if its answer would have been different."""
         now = {name: values[-1] for name, values in zip(REGISTERS, state, strict=True)}
         if self.kind == "begin":
             first, second = ([(value,) for value in dict.fromkeys(values)] for values in state)
@@ -74,22 +73,24 @@ class Operation:
 
 
 def is_linearizable(operations: list[Operation]) -> bool | None:
-    """Whether they are explained by one order; None where that takes too long to find out.
+    """Whether one order explains the operations; None if the search takes too long.
 
-    First without those that nobody knows the end of and nobody has seen anything of, as if they never took effect.
+    The first attempt omits operations without a known end or a visible effect, as if they never took effect.
     """
     seen = {value for each in operations for value in _seen(each)}
-    known = [each for each in operations if each.returned != FOREVER or each.kind == "begin" or seen & _made(each)]
-    return _is_explained(known) or _is_explained(operations)
+    relevant = [
+        each for each in operations if each.returned != FOREVER or each.kind == "begin" or seen & _written_values(each)
+    ]
+    return _is_explained(relevant) or _is_explained(operations)
 
 
 def _seen(operation: Operation) -> set[object]:
-    """The values that somebody has found in registers."""
+    """The values that an operation has seen in registers."""
     read = set(operation.answer) if isinstance(operation.answer, tuple) else set()
     return read | (set(operation.match.values()) if operation.answer == "ok" else set())
 
 
-def _made(operation: Operation) -> set[object]:
+def _written_values(operation: Operation) -> set[object]:
     return set(operation.writes.values())
 
 

@@ -1,4 +1,4 @@
-"""The rules by which servers of a cluster ask each other, and each of them removed: then histories go wrong."""
+"""The rules of requests between servers of a cluster, and their removals, which make histories go wrong."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from service.cluster.shared_store import SharedStore
 from service.core.errors import Refusal
 from service.store.fence import Fence
 from service.store.tables import TensorVersion
-from tests.simulation.rules import Removal, replaced
+from tests.simulation.rules import Removal, replace
 
 _at_owner = Owners.at_owner
 _unanswered = Owners.handle_failure
 _versions = SharedStore.versions
 
 
-async def _sent_again(owners: Owners, *asked: Any, **_: bool) -> Any:
-    """What may have reached an owner goes to the next one as well."""
-    return await _at_owner(owners, *asked, repeats=True)
+async def _sent_again(owners: Owners, *arguments: Any, **_: bool) -> Any:
+    """Send a request that may have reached an owner to the next owner as well."""
+    return await _at_owner(owners, *arguments, repeats=True)
 
 
 async def _one_by_one(
     store: SharedStore, namespace: str, names: Sequence[str], expires: float
 ) -> Mapping[str, TensorVersion]:
-    """A question for each name."""
-    found: dict[str, TensorVersion] = {}
+    """Ask for each name separately."""
+    versions: dict[str, TensorVersion] = {}
     for name in names:
-        found |= await _versions(store, namespace, [name], expires)
-    return found
+        versions |= await _versions(store, namespace, [name], expires)
+    return versions
 
 
 async def _unseen(fence: Fence, *_: float) -> None:
-    """Nobody looks; who knows that the place is another's says so."""
+    """Do not check the lease; fail only if its loss is already known."""
     if fence.lost is not None:
         raise fence.lost
 
 
-async def _told_as_refused(owners: Owners, *asked: Any, repeats: bool) -> None:
-    """Of what may have reached an owner it is said that it was not kept."""
+async def _report_as_refused(owners: Owners, *arguments: Any, repeats: bool) -> None:
+    """Report a write that may have reached an owner as not stored."""
     try:
-        await _unanswered(owners, *asked, repeats=repeats)
+        await _unanswered(owners, *arguments, repeats=repeats)
     except Refusal as refusal:
         refusal.code = "not_ready"
         raise
 
 
 CLUSTER_RULES: Final[Mapping[str, Removal]] = {
-    "what may have reached an owner is not sent to the next": replaced(Owners, "at_owner", _sent_again),
-    "what may have reached an owner is unconfirmed": replaced(Owners, "handle_failure", _told_as_refused),
-    "all names of a call are of one moment": replaced(SharedStore, "versions", _one_by_one),
-    "an owner looks before it answers others": replaced(Fence, "wait_until_current", _unseen),
+    "what may have reached an owner is not sent to the next": replace(Owners, "at_owner", _sent_again),
+    "what may have reached an owner is unconfirmed": replace(Owners, "handle_failure", _report_as_refused),
+    "all names of a call are of one moment": replace(SharedStore, "versions", _one_by_one),
+    "an owner looks before it answers others": replace(Fence, "wait_until_current", _unseen),
 }

@@ -1,4 +1,4 @@
-"""One history: three servers at one place, clients that read and write, and trouble. All of it follows from a seed."""
+"""One history: three servers of one state, clients that read and write, and trouble, all determined by a seed."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from tests.simulation.virtual import World
 SERVERS: Final = 3
 CLIENTS: Final = 4
 EACH: Final = 7
-#: seconds in which clients ask, and until all is over
+#: seconds after which the history ends
 SPAN: Final = 120.0
-#: seconds after which a client gives up on an answer, and how often it asks
+#: seconds after which a client gives up on an answer, and the number of its attempts
 PATIENCE: Final = 4.5
 TRIES: Final = 4
 _TROUBLE: Final = ("pause", "pause", "kill", "cut", "begin", "release", "release")
-#: nothing was kept, says the server
+#: refusals by which the server says that nothing was stored
 _CERTAIN: Final = ("not_ready", "deadline_exceeded", "shutting_down")
 _ANSWERS: Final = ("ok", "412", "404")
 
-#: what goes on by itself: it yields seconds to wait, or a function that is given what continues it
-Going = Iterator[float | Callable[[Callable[[object], None]], None]]
+#: an activity: it yields seconds to wait, or a function that gets a callback to continue it
+Activity = Iterator[float | Callable[[Callable[[object], None]], None]]
 
 
 @dataclass
 class History:
-    """What was asked and answered, beginnings among it; and what was raised where nothing should be."""
+    """The operations, including beginnings, the numbers of requests and answers, and unexpected exceptions."""
 
     operations: list[Operation]
     asked: int
@@ -41,7 +41,7 @@ class History:
 
 
 def history(seed: int, lease: float = 1.0, *, cluster: bool = False) -> History:
-    """The history of a seed; of servers that share a place as a `cluster`, or of those that take it from each other."""
+    """Run the history of a seed, of servers that share a state as a `cluster`, or take it from each other."""
     return _Run(seed, lease, cluster).result()
 
 
@@ -51,7 +51,7 @@ class _Run:
         self.world = World(seed)
         self.chance = chance = self.world.chance
         self.lease = lease
-        #: what the trouble is: of all kinds; with the network, and much is deleted; or of servers that begin slowly
+        #: the kind of trouble: all kinds; the network, with many deletions; or servers that begin slowly
         self.mood = mood = chance.choice(["all kinds", "network", "slow"])
         self.store = Store(self.world, {"network": 0.2, "slow": 0.0}.get(mood, chance.choice([0, 0.02, 0.08])))
         self.volatile = chance.random() < 0.3 and not cluster
@@ -60,18 +60,18 @@ class _Run:
         self.clients = CLIENTS
         self.servers: list[Server | Member] = [self._server(number) for number in range(SERVERS)]
         self.ended: list[Server | Member] = []
-        self._go(self._trouble())
+        self._run_activity(self._trouble())
         for number in range(CLIENTS):
-            self._go(self._client(number))
+            self._run_activity(self._client(number))
 
     def result(self) -> History:
         self.world.run(SPAN)
         for server in (*self.servers, *self.ended):
             server.process.forget()
-        asked = [each for each in self.operations if each.kind != "begin"]
-        answered = sum(each.answer is not None for each in asked)
-        known = [each for each in asked if each.kind != "read" or each.answer is not None]
-        return History([*known, *self._beginnings()], len(asked), answered, list(self.world.wrong))
+        requests = [each for each in self.operations if each.kind != "begin"]
+        answered = sum(each.answer is not None for each in requests)
+        recorded = [each for each in requests if each.kind != "read" or each.answer is not None]
+        return History([*recorded, *self._beginnings()], len(requests), answered, list(self.world.wrong))
 
     def _server(self, number: int) -> Server | Member:
         if self.peers is None:
@@ -79,31 +79,31 @@ class _Run:
         return Member(self.world, self.store, self.lease, f"server {number}", self.peers)
 
     def _beginnings(self) -> list[Operation]:
-        """What is not durable may be lost when another server begins, from its opening on until it has the place."""
+        """The beginnings of servers, from their opening until they own the state, when volatile writes may be lost."""
         if not self.volatile:
             return []
         began = {each.began[1]: each.began[0] for each in (*self.servers, *self.ended) if each.began}
         opened = self.store.opened.items()
-        return [Operation("begin", at, returned=began[token]) for token, at in opened if token in began] + [
-            Operation("begin", at) for token, at in opened if token not in began
-        ]
+        return [
+            Operation("begin", opened_at, returned=began[token]) for token, opened_at in opened if token in began
+        ] + [Operation("begin", opened_at) for token, opened_at in opened if token not in began]
 
-    def _go(self, going: Going) -> None:
-        """Let it go on, until it ends."""
+    def _run_activity(self, activity: Activity) -> None:
+        """Run an activity until it ends."""
 
         def step(value: object = None) -> None:
             try:
-                wanted = going.send(value)
+                action = activity.send(value)
             except StopIteration:
                 return
-            if isinstance(wanted, float):
-                self.world.at(self.world.now + wanted, step)
+            if isinstance(action, float):
+                self.world.at(self.world.now + action, step)
             else:
-                wanted(step)
+                action(step)
 
         self.world.at(self.world.now, step)
 
-    def _trouble(self) -> Going:
+    def _trouble(self) -> Activity:
         chance = self.chance
         while self.clients:
             yield chance.uniform(1.5, 5.0)
@@ -130,7 +130,7 @@ class _Run:
                 self._replace(chance.randrange(SERVERS), 0.2)
 
     def _begin_slowly(self) -> None:
-        """Another process begins, and is paused meanwhile, while the one that has the place goes on."""
+        """Begin another process and pause it, while the present owner continues."""
         number = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), None)
         if number is not None:
             self._replace(number, 0.0)
@@ -140,20 +140,20 @@ class _Run:
         self.servers[number].process.paused = self.world.now + self.chance.uniform(1.0, 4.0)
 
     def _replace(self, number: int, seconds: float, *, kill: bool = True) -> None:
-        """After so many seconds, another process is there instead of a server: one that was lost, or any other."""
+        """Replace a lost server, or else this one, by a new process after a delay."""
         before = self.servers[number]
 
         def begin() -> None:
-            at = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), number)
-            if self.servers[at] is before and not kill and not before.process.dead:
-                at = (number + 1) % SERVERS
-            self.servers[at].kill()
-            self.ended.append(self.servers[at])
-            self.servers[at] = self._server(at)
+            index = next((i for i, each in enumerate(self.servers) if each.has_lost or each.process.dead), number)
+            if self.servers[index] is before and not kill and not before.process.dead:
+                index = (number + 1) % SERVERS
+            self.servers[index].kill()
+            self.ended.append(self.servers[index])
+            self.servers[index] = self._server(index)
 
         self.world.at(self.world.now + seconds, begin)
 
-    def _client(self, number: int) -> Going:
+    def _client(self, number: int) -> Activity:
         chance = self.chance
         seen: dict[str, int | None] = {}
         for turn in range(EACH):
@@ -174,7 +174,7 @@ class _Run:
         self.clients -= 1
 
     def _asked(self, request: Request) -> Iterator[object]:
-        """The answer to a request, asked for again where that does no harm; None where nobody knows."""
+        """The answer to a request, repeated if that is safe; None if the outcome is unknown."""
         chance, reads = self.chance, request.operation.kind == "read"
         doubtful = False
         for _ in range(TRIES):
@@ -184,7 +184,7 @@ class _Run:
             certain = answer in _CERTAIN
             doubtful |= not certain
             if not reads and not doubtful and chance.random() < 0.5:
-                return "refused"  # and nothing may come of it
+                return "refused"  # and it must have no effect
             if not reads and request.key is None and doubtful:
                 return None
             yield chance.uniform(0.05, 0.6)
@@ -196,18 +196,18 @@ class _Run:
         return answer
 
     def _ask(self, server: Server | Member, request: Request, go_on: Callable[[object], None]) -> None:
-        told: list[object] = []
+        answers: list[object] = []
 
         def tell(answer: object) -> None:
-            if not told:
-                told.append(answer)
+            if not answers:
+                answers.append(answer)
                 go_on(answer)
 
         self.world.at(self.world.now + 0.002, lambda: server.ask(request, tell))
         self.world.at(self.world.now + PATIENCE, lambda: tell("silence"))
 
     def _chosen(self) -> Server | Member:
-        """The server that is asked: mostly one that may have the place."""
+        """Choose a server to ask: mostly one that may own the state."""
         likely = [each for each in self.servers if each.serves and not each.has_lost]
         if likely and self.chance.random() < 0.95:
             return self.chance.choice(likely)
@@ -215,7 +215,7 @@ class _Run:
 
     def _operation(self, name: str, seen: dict[str, int | None]) -> tuple[Operation, str | None]:
         chance = self.chance
-        slow = self.mood == "slow"  # then much is written to the same register, so that numbers are soon free
+        slow = self.mood == "slow"  # then most writes go to one register, so that numbers are soon free
         names = ("x",) if slow and chance.random() < 0.8 else chance.choice([("x",), ("y",), ("x", "y")])
         if chance.random() < (0.35 if slow else 0.5):
             return Operation("read", 0.0, names), None

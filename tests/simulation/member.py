@@ -1,4 +1,4 @@
-"""A server of a cluster in the simulation: the project's own owners, questions and stores; messages instead of HTTP."""
+"""A server of a cluster in the simulation: the project's own owners, peer requests and stores; messages, not HTTP."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ from tests.simulation.server import (
 from tests.simulation.store import Remote, Store
 from tests.simulation.virtual import Process, World
 
-#: seconds of silence after which a server is asked whether it lives, and that it has to say so
+#: seconds of silence before a server is asked whether it is alive, and for its answer
 _SILENCE: Final = 1.0
-#: what a request for a deletion is asked as, which is passed on whole
+#: the name of the peer request for a deletion, which is forwarded whole
 _DELETION: Final = "deletion"
 
 
 class Member:
-    """One process, from when it begins until it ends; `peers` are the processes by their addresses."""
+    """One process, from its beginning to its end; `peers` has the processes by address."""
 
     began = None
     has_lost = False
@@ -81,22 +81,22 @@ class Member:
 
     @property
     def serves(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process accepts requests."""
         return not self.process.dead
 
     def kill(self) -> None:
-        """It is no more."""
+        """Kill the process."""
         self.process.dead = True
 
     def release(self) -> None:
-        """It ends, in order."""
+        """Shut down gracefully."""
         if self.serves:
             self.process.call_soon(lambda: self.process.create_task(self._end()))
 
-    def ask(self, request: Request, told: Callable[[object], object]) -> None:
-        """Send it a request; `told` is called with the answer, if any comes."""
+    def ask(self, request: Request, on_answer: Callable[[object], object]) -> None:
+        """Send a request; `on_answer` is called with the answer, if one comes."""
         if self.serves:
-            self.process.call_soon(lambda: self.process.create_task(self._answer(request, told)))
+            self.process.call_soon(lambda: self.process.create_task(self._answer(request, on_answer)))
 
     def _make(self, shard: int) -> StoreService:
         process = self.process
@@ -110,39 +110,39 @@ class Member:
     async def _end(self) -> None:
         self.store.drain()
         await self.store.close(GRACE)
-        await asyncio.sleep(LINGERS)  # somebody may ask still
+        await asyncio.sleep(LINGERS)  # late requests may still come
         self.process.dead = True
 
-    async def _answer(self, request: Request, told: Callable[[object], object]) -> None:
+    async def _answer(self, request: Request, on_answer: Callable[[object], object]) -> None:
         expires = self.process.now() + request.seconds
         try:
-            answer = await self._done(request, expires)
+            answer = await self._compute(request, expires)
         except Refusal as refusal:
             answer = {"precondition_failed": "412", "not_found": "404"}.get(refusal.code, refusal.code)
         world = self.process.world
-        world.at(world.now + 0.002, lambda: told(answer))
+        world.at(world.now + 0.002, lambda: on_answer(answer))
 
-    async def _done(self, request: Request, expires: float) -> object:
+    async def _compute(self, request: Request, expires: float) -> object:
         operation = request.operation
         if operation.kind == "read":
-            found = await self.store.versions("", operation.names, expires)
-            return tuple(int(found[name].etag, 16) if name in found else None for name in operation.names)
+            versions = await self.store.versions("", operation.names, expires)
+            return tuple(int(versions[name].etag, 16) if name in versions else None for name in operation.names)
         if operation.kind == "delete":
             return await self._deleted(request, expires)
         if request.key is None:
             return await self._written(request, None, expires)
-        asked = Repetition("", request.key, "of this request")
-        if known := await self.store.begin(asked, expires):
-            return known.body.decode()
+        repetition = Repetition("", request.key, "of this request")
+        if stored := await self.store.begin(repetition, expires):
+            return stored.body.decode()
         try:
-            return await self._written(request, asked, expires)
+            return await self._written(request, repetition, expires)
         finally:
-            self.store.end(asked)
+            self.store.end(repetition)
 
-    async def _written(self, request: Request, asked: Repetition | None, expires: float) -> object:
+    async def _written(self, request: Request, repetition: Repetition | None, expires: float) -> object:
         operation = request.operation
         reply = Reply(200, "text/plain", [b"ok"])
-        more = answer_changes(self.store.answers, asked, reply)
+        more = answer_changes(self.store.answers, repetition, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.stored_data = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
@@ -154,35 +154,35 @@ class Member:
         (name,) = operation.writes
         head = {"name": name, "match": operation.match.get(name), "key": request.key, "seconds": request.seconds}
 
-        async def here(store: StoreService) -> object:
+        async def at_this_server(store: StoreService) -> object:
             return await _delete(store, head, expires)
 
-        async def there(address: str) -> object:
+        async def at_another_server(address: str) -> object:
             return (await self._links.ask(address, _DELETION, head, (), expires)).head["answer"]
 
-        return await self.owners.at_owner("", here, there, expires, repeats=False)
+        return await self.owners.at_owner("", at_this_server, at_another_server, expires, repeats=False)
 
     async def _delete_for_another(self, head: dict[str, Any], _: memoryview, expires: float) -> PeerResponse:
         return {"answer": await _delete(await self.owners.owned_store("", expires), head, expires)}, ()
 
 
 async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) -> object:
-    """As a route deletes a tensor, once however often it is asked."""
-    asked = None if head["key"] is None else Repetition("", head["key"], "of this request")
-    if asked is not None and (known := await store.begin(asked, expires)):
-        return known.body.decode()
+    """Delete a tensor like the route, once even if the request is repeated."""
+    repetition = None if head["key"] is None else Repetition("", head["key"], "of this request")
+    if repetition is not None and (stored := await store.begin(repetition, expires)):
+        return stored.body.decode()
     try:
         await store.commits.fence.wait_until_current(expires)
         condition = Condition() if head["match"] is None else Condition(match=(etag_of(head["match"]),))
         change = tensor_deletion(store.tensors, ("", head["name"]), condition)
-        return await delete(store, change, asked, expires, head["seconds"])
+        return await delete(store, change, repetition, expires, head["seconds"])
     finally:
-        if asked is not None:
-            store.end(asked)
+        if repetition is not None:
+            store.end(repetition)
 
 
 class _Links:
-    """What a process asks of others: it arrives late, or not at all, and so does what they say."""
+    """Requests of a process to its peers: they and their answers arrive late, or never."""
 
     def __init__(self, member: Member, peers: dict[str, Member]) -> None:
         self._process, self._peers = member.process, peers
@@ -190,7 +190,7 @@ class _Links:
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        """As `Peers` has it."""
+        """Act like `Peers`."""
         world, process = self._process.world, self._process
         peer = self._peers[address]
         answered: asyncio.Future[bytes] = process.create_future()
@@ -206,23 +206,23 @@ class _Links:
                 raise Silent(address)
             if process.now() >= expires:
                 raise Slow(address)
-        said, rest = read_message(answered.result())
-        if "moved" in said:
-            raise Moved(said["moved"])
-        if "refused" in said:
-            raise refusal_of_row(said["refused"])
-        return Answer(said, rest)
+        answer_head, rest = read_message(answered.result())
+        if "moved" in answer_head:
+            raise Moved(answer_head["moved"])
+        if "refused" in answer_head:
+            raise refusal_of_row(answer_head["refused"])
+        return Answer(answer_head, rest)
 
     async def close(self) -> None:
-        """As `Peers` has it."""
+        """Act like `Peers`."""
 
     def _reached(self, peer: Member, what: str, message: bytes, answered: asyncio.Future[bytes]) -> None:
         peer.process.create_task(self._served(peer, what, message, answered))
 
     async def _served(self, peer: Member, what: str, message: bytes, answered: asyncio.Future[bytes]) -> None:
-        said, rest = read_message(message)
+        request_head, rest = read_message(message)
         try:
-            head, blobs = await peer.questions[what](said, rest, peer.process.now() + said["left"])
+            head, blobs = await peer.questions[what](request_head, rest, peer.process.now() + request_head["left"])
         except Moved as moved:
             head, blobs = {"moved": moved.owner}, ()
         except Refusal as refusal:

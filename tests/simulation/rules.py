@@ -1,4 +1,4 @@
-"""The rules by which several servers share a place, and each of them removed: then histories go wrong."""
+"""The rules by which several servers share a state, and their removals, which make histories go wrong."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from service.store.object_journal import ObjectJournal
 from service.store.objects import Exists, Missing
 from service.store.ownership import LeaseWriter
 
-#: replaces parts of the code, until it is left
+#: replaces parts of the code until the stack is left
 Removal = Callable[[ExitStack], None]
 
 
-def replaced(owner: object, name: str, by: Any) -> Removal:
-    """Another part in place of one of a class or a module."""
-    return lambda stack: stack.enter_context(patch.object(owner, name, by)) and None
+def replace(owner: object, name: str, value: Any) -> Removal:
+    """Replace an attribute of a class or a module."""
+    return lambda stack: stack.enter_context(patch.object(owner, name, value)) and None
 
 
 _sequences = Reading.sequences
@@ -35,101 +35,103 @@ def _sequences_before(reading: Reading, after: int = 0) -> list[int]:
     return [] if after else _sequences(reading)
 
 
-def _made_or_withdrawn(
-    tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note
+def _create_or_withdraw(
+    writer: LeaseWriter, items: Sequence[tuple[Item, memoryview | None]], note: Note
 ) -> Contents | None:
-    """A write without an answer is deleted, and refused."""
+    """Delete and refuse a write without an answer."""
     token = secrets.token_hex(8)
-    pieces, contents = encode_commit(tenure.next, token, said, note)
-    began = tenure._environment.now()
-    tenure._token = token
+    pieces, contents = encode_commit(writer.next, token, items, note)
+    began = writer._environment.now()
+    writer._token = token
     try:
-        tenure._objects.put_new(commit_key(tenure.next), pieces)
+        writer._objects.put_new(commit_key(writer.next), pieces)
     except Exists:
-        return None if tenure._token_at(tenure.next) != token else contents
+        return None if writer._token_at(writer.next) != token else contents
     except OSError:
         try:
-            if read_head(tenure._objects, tenure.next).token == token:
-                tenure._objects.delete([commit_key(tenure.next)])
+            if read_head(writer._objects, writer.next).token == token:
+                writer._objects.delete([commit_key(writer.next)])
         except Missing:
             pass
         raise
-    tenure._looked = max(tenure._looked, began)
+    writer._looked = max(writer._looked, began)
     return contents
 
 
-def _made_or_refused(
-    tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note
+def _create_or_refuse(
+    writer: LeaseWriter, items: Sequence[tuple[Item, memoryview | None]], note: Note
 ) -> Contents | None:
-    """A write without an answer is refused, and its number is tried with what comes next."""
+    """Refuse a write without an answer, and reuse its number for the next one."""
     token = secrets.token_hex(8)
-    pieces, contents = encode_commit(tenure.next, token, said, note)
-    began = tenure._environment.now()
-    tenure._token = token
-    ours = tenure._send(pieces)
+    pieces, contents = encode_commit(writer.next, token, items, note)
+    began = writer._environment.now()
+    writer._token = token
+    ours = writer._send(pieces)
     if ours is None:
         raise OSError(5, "a race")
     if not ours:
         return None
-    tenure._looked = max(tenure._looked, began)
+    writer._looked = max(writer._looked, began)
     return contents
 
 
-def _made_anew(tenure: LeaseWriter, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
-    """A write without an answer is tried again with another token."""
-    began = tenure._environment.now()
+def _create_with_a_new_token(
+    writer: LeaseWriter, items: Sequence[tuple[Item, memoryview | None]], note: Note
+) -> Contents | None:
+    """Retry a write without an answer with another token."""
+    began = writer._environment.now()
     while True:
-        tenure._token = secrets.token_hex(8)
-        pieces, contents = encode_commit(tenure.next, tenure._token, said, note)
-        ours = tenure._try_create(pieces, first=False)
+        writer._token = secrets.token_hex(8)
+        pieces, contents = encode_commit(writer.next, writer._token, items, note)
+        ours = writer._try_create(pieces, first=False)
         if ours is not None:
-            tenure._looked = max(tenure._looked, began)
+            writer._looked = max(writer._looked, began)
             return contents if ours else None
-        if tenure._gives_up:
+        if writer._gives_up:
             raise OSError(5, "the end")
-        tenure._environment.sleep(0.1)
+        writer._environment.sleep(0.1)
 
 
 def _commit_and_delete_openings(journal: ObjectJournal, batch: Any) -> None:
     _commit(journal, batch)
-    tenure: Any = journal._ownership
-    opened = [n for n in getattr(tenure, "opened", ()) if n < tenure.next - 1]
+    writer: Any = journal._ownership
+    opened = [n for n in getattr(writer, "opened", ()) if n < writer.next - 1]
     if opened:
-        tenure.opened = [n for n in tenure.opened if n not in opened]
+        writer.opened = [n for n in writer.opened if n not in opened]
         journal._objects.delete([commit_key(n) for n in opened])
 
 
-def _inherit_openings(tenure: Any, heads: Mapping[int, Contents]) -> None:
-    _inherit(tenure, heads)
-    tenure.opened = [n for n, head in heads.items() if head.is_opening]
+def _inherit_openings(writer: Any, heads: Mapping[int, Contents]) -> None:
+    _inherit(writer, heads)
+    writer.opened = [n for n, head in heads.items() if head.is_opening]
 
 
-def _inherit_nothing_sent_twice(tenure: Any, heads: Mapping[int, Contents]) -> None:
-    _inherit(tenure, heads)
-    openings = {n for n, head in heads.items() if head.is_opening} | {tenure.next - 1}
-    tenure._stubs = {n: head for n, head in tenure._stubs.items() if n + 1 in openings}
+def _inherit_no_duplicates(writer: Any, heads: Mapping[int, Contents]) -> None:
+    _inherit(writer, heads)
+    openings = {n for n, head in heads.items() if head.is_opening} | {writer.next - 1}
+    writer._stubs = {n: head for n, head in writer._stubs.items() if n + 1 in openings}
 
 
-def _write_forgetting(write: Callable[..., Contents]) -> Callable[..., Contents]:
-    def written(tenure: LeaseWriter, said: Any) -> Contents:
-        contents = write(tenure, said)
-        tenure._stubs.pop(contents.sequence, None)
+def _without_stub(write: Callable[..., Contents]) -> Callable[..., Contents]:
+    def written(writer: LeaseWriter, items: Any) -> Contents:
+        contents = write(writer, items)
+        writer._stubs.pop(contents.sequence, None)
         return contents
 
     return written
 
 
-def _end_and_answer_on(tenure: LeaseWriter) -> None:
-    _end(tenure)
-    tenure._ended = False
+def _end_and_keep_answering(writer: LeaseWriter) -> None:
+    _end(writer)
+    writer._ended = False
 
 
 async def _unseen(_: Commits) -> None:
     return None
 
 
-def both(*removals: Removal) -> Removal:
-    """All of these removals."""
+def combine(*removals: Removal) -> Removal:
+    """Combine removals."""
 
     def remove(stack: ExitStack) -> None:
         for removal in removals:
@@ -139,36 +141,36 @@ def both(*removals: Removal) -> Removal:
 
 
 RULES: Final[Mapping[str, Removal]] = {
-    "an opening counts once nothing is behind it": replaced(Reading, "sequences", _sequences_before),
-    "a write in doubt is not taken back": replaced(LeaseWriter, "_create_commit", _made_or_withdrawn),
-    "a write in doubt is not refused": replaced(LeaseWriter, "_create_commit", _made_or_refused),
-    "a write in doubt is tried with the same token": replaced(LeaseWriter, "_create_commit", _made_anew),
-    "an answer in doubt stands for its call": replaced(
+    "an opening counts once nothing is behind it": replace(Reading, "sequences", _sequences_before),
+    "a write in doubt is not taken back": replace(LeaseWriter, "_create_commit", _create_or_withdraw),
+    "a write in doubt is not refused": replace(LeaseWriter, "_create_commit", _create_or_refuse),
+    "a write in doubt is tried with the same token": replace(LeaseWriter, "_create_commit", _create_with_a_new_token),
+    "an answer in doubt stands for its call": replace(
         AnswerTable, "_first", lambda table, key: table._under_way.get(key)
     ),
-    "openings stay": both(
-        replaced(LeaseWriter, "_inherit", _inherit_openings),
-        replaced(ObjectJournal, "commit", _commit_and_delete_openings),
+    "openings stay": combine(
+        replace(LeaseWriter, "_inherit", _inherit_openings),
+        replace(ObjectJournal, "commit", _commit_and_delete_openings),
     ),
-    "what stands before an opening keeps its number": replaced(LeaseWriter, "stub", lambda tenure, sequence: None),
-    "what was sent twice keeps its number": both(
-        replaced(LeaseWriter, "_inherit", _inherit_nothing_sent_twice),
-        replaced(LeaseWriter, "write_items", _write_forgetting(LeaseWriter.write_items)),
+    "what stands before an opening keeps its number": replace(LeaseWriter, "stub", lambda tenure, sequence: None),
+    "what was sent twice keeps its number": combine(
+        replace(LeaseWriter, "_inherit", _inherit_no_duplicates),
+        replace(LeaseWriter, "write_items", _without_stub(LeaseWriter.write_items)),
     ),
-    "the last object stays": replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
-    "a read takes a look, once the lease is over": replaced(LeaseWriter, "holds", lambda tenure: not tenure._lost),
-    "a refusal takes a look, or a commit": both(
-        replaced(Commits, "_confirm", _unseen),
-        replaced(Fence, "open", property(lambda fence: True)),
+    "the last object stays": replace(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
+    "a read takes a look, once the lease is over": replace(LeaseWriter, "holds", lambda tenure: not tenure._lost),
+    "a refusal takes a look, or a commit": combine(
+        replace(Commits, "_confirm", _unseen),
+        replace(Fence, "open", property(lambda fence: True)),
     ),
-    "a server that begins waits": replaced(LeaseWriter, "settle", lambda tenure: None),
-    "a server that released answers no more": replaced(LeaseWriter, "end", _end_and_answer_on),
+    "a server that begins waits": replace(LeaseWriter, "settle", lambda tenure: None),
+    "a server that released answers no more": replace(LeaseWriter, "end", _end_and_keep_answering),
 }
 
 
 @contextmanager
 def without(rule: str | None, rules: Mapping[str, Removal] = RULES) -> Iterator[None]:
-    """All rules but this one hold; None: all of them."""
+    """Run the block without this rule, or with all rules if it is None."""
     with ExitStack() as stack:
         if rule is not None:
             rules[rule](stack)

@@ -1,4 +1,4 @@
-"""What some rules are for, step by step, as few histories go wrong without them. Each asserts what has to hold."""
+"""Scenarios for rules whose absence few histories show. Each asserts the property that its rule protects."""
 
 from __future__ import annotations
 
@@ -14,92 +14,92 @@ from tests.service.store.support import EAGER, after, answer, ended, put, tensor
 
 
 class _Network(MemoryObjects):
-    """Objects, and what happens to the next commit on its way to them, or on the way back."""
+    """An object store, with hooks before and after the next commit."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.there: Callable[[str, Sequence[Data]], None] | None = None
-        self.back: Callable[[], None] | None = None
+        self.before: Callable[[str, Sequence[Data]], None] | None = None
+        self.after: Callable[[], None] | None = None
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        there, self.there = self.there, None
-        if there is not None:
-            there(key, data)
+        before, self.before = self.before, None
+        if before is not None:
+            before(key, data)
         super().put_new(key, data)
-        back, self.back = self.back, None
-        if back is not None:
-            back()
+        after_put, self.after = self.after, None
+        if after_put is not None:
+            after_put()
 
 
-def _tidied(journal: ObjectJournal, *writes: object) -> None:
+def _commit_and_tidy(journal: ObjectJournal, *writes: object) -> None:
     journal.commit(put(*writes))  # type: ignore[arg-type]
     if journal._tidied is not None:
         journal._tidied.result()
 
 
-def _ends(journal: ObjectJournal, name: str) -> None:
-    """End a tensor, and write on until nothing of it is left."""
-    _tidied(journal, ended(name))
+def _delete_and_clean_up(journal: ObjectJournal, name: str) -> None:
+    """Delete a tensor, and write until all of its objects are gone."""
+    _commit_and_tidy(journal, ended(name))
     for value in range(4):
-        _tidied(journal, tensor("other", value))
+        _commit_and_tidy(journal, tensor("other", value))
 
 
-def _begun(objects: MemoryObjects, lease: float = 0.0) -> ObjectJournal:
+def _open_journal(objects: MemoryObjects, lease: float = 0.0) -> ObjectJournal:
     journal = ObjectJournal(objects, "the place", EAGER, lease)
     journal.load()
     return journal
 
 
-def what_is_in_doubt_is_not_made_again() -> None:
-    """A successor has read a commit whose writer does not know that it was made, and ended what it says."""
+def commit_in_doubt_is_not_repeated() -> None:
+    """A successor reads a commit whose writer got no answer, and deletes its tensor."""
     objects = _Network()
-    first = _begun(objects)
+    first = _open_journal(objects)
 
     def lost() -> None:
-        _ends(_begun(objects), "w")
+        _delete_and_clean_up(_open_journal(objects), "w")
         raise OSError(5, "the answer is lost")
 
-    objects.back = lost
+    objects.after = lost
     first.commit(put(tensor("w", 1)))
     assert "w" not in values(after(objects))
 
 
-def what_is_sent_twice_does_not_come_back() -> None:
-    """The first of two requests arrives when what the second has made is ended and gone."""
+def duplicate_request_does_not_revive_a_tensor() -> None:
+    """The first of two equal requests arrives after the tensor of the second was deleted and cleaned up."""
     objects = _Network()
-    journal = _begun(objects)
+    journal = _open_journal(objects)
     late: list[tuple[str, Sequence[Data]]] = []
 
     def is_late(key: str, data: Sequence[Data]) -> None:
         late.append((key, data))
         raise OSError(5, "no answer came in time")
 
-    objects.there = is_late
-    _tidied(journal, tensor("w", 1))
-    _ends(journal, "w")
+    objects.before = is_late
+    _commit_and_tidy(journal, tensor("w", 1))
+    _delete_and_clean_up(journal, "w")
     with suppress(Exists):
         objects.put_new(*late[0])
     assert "w" not in values(after(objects))
 
 
-def the_last_number_is_not_given_twice() -> None:
-    """All that a server has written is over; the next must not begin where the first has been already."""
+def last_number_is_not_reused() -> None:
+    """All writes of a server have expired; the next server must not reuse their numbers."""
     objects = MemoryObjects()
-    first = _begun(objects)
+    first = _open_journal(objects)
     for key in "abc":
         first.commit(put(answers=[answer(key, time.time() - 1)]))
         assert first._tidied is not None
         first._tidied.result()
-    second = _begun(objects)
+    second = _open_journal(objects)
     with suppress(StateLost):
         first.commit(put(tensor("w", 1)))
         raise AssertionError("two servers have the place")
     second.close()
 
 
-def who_released_the_place_does_not_answer() -> None:
-    """The next server does not wait for the lease of the one before."""
-    journal = _begun(MemoryObjects(), lease=1e6)
+def released_server_does_not_answer() -> None:
+    """The next server does not wait for the lease of a server that released the state."""
+    journal = _open_journal(MemoryObjects(), lease=1e6)
     journal.commit(put(tensor("w", 1)))
     assert journal.holds()
     journal.close()

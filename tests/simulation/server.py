@@ -1,4 +1,4 @@
-"""A server in the simulation: the project's own journal, committer, fence, store and answers; no HTTP, no workers."""
+"""A server in the simulation: the project's own journal, committer, fence, store and answers; no HTTP or workers."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from tests.simulation.checker import Operation
 from tests.simulation.store import Remote, Store
 from tests.simulation.virtual import Process, World
 
-#: seconds within which what need not be durable is written, and for which a server that ends may write
+#: seconds until volatile writes are stored, and for which a server may write while it shuts down
 BEHIND: Final = 1.0
 GRACE: Final = 3.0
-#: tidies after nearly every commit, and moves what is not much
+#: tidies after nearly every commit, and merges small objects
 TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
-#: seconds for which a server can be asked when it has ended
+#: seconds for which a server accepts requests after it has ended
 LINGERS: Final = 0.8
-#: what the answer to a deletion begins with; the value that was there follows
+#: the prefix of the answer to a deletion; the previous value follows
 DELETED: Final = "ok "
 SETTINGS: Final = Settings(state="memory")
 
 
 @dataclass
 class Request:
-    """What a client asks, with the name that it gave the call, if any, and the time that it gives it."""
+    """A client's request, with its idempotency key, if any, and its timeout."""
 
     operation: Operation
     key: str | None
@@ -48,7 +48,7 @@ class Request:
 
 
 class Pool:
-    """Memory for tensors, which nobody reads."""
+    """Memory for tensors that are never read."""
 
     def allocate_tensor(self, nbytes: int) -> HeapAllocation:
         return HeapAllocation(nbytes)
@@ -58,7 +58,7 @@ class Pool:
 
 
 class Server:
-    """One process, from when it begins until it ends."""
+    """One process, from its beginning to its end."""
 
     def __init__(self, world: World, store: Store, lease: float) -> None:
         self.process = process = Process(world)
@@ -67,33 +67,33 @@ class Server:
         self.store = StoreService(SETTINGS, Pool(), self.journal)  # type: ignore[arg-type]
         fence = Fence(self.journal, process.threads(1), process.now)
         self.store.commits = Commits(self.journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
-        #: when it had the place, and the token of its opening
+        #: when it owned the state, and the token of its opening
         self.began: tuple[float, str] | None = None
         process.thread(self._load)
 
     @property
     def serves(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process accepts requests."""
         return self.began is not None and not self.process.dead
 
     @property
     def has_lost(self) -> bool:
-        """Whether another server has the place, as it knows."""
+        """Whether the server knows that another one owns the state."""
         return self.store.commits.lost is not None
 
     def kill(self) -> None:
-        """It is no more."""
+        """Kill the process."""
         self.process.dead = True
 
     def release(self) -> None:
-        """It ends, in order."""
+        """Shut down gracefully."""
         if self.serves:
             self.process.call_soon(lambda: self.process.create_task(self._end()))
 
-    def ask(self, request: Request, told: Callable[[object], object]) -> None:
-        """Send it a request; `told` is called with the answer, if any comes."""
+    def ask(self, request: Request, on_answer: Callable[[object], object]) -> None:
+        """Send a request; `on_answer` is called with the answer, if one comes."""
         if self.serves:
-            self.process.call_soon(lambda: self.process.create_task(self._answer(request, told)))
+            self.process.call_soon(lambda: self.process.create_task(self._answer(request, on_answer)))
 
     def _load(self) -> None:
         opened = ""
@@ -106,43 +106,43 @@ class Server:
 
     async def _end(self) -> None:
         await self.store.commits.close(GRACE)
-        await asyncio.sleep(LINGERS)  # somebody may ask still
+        await asyncio.sleep(LINGERS)  # late requests may still come
         self.process.dead = True
 
-    async def _answer(self, request: Request, told: Callable[[object], object]) -> None:
+    async def _answer(self, request: Request, on_answer: Callable[[object], object]) -> None:
         expires = self.process.now() + request.seconds
         try:
-            answer = await self._done(request, expires)
+            answer = await self._compute(request, expires)
         except Refusal as refusal:
             answer = {"precondition_failed": "412", "not_found": "404"}.get(refusal.code, refusal.code)
         world = self.process.world
-        world.at(world.now + 0.002, lambda: told(answer))
+        world.at(world.now + 0.002, lambda: on_answer(answer))
 
-    async def _done(self, request: Request, expires: float) -> object:
+    async def _compute(self, request: Request, expires: float) -> object:
         store, operation = self.store, request.operation
         await store.commits.fence.wait_until_current(expires) if operation.kind != "write" or request.key else None
         if operation.kind == "read":
             return tuple(self._value(name) for name in operation.names)
         if request.key is None:
             return await self._changed(request, None, expires)
-        asked = Repetition("", request.key, "of this request")
-        if known := store.answers.begin(asked):
-            return known.body.decode()
+        repetition = Repetition("", request.key, "of this request")
+        if stored := store.answers.begin(repetition):
+            return stored.body.decode()
         try:
-            return await self._changed(request, asked, expires)
+            return await self._changed(request, repetition, expires)
         finally:
-            store.answers.end(asked)
+            store.answers.end(repetition)
 
-    async def _changed(self, request: Request, asked: Repetition | None, expires: float) -> object:
+    async def _changed(self, request: Request, repetition: Repetition | None, expires: float) -> object:
         store, operation = self.store, request.operation
         if operation.kind == "delete":
             (name,) = operation.writes
             match = operation.match.get(name)
             condition = Condition(match=(etag_of(match),)) if match is not None else Condition()
             change = tensor_deletion(store.tensors, ("", name), condition)
-            return await delete(store, change, asked, expires, request.seconds)
+            return await delete(store, change, repetition, expires, request.seconds)
         reply = Reply(200, "text/plain", [b"ok"])
-        more = answer_changes(store.answers, asked, reply)
+        more = answer_changes(store.answers, repetition, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.stored_data = [b"\0" for _ in reply.stored]
         job = Task("forward", b"", "request", request.seconds, expires)
@@ -151,28 +151,30 @@ class Server:
 
     def _value(self, name: str) -> int | None:
         key: TableKey = ("", name)
-        found = self.store.tensors.find(key)
-        return None if found is None else int(found.etag, 16)
+        version = self.store.tensors.find(key)
+        return None if version is None else int(version.etag, 16)
 
 
-async def delete(store: StoreService, change: Change, asked: Repetition | None, expires: float, seconds: float) -> str:
-    """Delete as a route does, and return what the answer tells: the value that was there."""
+async def delete(
+    store: StoreService, change: Change, repetition: Repetition | None, expires: float, seconds: float
+) -> str:
+    """Delete a tensor like the route, and return its answer with the previous value."""
     reply = Reply(200, "text/plain", [])
 
     def complete(replaced: Sequence[Any]) -> Sequence[Change]:
         reply.parts = [f"{DELETED}{int(replaced[0].etag, 16)}".encode()]
-        return [change, *answer_changes(store.answers, asked, reply)]
+        return [change, *answer_changes(store.answers, repetition, reply)]
 
-    await store.commit([change, *answer_changes(store.answers, asked, reply)], expires, seconds, complete)
+    await store.commit([change, *answer_changes(store.answers, repetition, reply)], expires, seconds, complete)
     return reply.body.decode()
 
 
 def stored_of(operation: Operation, name: str) -> Stored:
-    wanted = None
+    expected_etag = None
     if name in operation.match:
         value = operation.match[name]
-        wanted = ABSENT if value is None else etag_of(value)
-    return Stored(name, etag_of(operation.writes[name]), "uint8", (1,), wanted, operation.durable)
+        expected_etag = ABSENT if value is None else etag_of(value)
+    return Stored(name, etag_of(operation.writes[name]), "uint8", (1,), expected_etag, operation.durable)
 
 
 def etag_of(value: int | None) -> str:

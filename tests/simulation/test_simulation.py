@@ -1,4 +1,4 @@
-"""A sample of the histories, of which none may be wrong; and for each rule one that is, without it."""
+"""A sample of histories, none of which may be wrong; and for each rule one that is wrong without it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.simulation.cluster_rules import CLUSTER_RULES
 from tests.simulation.history import history
 from tests.simulation.rules import RULES, without
 
-#: histories that go wrong without a rule, as `make simulation` finds them: to be found anew where histories change
+#: seeds of histories that go wrong without a rule, found by `make simulation`: find new ones if histories change
 SEEDS = {
     "an opening counts once nothing is behind it": 1223,
     "a write in doubt is not taken back": 1073,
@@ -26,12 +26,12 @@ SEEDS = {
     "a refusal takes a look, or a commit": 1043,
     "a server that begins waits": 1001,
 }
-#: what goes wrong without the others, which few histories show
+#: scenarios for the other rules, whose absence few histories show
 SCENARIOS = {
-    "what stands before an opening keeps its number": scenarios.what_is_in_doubt_is_not_made_again,
-    "what was sent twice keeps its number": scenarios.what_is_sent_twice_does_not_come_back,
-    "the last object stays": scenarios.the_last_number_is_not_given_twice,
-    "a server that released answers no more": scenarios.who_released_the_place_does_not_answer,
+    "what stands before an opening keeps its number": scenarios.commit_in_doubt_is_not_repeated,
+    "what was sent twice keeps its number": scenarios.duplicate_request_does_not_revive_a_tensor,
+    "the last object stays": scenarios.last_number_is_not_reused,
+    "a server that released answers no more": scenarios.released_server_does_not_answer,
 }
 
 
@@ -42,7 +42,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-#: the same for servers of a cluster
+#: seeds for the rules of a cluster
 CLUSTER_SEEDS = {
     "what may have reached an owner is not sent to the next": 1000,
     "what may have reached an owner is unconfirmed": 1000,
@@ -53,15 +53,15 @@ CLUSTER_SEEDS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lease", [1.0, 0.0])
-def test_histories_of_a_cluster_are_linearizable(lease: float) -> None:
-    found = toll(range(150), lease=lease, cluster=True)
-    assert not found.wrong
-    assert not found.undecided
-    assert found.answered > 0.7 * found.asked
+def test_cluster_histories_are_linearizable(lease: float) -> None:
+    result = toll(range(150), lease=lease, cluster=True)
+    assert not result.wrong
+    assert not result.undecided
+    assert result.answered > 0.7 * result.asked
 
 
 @pytest.mark.parametrize("rule", CLUSTER_SEEDS)
-def test_without_a_rule_a_cluster_goes_wrong(rule: str) -> None:
+def test_cluster_goes_wrong_without_a_rule(rule: str) -> None:
     assert toll([CLUSTER_SEEDS[rule]], rule, cluster=True).wrong
     assert not toll([CLUSTER_SEEDS[rule]], cluster=True).wrong
 
@@ -69,31 +69,31 @@ def test_without_a_rule_a_cluster_goes_wrong(rule: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("lease", [1.0, 0.0])
 def test_histories_are_linearizable(lease: float) -> None:
-    found = toll(range(200), lease=lease)
-    assert not found.wrong
-    assert not found.undecided
-    assert found.answered > 0.6 * found.asked, "a checker is content with servers that do not answer"
+    result = toll(range(200), lease=lease)
+    assert not result.wrong
+    assert not result.undecided
+    assert result.answered > 0.6 * result.asked, "a checker is content with servers that do not answer"
 
 
 @pytest.mark.parametrize("rule", SEEDS)
-def test_without_a_rule_some_are_not(rule: str) -> None:
+def test_history_goes_wrong_without_a_rule(rule: str) -> None:
     assert toll([SEEDS[rule]], rule).wrong
     assert not toll([SEEDS[rule]]).wrong
 
 
 @pytest.mark.parametrize("rule", SCENARIOS)
-def test_without_a_rule_a_scenario_goes_wrong(rule: str) -> None:
+def test_scenario_fails_without_its_rule(rule: str) -> None:
     SCENARIOS[rule]()
     with without(rule), pytest.raises(AssertionError):
         SCENARIOS[rule]()
 
 
-def test_every_rule_is_tried() -> None:
+def test_every_rule_has_a_seed_or_a_scenario() -> None:
     assert set(SEEDS) | set(SCENARIOS) == set(RULES)
     assert set(CLUSTER_SEEDS) == set(CLUSTER_RULES)
 
 
-def test_a_seed_makes_everything_happen_again() -> None:
+def test_history_is_reproducible_from_its_seed() -> None:
     first, second = (
         [(each.kind, each.called, each.returned, each.answer) for each in history(7).operations] for _ in range(2)
     )
@@ -128,5 +128,5 @@ def read(called: float, returned: float, value: int | None) -> Operation:
         ([write(0, 1, 1), Operation("delete", 2, (), {"x": None}, returned=3, answer="404")], False),
     ],
 )
-def test_the_checker(operations: list[Operation], explained: bool) -> None:
+def test_linearizability_checker(operations: list[Operation], explained: bool) -> None:
     assert is_linearizable(operations) is explained

@@ -1,7 +1,7 @@
-"""Virtual time: a world in which things happen one after the other, and processes in it that can be paused and killed.
+"""Virtual time: a world whose events happen one after the other, and processes that can be paused and killed.
 
-A process is an event loop; its threads are greenlets, so that code which blocks takes no time but the world's. Nothing
-runs at the same time as anything else, and a seed makes everything happen again.
+A process is an event loop; its threads are greenlets, so that blocking code takes only virtual time. Nothing runs
+concurrently, and a seed makes every run reproducible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from greenlet import GreenletExit, getcurrent, greenlet
 
 
 class World:
-    """A clock, and what is to happen at which time."""
+    """A clock with scheduled events."""
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(seed)
@@ -32,37 +32,37 @@ class World:
         self._order = itertools.count()
 
     def at(self, when: float, do: Callable[[], object]) -> None:
-        """Do this then, after what is to be done at the same time already."""
+        """Schedule an event, after those already scheduled for the same time."""
         heapq.heappush(self._coming, (when, next(self._order), do))
 
     def run(self, until: float) -> None:
-        """Let time pass."""
+        """Run all events up to a time."""
         while self._coming and self._coming[0][0] <= until:
             self.now, _, do = heapq.heappop(self._coming)
             do()
 
 
 class Process(asyncio.AbstractEventLoop):
-    """A process of its own, as the event loop of its first thread, and as the surroundings of a journal."""
+    """A process: the event loop of its main thread, and the environment of a journal."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.paused = 0.0  # until when
         self.dead = False
-        #: whether nothing comes through between it and the store
+        #: whether the network to the store is cut
         self.cut = False
         self._hub = getcurrent()
         self._coroutines: list[Any] = []
 
     def forget(self) -> None:
-        """Nothing of it goes on: what was never begun is no mistake."""
+        """End the process, and close its coroutines that never started, without warnings."""
         self.dead = True
         for each in self._coroutines:
             if getcoroutinestate(each) == CORO_CREATED:
                 each.close()
 
     def at(self, when: float, do: Callable[[], object]) -> None:
-        """Do this in the process, unless it is dead by then; later, where it is paused."""
+        """Schedule an event in the process, which is dropped if the process is dead, and delayed while it is paused."""
         self.world.at(when, partial(self._step, do))
 
     def _step(self, do: Callable[[], object]) -> None:
@@ -75,7 +75,7 @@ class Process(asyncio.AbstractEventLoop):
         do()
         asyncio._set_running_loop(None)
 
-    # What a journal has of its surroundings
+    # The environment of a journal
 
     def now(self) -> float:
         return self.world.now
@@ -93,18 +93,18 @@ class Process(asyncio.AbstractEventLoop):
         return Threads(self, count)
 
     def block(self, until: Callable[[Callable[[], object]], object]) -> None:
-        """Let others go on; `until` is told what wakes the present thread again."""
+        """Block the present thread; `until` receives the function that wakes it."""
         if self.dead:
             raise GreenletExit
-        here = getcurrent()
-        until(here.switch)
+        current = getcurrent()
+        until(current.switch)
         self._hub.switch()
 
     def thread(self, do: Callable[[], object]) -> None:
-        """Do this in a thread."""
+        """Run a function in a new thread."""
         self.at(self.world.now, greenlet(do, self._hub).switch)
 
-    # What asyncio has of a loop
+    # The event loop for asyncio
 
     def time(self) -> float:
         return self.world.now
@@ -152,7 +152,7 @@ class Process(asyncio.AbstractEventLoop):
 
 
 class _Lock:
-    """Of one process: a thread that waits for it lets others go on."""
+    """A lock of one process; a waiting thread lets others run."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -171,7 +171,7 @@ class _Lock:
 
 
 class Threads(Executor):
-    """So many threads of a process."""
+    """An executor with `count` threads of a process."""
 
     def __init__(self, process: Process, count: int) -> None:
         self._process, self._free = process, count
@@ -187,7 +187,7 @@ class Threads(Executor):
                 return
             try:
                 result = do(*args, **named)
-            except Exception as error:  # noqa: BLE001  whoever asked is told
+            except Exception as error:  # noqa: BLE001  the caller gets the error
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -200,19 +200,19 @@ class Threads(Executor):
         return future
 
     def map(self, do: Callable[..., Any], *items: Iterable[Any], **_: Any) -> Iterator[Any]:
-        given = deque(enumerate(zip(*items, strict=False)))
-        found: list[Any] = [None] * len(given)
-        left = len(given)
+        pending = deque(enumerate(zip(*items, strict=False)))
+        outcomes: list[Any] = [None] * len(pending)
+        left = len(pending)
         woken: list[Callable[[], object]] = []
 
         def work() -> None:
             nonlocal left
-            while given:
-                at, item = given.popleft()
+            while pending:
+                index, item = pending.popleft()
                 try:
-                    found[at] = do(*item), None
-                except Exception as error:  # noqa: BLE001  whoever asked is told
-                    found[at] = None, error
+                    outcomes[index] = do(*item), None
+                except Exception as error:  # noqa: BLE001  the caller gets the error
+                    outcomes[index] = None, error
                 left -= 1
             if not left and woken:
                 self._wake(woken.pop())
@@ -221,15 +221,15 @@ class Threads(Executor):
             self._process.thread(work)
         if left:
             self._process.block(woken.append)
-        return self._results(found)
+        return self._results(outcomes)
 
     def shutdown(self, wait: bool = True, **_: Any) -> None:
         while wait and self._running and not self._process.dead:
             self._process.block(self._idle.append)
 
     @staticmethod
-    def _results(found: list[Any]) -> Iterator[Any]:
-        for result, error in found:
+    def _results(outcomes: list[Any]) -> Iterator[Any]:
+        for result, error in outcomes:
             if error is not None:
                 raise error
             yield result

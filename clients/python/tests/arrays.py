@@ -1,4 +1,4 @@
-"""Arrays of every dtype of the wire, with the values that are easily lost."""
+"""Arrays of every wire dtype, with values that are easily lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradserve_client.tensors import DTYPES
 
 @st.composite
 def arrays(draw: st.DrawFn, dtypes: Sequence[str] = tuple(DTYPES)) -> np.ndarray[Any, Any]:
-    """Any bits that an array of these dtypes can have: every NaN, both zeros, subnormals."""
+    """Arrays of these dtypes with any bits: every NaN, both zeros, subnormals."""
     dtype = np.dtype(draw(st.sampled_from(dtypes)))
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     count = int(np.prod(shape))
@@ -26,5 +26,5 @@ def arrays(draw: st.DrawFn, dtypes: Sequence[str] = tuple(DTYPES)) -> np.ndarray
 
 
 def same_bits(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
-    """Whether two arrays are of one dtype and shape, and every bit is the same."""
+    """Whether two arrays have the same dtype, shape and bits."""
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()

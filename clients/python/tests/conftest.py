@@ -1,4 +1,4 @@
-"""What the tests of the client take from those of the project: servers, and Hypothesis without clocks; and a client."""
+"""Fixtures of the client's tests: the project's servers, Hypothesis without clocks, and a client."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["client", "server", "start_server"]
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[RunningServer]:
-    """A server with the default settings, for all files: what one keeps there has names that no other asks for."""
+    """A server with the default settings for all files; each file stores tensors under names of its own."""
     with servers() as start:
         yield start()
 
 
 @pytest.fixture(scope="module")
 def client(server: RunningServer) -> Iterator[gs.Client]:
-    """One client of one server for a module."""
+    """A client of the server, one for each module."""
     with gs.Client(server.url) as client:
         yield client

@@ -1,6 +1,6 @@
-"""The page on what is imported of JAX, of its rules: `python -m clients.python.tests.jax_primitives`.
+"""The reference page of the JAX importer, from its rules: `python -m clients.python.tests.jax_primitives`.
 
-It writes docs/reference/jax.md; with --check it compares.
+Writes docs/reference/jax.md, or compares it if --check is given.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ Those of matrices are tried on numbers first, since `vmap` may have put axes els
 """
 
 
-def said_by(primitive: str) -> str:
-    """The first paragraph of what a rule says of itself."""
+def rule_summary(primitive: str) -> str:
+    """The first paragraph of a rule's docstring."""
     rule = RULES.find(primitive)
     assert rule is not None, "it is in the table"
-    written = inspect.getdoc(rule.translate) or ""
-    sentence = " ".join(written.partition("\n\n")[0].split())
+    documentation = inspect.getdoc(rule.translate) or ""
+    sentence = " ".join(documentation.partition("\n\n")[0].split())
     assert sentence, f"the rule of {primitive} does not say what it does"
     return sentence.replace("|", "\\|")
 
@@ -57,14 +57,14 @@ def page() -> str:
     own = ", ".join(f"`{name}`" for name in names)
     version = ".".join(jax.__version__.split(".")[:2])
     lines = [HEAD.format(version=version, said=len(RULES), refused=len(UNSUPPORTED), own=own).rstrip("\n")]
-    lines += [f"| `{primitive}` | {said_by(primitive)} |" for primitive in RULES]
+    lines += [f"| `{primitive}` | {rule_summary(primitive)} |" for primitive in RULES]
     lines += ["", "## Refused", "", "| primitives | why | a way round |", "| --- | --- | --- |"]
     by_reason: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for primitive, stated in UNSUPPORTED.items():
-        by_reason[stated].append(primitive)
+    for primitive, refusal in UNSUPPORTED.items():
+        by_reason[refusal].append(primitive)
     for (reason, way_round), primitives in by_reason.items():
-        told = ", ".join(f"`{primitive}`" for primitive in sorted(primitives))
-        lines.append(f"| {told} | {reason} | {way_round} |")
+        listed = ", ".join(f"`{primitive}`" for primitive in sorted(primitives))
+        lines.append(f"| {listed} | {reason} | {way_round} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,8 +1,8 @@
 """ONNX's own node tests, imported and computed by a server: `python -m clients.python.tests.onnx_nodes`.
 
-Each test is a model of a node, or of the nodes that ONNX defines it by, with inputs and what they give, to be met
-within the test's own tolerances. An input that says a shape is named in `constants`, as a refusal asks for it. The
-table is docs/reference/onnx.md: written, or with --check compared.
+Each test is a model of a node, or of the nodes that define its op in ONNX, with inputs and expected outputs. Results
+must agree within the test's own tolerances. An input that defines a shape is named in `constants`, as its refusal asks.
+The table is docs/reference/onnx.md, which is written, or compared if --check is given.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from gradserve_client.onnx import import_model
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reference" / "onnx.md"
 ANNOUNCEMENT = "gradserve listening on "
-#: dtypes in which tests round on the way
+#: dtypes with intermediate rounding in the tests
 HALVES = (np.float16, np.float32)
 NARROW = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
-#: how often a refusal may ask for another constant
+#: maximum number of imports that name further constants
 TRIES = 8
 HEAD = """<!-- Written by `python -m clients.python.tests.onnx_nodes`. Edit the rules, not this page. -->
 
@@ -58,7 +58,7 @@ there, what agrees within it is ONNX's reference evaluator in float64. They are 
 
 @dataclass
 class Outcomes:
-    """What became of the tests: by op, and of what is refused by reason."""
+    """The outcomes of the tests: by op, and refusals by reason."""
 
     by_op: dict[str, Counter[str]] = field(default_factory=dict)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -67,16 +67,16 @@ class Outcomes:
     rounded: list[str] = field(default_factory=list)
 
     def count(self, op: str, outcome: str) -> None:
-        """One more test of an op."""
+        """Count a test of an op."""
         self.by_op.setdefault(op, Counter())[outcome] += 1
 
     def total(self, outcome: str) -> int:
-        """How many tests came out so."""
+        """The number of tests with an outcome."""
         return sum(counts[outcome] for counts in self.by_op.values())
 
 
 def op_of(case: Any) -> str:
-    """The op that a test is of: that of its only node, or else the one that its name says."""
+    """The op that a test is for: the op of its only node, or else the one in its name."""
     nodes = case.model.graph.node
     expanded = "_expanded" in case.name
     if len(nodes) == 1 and not expanded:
@@ -91,7 +91,7 @@ def named_inputs(case: Any) -> dict[str, Any]:
 
 
 def imported(case: Any) -> Imported:
-    """The test's model, with the constants that refusals ask for. Raises ImportRefused where that does not help."""
+    """Import a test's model with the constants that refusals ask for. Raises ImportRefused if that does not help."""
     constants: set[str] = set()
     inputs = named_inputs(case)
     for _ in range(TRIES):
@@ -106,40 +106,40 @@ def imported(case: Any) -> Imported:
 
 
 def results_of(case: Any, model: Imported, client: gs.Client) -> dict[str, np.ndarray]:
-    """What a server computes, by output."""
+    """The results of a server, by output."""
     inputs = {name: value for name, value in named_inputs(case).items() if name in model.inputs}
     answer = client.forward(model.graph, model.feeds(inputs), outputs=[*dict.fromkeys(model.outputs.values())])
     return {name: answer.values[node] for name, node in model.outputs.items()}
 
 
-def differences(case: Any, found: Mapping[str, np.ndarray], expected: Sequence[Any]) -> Iterator[str]:
-    """In what results differ from those that are expected."""
-    for (name, one), stated in zip(found.items(), expected, strict=True):
-        other = as_array(stated)
+def differences(case: Any, results: Mapping[str, np.ndarray], expected: Sequence[Any]) -> Iterator[str]:
+    """The differences of results from the expected ones."""
+    for (name, one), reference in zip(results.items(), expected, strict=True):
+        other = as_array(reference)
         if (one.dtype, one.shape) != (other.dtype, other.shape):
             yield f"{name} is {one.dtype}{[*one.shape]} in place of {other.dtype}{[*other.shape]}"
         elif not np.allclose(one, other, rtol=case.rtol, atol=case.atol, equal_nan=True):
-            apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
-            yield f"{name} is off by up to {np.nanmax(apart):.3g}"
+            error = np.abs(one.astype(np.float64) - other.astype(np.float64))
+            yield f"{name} is off by up to {np.nanmax(error):.3g}"
 
 
 def widened(model: onnx.ModelProto) -> onnx.ModelProto:
     """A model with float64 in place of narrower floats."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    for attribute in (attribute for node in made.graph.node for attribute in node.attribute):
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    for attribute in (attribute for node in result.graph.node for attribute in node.attribute):
         if attribute.name == "to" and attribute.i in NARROW:
             attribute.i = onnx.TensorProto.DOUBLE
         elif attribute.HasField("t") and attribute.t.data_type in NARROW:
             array = onnx.numpy_helper.to_array(attribute.t).astype(np.float64)
             attribute.t.CopyFrom(onnx.numpy_helper.from_array(array))
-    return made
+    return result
 
 
 def wide(case: Any) -> list[Any] | None:
-    """What ONNX's evaluator gives for the inputs in float64, rounded to the dtypes that are expected; None: it cannot.
+    """The outputs of ONNX's evaluator in float64, rounded to the expected dtypes; None if it cannot compute them.
 
-    A test's own numbers were computed in its dtype, and are off by the roundings on the way.
+    A test's own numbers were computed in its dtype, and include its rounding errors.
     """
     inputs = named_inputs(case)
     floats = {
@@ -157,9 +157,9 @@ def wide(case: Any) -> list[Any] | None:
     return [np.asarray(one).astype(other.dtype) for one, other in zip(exact, expected, strict=True)]
 
 
-def as_array(stated: Any) -> np.ndarray:
-    """A tensor of a test, which is an array or as files have it."""
-    return onnx.numpy_helper.to_array(stated) if isinstance(stated, onnx.TensorProto) else np.asarray(stated)
+def as_array(tensor: Any) -> np.ndarray:
+    """A tensor of a test, which is an array or a TensorProto."""
+    return onnx.numpy_helper.to_array(tensor) if isinstance(tensor, onnx.TensorProto) else np.asarray(tensor)
 
 
 def run(cases: Sequence[Any], client: gs.Client, outcomes: Outcomes) -> None:
@@ -172,30 +172,30 @@ def run(cases: Sequence[Any], client: gs.Client, outcomes: Outcomes) -> None:
             for obstacle in {(each.op, each.reason) for each in refused.obstacles}:
                 outcomes.reasons[obstacle] += 1
             continue
-        told = compared(case, model, client, outcomes)
-        outcomes.count(op, "differ" if told else "agree")
-        if told:
-            outcomes.differing.append(f"{case.name}: {told}")
+        problem = compare_results(case, model, client, outcomes)
+        outcomes.count(op, "differ" if problem else "agree")
+        if problem:
+            outcomes.differing.append(f"{case.name}: {problem}")
         elif not any(node.op == "input" for node in model.graph.subgraph([*model.outputs.values()]).nodes.values()):
             outcomes.constant += 1
 
 
-def compared(case: Any, model: Imported, client: gs.Client, outcomes: Outcomes) -> str:
-    """In what a test's results differ, or nothing where they agree."""
+def compare_results(case: Any, model: Imported, client: gs.Client, outcomes: Outcomes) -> str:
+    """The differences of a test's results, or an empty string if they agree."""
     try:
-        found = results_of(case, model, client)
+        results = results_of(case, model, client)
     except gs.GradserveError as error:
         return str(error)
-    told = "; ".join(differences(case, found, case.data_sets[0][1]))
-    exact = wide(case) if told else None
-    if exact is None or [*differences(case, found, exact)]:
-        return told
+    problem = "; ".join(differences(case, results, case.data_sets[0][1]))
+    exact = wide(case) if problem else None
+    if exact is None or [*differences(case, results, exact)]:
+        return problem
     outcomes.rounded.append(case.name)
     return ""
 
 
 def page(outcomes: Outcomes) -> str:
-    """The page: the totals, a table of ops, and one of reasons."""
+    """The page: the totals, a table of ops, and a table of reasons."""
     totals = {name: outcomes.total(name) for name in ("agree", "differ", "refused")}
     head = HEAD.format(
         version=".".join(onnx.__version__.split(".")[:2]),
@@ -232,7 +232,7 @@ def _cell(text: str) -> str:
 
 @contextmanager
 def started() -> Iterator[str]:
-    """The URL of a server that runs meanwhile."""
+    """Run a server, and yield its URL."""
     command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--state", "memory"]
     environment = {**os.environ, "GRADSERVE_LOG_LEVEL": "error"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
@@ -248,22 +248,22 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare the page, and write nothing")
     parser.add_argument("--only", nargs="*", default=[], help="tests whose names begin so; the page is left alone")
-    stated = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = [
-            case for case in collect_testcases(None) if not stated.only or case.name.startswith(tuple(stated.only))
+            case for case in collect_testcases(None) if not options.only or case.name.startswith(tuple(options.only))
         ]
     outcomes = Outcomes()
     with started() as url, gs.Client(url) as client:
         run(cases, client, outcomes)
     for line in outcomes.differing:
         print("differs:", line)
-    if stated.only:
+    if options.only:
         for (op, reason), count in outcomes.reasons.items():
             print(f"{count} {op}: {reason}")
     print(", ".join(f"{outcomes.total(name)} {name}" for name in ("agree", "differ", "refused")))
-    return _finish(outcomes, bool(stated.only), stated.check)
+    return _finish(outcomes, bool(options.only), options.check)
 
 
 def _finish(outcomes: Outcomes, partly: bool, check: bool) -> int:

@@ -1,4 +1,4 @@
-"""A server that answers what it is told, and remembers what it was asked; and a clock that only waits move."""
+"""A scripted server that records its requests, and a clock that only waiting advances."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Reply = httpx.Response | Exception
 
 
 def answer(status: int = 200, json_: Any = None, **headers: str) -> httpx.Response:
-    """An answer in JSON; a problem where the status says so."""
+    """A JSON answer; a problem if the status is an error."""
     media = "application/problem+json" if status >= 400 else "application/json"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx.Response(status, content=json.dumps(json_).encode(), headers={"Content-Type": media, **named})
@@ -28,19 +28,19 @@ def problem(status: int, code: str, retry_after: int | None = None, **members: A
 
 
 class Script(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Gives replies in order, and keeps the requests that came."""
+    """Transport that gives replies in order, and records the requests."""
 
     def __init__(self, *replies: Reply) -> None:
         self.replies = [*replies]
-        self.came: list[httpx.Request] = []
+        self.received: list[httpx.Request] = []
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self.came.append(request)
+        self.received.append(request)
         request.read()
         return self._next()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.came.append(request)
+        self.received.append(request)
         await request.aread()
         return self._next()
 
@@ -51,12 +51,12 @@ class Script(httpx.BaseTransport, httpx.AsyncBaseTransport):
         return reply
 
     def keys(self) -> list[str | None]:
-        """The Idempotency-Keys that came."""
-        return [request.headers.get("idempotency-key") for request in self.came]
+        """The Idempotency-Keys of the requests."""
+        return [request.headers.get("idempotency-key") for request in self.received]
 
 
 class Clock:
-    """Seconds, which pass by waiting alone."""
+    """A clock in seconds that only waiting advances."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -71,20 +71,22 @@ class Clock:
         self.sleep(seconds)
 
     def surroundings(self, chance: float = 0.5) -> Surroundings:
-        """What a client is made with."""
+        """The surroundings for a client."""
         return Surroundings(lambda: self.now, lambda: chance, lambda: next(self.keys))
 
 
-def client_of(replies: Iterable[Reply], clock: Clock | None = None, **options: Any) -> tuple[gs.Client, Script, Clock]:
+def scripted_client(
+    replies: Iterable[Reply], clock: Clock | None = None, **options: Any
+) -> tuple[gs.Client, Script, Clock]:
     """A client of a scripted server."""
     script, clock = Script(*replies), clock or Clock()
-    stated = {"timeout": None, "surroundings": clock.surroundings(), "sleep": clock.sleep, **options}
-    return gs.Client("http://scripted", transport=script, **stated), script, clock
+    arguments = {"timeout": None, "surroundings": clock.surroundings(), "sleep": clock.sleep, **options}
+    return gs.Client("http://scripted", transport=script, **arguments), script, clock
 
 
 VALUE = {"dtype": "float64", "shape": [], "data": [9.0]}
 FORWARD = {"values": [{"node": 1, "tensor": VALUE}], "stats": {}}
-KEPT = {"tensor_id": "w", "dtype": "float64", "shape": [], "bytes": 8, "etag": "0123456789abcdef", "durable": True}
+STORED = {"tensor_id": "w", "dtype": "float64", "shape": [], "bytes": 8, "etag": "0123456789abcdef", "durable": True}
 GRAPH = {"graph_id": "ab" * 32, "node_count": 2, "graph": {"nodes": []}}
 
 

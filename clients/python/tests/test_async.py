@@ -22,7 +22,7 @@ def public(owner: type) -> dict[str, Any]:
     return {name: each for name, each in vars(owner).items() if not name.startswith("_")}
 
 
-def test_both_have_the_same_methods_that_take_the_same() -> None:
+def test_sync_and_async_methods_have_the_same_signatures() -> None:
     sync, other = public(gs.Client), public(gs.AsyncClient)
     assert sync.keys() == other.keys()
     for name, method in sync.items():
@@ -39,7 +39,7 @@ def run(main: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(main)
 
 
-def test_a_session_with_a_real_server(server: RunningServer) -> None:
+def test_session_with_a_real_server(server: RunningServer) -> None:
     graph = gs.Graph()
     x, w = graph.input("x"), graph.parameter("w")
     loss = (x * w).sum()
@@ -56,8 +56,8 @@ def test_a_session_with_a_real_server(server: RunningServer) -> None:
             assert (one.gradients[w] == large).all()
             assert (other.gradients[w] == large).all()
             assert (await client.get(other.stored[loss])).array == one.value
-            assert {"loss", "weights"} <= {kept.name async for kept in client.tensors(limit=1)}
-            assert model.graph_id in [kept.graph_id async for kept in client.graphs(limit=1)]
+            assert {"loss", "weights"} <= {listed.name async for listed in client.tensors(limit=1)}
+            assert model.graph_id in [listed.graph_id async for listed in client.graphs(limit=1)]
             with pytest.raises(gs.GraphError, match="over_budget"):
                 await model.gradients({x: large, w: large}, memory_budget=large.nbytes)
             await client.delete(handle)
@@ -73,8 +73,8 @@ def test_retries_wait_without_blocking() -> None:
 
     async def session() -> Any:
         surroundings = clock.surroundings()
-        made = gs.AsyncClient("http://s", transport=script, surroundings=surroundings, sleep=clock.sleep_async)
-        async with made as client:
+        opened = gs.AsyncClient("http://s", transport=script, surroundings=surroundings, sleep=clock.sleep_async)
+        async with opened as client:
             return (await client.forward(square()[0], store={1: "w"})).value
 
     assert run(session()) == 9
@@ -82,7 +82,7 @@ def test_retries_wait_without_blocking() -> None:
     assert script.keys() == ["key-1"] * 3
 
 
-def test_a_call_can_be_cancelled() -> None:
+def test_call_can_be_cancelled() -> None:
     class Never(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
             begun.set()

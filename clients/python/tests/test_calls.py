@@ -1,4 +1,4 @@
-"""All calls of a real server: on graphs and registered ones, in every form, and what answers are looked up by."""
+"""All calls to a real server: with sent and registered graphs, in every form, and lookups in answers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def model() -> Model:
 
 @pytest.fixture(scope="module", params=["graph", "registered"])
 def ask(request: pytest.FixtureRequest, client: gs.Client, model: Model) -> Any:
-    """Asks a call of the model's graph, sent or registered."""
+    """Function that makes a call with the model's graph, sent or registered."""
     if request.param == "graph":
-        return lambda call, /, *given, **asked: getattr(client, call)(model.graph, *given, **asked)
+        return lambda call, /, *arguments, **options: getattr(client, call)(model.graph, *arguments, **options)
     registered = client.register(model.graph, description="for tests")
-    return lambda call, /, *given, **asked: getattr(registered, call)(*given, **asked)
+    return lambda call, /, *arguments, **options: getattr(registered, call)(*arguments, **options)
 
 
 GRADIENT, HESSIAN = 2 * X.T @ X @ W, 2 * X.T @ X
@@ -64,13 +64,13 @@ def test_values_and_gradients(ask: Any, model: Model, form: Any) -> None:
 
 
 @pytest.mark.parametrize("precision", get_args(Precision))
-def test_a_processor_computes_float32_whatever_is_allowed(ask: Any, model: Model, precision: Precision) -> None:
+def test_cpu_computes_float32_at_every_precision(ask: Any, model: Model, precision: Precision) -> None:
     assert ask("gradients", model.feeds, precision=precision).stats["precision"] == "float32"
     assert ask("check", model.feeds, precision=precision).stats["precision"] == "float32"
     assert ask("plan", model.types, precision=precision).admitted
 
 
-def test_another_precision_is_refused(ask: Any, model: Model) -> None:
+def test_unknown_precision_is_refused(ask: Any, model: Model) -> None:
     with pytest.raises(gs.GraphError) as caught:
         ask("gradients", model.feeds, precision="float16")
     assert caught.value.pointer == "/precision"
@@ -90,7 +90,7 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("call", RUNS)
-def test_no_call_takes_more_than_its_memory_budget(ask: Any, model: Model, call: str) -> None:
+def test_call_respects_its_memory_budget(ask: Any, model: Model, call: str) -> None:
     feeds = model.feeds | {model.x: X[None]} if call == "batch" else model.feeds
     assert ask(call, feeds, memory_budget=1 << 20, **RUNS[call]).stats["peak_bytes"] <= 1 << 20
     with pytest.raises(gs.GraphError) as caught:
@@ -98,7 +98,7 @@ def test_no_call_takes_more_than_its_memory_budget(ask: Any, model: Model, call:
     assert caught.value.code == "over_budget"
 
 
-def test_what_there_is_no_memory_to_keep_is_computed_again(client: gs.Client) -> None:
+def test_memory_budget_causes_recomputation(client: gs.Client) -> None:
     graph = gs.Graph()
     last = x = graph.parameter("x")
     for _ in range(16):
@@ -114,7 +114,7 @@ def test_what_there_is_no_memory_to_keep_is_computed_again(client: gs.Client) ->
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_products_with_the_jacobian(ask: Any, model: Model, form: Any) -> None:
+def test_jacobian_products(ask: Any, model: Model, form: Any) -> None:
     cotangent = np.array([[1.0], [2.0]])
     forward = {"outputs": [model.y], "form": form}
     assert np.allclose(
@@ -124,8 +124,8 @@ def test_products_with_the_jacobian(ask: Any, model: Model, form: Any) -> None:
     assert batched.gradients[model.w].shape == (1, 2, 1)
     assert np.allclose(ask("jvp", model.feeds, tangents={model.w: W}, **forward).tangents[model.y], X @ W)
     assert np.allclose(ask("jacobian", model.feeds, **forward).jacobian[model.y, "w"][:, 0, :, 0], X)
-    of = ask("gradients", model.feeds, of=model.y, cotangent=cotangent, form=form)
-    assert np.allclose(of.gradients[model.w], X.T @ cotangent)
+    pulled = ask("gradients", model.feeds, of=model.y, cotangent=cotangent, form=form)
+    assert np.allclose(pulled.gradients[model.w], X.T @ cotangent)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -136,32 +136,32 @@ def test_second_order(ask: Any, model: Model, form: Any) -> None:
     assert np.allclose(ask("hvp", model.feeds, vectors={model.w: W}, form=form).hvp[model.w], HESSIAN @ W)
 
 
-def test_many_examples(ask: Any, model: Model) -> None:
+def test_batch(ask: Any, model: Model) -> None:
     answer = ask("batch", {model.x: X[None], model.w: W}, mapped=[model.x])
     assert np.allclose(answer.gradients[model.w][0], GRADIENT)
 
 
-def test_jacobians_of_many_examples(client: gs.Client) -> None:
-    """Of several elements, in a graph that says that it is of opset 2; one of opset 1 is told so."""
+def test_batch_jacobians(client: gs.Client) -> None:
+    """Jacobians of several elements need a graph of opset 2; a graph of opset 1 is refused."""
     points = np.array([[1.0, 2.0], [3.0, 4.0]])
 
-    def asked(graph: gs.Graph) -> Any:
+    def jacobians(graph: gs.Graph) -> Any:
         x = graph.input()
         return client.batch(graph, {x: points}, mapped=[x], of=x.square(), wrt=[x]).gradients[x]
 
-    assert asked(gs.Graph(opset=2)).tolist() == [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
+    assert jacobians(gs.Graph(opset=2)).tolist() == [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
     with pytest.raises(gs.GraphError, match="whose Jacobian batch gives since opset 2"):
-        asked(gs.Graph())
+        jacobians(gs.Graph())
 
 
-def test_values_alone_of_many_examples(client: gs.Client) -> None:
+def test_batch_without_parameters(client: gs.Client) -> None:
     graph = gs.Graph()
     x = graph.input()
     x.sum()
     assert client.batch(graph, {x: X}, mapped=[x]).gradients[:] == []
 
 
-def test_what_runs_nothing(ask: Any, model: Model) -> None:
+def test_check_and_plan(ask: Any, model: Model) -> None:
     assert ask("check", model.feeds, directions=2).passed
     assert ask("check", model.feeds).errors[model.w] < 1e-6
     forecast = ask("plan", model.types, call="hessian")
@@ -170,7 +170,7 @@ def test_what_runs_nothing(ask: Any, model: Model) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_gradient_as_a_graph(client: gs.Client, ask: Any, model: Model, form: Any) -> None:
+def test_differentiate_returns_a_graph(client: gs.Client, ask: Any, model: Model, form: Any) -> None:
     answer = ask("differentiate", model.types, form=form)
     node = answer.gradients[model.w]
     assert node.graph is answer.graph
@@ -180,29 +180,29 @@ def test_the_gradient_as_a_graph(client: gs.Client, ask: Any, model: Model, form
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_constants_travel_in_every_form(client: gs.Client, form: Any) -> None:
+def test_constants_are_sent_in_every_form(client: gs.Client, form: Any) -> None:
     graph = gs.Graph()
     w = graph.parameter("w")
     loss = (w * graph.constant(X)).sum()
     assert (client.gradients(graph, {w: X}, of=loss, form=form).gradients[w] == X).all()
     assert (client.register(graph, form=form).gradients({w: X}).gradients[w] == X).all()
-    made = client.differentiate(graph, {w: X}, form=form)
-    assert (client.forward(made.graph, {"w": X}, outputs=[made.gradients[w]]).value == X).all()
+    derived = client.differentiate(graph, {w: X}, form=form)
+    assert (client.forward(derived.graph, {"w": X}, outputs=[derived.gradients[w]]).value == X).all()
 
 
-def test_a_graph_that_the_server_has_already(client: gs.Client, model: Model) -> None:
+def test_registered_graph_by_its_id(client: gs.Client, model: Model) -> None:
     graph_id = client.register(model.graph, description="there").graph_id
-    found = client.registered(graph_id)
-    assert np.allclose(found.gradients({"x": X, "w": W}).gradients["w"], GRADIENT)
-    listed = {kept.graph_id: kept for kept in client.graphs(limit=1)}
+    registered = client.registered(graph_id)
+    assert np.allclose(registered.gradients({"x": X, "w": W}).gradients["w"], GRADIENT)
+    listed = {entry.graph_id: entry for entry in client.graphs(limit=1)}
     assert listed[graph_id].node_count == len(model.graph)
-    assert client.unregister(found).graph_id == graph_id
+    assert client.unregister(registered).graph_id == graph_id
     with pytest.raises(gs.NotFoundError):
         client.registered(graph_id)
-    assert found.forward({"x": X, "w": W}).values[0].shape == ()
+    assert registered.forward({"x": X, "w": W}).values[0].shape == ()
 
 
-def test_nodes_that_are_written_later_are_no_part_of_what_is_registered(client: gs.Client) -> None:
+def test_registered_graph_excludes_later_nodes(client: gs.Client) -> None:
     graph = gs.Graph()
     w = graph.parameter()
     w.square()
@@ -212,7 +212,7 @@ def test_nodes_that_are_written_later_are_no_part_of_what_is_registered(client: 
     assert (answer.gradients[w] == 2 * X).all()
 
 
-def test_results_are_a_sequence_that_knows_nodes(client: gs.Client, model: Model) -> None:
+def test_results_are_indexed_by_position_and_node(client: gs.Client, model: Model) -> None:
     values = client.forward(model.graph, model.feeds, outputs=[model.y, model.loss]).values
     assert [node for node, _ in values.items()] == [model.y, model.loss]
     assert (len(values), len(values[:1])) == (2, 1)
@@ -224,7 +224,7 @@ def test_results_are_a_sequence_that_knows_nodes(client: gs.Client, model: Model
         _ = client.forward(model.graph, model.feeds, outputs=[model.y, model.loss]).value
 
 
-def test_large_tensors_travel_as_bytes_and_small_ones_do_not(client: gs.Client) -> None:
+def test_large_tensors_are_sent_as_safetensors(client: gs.Client) -> None:
     graph = gs.Graph()
     w = graph.parameter()
     w.sum()
@@ -237,7 +237,7 @@ def test_large_tensors_travel_as_bytes_and_small_ones_do_not(client: gs.Client) 
     assert [media.rpartition(".")[2] for media in sent] == ["application/json"] * 2 + ["safetensors"] * 2
 
 
-def test_refusals_point_at_the_line(client: gs.Client, model: Model) -> None:
+def test_refusal_names_the_line(client: gs.Client, model: Model) -> None:
     with pytest.raises(gs.GraphError, match=r"test_calls.py:\d+") as caught:
         client.gradients(model.graph, {model.x: X, model.w: W.T})
     assert caught.value.code == "shape_mismatch"
@@ -262,7 +262,7 @@ def test_refusals_point_at_the_line(client: gs.Client, model: Model) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_not_sent(client: gs.Client, model: Model, ask_wrongly: Any, told: str) -> None:
+def test_invalid_calls_are_not_sent(client: gs.Client, model: Model, ask_wrongly: Any, told: str) -> None:
     sent: list[Any] = []
     client._transport._http.event_hooks = {"request": [sent.append]}
     with pytest.raises(gs.InputError, match=told):
@@ -277,5 +277,5 @@ def test_numbers_take_the_dtype_of_their_leaf(client: gs.Client) -> None:
     assert client.forward(graph, {x: [1, 2]}).value.dtype == np.float32
 
 
-def test_the_catalogue(client: gs.Client) -> None:
+def test_op_catalogue(client: gs.Client) -> None:
     assert "softmax" in {op["name"] for op in client.ops()["ops"]}

@@ -1,4 +1,4 @@
-"""The examples in the package do what they say, in as many lines as they say, and leave nothing with the server."""
+"""The examples in the package work, are as short as stated, and leave nothing on the server."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from tests.conftest import RunningServer
 
 
 @pytest.mark.slow
-def test_the_digits_are_recognised(
+def test_digits_example_reaches_its_accuracy(
     start_server: Callable[..., RunningServer], capsys: pytest.CaptureFixture[str]
 ) -> None:
     url = start_server("--state", "memory").url
     digits.main(url)
-    found = re.fullmatch(r"test accuracy: (0\.\d+)\n", capsys.readouterr().out)
-    assert found
-    assert float(found[1]) >= 0.97
+    match = re.fullmatch(r"test accuracy: (0\.\d+)\n", capsys.readouterr().out)
+    assert match
+    assert float(match[1]) >= 0.97
     with gs.Client(url) as client:
         assert not [*client.tensors(), *client.graphs()]
 
 
-def test_the_digits_take_thirty_lines() -> None:
+def test_digits_example_has_at_most_30_lines() -> None:
     text = Path(digits.__file__).read_text(encoding="utf-8")
     docstrings = [node.body[0] for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Module | ast.FunctionDef)]
-    told = {number for said in docstrings for number in range(said.lineno, (said.end_lineno or 0) + 1)}
-    lines = [line for number, line in enumerate(text.splitlines(), 1) if line and number not in told]
+    documented = {
+        number for docstring in docstrings for number in range(docstring.lineno, (docstring.end_lineno or 0) + 1)
+    }
+    lines = [line for number, line in enumerate(text.splitlines(), 1) if line and number not in documented]
     assert 20 < len(lines) <= 30

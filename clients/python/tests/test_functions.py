@@ -1,4 +1,4 @@
-"""Functions of graphs: how they are built, what is refused of them, and what a server answers."""
+"""Functions of graphs: construction, refusals, and the answers of a server."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gradserve_client.requests import to_wire
 
 
 def euler(f: Graph) -> tuple[Node, Node]:
-    """A step of a decay, carried and stacked."""
+    """One step of a decay, carried and stacked."""
     k, y = f.input("k"), f.input("y")
     step = y + k * y * -0.5
     return step, step
 
 
 def decay() -> tuple[Graph, GraphFunction]:
-    """Four of them, added up."""
+    """A graph with the sum of four decay steps."""
     graph = Graph()
     step = graph.function(euler, name="euler")
     k, y0 = graph.parameter("k"), graph.input("y0")
@@ -28,7 +28,7 @@ def decay() -> tuple[Graph, GraphFunction]:
     return graph, step
 
 
-def test_a_function_is_a_graph_within_the_graph() -> None:
+def test_function_is_a_graph_within_a_graph() -> None:
     graph, step = decay()
     assert (step.index, step.name, len(step.nodes)) == (0, "euler", 5)
     assert [node.name for node in step.parameters] == ["k", "y"]
@@ -40,14 +40,14 @@ def test_a_function_is_a_graph_within_the_graph() -> None:
     assert to_wire(graph.copy()) == to_wire(Graph.from_wire(wire)) == wire
 
 
-def test_a_server_runs_it(client: gs.Client) -> None:
+def test_server_runs_functions(client: gs.Client) -> None:
     graph, _ = decay()
     for target in (graph, client.register(graph)):
         answer = client.gradients(target, {"k": 1.0, "y0": 16.0})
         assert (answer.value, answer.gradients["k"]) == (15, -26)
 
 
-def test_a_decorator_makes_a_function() -> None:
+def test_function_decorator() -> None:
     graph = Graph()
 
     @graph.function
@@ -58,7 +58,7 @@ def test_a_decorator_makes_a_function() -> None:
     assert to_wire(graph)["functions"][0]["nodes"][0]["attrs"] == {"dtype": "float32", "shape": [2]}
 
 
-def test_a_function_may_make_those_that_it_uses(client: gs.Client) -> None:
+def test_function_may_define_nested_functions(client: gs.Client) -> None:
     graph = Graph()
 
     def twice(f: Graph) -> Node:
@@ -71,14 +71,14 @@ def test_a_function_may_make_those_that_it_uses(client: gs.Client) -> None:
     graph.call(graph.input("x"), body=outer).get_output(0)
     for form in ("json", "safetensors"):
         assert client.forward(graph, {"x": [3.0, 3.0]}, form=form).value.tolist() == [3, 12]
-    made = client.differentiate(
+    derived = client.differentiate(
         graph,
         types={"x": ("float64", [2])},
         of=graph.call(graph.find("x"), body=graph.function(lambda f: f.input().square().sum())).get_output(0),
         wrt=["x"],
         form="safetensors",
     ).graph
-    assert client.forward(made, {"x": [3.0, 3.0]}).value.tolist() == [6, 6]
+    assert client.forward(derived, {"x": [3.0, 3.0]}).value.tolist() == [6, 6]
 
 
 def test_functions_do_not_share_nodes() -> None:
@@ -102,7 +102,7 @@ def test_functions_do_not_share_nodes() -> None:
         (lambda x: [1.0], "gives back float as output 0"),
     ],
 )
-def test_outputs_are_nodes_of_the_function(outputs: Any, told: str | None) -> None:
+def test_outputs_must_be_nodes_of_the_function(outputs: Any, told: str | None) -> None:
     graph = Graph()
     x = graph.input()
     if told is None:
@@ -113,7 +113,7 @@ def test_outputs_are_nodes_of_the_function(outputs: Any, told: str | None) -> No
     assert graph.functions == []
 
 
-def test_a_function_is_of_one_graph() -> None:
+def test_function_belongs_to_one_graph() -> None:
     _, step = decay()
     graph = Graph()
     with pytest.raises(
@@ -126,7 +126,7 @@ def test_a_function_is_of_one_graph() -> None:
         to_wire(step.nodes)
 
 
-def test_an_error_in_a_function_names_the_line_that_wrote_it(client: gs.Client) -> None:
+def test_error_in_a_function_names_its_line(client: gs.Client) -> None:
     graph = Graph()
     wrong = graph.function(lambda f: f.input() @ f.constant(np.ones(3)))
     used = graph.call(graph.input("x"), body=wrong)

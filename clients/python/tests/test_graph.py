@@ -1,4 +1,4 @@
-"""Graphs: handles, operators, and what is refused with the line that wrote it."""
+"""Graphs: handles, operators, and refusals with the line that wrote a node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradserve_client.requests import to_wire
 from tests.sampling import together
 
 
-def written(graph: Graph) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
+def summary(graph: Graph) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
     return [(node.op, node.operands, dict(node.attrs)) for node in graph]
 
 
@@ -56,14 +56,14 @@ def test_methods_append_nodes() -> None:
         (lambda x, y: y >= x, [("greater_equal", (1, 0), {})]),
     ],
 )
-def test_operators_are_ops(write: Any, nodes: list[Any]) -> None:
+def test_operators_append_ops(write: Any, nodes: list[Any]) -> None:
     graph = Graph()
     write(graph.input(), graph.input())
-    assert written(graph)[2:] == nodes
+    assert summary(graph)[2:] == nodes
 
 
 @pytest.mark.parametrize("write", [lambda x, a: a * x, lambda x, a: a @ x, lambda x, a: a - x, lambda x, a: a / x])
-def test_an_array_beside_a_node_is_a_constant(write: Any) -> None:
+def test_array_operand_becomes_a_constant(write: Any) -> None:
     graph = Graph()
     write(graph.input(), np.ones((2, 2), np.float32))
     assert [node.op for node in graph][:2] == ["input", "constant"]
@@ -71,13 +71,13 @@ def test_an_array_beside_a_node_is_a_constant(write: Any) -> None:
     assert graph.find(2).operands == (1, 0)
 
 
-def test_a_number_is_compared_as_it_is() -> None:
+def test_compared_number_becomes_a_constant() -> None:
     graph = Graph()
     assert (graph.input() > 0).operands == (0, 1)
     assert graph.find(1).attrs["value"].dtype == np.int64
 
 
-def test_handles_are_keys_and_have_no_truth() -> None:
+def test_handles_are_hashable_and_have_no_truth_value() -> None:
     graph = Graph()
     x, y = graph.input(), graph.input()
     assert {x: 1, y: 2}[x] == 1
@@ -85,26 +85,26 @@ def test_handles_are_keys_and_have_no_truth() -> None:
         bool(x < y)
 
 
-def test_any_op_by_its_name() -> None:
+def test_op_appends_any_op_by_name() -> None:
     graph = Graph()
     x = graph.input()
     assert graph.op("newer", x, x, level=np.int64(3), sizes=(1, 2), name="n").attrs == {"level": 3, "sizes": [1, 2]}
 
 
-def test_a_constant_stays_what_it_was() -> None:
+def test_constant_copies_its_array() -> None:
     array, graph = np.ones(2), Graph()
     constant = graph.constant(array)
     array[:] = 0
     assert constant.attrs["value"].tolist() == [1, 1]
 
 
-def test_what_is_not_stated_is_not_sent() -> None:
+def test_unset_attributes_are_not_sent() -> None:
     graph = Graph()
     assert graph.input().sum(axes=None, keepdims=False).attrs == {"keepdims": False}
 
 
-def test_an_operand_is_left_out_at_the_end_alone() -> None:
-    """Else a bias would become the weight."""
+def test_only_trailing_operands_can_be_omitted() -> None:
+    """Otherwise a bias would become the weight."""
     graph = Graph()
     x, weight = graph.input(), graph.input()
     assert x.layer_norm().operands == (0,)
@@ -120,13 +120,13 @@ def line() -> int:
     return frame.f_back.f_lineno
 
 
-def test_a_node_of_another_graph_is_refused_with_both_lines() -> None:
+def test_node_of_another_graph_is_refused_with_both_lines() -> None:
     one, other = Graph(), Graph()
-    x, y, here = one.input(), other.input(), line()
+    x, y, number = one.input(), other.input(), line()
     with pytest.raises(InputError) as caught:
         x.add(y)
     assert str(caught.value) == (
-        f"add (test_graph.py:{here + 2}) has input (test_graph.py:{here}) as operand 1, "
+        f"add (test_graph.py:{number + 2}) has input (test_graph.py:{number}) as operand 1, "
         "which is a node of another graph"
     )
     assert len(one) == 1
@@ -144,21 +144,21 @@ def test_a_node_of_another_graph_is_refused_with_both_lines() -> None:
         (lambda g, x: g.op("add", x, 1), "int as operand 1"),
     ],
 )
-def test_what_cannot_be_sent_names_the_op_and_its_line(write: Any, told: str) -> None:
+def test_unsendable_value_names_the_op_and_its_line(write: Any, told: str) -> None:
     graph = Graph()
     with pytest.raises(InputError, match=rf"^\w+ \(test_graph.py:\d+\).*{told}"):
         write(graph, graph.input())
 
 
 @pytest.mark.parametrize("node", ["absent", "twice", 9, -1, 0.5, None])
-def test_what_is_not_found(node: Any) -> None:
+def test_unknown_node_is_refused(node: Any) -> None:
     graph = Graph()
     graph.input("twice").exp(name="twice")
     with pytest.raises(InputError):
         graph.find(node)
 
 
-def test_a_graph_from_the_wire() -> None:
+def test_graph_from_the_wire() -> None:
     wire = {
         "opset": 2,
         "nodes": [
@@ -168,7 +168,7 @@ def test_a_graph_from_the_wire() -> None:
     }
     graph = Graph.from_wire(wire)
     assert graph.find("c").attrs["value"].tolist() == [3]
-    assert written(graph)[1] == ("unheard_of", (0,), {"level": 2})
+    assert summary(graph)[1] == ("unheard_of", (0,), {"level": 2})
 
 
 @pytest.mark.parametrize(
@@ -187,15 +187,15 @@ def test_a_graph_from_the_wire() -> None:
         (lambda g: g.op("new", dtype=["uint32"]), None),
     ],
 )
-def test_a_graph_says_which_opset_it_needs_unless_its_program_says_which_it_is_of(write: Any, opset: Any) -> None:
-    usual, stated = Graph(), Graph(1)
-    write(usual)
-    write(stated)
-    assert to_wire(usual).get("opset") == to_wire(usual.copy()).get("opset") == opset
-    assert to_wire(stated)["opset"] == to_wire(stated.copy())["opset"] == 1
+def test_opset_is_inferred_unless_stated(write: Any, opset: Any) -> None:
+    inferred, explicit = Graph(), Graph(1)
+    write(inferred)
+    write(explicit)
+    assert to_wire(inferred).get("opset") == to_wire(inferred.copy()).get("opset") == opset
+    assert to_wire(explicit)["opset"] == to_wire(explicit.copy())["opset"] == 1
 
 
-def test_the_opset_of_every_op_and_attribute_is_the_registrys() -> None:
+def test_opsets_of_ops_and_attributes_match_the_registry() -> None:
     ops = registry().ops.values()
     attributes = {
         f"{op.name}.{name}": attr.since for op in ops for name, attr in op.attrs.items() if attr.since > op.since
@@ -203,7 +203,7 @@ def test_the_opset_of_every_op_and_attribute_is_the_registrys() -> None:
     assert {op.name: op.since for op in ops if op.since > 1} | attributes == SINCE
 
 
-def test_an_attribute_that_came_later_has_its_graph_say_so() -> None:
+def test_newer_attribute_raises_the_opset_of_its_graph() -> None:
     g = Graph()
     plain = g.input().cumsum(0)
     assert opset_of(g) is None
@@ -213,7 +213,7 @@ def test_an_attribute_that_came_later_has_its_graph_say_so() -> None:
 
 @together
 @pytest.mark.parametrize("name", registry().ops)
-def test_every_op_has_its_method_with_all_that_it_takes(name: str) -> None:
+def test_every_op_has_a_method_with_all_its_parameters(name: str) -> None:
     op = registry().ops[name]
     method = f"{name}_" if iskeyword(name) else name
     owner = Node if hasattr(Node, method) else Graph

@@ -17,7 +17,7 @@ from tests.conftest import RunningServer
 
 X = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]])
 W = np.array([1.0, -1.0])
-#: x ⋅ w, and the mean of its squares, with their gradient by x
+#: x ⋅ w, the mean of its squares, and its gradient with respect to x
 Y = X @ W
 LOSS = np.mean(Y**2)
 DX = np.outer(2 * Y / 3, W)
@@ -33,10 +33,10 @@ ANSWER = {
 
 @pytest.fixture
 def client(server: RunningServer) -> Iterator[gs.Client]:
-    """A client of a server that keeps no models yet."""
+    """A client of a server without models."""
     with gs.Client(server.url) as client:
-        for kept in [*client.models()]:
-            kept.delete()
+        for model in [*client.models()]:
+            model.delete()
         yield client
 
 
@@ -49,36 +49,36 @@ def line() -> tuple[gs.Graph, dict[str, gs.Node]]:
 
 
 def put_line(client: gs.Client, name: str = "line", **changed: Any) -> gs.Model:
-    """The model of it."""
+    """Put a model of that graph."""
     graph, nodes = line()
-    stated = {"inputs": {"x": nodes["x"]}, "outputs": {"y": nodes["y"], "loss": nodes["loss"]}}
-    stated["bound"] = {nodes["w"]: client.put("line.w", W)}
-    return client.put_model(name, client.register(graph, at_once=False), **{**stated, **changed})
+    arguments = {"inputs": {"x": nodes["x"]}, "outputs": {"y": nodes["y"], "loss": nodes["loss"]}}
+    arguments["bound"] = {nodes["w"]: client.put("line.w", W)}
+    return client.put_model(name, client.register(graph, at_once=False), **{**arguments, **changed})
 
 
-def test_what_was_put_is_there(client: gs.Client) -> None:
-    made = put_line(client, description="a line")
-    assert made.inputs == {"x": gs.ModelValue(0, "float64", (-1, 2))}
-    assert made.outputs == {"y": gs.ModelValue(2, "float64", (-1,)), "loss": gs.ModelValue(4, "float64", ())}
-    assert made.bound == (gs.BoundLeaf(1, "line.w", "float64", (2,)),)
-    assert (made.description, repr(made)) == ("a line", "<model line: 'x' to 'y', 'loss'>".replace("'", ""))
-    assert client.model("line").summary == made.summary
-    assert made.delete() == made.summary
+def test_put_model_can_be_read(client: gs.Client) -> None:
+    model = put_line(client, description="a line")
+    assert model.inputs == {"x": gs.ModelValue(0, "float64", (-1, 2))}
+    assert model.outputs == {"y": gs.ModelValue(2, "float64", (-1,)), "loss": gs.ModelValue(4, "float64", ())}
+    assert model.bound == (gs.BoundLeaf(1, "line.w", "float64", (2,)),)
+    assert (model.description, repr(model)) == ("a line", "<model line: 'x' to 'y', 'loss'>".replace("'", ""))
+    assert client.model("line").summary == model.summary
+    assert model.delete() == model.summary
     with pytest.raises(gs.NotFoundError):
         client.model("line")
 
 
-def test_a_graph_by_its_id_and_nodes_by_theirs(client: gs.Client) -> None:
+def test_model_from_a_graph_id_and_node_ids(client: gs.Client) -> None:
     graph, _ = line()
     graph_id = client.register(graph).graph_id
     client.put("line.w", W)
-    asked: dict[str, Any] = {"inputs": {"x": (0, np.float64, (-1, 2))}, "outputs": {"y": 2}, "bound": {1: "line.w"}}
-    assert client.put_model("line", graph_id, **asked).forward({"x": X}).value.tolist() == Y.tolist()
+    arguments: dict[str, Any] = {"inputs": {"x": (0, np.float64, (-1, 2))}, "outputs": {"y": 2}, "bound": {1: "line.w"}}
+    assert client.put_model("line", graph_id, **arguments).forward({"x": X}).value.tolist() == Y.tolist()
 
 
-def test_nodes_by_their_names(client: gs.Client) -> None:
-    made = put_line(client, inputs={"data": ("x", "float64", [3, 2])}, bound={"w": "line.w"})
-    assert made.inputs["data"] == gs.ModelValue(0, "float64", (3, 2))
+def test_model_nodes_by_name(client: gs.Client) -> None:
+    model = put_line(client, inputs={"data": ("x", "float64", [3, 2])}, bound={"w": "line.w"})
+    assert model.inputs["data"] == gs.ModelValue(0, "float64", (3, 2))
 
 
 def test_conditions(client: gs.Client) -> None:
@@ -91,29 +91,29 @@ def test_conditions(client: gs.Client) -> None:
     assert client.delete_model(second, if_match=second.etag) == second.summary
 
 
-def test_listings_page_by_page(client: gs.Client) -> None:
+def test_models_are_listed_page_by_page(client: gs.Client) -> None:
     for name in "cab":
         put_line(client, name)
-    assert [kept.name for kept in client.models(limit=2)] == [*"abc"]
-    assert [kept.forward({"x": X}, outputs=["loss"]).value for kept in client.models()] == [LOSS] * 3
+    assert [model.name for model in client.models(limit=2)] == [*"abc"]
+    assert [model.forward({"x": X}, outputs=["loss"]).value for model in client.models()] == [LOSS] * 3
 
 
 @pytest.mark.parametrize("is_read", [False, True])
-def test_calls_by_names(client: gs.Client, is_read: bool) -> None:
-    made = put_line(client)
-    model = client.model("line") if is_read else made
+def test_calls_by_name(client: gs.Client, is_read: bool) -> None:
+    created = put_line(client)
+    model = client.model("line") if is_read else created
     values = model.forward({"x": X})
     assert [*values.values] == ["y", "loss"]
     assert np.allclose(values.values["y"], Y, rtol=1e-15)
     assert np.allclose(values.values["loss"], LOSS, rtol=1e-15)
-    found = model.gradients({"x": X}, of="loss")
-    assert ([*found.values], [*found.gradients], found.disconnected) == (["loss"], ["x"], [])
-    assert np.allclose(found.gradients["x"], DX, rtol=1e-15)
-    assert found.value == values.values["loss"]
-    assert found.stats["graph_id"] == model.graph_id
+    result = model.gradients({"x": X}, of="loss")
+    assert ([*result.values], [*result.gradients], result.disconnected) == (["loss"], ["x"], [])
+    assert np.allclose(result.gradients["x"], DX, rtol=1e-15)
+    assert result.value == values.values["loss"]
+    assert result.stats["graph_id"] == model.graph_id
 
 
-def test_bound_leaves_are_read_in_the_version_that_is_there(client: gs.Client) -> None:
+def test_bound_leaves_use_the_current_version(client: gs.Client) -> None:
     model = put_line(client)
     client.put("line.w", 2 * W)
     assert np.allclose(model.forward({"x": X}, outputs=["y"]).value, 2 * Y, rtol=1e-15)
@@ -127,7 +127,7 @@ def test_inputs_may_be_resident_tensors(client: gs.Client) -> None:
     assert put_line(client).forward({"x": client.put("line.x", X)}, outputs=["y"]).value.tolist() == Y.tolist()
 
 
-def test_one_node_under_two_names_and_an_input_without_a_path(client: gs.Client) -> None:
+def test_repeated_output_and_disconnected_input(client: gs.Client) -> None:
     graph = gs.Graph()
     x = graph.input(dtype="float64", zero_d=True)
     k = graph.input(dtype="int64", zero_d=True)
@@ -139,14 +139,14 @@ def test_one_node_under_two_names_and_an_input_without_a_path(client: gs.Client)
         "a": 18,
         "b": 18,
     }
-    found = model.gradients({"x": 3.0, "k": 2, "z": 0.0}, of="b")
-    assert {name: value.item() for name, value in found.gradients.items()} == {"x": 12, "z": 0}
-    assert found.disconnected == ["z"]
+    result = model.gradients({"x": 3.0, "k": 2, "z": 0.0}, of="b")
+    assert {name: value.item() for name, value in result.gradients.items()} == {"x": 12, "z": 0}
+    assert result.disconnected == ["z"]
     with pytest.raises(gs.InputError, match="the answer has the values 'a', 'b', and not one"):
-        _ = found.value
+        _ = result.value
 
 
-def test_the_graph_of_a_model_is_in_use(client: gs.Client) -> None:
+def test_graph_of_a_model_cannot_be_unregistered(client: gs.Client) -> None:
     model = put_line(client)
     with pytest.raises(gs.ConditionError) as caught:
         client.unregister(model.graph_id)
@@ -156,15 +156,15 @@ def test_the_graph_of_a_model_is_in_use(client: gs.Client) -> None:
     assert client.unregister(model.graph_id).graph_id == model.graph_id
 
 
-def test_a_graph_that_was_forgotten_is_registered_once_more(client: gs.Client) -> None:
+def test_unregistered_graph_is_registered_again(client: gs.Client) -> None:
     graph, nodes = line()
-    kept = client.register(graph)
-    client.unregister(kept)
-    model = client.put_model("again", kept, inputs={"x": nodes["x"], "w": (1, "float64", [2])}, outputs={"y": 2})
-    assert model.graph_id == kept.graph_id
+    registered = client.register(graph)
+    client.unregister(registered)
+    model = client.put_model("again", registered, inputs={"x": nodes["x"], "w": (1, "float64", [2])}, outputs={"y": 2})
+    assert model.graph_id == registered.graph_id
 
 
-def test_all_that_is_wrong_is_told_with_the_lines_that_wrote_it(client: gs.Client) -> None:
+def test_all_errors_are_reported_with_their_lines(client: gs.Client) -> None:
     with pytest.raises(gs.GraphError) as caught:
         put_line(client, inputs={"x": (2, "float64", [2])}, bound={"w": "line.w"})
     assert {error.code for error in caught.value.errors} == {"unexpected_feed", "missing_feed"}
@@ -184,7 +184,7 @@ UNDECLARED = "the input 'x' of the model is parameter (test_models.py:"
         (lambda _: {}, {"y": 9}, "there is no node 9 in a graph of 5"),
     ],
 )
-def test_what_is_refused_before_anything_is_sent(inputs: Any, outputs: Any, sentence: str) -> None:
+def test_invalid_models_are_refused_before_sending(inputs: Any, outputs: Any, sentence: str) -> None:
     graph, nodes = line()
     client = gs.Client("http://s", transport=Script())
     with pytest.raises(gs.InputError) as caught:
@@ -192,7 +192,7 @@ def test_what_is_refused_before_anything_is_sent(inputs: Any, outputs: Any, sent
     assert sentence in str(caught.value)
 
 
-def test_names_of_nodes_are_not_known_of_a_graph_by_its_id() -> None:
+def test_node_names_are_refused_for_a_graph_id() -> None:
     with pytest.raises(gs.InputError, match="state the node's id"):
         gs.Client("http://s").put_model("m", "ab" * 32, inputs={}, outputs={"y": "y"})
 
@@ -212,13 +212,13 @@ def test_names_of_nodes_are_not_known_of_a_graph_by_its_id() -> None:
         ),
     ],
 )
-def test_names_that_are_none_of_the_models(client: gs.Client, call: Any, sentence: str) -> None:
+def test_unknown_input_and_output_names_are_refused(client: gs.Client, call: Any, sentence: str) -> None:
     with pytest.raises(gs.InputError) as caught:
         call(put_line(client))
     assert str(caught.value) == sentence
 
 
-def test_a_put_is_repeated_under_one_key_where_it_has_a_condition() -> None:
+def test_conditional_put_is_retried_under_one_key() -> None:
     for condition, keys in (({}, [None] * 2), ({"if_match": "*"}, ["key-1"] * 2)):
         clock, script = Clock(), Script(problem(503, "queue_full"), answer(201, ANSWER))
         with gs.Client("http://s", transport=script, surroundings=clock.surroundings(), sleep=clock.sleep) as client:
@@ -226,7 +226,7 @@ def test_a_put_is_repeated_under_one_key_where_it_has_a_condition() -> None:
         assert script.keys() == keys
 
 
-def test_a_graph_in_use_is_not_asked_for_again() -> None:
+def test_in_use_error_is_not_retried() -> None:
     clock, script = Clock(), Script(problem(409, "in_use", 1))
     client = gs.Client("http://s", transport=script, surroundings=clock.surroundings(), sleep=clock.sleep)
     with client, pytest.raises(gs.ConditionError):
@@ -235,34 +235,36 @@ def test_a_graph_in_use_is_not_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("lacking", ["name", "etag", "graph_id", "inputs", "outputs", "bound"])
-def test_an_answer_that_is_no_model(lacking: str) -> None:
-    told = {name: value for name, value in ANSWER.items() if name != lacking}
-    with gs.Client("http://s", transport=Script(answer(200, told))) as client, pytest.raises(gs.MalformedAnswer):
+def test_malformed_model_is_refused(lacking: str) -> None:
+    fields = {name: value for name, value in ANSWER.items() if name != lacking}
+    with gs.Client("http://s", transport=Script(answer(200, fields))) as client, pytest.raises(gs.MalformedAnswer):
         client.model("line")
 
 
-def test_the_same_awaited(server: RunningServer) -> None:
+def test_async_client_has_the_same_calls(server: RunningServer) -> None:
     graph, nodes = line()
 
     async def session() -> None:
         async with gs.AsyncClient(server.url) as client:
             bound = {nodes["w"]: await client.put("line.w", W)}
             outputs = {"y": nodes["y"], "loss": nodes["loss"]}
-            kept = await client.register(graph, at_once=False)
-            made = await client.put_model("awaited", kept, inputs={"x": nodes["x"]}, outputs=outputs, bound=bound)
+            registered = await client.register(graph, at_once=False)
+            created = await client.put_model(
+                "awaited", registered, inputs={"x": nodes["x"]}, outputs=outputs, bound=bound
+            )
             read = await client.model("awaited")
-            assert dataclasses.asdict(read.summary) == dataclasses.asdict(made.summary)
-            for model in (made, read):
+            assert dataclasses.asdict(read.summary) == dataclasses.asdict(created.summary)
+            for model in (created, read):
                 one, other = await asyncio.gather(model.forward({"x": X}), model.gradients({"x": X}, of="loss"))
                 assert np.allclose(one.values["y"], Y, rtol=1e-15)
                 assert np.allclose(other.gradients["x"], DX, rtol=1e-15)
             assert "awaited" in [each.name async for each in client.models(limit=1)]
-            assert await read.delete() == made.summary
+            assert await read.delete() == created.summary
 
     asyncio.run(session())
 
 
-def test_a_connection_that_is_lost_leaves_the_model_to_a_second_try() -> None:
+def test_delete_is_retried_after_a_lost_connection() -> None:
     clock, script = Clock(), Script(httpx.ReadError("lost"), answer(200, ANSWER))
     with gs.Client("http://s", transport=script, surroundings=clock.surroundings(), sleep=clock.sleep) as client:
         assert client.delete_model("line").name == "line"

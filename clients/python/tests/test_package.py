@@ -1,4 +1,4 @@
-"""The package: by itself, with two dependencies, of the server's version, and typed; what has an extra needs it."""
+"""The package: independent of the server, two dependencies, the server's version, types, and extras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PYTHON = Path(__file__).parents[1]
 ROOT = PYTHON.parents[1]
 
 
-#: what needs an extra, which is called like it
+#: modules that need the extra of the same name
 BRIDGES = ("jax", "onnx", "torch")
 
 
@@ -24,8 +24,8 @@ def project(folder: Path) -> dict[str, Any]:
     return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_nothing_of_the_server_is_imported() -> None:
-    """In an isolated process, in which the server's packages are not found, and are not looked for either."""
+def test_package_imports_no_server_code() -> None:
+    """Import all modules in an isolated process that cannot find the server's packages."""
     program = (
         f"import sys; sys.path.insert(0, {str(PYTHON)!r}); import gradserve_client, pkgutil, importlib\n"
         "for found in pkgutil.walk_packages(gradserve_client.__path__, 'gradserve_client.'):\n"
@@ -38,7 +38,7 @@ def test_nothing_of_the_server_is_imported() -> None:
     assert not loaded & {"engine", "schemas", "service", "clients", "tests", "pydantic", "orjson", "safetensors"}
 
 
-def test_its_dependencies_are_two() -> None:
+def test_package_has_two_dependencies() -> None:
     names = {dependency.partition(">")[0] for dependency in project(PYTHON)["dependencies"]}
     assert names == {"httpx", "numpy"}
 
@@ -48,7 +48,7 @@ def imported(paths: Iterable[Path]) -> set[str]:
     return named - {*sys.stdlib_module_names}
 
 
-def test_it_imports_nothing_else_and_what_has_an_extra_that() -> None:
+def test_modules_import_only_declared_dependencies() -> None:
     bridges = {bridge: files(f"clients/python/gradserve_client/{bridge}") for bridge in BRIDGES}
     rest = {*files("clients/python/gradserve_client")} - {path for paths in bridges.values() for path in paths}
     assert imported(rest) == {"gradserve_client", "httpx", "numpy"}
@@ -57,16 +57,16 @@ def test_it_imports_nothing_else_and_what_has_an_extra_that() -> None:
     assert {*project(PYTHON)["optional-dependencies"]} == {*BRIDGES, "scipy"}
 
 
-def test_its_version_is_the_servers() -> None:
+def test_version_matches_the_server() -> None:
     assert project(PYTHON)["version"] == project(ROOT)["version"] == gradserve_client.__version__
 
 
-def test_it_is_typed() -> None:
+def test_package_is_typed() -> None:
     assert (PYTHON / "gradserve_client" / "py.typed").is_file()
 
 
-def test_nobody_depends_on_it_by_its_name() -> None:
-    """It is published nowhere: what is called so elsewhere would be somebody else's."""
+def test_server_does_not_depend_on_the_package_name() -> None:
+    """The package is not published, so that its name on an index would be somebody else's package."""
     own = project(ROOT)
-    stated = [own["dependencies"], *own["optional-dependencies"].values()]
-    assert not [name for names in stated for name in names if "gradserve-client" in name]
+    dependencies = [own["dependencies"], *own["optional-dependencies"].values()]
+    assert not [name for names in dependencies for name in names if "gradserve-client" in name]

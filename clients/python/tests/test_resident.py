@@ -14,10 +14,10 @@ from tests.conftest import RunningServer
 
 @pytest.fixture
 def client(server: RunningServer) -> Iterator[gs.Client]:
-    """A client of a server that keeps nothing yet."""
+    """A client of a server without tensors."""
     with gs.Client(server.url) as client:
-        for kept in [*client.tensors()]:
-            client.delete(kept)
+        for tensor in [*client.tensors()]:
+            client.delete(tensor)
         yield client
 
 
@@ -26,9 +26,9 @@ def test_put_and_get(client: gs.Client, form: Any) -> None:
     array = np.array([[1.5, np.nan], [-0.0, np.inf]], np.float16)
     handle = client.put("a", array, form=form)
     assert (handle.dtype, handle.shape, handle.nbytes, handle.durable) == ("float16", (2, 2), 8, True)
-    found = client.get(handle, form=form)
-    assert found.array.tobytes() == array.tobytes()
-    assert found.handle.etag == handle.etag
+    fetched = client.get(handle, form=form)
+    assert fetched.array.tobytes() == array.tobytes()
+    assert fetched.handle.etag == handle.etag
 
 
 def test_conditions(client: gs.Client) -> None:
@@ -51,13 +51,13 @@ def test_conditions(client: gs.Client) -> None:
         client.get("a")
 
 
-def test_listings_page_by_page(client: gs.Client) -> None:
+def test_tensors_are_listed_page_by_page(client: gs.Client) -> None:
     for name in "abcde":
         client.put(name, [1.0])
-    assert [kept.name for kept in client.tensors(limit=2)] == [*"abcde"]
+    assert [tensor.name for tensor in client.tensors(limit=2)] == [*"abcde"]
 
 
-def test_a_step_of_training_without_the_parameters(client: gs.Client) -> None:
+def test_training_step_on_resident_parameters(client: gs.Client) -> None:
     graph = gs.Graph()
     w = graph.parameter("w")
     loss = (w * w).sum()
@@ -76,7 +76,7 @@ def test_a_step_of_training_without_the_parameters(client: gs.Client) -> None:
     assert client.get("new").array.tolist() == [1.0, -0.5]
 
 
-def test_a_tensor_that_is_not_there(client: gs.Client) -> None:
+def test_missing_tensor_names_its_node(client: gs.Client) -> None:
     graph = gs.Graph()
     w = graph.parameter("w")
     model = client.register(graph)

@@ -1,4 +1,4 @@
-"""What is tried again, after how long, and under which key: with replies by a script, and a clock that waits move."""
+"""Retries: failures, waits and keys, with scripted replies and a clock that only waiting advances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 import gradserve_client as gs
-from clients.python.tests.scripted import FORWARD, GRAPH, KEPT, Clock, answer, client_of, problem, square
+from clients.python.tests.scripted import FORWARD, GRAPH, STORED, Clock, answer, problem, scripted_client, square
 
 LOST = httpx.ReadError("the connection was lost")
 
@@ -28,12 +28,12 @@ LOST = httpx.ReadError("the connection was lost")
         httpx.Response(503, text="a page of a proxy"),
     ],
 )
-def test_what_passes_is_tried_again(reply: Any) -> None:
-    client, script, clock = client_of([reply, answer(200, FORWARD)])
+def test_transient_failures_are_retried(reply: Any) -> None:
+    client, script, clock = scripted_client([reply, answer(200, FORWARD)])
     graph, w, _ = square()
     assert client.forward(graph, {w: 3.0}).value == 9
     assert clock.waits == [0.375]
-    assert script.came[0].content == script.came[1].content
+    assert script.received[0].content == script.received[1].content
 
 
 @pytest.mark.parametrize(
@@ -50,61 +50,61 @@ def test_what_passes_is_tried_again(reply: Any) -> None:
         (httpx.Response(200, content=b"{", headers={"Content-Type": "application/json"}), gs.MalformedAnswer),
     ],
 )
-def test_what_does_not_pass_is_not(reply: Any, kind: type[gs.GradserveError]) -> None:
-    client, script, clock = client_of([reply])
+def test_permanent_failures_are_not_retried(reply: Any, kind: type[gs.GradserveError]) -> None:
+    client, script, clock = scripted_client([reply])
     with pytest.raises(kind):
         client.forward(square()[0])
-    assert (len(script.came), clock.waits) == (1, [])
+    assert (len(script.received), clock.waits) == (1, [])
 
 
 @pytest.mark.parametrize(("chance", "waits"), [(0.0, [0.25, 0.5]), (1.0, [0.5, 1.0])])
-def test_two_retries_with_jitter_unless_stated(chance: float, waits: list[float]) -> None:
+def test_two_retries_with_jitter_by_default(chance: float, waits: list[float]) -> None:
     clock = Clock()
-    client, script, _ = client_of([LOST] * 3, clock, surroundings=clock.surroundings(chance))
+    client, script, _ = scripted_client([LOST] * 3, clock, surroundings=clock.surroundings(chance))
     with pytest.raises(gs.ConnectionFailed):
         client.forward(square()[0])
-    assert (len(script.came), clock.waits) == (3, waits)
+    assert (len(script.received), clock.waits) == (3, waits)
 
 
 def test_waits_grow_to_a_bound() -> None:
-    client, _, clock = client_of([LOST] * 7, retries=6)
+    client, _, clock = scripted_client([LOST] * 7, retries=6)
     with pytest.raises(gs.ConnectionFailed):
         client.forward(square()[0])
     assert clock.waits == [0.375, 0.75, 1.5, 3, 6, 6]
 
 
 @pytest.mark.parametrize(("stated", "wait"), [("3", 3), ("0", 0.375), ("1.5", 0.375), ("-2", 0.375), ("3s", 0.375)])
-def test_retry_after_is_whole_seconds_and_makes_a_wait_longer(stated: str, wait: float) -> None:
+def test_retry_after_in_whole_seconds_extends_the_wait(stated: str, wait: float) -> None:
     refused = answer(503, {"status": 503, "code": "queue_full"}, Retry_After=stated)
-    client, _, clock = client_of([refused, answer(200, FORWARD)])
+    client, _, clock = scripted_client([refused, answer(200, FORWARD)])
     client.forward(square()[0])
     assert clock.waits == [wait]
 
 
-def test_a_worker_that_died_twice_is_enough_whatever_came_between() -> None:
+def test_second_worker_death_ends_the_retries() -> None:
     died = problem(503, "worker_died", 0)
-    client, script, _ = client_of([died, problem(503, "queue_full"), died, answer(200, FORWARD)], retries=5)
+    client, script, _ = scripted_client([died, problem(503, "queue_full"), died, answer(200, FORWARD)], retries=5)
     with pytest.raises(gs.OverloadError, match="worker_died"):
         client.forward(square()[0])
-    assert len(script.came) == 3
+    assert len(script.received) == 3
 
 
-def test_one_deadline_for_all_tries_and_what_is_left_goes_along() -> None:
-    client, script, _ = client_of([LOST, problem(503, "queue_full", 2), answer(200, FORWARD)], timeout=5)
+def test_tries_share_a_deadline_and_send_the_remaining_time() -> None:
+    client, script, _ = scripted_client([LOST, problem(503, "queue_full", 2), answer(200, FORWARD)], timeout=5)
     client.forward(square()[0])
-    assert [request.url.params["timeout_ms"] for request in script.came] == ["5000", "4625", "2625"]
+    assert [request.url.params["timeout_ms"] for request in script.received] == ["5000", "4625", "2625"]
 
 
 @pytest.mark.parametrize(("timeout", "tries"), [(0.375, 1), (0.376, 2)])
-def test_a_wait_that_would_use_up_the_deadline_is_not_begun(timeout: float, tries: int) -> None:
-    client, script, _ = client_of([LOST] * 3, timeout=timeout)
+def test_wait_up_to_the_deadline_is_not_started(timeout: float, tries: int) -> None:
+    client, script, _ = scripted_client([LOST] * 3, timeout=timeout)
     with pytest.raises(gs.ConnectionFailed):
         client.forward(square()[0])
-    assert len(script.came) == tries
+    assert len(script.received) == tries
 
 
-def test_a_timeout_is_the_deadline() -> None:
-    client, _, _ = client_of([httpx.ReadTimeout("")], timeout=5)
+def test_read_timeout_is_a_deadline_error() -> None:
+    client, _, _ = scripted_client([httpx.ReadTimeout("")], timeout=5)
     with pytest.raises(gs.DeadlineError, match="no answer within 5 s"):
         client.forward(square()[0])
 
@@ -120,97 +120,99 @@ def test_a_timeout_is_the_deadline() -> None:
         (lambda client: client.ops(), False),
     ],
 )
-def test_the_time_is_told_where_the_server_takes_it(act: Any, timed: bool) -> None:
-    client, script, _ = client_of([answer(200, {**KEPT, **GRAPH, "tensors": [], "graphs": []})], timeout=5)
+def test_timeout_is_sent_to_calls_that_accept_it(act: Any, timed: bool) -> None:
+    client, script, _ = scripted_client([answer(200, {**STORED, **GRAPH, "tensors": [], "graphs": []})], timeout=5)
     act(client)
-    assert ("timeout_ms" in script.came[0].url.params) == timed
+    assert ("timeout_ms" in script.received[0].url.params) == timed
 
 
-def test_a_call_may_have_a_time_of_its_own() -> None:
-    client, script, _ = client_of([answer(200, FORWARD)], timeout=5)
+def test_call_may_set_its_own_timeout() -> None:
+    client, script, _ = scripted_client([answer(200, FORWARD)], timeout=5)
     client.forward(square()[0], timeout=2)
-    assert script.came[0].url.params["timeout_ms"] == "2000"
+    assert script.received[0].url.params["timeout_ms"] == "2000"
 
 
 STORE = lambda client: client.forward(square()[0], store={1: "w"})
 WRITES = {
     "store": (STORE, FORWARD),
-    "delete": (lambda client: client.delete("w"), KEPT),
+    "delete": (lambda client: client.delete("w"), STORED),
     "unregister": (lambda client: client.unregister("ab" * 32), GRAPH),
-    "put on a condition": (lambda client: client.put("w", 1.0, if_none_match="*"), KEPT),
+    "put on a condition": (lambda client: client.put("w", 1.0, if_none_match="*"), STORED),
 }
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_what_keeps_something_is_repeated_under_one_key(write: str) -> None:
+def test_writes_are_retried_under_one_key(write: str) -> None:
     act, fields = WRITES[write]
-    client, script, _ = client_of([LOST, problem(409, "conflict", 1), answer(200, fields), answer(200, fields)])
+    client, script, _ = scripted_client([LOST, problem(409, "conflict", 1), answer(200, fields), answer(200, fields)])
     act(client)
     act(client)
     assert script.keys() == ["key-1", "key-1", "key-1", "key-2"]
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_without_keys_it_is_not_repeated(write: str) -> None:
-    client, script, _ = client_of([problem(503, "queue_full", 1)], idempotency=False)
+def test_writes_without_keys_are_not_retried(write: str) -> None:
+    client, script, _ = scripted_client([problem(503, "queue_full", 1)], idempotency=False)
     with pytest.raises(gs.OverloadError):
         WRITES[write][0](client)
     assert script.keys() == [None]
 
 
-def test_a_call_may_do_without_a_key() -> None:
-    client, script, _ = client_of([answer(200, FORWARD)])
+def test_call_may_disable_its_key() -> None:
+    client, script, _ = scripted_client([answer(200, FORWARD)])
     client.forward(square()[0], store={1: "w"}, idempotency=False)
     assert script.keys() == [None]
 
 
 @pytest.mark.parametrize("act", [lambda client: client.put("w", 1.0), lambda client: client.register(square()[0])])
-def test_what_changes_nothing_when_repeated_needs_no_key(act: Any) -> None:
-    client, script, _ = client_of([LOST, answer(200, {**KEPT, **GRAPH})])
+def test_idempotent_calls_need_no_key(act: Any) -> None:
+    client, script, _ = scripted_client([LOST, answer(200, {**STORED, **GRAPH})])
     act(client)
     assert script.keys() == [None, None]
 
 
-def test_an_answer_too_long_to_be_kept_names_the_switch() -> None:
-    client, _, _ = client_of([problem(413, "over_budget")])
+def test_over_budget_error_suggests_disabling_idempotency() -> None:
+    client, _, _ = scripted_client([problem(413, "over_budget")])
     with pytest.raises(gs.GraphError, match="idempotency=False"):
         STORE(client)
-    client, _, _ = client_of([problem(413, "over_budget")])
+    client, _, _ = scripted_client([problem(413, "over_budget")])
     with pytest.raises(gs.GraphError) as caught:
         client.forward(square()[0])
     assert "idempotency" not in str(caught.value)
 
 
-def test_a_graph_that_was_forgotten_is_registered_once_more_at_once() -> None:
-    gone, kept = problem(404, "not_found"), answer(201, GRAPH)
-    client, script, clock = client_of([kept, gone, kept, answer(200, FORWARD)])
+def test_evicted_graph_is_registered_again_without_waiting() -> None:
+    gone, registered = problem(404, "not_found"), answer(201, GRAPH)
+    client, script, clock = scripted_client([registered, gone, registered, answer(200, FORWARD)])
     graph, w, _ = square()
     model = client.register(graph)
     graph.input("later")
     assert model.forward({w: 3.0}, store={1: "w"}).value == 9
-    assert [request.url.path.removeprefix("/v1/graphs") for request in script.came] == [
+    assert [request.url.path.removeprefix("/v1/graphs") for request in script.received] == [
         "", f"/{'ab' * 32}/forward", "", f"/{'ab' * 32}/forward",
     ]  # fmt: skip
-    assert script.came[0].content == script.came[2].content
+    assert script.received[0].content == script.received[2].content
     assert script.keys() == [None, "key-1", None, "key-1"]
     assert clock.waits == []
 
 
-def test_a_second_404_is_raised_and_so_is_that_of_a_tensor() -> None:
-    gone, kept = problem(404, "not_found"), answer(201, GRAPH)
-    client, script, _ = client_of([kept, gone, kept, gone])
+def test_second_404_and_missing_tensor_are_raised() -> None:
+    gone, registered = problem(404, "not_found"), answer(201, GRAPH)
+    client, script, _ = scripted_client([registered, gone, registered, gone])
     with pytest.raises(gs.NotFoundError):
         client.register(square()[0]).forward()
     assert script.replies == []
-    client, _, _ = client_of([kept, problem(404, "not_found", node=0, pointer="/feeds/0/tensor_id")])
+    client, _, _ = scripted_client([registered, problem(404, "not_found", node=0, pointer="/feeds/0/tensor_id")])
     with pytest.raises(gs.NotFoundError):
         client.register(square()[0]).forward()
 
 
-def test_a_graph_may_be_registered_by_the_first_call_within_its_time() -> None:
-    client, script, _ = client_of([LOST, answer(201, GRAPH), answer(200, FORWARD), answer(200, FORWARD)], timeout=5)
+def test_first_call_registers_the_graph_within_its_timeout() -> None:
+    client, script, _ = scripted_client(
+        [LOST, answer(201, GRAPH), answer(200, FORWARD), answer(200, FORWARD)], timeout=5
+    )
     model = client.register(square()[0], at_once=False)
-    assert script.came == []
+    assert script.received == []
     model.forward()
     model.forward()
-    assert [request.url.params["timeout_ms"] for request in script.came] == ["5000", "4625", "4625", "5000"]
+    assert [request.url.params["timeout_ms"] for request in script.received] == ["5000", "4625", "4625", "5000"]

@@ -1,4 +1,4 @@
-"""safetensors: as the format's own library reads and writes them, and nothing that is broken."""
+"""safetensors: compatible with the format's own library; broken files are refused."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ REALS = [dtype for dtype in DTYPES if dtype not in PARTS]
 
 
 @given(st.dictionaries(NAMES, arrays(), max_size=4), st.dictionaries(NAMES, st.text(max_size=5), max_size=2))
-def test_there_and_back(tensors: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]) -> None:
+def test_round_trip(tensors: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]) -> None:
     read = own.decode(b"".join(own.encode(tensors, metadata)))
     assert read.metadata == metadata
     assert {name for name in tensors if same_bits(read.tensors[name], tensors[name])} == set(tensors)
 
 
 @given(st.dictionaries(NAMES, arrays(REALS), min_size=1, max_size=3))
-def test_the_formats_own_library_says_the_same(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
+def test_matches_the_safetensors_library(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
     theirs = safetensors.numpy.load(b"".join(own.encode(tensors, {"a": "b"})))
     assert {name for name in tensors if same_bits(theirs[name], tensors[name])} == set(tensors)
     read = own.decode(safetensors.numpy.save(tensors)).tensors
     assert {name for name in tensors if same_bits(read[name], tensors[name])} == set(tensors)
 
 
-def test_nothing_is_copied_either_way() -> None:
+def test_encode_and_decode_do_not_copy() -> None:
     array = np.arange(1000.0)
     _, piece = own.encode({"a": array}, {})
     assert np.shares_memory(np.frombuffer(piece, np.uint8), array)
@@ -46,7 +46,7 @@ def test_nothing_is_copied_either_way() -> None:
     assert read.flags.aligned
 
 
-def test_wide_elements_come_first_so_that_all_are_aligned() -> None:
+def test_wide_elements_come_first_for_alignment() -> None:
     body = b"".join(own.encode({"a": np.ones(3, np.int8), "b": np.ones(2), "c": np.ones(1, np.float16)}, {}))
     assert all(array.flags.aligned for array in own.decode(body).tensors.values())
 
@@ -61,7 +61,7 @@ def entry(start: int, end: int, dtype: str = "U8", shape: Any = None) -> dict[st
 
 
 @given(st.dictionaries(NAMES, arrays([*PARTS]), min_size=1, max_size=3))
-def test_the_formats_own_library_has_the_parts_of_complex_numbers(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
+def test_safetensors_library_reads_complex_numbers_as_parts(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
     body = b"".join(own.encode(tensors, {"a": "b"}))
     for name, parts in safetensors.numpy.load(body).items():
         whole = tensors[name]
@@ -69,7 +69,7 @@ def test_the_formats_own_library_has_the_parts_of_complex_numbers(tensors: dict[
         assert same_bits(parts, whole.reshape(-1).view(PARTS[whole.dtype.name]).reshape(parts.shape))
 
 
-def test_complex_numbers_are_named_in_the_metadata() -> None:
+def test_complex_tensors_are_named_in_the_metadata() -> None:
     body = b"".join(own.encode({"x": np.ones(2), "z": np.ones(2, np.complex64), "é": np.array(1j)}, {"a": "b"}))
     header = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
     assert header["__metadata__"]["a"] == "b"
@@ -86,7 +86,7 @@ def test_c64_is_read() -> None:
 
 
 def named(names: Any, dtype: str, shape: list[int]) -> bytes:
-    """A file of 16 bytes that says which tensors are complex."""
+    """A file of 16 bytes whose metadata names complex tensors."""
     return file({"__metadata__": {"complex": names}, "a": entry(0, 16, dtype, shape)}, bytes(16))
 
 
@@ -106,7 +106,7 @@ def named(names: Any, dtype: str, shape: list[int]) -> bytes:
         (named(["a"], "F64", [2]), "strings"),
     ],
 )
-def test_what_is_said_to_be_complex_has_parts(body: bytes, told: str) -> None:
+def test_invalid_complex_metadata_is_refused(body: bytes, told: str) -> None:
     with pytest.raises(MalformedAnswer, match=told):
         own.decode(body)
 
@@ -140,12 +140,12 @@ def test_what_is_said_to_be_complex_has_parts(body: bytes, told: str) -> None:
         (file({"a": 1}), "where"),
     ],
 )
-def test_what_is_broken_is_refused(body: bytes, told: str) -> None:
+def test_broken_files_are_refused(body: bytes, told: str) -> None:
     with pytest.raises(MalformedAnswer, match=told):
         own.decode(body)
 
 
-def test_a_header_of_more_than_100_megabytes_is_refused_before_it_is_read() -> None:
+def test_header_above_100_megabytes_is_refused_before_reading() -> None:
     length = own.MAX_HEADER_BYTES + 1
     body = memoryview(np.zeros(8 + length, np.uint8))  # pages of zeros, which take no memory until they are read
     body[:8] = length.to_bytes(8, "little")
@@ -153,6 +153,6 @@ def test_a_header_of_more_than_100_megabytes_is_refused_before_it_is_read() -> N
         own.decode(body)
 
 
-def test_empty_tensors_may_lie_anywhere() -> None:
+def test_empty_tensors_may_have_any_offset() -> None:
     body = file({"a": entry(0, 1), "b": entry(1, 1, shape=[0, 5]), "c": entry(1, 2)}, b"\1\2")
     assert {name: array.tolist() for name, array in own.decode(body).tensors.items()} == {"a": [1], "b": [], "c": [2]}

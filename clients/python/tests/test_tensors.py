@@ -1,4 +1,4 @@
-"""Tensors in JSON: every bit there and back, and nothing that is no tensor."""
+"""Tensors in JSON: exact round trips, and refusals of invalid tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gradserve_client.tensors import (
 
 
 @given(arrays(), st.sampled_from(["json", "base64"]))
-def test_there_and_back(array: np.ndarray[Any, Any], form: Any) -> None:
+def test_round_trip(array: np.ndarray[Any, Any], form: Any) -> None:
     text = json.dumps(to_json(as_array(array), form), allow_nan=False)
     assert same_bits(from_json(json.loads(text)), array)
 
@@ -51,34 +51,34 @@ def test_there_and_back(array: np.ndarray[Any, Any], form: Any) -> None:
         (np.array([complex(0, math.nan)], np.complex64), "data_b64"),
     ],
 )
-def test_json_takes_base64_where_it_has_no_such_number(value: Any, payload: str) -> None:
+def test_json_uses_base64_for_numbers_that_it_lacks(value: Any, payload: str) -> None:
     assert payload in to_json(as_array(value), "json")
 
 
-def test_the_dtypes_are_those_of_the_server() -> None:
+def test_dtypes_match_the_server() -> None:
     assert {element.name: element.safetensors for element in ELEMENT_TYPES} == DTYPES
     assert {element.name: element.since for element in ELEMENT_TYPES if element.since > 1} == SINCE
 
 
-def test_a_bool_is_a_number_in_json() -> None:
+def test_bool_is_a_number_in_json() -> None:
     assert to_json(as_array([True, False]), "json")["data"] == [1, 0]
 
 
-def test_a_complex_number_is_two_in_json() -> None:
+def test_complex_number_is_two_numbers_in_json() -> None:
     array = as_array(np.array([[1 - 2j, complex(-0.0, 0.5)]], np.complex64))
-    written = to_json(array, "json")
-    assert written == {"dtype": "complex64", "shape": [1, 2], "data": [1.0, -2.0, -0.0, 0.5]}
-    assert math.copysign(1, written["data"][2]) == -1
-    assert from_json(written).tobytes() == array.tobytes()
+    encoded = to_json(array, "json")
+    assert encoded == {"dtype": "complex64", "shape": [1, 2], "data": [1.0, -2.0, -0.0, 0.5]}
+    assert math.copysign(1, encoded["data"][2]) == -1
+    assert from_json(encoded).tobytes() == array.tobytes()
     assert to_json(as_array(1j), "json") == {"dtype": "complex128", "shape": [], "data": [0.0, 1.0]}
 
 
-def test_the_default_switches_at_four_kibibytes() -> None:
+def test_default_form_switches_at_four_kibibytes() -> None:
     assert (default_form(SAFETENSORS_THRESHOLD - 1), default_form(SAFETENSORS_THRESHOLD)) == ("base64", "safetensors")
     assert SAFETENSORS_THRESHOLD == 4096
 
 
-def test_an_array_of_the_wire_is_taken_as_it_is() -> None:
+def test_wire_array_is_not_copied() -> None:
     array = np.arange(6.0).reshape(2, 3)
     assert np.shares_memory(as_array(array), array)
     assert np.shares_memory(bytes_of(array), array)
@@ -86,13 +86,13 @@ def test_an_array_of_the_wire_is_taken_as_it_is() -> None:
 
 @pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3).T, np.arange(3, dtype=">i4"), np.arange(9)[::3]])
 def test_other_layouts_have_the_same_elements(array: np.ndarray[Any, Any]) -> None:
-    taken = as_array(array)
-    assert (taken == array).all()
-    assert taken.flags.c_contiguous
-    assert bytes_of(taken) == array.astype(array.dtype.newbyteorder("<")).tobytes()
+    converted = as_array(array)
+    assert (converted == array).all()
+    assert converted.flags.c_contiguous
+    assert bytes_of(converted) == array.astype(array.dtype.newbyteorder("<")).tobytes()
 
 
-def test_numbers_take_the_dtype_that_is_stated_and_arrays_keep_theirs() -> None:
+def test_dtype_applies_to_numbers_but_not_to_arrays() -> None:
     assert as_array([1, 2], "float32").dtype == np.float32
     assert as_array(np.array([1, 2]), "float32").dtype == np.int64
 
@@ -100,12 +100,12 @@ def test_numbers_take_the_dtype_that_is_stated_and_arrays_keep_theirs() -> None:
 @pytest.mark.parametrize(
     "value", ["text", [[1], [1, 2]], np.array([1], np.uint16), np.array([1j], "clongdouble"), np.array([None])]
 )
-def test_what_the_wire_lacks_is_refused(value: Any) -> None:
+def test_unsupported_values_are_refused(value: Any) -> None:
     with pytest.raises(InputError):
         as_array(value)
 
 
-def test_a_word_may_be_newer_than_the_client_and_a_dtype_of_numpy_may_not() -> None:
+def test_dtype_name_may_be_newer_than_the_client() -> None:
     assert dtype_name("bfloat16") == "bfloat16"
     assert dtype_name(np.float16) == "float16"
     with pytest.raises(InputError, match="uint16"):
@@ -128,7 +128,7 @@ def test_a_word_may_be_newer_than_the_client_and_a_dtype_of_numpy_may_not() -> N
         (b"", "float64", [0] * 65, "64 extents"),
     ],
 )
-def test_bytes_have_to_fit(raw: bytes, dtype: str, shape: list[int], told: str) -> None:
+def test_bytes_must_fit_dtype_and_shape(raw: bytes, dtype: str, shape: list[int], told: str) -> None:
     with pytest.raises(InputError, match=told):
         from_bytes(raw, dtype, shape)
 
@@ -174,7 +174,7 @@ F64: dict[str, Any] = {"dtype": "float64", "shape": [1]}
         {"dtype": "bool", "shape": [1], "data_b64": "Ag=="},
     ],
 )
-def test_what_is_no_tensor_is_refused(tensor: Any) -> None:
+def test_invalid_tensors_are_refused(tensor: Any) -> None:
     with pytest.raises(MalformedAnswer):
         from_json(tensor)
 
@@ -191,5 +191,5 @@ def test_what_is_no_tensor_is_refused(tensor: Any) -> None:
         ({"dtype": "int8", "shape": [1], "data": [-128], "later": 1}, [-128]),
     ],
 )
-def test_what_is_a_tensor_is_read(tensor: Any, value: Any) -> None:
+def test_valid_tensors_are_read(tensor: Any, value: Any) -> None:
     assert from_json(tensor).tolist() == value

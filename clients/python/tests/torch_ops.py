@@ -1,7 +1,7 @@
-"""The ops of PyTorch, and what becomes of each: `python -m clients.python.tests.torch_ops`.
+"""The reference page of the PyTorch importer, from its rules: `python -m clients.python.tests.torch_ops`.
 
-Of those that PyTorch tags as core, and of all others that have rules, the table is docs/reference/torch.md: written, or
-with --check compared.
+It lists the ops that PyTorch tags as core, and all others that have rules. The program writes docs/reference/torch.md,
+or compares it if --check is given.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ somewhere, as of `xlogy` at 0. `detach` and `no_grad` are marked before anything
 
 
 def core_ops() -> list[str]:
-    """The overloads that PyTorch tags as core, without variants that write into an argument."""
-    found = []
+    """The overloads that PyTorch tags as core, except variants that write into an argument."""
+    names = []
     for full in torch._C._dispatch_get_all_op_names():
         space, _, name = full.partition("::")
         packet, _, overload = name.partition(".")
         if space == "aten":
             op = getattr(getattr(torch.ops.aten, packet), overload or "default")
             if torch.Tag.core in op.tags and not overload.endswith("out"):
-                found.append(name_of(op))
-    return sorted(found)
+                names.append(name_of(op))
+    return sorted(names)
 
 
 def left() -> list[str]:
@@ -72,20 +72,20 @@ def left() -> list[str]:
 
 
 def page() -> str:
-    """The page."""
+    """The page, as Markdown."""
     core = core_ops()
-    said, refused = [op for op in core if op in {*RULES}], [op for op in core if op in UNSUPPORTED]
+    supported, refused = [op for op in core if op in {*RULES}], [op for op in core if op in UNSUPPORTED]
     more = [op for op in RULES if op not in core and op != STOP_NAME]
     more_refused = sorted(op for op in UNSUPPORTED if op not in core)
     return HEAD.format(
         version=".".join(torch.__version__.split(".")[:2]),
         core=len(core),
-        said=len(said),
+        said=len(supported),
         refused=len(refused),
         left=len(left()),
         more=len(more),
         more_refused=len(more_refused),
-        said_ops=_listed(said),
+        said_ops=_listed(supported),
         refused_ops="\n".join(_reasons(refused)),
         more_ops=_listed(more),
         more_refused_ops="\n".join(_reasons(more_refused)),
@@ -94,18 +94,18 @@ def page() -> str:
 
 
 def _listed(ops: Sequence[str]) -> str:
-    """In lines that are not too long."""
+    """List ops in lines of limited length."""
     lines, line = [], ""
-    for told in [f"`{op}`" + ("," if i < len(ops) - 1 else "") for i, op in enumerate(ops)]:
-        if len(line) + len(told) > 118:
+    for word in [f"`{op}`" + ("," if i < len(ops) - 1 else "") for i, op in enumerate(ops)]:
+        if len(line) + len(word) > 118:
             lines.append(line)
             line = ""
-        line += f" {told}" if line else told
+        line += f" {word}" if line else word
     return "\n".join([*lines, line])
 
 
 def _reasons(ops: Sequence[str]) -> Iterator[str]:
-    """A row a reason."""
+    """One row for each reason."""
     yield "| why | instead | ops |"
     yield "| --- | --- | --- |"
     for reason in dict.fromkeys(UNSUPPORTED[op] for op in ops):
@@ -116,9 +116,9 @@ def main(arguments: Sequence[str]) -> int:
     """Write or compare the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="compare the page, and write nothing")
-    stated = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     print(f"{len(core_ops())} core ops, {len(left())} without a rule or a refusal {left() or ''}".rstrip())
-    if stated.check:
+    if options.check:
         current = PAGE.read_text(encoding="utf-8") == page()
         print("the page is current" if current else "the page is not current")
         return 0 if current else 1

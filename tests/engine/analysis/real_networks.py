@@ -1,8 +1,8 @@
-"""Networks as people write them: families × depths, widths, activations, norms, losses and scales of the start.
+"""Networks as used in practice: families × depths, widths, activations, norms, losses and initial scales.
 
-Each is a graph with its feeds and its loss, the same in every run, and small. Biases start at 0 and norms at 1, as in
-the frameworks, unless a family says otherwise. They are there for what random points do not have: gradients that are
-0 but for rounding (a bias before a norm), saturated layers, early layers of deep nets, values exactly at a kink.
+Each is a small graph with its feeds and its loss, the same in every run. Biases start at 0 and norms at 1, as in the
+frameworks, unless a family says otherwise. They cover cases that random points do not: gradients that are 0 except for
+rounding (a bias before a norm), saturated layers, early layers of deep nets, values exactly at a kink.
 """
 
 from __future__ import annotations
@@ -17,55 +17,55 @@ from tests.engine.autodiff.calls.asking import Net
 
 
 class Writer(Net):
-    """A network being written, with a generator of its own; `scale` is times what He and Glorot would draw."""
+    """A network under construction, with its own generator; `scale` is relative to He and Glorot initialization."""
 
     def __init__(self, seed: int, scale: float = 1.0, dtype: str = "float64") -> None:
         super().__init__()
         self.rng, self.scale, self.dtype = np.random.default_rng(seed), scale, dtype
 
     def data(self, *shape: int) -> int:
-        """An input, standard normal."""
+        """Add a standard normal input."""
         return self.leaf(self.rng.normal(size=shape).astype(self.dtype), "input")
 
     def labels(self, count: int, classes: int) -> int:
-        """An input of class numbers."""
+        """Add an input of class indices."""
         return self.leaf(self.rng.integers(0, classes, count), "input")
 
     def weight(self, *shape: int, fan: int) -> int:
-        """A parameter for sums of `fan` terms."""
+        """Add a parameter for sums of `fan` terms."""
         return self.leaf((self.rng.normal(size=shape) * self.scale / np.sqrt(fan)).astype(self.dtype))
 
     def full(self, *shape: int, fill: float = 0.0) -> int:
-        """A parameter that starts at one number."""
+        """Add a parameter that starts at one number."""
         return self.leaf(np.full(shape, fill, self.dtype))
 
     def linear(self, x: int, fan: int, out: int, act: str | None = None) -> int:
-        """x w + b."""
+        """Add x w + b, and an activation."""
         y = self.add("add", self.add("matmul", x, self.weight(fan, out, fan=fan)), self.full(out))
         return self.add(act, y) if act else y
 
     def conv(
         self, x: int, fan: int, out: int, size: int = 3, groups: int = 1, stride: int = 1, bias: bool = True
     ) -> int:
-        """A convolution that keeps the plane, or halves it."""
+        """Add a convolution that preserves the plane, or halves it."""
         kernel = self.weight(out, fan // groups, size, size, fan=fan // groups * size * size)
         attrs = {"padding": [size // 2] * 2, "groups": groups, "stride": [stride] * 2}
         return self.add("conv2d", x, kernel, *([self.full(out)] if bias else []), **attrs)
 
     def norm(self, x: int, width: int, kind: str) -> int:
-        """batch_norm over all but axis 1, layer_norm over the last axis, rms_norm, or none."""
+        """Add batch_norm over all axes but 1, layer_norm over the last axis, rms_norm, or none."""
         if kind == "none":
             return x
         scale = self.full(width, fill=1.0)
         return self.add(kind, x, scale) if kind == "rms_norm" else self.add(kind, x, scale, self.full(width))
 
     def cross_entropy(self, logits: int, rows: int, classes: int) -> int:
-        """Against random labels."""
+        """Add a cross-entropy against random labels."""
         return self.add("cross_entropy", logits, self.labels(rows, classes))
 
 
 def mlp(depth: int, act: str, norm: str = "none", loss: str = "mse", scale: float = 1.4, dtype: str = "float64") -> Net:
-    """Dense layers, a norm between the sum and the activation."""
+    """Dense layers, with a norm between sum and activation."""
     net = Writer(depth, scale, dtype)
     y = net.data(8, 6)
     for fan, out in pairwise([6, *[10] * depth]):
@@ -80,7 +80,7 @@ def mlp(depth: int, act: str, norm: str = "none", loss: str = "mse", scale: floa
 
 
 def padded(depth: int, act: str) -> Net:
-    """A batch filled up with rows of 0, on which layers whose biases are 0 compute 0: the biases stand at the kink."""
+    """A batch padded with zero rows, for which layers with zero biases give 0: the biases are at the kink."""
     net = Writer(depth)
     y = net.leaf(np.concatenate([net.rng.normal(size=(5, 6)), np.zeros((3, 6))]), "input")
     for fan, out in pairwise([6, *[10] * depth]):
@@ -101,7 +101,7 @@ def convnet(depth: int, act: str, norm: str = "batch_norm", pool: str = "max_poo
 
 
 def mobile(blocks: int, width: int = 4, plane: int = 6, bias: bool = False, scale: float = 1.4) -> Net:
-    """Depthwise and pointwise convolutions with batch norm and relu6, residual where the shapes agree."""
+    """Depthwise and pointwise convolutions with batch norm and relu6, residual if the shapes match."""
     net = Writer(blocks, scale)
 
     def stage(y: int, fan: int, out: int, size: int, groups: int) -> int:
@@ -116,7 +116,7 @@ def mobile(blocks: int, width: int = 4, plane: int = 6, bias: bool = False, scal
 
 
 def resnet(blocks: int, act: str, norm: str, last: float = 1.0) -> Net:
-    """Residual blocks; `last` is where the scale of the second norm of each starts."""
+    """Residual blocks; `last` is the initial scale of the second norm of each block."""
     net = Writer(blocks, 1.4)
     y = net.conv(net.data(3, 2, 6, 6), 2, 4)
     for _ in range(blocks):
@@ -130,7 +130,7 @@ def resnet(blocks: int, act: str, norm: str, last: float = 1.0) -> Net:
 def transformer(
     layers: int, norm: str = "layer_norm", act: str = "gelu", first: bool = True, scale: float = 1.0
 ) -> Net:
-    """Causal, tokens to logits through a shared table; norms before each part (`first`), or after it."""
+    """Causal, from tokens to logits through a shared table; norms before each part (`first`), or after it."""
     net = Writer(layers, scale)
     width, words, length = 6, 7, 5
     table = net.weight(words, width, fan=1)
@@ -152,7 +152,7 @@ def transformer(
 
 
 def recurrent(steps: int, cell: str, scale: float = 1.0) -> Net:
-    """A cell written out over time: plain, gated (GRU) or with memory (LSTM)."""
+    """A cell unrolled over time: plain, gated (GRU) or with memory (LSTM)."""
     net = Writer(steps, scale)
     gates = {"plain": 1, "gru": 3, "lstm": 4}[cell]
     w, u, b = net.weight(3, 5 * gates, fan=3), net.weight(5, 5 * gates, fan=5), net.full(5 * gates)
@@ -178,7 +178,7 @@ def recurrent(steps: int, cell: str, scale: float = 1.0) -> Net:
 
 
 def autoencoder(depth: int, act: str, variational: bool, scale: float = 1.4) -> Net:
-    """Down and up again; `variational` with noise that is fed, and the divergence from a standard normal."""
+    """Encoder and decoder; `variational` with noise as an input, and the divergence from a standard normal."""
     net = Writer(depth, scale)
     x = net.leaf(net.rng.uniform(size=(6, 8)), "input")
     widths = [8, *(8 - i for i in range(1, depth + 1))]
@@ -199,7 +199,7 @@ def autoencoder(depth: int, act: str, variational: bool, scale: float = 1.4) -> 
 
 
 def u_net(levels: int, act: str, norm: str = "batch_norm") -> Net:
-    """Down by pooling, up by transposed convolutions, joined across."""
+    """Down by pooling, up by transposed convolutions, with skip connections."""
     net = Writer(levels, 1.4)
     y, skips = net.conv(net.data(2, 1, 8, 8), 1, 4), []
     for _ in range(levels):
@@ -214,12 +214,12 @@ def u_net(levels: int, act: str, norm: str = "batch_norm") -> Net:
 
 
 def mixer(layers: int, act: str = "gelu") -> Net:
-    """Dense layers over patches and over channels in turn."""
+    """Dense layers over patches and over channels, alternating."""
     net = Writer(layers)
     y = net.linear(net.data(3, 4, 5), 5, 6)
     for _ in range(layers):
-        turned = net.add("transpose", net.norm(y, 6, "layer_norm"), axes=[0, 2, 1])
-        mixed = net.linear(net.linear(turned, 4, 8, act), 8, 4)
+        transposed = net.add("transpose", net.norm(y, 6, "layer_norm"), axes=[0, 2, 1])
+        mixed = net.linear(net.linear(transposed, 4, 8, act), 8, 4)
         y = net.add("add", y, net.add("transpose", mixed, axes=[0, 2, 1]))
         y = net.add("add", y, net.linear(net.linear(net.norm(y, 6, "layer_norm"), 6, 8, act), 8, 6))
     net.cross_entropy(net.linear(net.add("mean", y, axes=[1]), 6, 3), 3, 3)
@@ -227,24 +227,24 @@ def mixer(layers: int, act: str = "gelu") -> Net:
 
 
 def graph_net(layers: int, act: str, norm: str = "none") -> Net:
-    """Messages along edges, summed at their ends; the mean over the nodes."""
+    """Messages along edges, summed at their target nodes; the mean over the nodes."""
     net = Writer(layers, 1.4)
-    ends = np.array([[0, 1, 2, 3, 4, 5, 0, 2], [1, 2, 3, 4, 5, 0, 3, 5]])
-    starts, stops = (net.add("constant", value=end) for end in ends)
+    endpoints = np.array([[0, 1, 2, 3, 4, 5, 0, 2], [1, 2, 3, 4, 5, 0, 3, 5]])
+    starts, stops = (net.add("constant", value=nodes) for nodes in endpoints)
     y, fan = net.data(6, 3), 3
     for _ in range(layers):
-        sent = net.linear(net.add("embedding", y, starts), fan, 6)
-        heard = net.add("segment_sum", sent, stops, segments=6)
-        y, fan = net.add(act, net.norm(net.add("add", heard, net.linear(y, fan, 6)), 6, norm)), 6
+        messages = net.linear(net.add("embedding", y, starts), fan, 6)
+        received = net.add("segment_sum", messages, stops, segments=6)
+        y, fan = net.add(act, net.norm(net.add("add", received, net.linear(y, fan, 6)), 6, norm)), 6
     net.cross_entropy(net.linear(y, 6, 4), 6, 4)
     return net
 
 
 def contrastive(depth: int, act: str, temperature: float) -> Net:
-    """Two views, cosines of all pairs over a temperature: a softmax that saturates as it falls."""
+    """Two views, and cosines of all pairs over a temperature: a softmax that saturates at low temperatures."""
     net = Writer(depth, 1.4)
     a, b = net.data(5, 6), net.data(5, 6)
-    near = net.add("add", a, net.add("mul_scalar", b, scalar=0.1))
+    view = net.add("add", a, net.add("mul_scalar", b, scalar=0.1))
     weights = [(net.weight(6, 6, fan=6), net.full(6)) for _ in range(depth)]
 
     def encode(y: int) -> int:
@@ -253,20 +253,20 @@ def contrastive(depth: int, act: str, temperature: float) -> Net:
         length = net.add("sqrt", net.add("sum", net.add("square", y), axes=[1], keepdims=True))
         return net.add("div", y, net.add("add_scalar", length, scalar=1e-6))
 
-    pairs = net.add("matmul", encode(a), net.add("transpose", encode(near)))
+    pairs = net.add("matmul", encode(a), net.add("transpose", encode(view)))
     scores = net.add("div_scalar", pairs, scalar=temperature)
     net.add("cross_entropy", scores, net.leaf(np.arange(5), "input"))
     return net
 
 
 def mixture(parts: int, act: str) -> Net:
-    """A density network: weights, means and scales of normals from a dense layer; the mean log-likelihood."""
+    """A mixture density network: weights, means and scales of normals from a dense layer; the mean log-likelihood."""
     net = Writer(parts)
     h = net.linear(net.linear(net.data(7, 2), 2, 8, act), 8, 8, act)
     weights, means, scales = (net.linear(h, 8, parts) for _ in range(3))
     spread = net.add("add_scalar", net.add("softplus", scales), scalar=1e-3)
-    away = net.add("div", net.add("sub", net.data(7, 1), means), spread)
-    single = net.add("sub", net.add("mul_scalar", net.add("square", away), scalar=-0.5), net.add("log", spread))
+    deviation = net.add("div", net.add("sub", net.data(7, 1), means), spread)
+    single = net.add("sub", net.add("mul_scalar", net.add("square", deviation), scalar=-0.5), net.add("log", spread))
     joint = net.add("add", net.add("log_softmax", weights, axis=1), single)
     net.add("neg", net.add("mean", net.add("logsumexp", joint, axes=[1])))
     return net
@@ -276,8 +276,8 @@ Make = Callable[[], Net]
 
 
 def _named(make: Callable[..., Net], options: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, Make]]:
-    for given in options:
-        yield f"{make.__name__} {' '.join(map(str, given))}", lambda given=given: make(*given)
+    for arguments in options:
+        yield f"{make.__name__} {' '.join(map(str, arguments))}", lambda arguments=arguments: make(*arguments)
 
 
 FAMILIES: dict[Callable[..., Net], list[tuple[Any, ...]]] = {

@@ -1,4 +1,4 @@
-"""The certificate: right gradients pass, wrong ones do not, and what cannot be compared is said with the reason."""
+"""Certificates: right gradients pass, wrong ones fail, and incomparable ones are reported with a reason."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def certificate(
     return certify(EXECUTOR, net.program, feeds, call, directions, tolerance, limits)
 
 
-def reasons(found: Certificate) -> dict[int, str]:
-    assert not found.passed
-    return {one.node: one.reason for one in found.uncertified}
+def reasons(report: Certificate) -> dict[int, str]:
+    assert not report.passed
+    return {one.node: one.reason for one in report.uncertified}
 
 
 def unary(op: str, value: Any, **attrs: Any) -> Net:
-    """Σ op(x)·x."""
+    """Build Σ op(x)·x."""
     net = Net()
     x = net.leaf(value)
     net.add("sum", net.add("mul", net.add(op, x, **attrs), x))
@@ -45,27 +45,27 @@ def unary(op: str, value: Any, **attrs: Any) -> Net:
 
 
 @pytest.mark.parametrize("name", list(NETWORKS))
-def test_networks_pass_by_every_float_node(name: str) -> None:
+def test_networks_pass_wrt_every_float_node(name: str) -> None:
     network = NETWORKS[name]()
     inner = [network.output, *(i for i, s in enumerate(network.net.statements) if s.op.name in ("matmul", "tanh"))]
-    found = certificate(network.net, [*network.parameters, *dict.fromkeys(inner)], network.loss)
-    assert found.passed, found
-    assert all(error < 1e-8 for _, error in found.errors)
+    report = certificate(network.net, [*network.parameters, *dict.fromkeys(inner)], network.loss)
+    assert report.passed, report
+    assert all(error < 1e-8 for _, error in report.errors)
 
 
-#: floats of which a result is constant in pieces: nobody can tell that from what drowns in rounding
-IN_PIECES = {"max_pool2d_back": 1, "angle": 0}
+#: operands in which a result is piecewise constant: indistinguishable from roundoff
+PIECEWISE_CONSTANT = {"max_pool2d_back": 1, "angle": 0}
 
 
 @together
 @each_op
-def test_every_op_passes_where_its_samples_are_drawn(case: Any) -> None:
+def test_every_op_passes_at_its_samples(case: Any) -> None:
     net, wrt, loss = weighted(case)
-    by = [i for i in wrt if i != IN_PIECES.get(case.op.name)]
-    if not by:
+    inputs = [i for i in wrt if i != PIECEWISE_CONSTANT.get(case.op.name)]
+    if not inputs:
         pytest.skip("all of it is constant in pieces")
-    found = certificate(net, by, loss)
-    assert found.passed, found
+    report = certificate(net, inputs, loss)
+    assert report.passed, report
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
@@ -76,13 +76,13 @@ def test_narrow_graphs_are_compared_in_float64(dtype: str) -> None:
     net.add(
         "sum", net.add("add", y, net.add("cast", net.add("full", shape=[], fill=0.3, dtype="float16"), dtype="float16"))
     )
-    found = certificate(net)
-    assert found.passed
-    assert all(error < 1e-9 for _, error in found.errors)
+    report = certificate(net)
+    assert report.passed
+    assert all(error < 1e-9 for _, error in report.errors)
 
 
 @pytest.mark.parametrize("wrong", ["a factor", "a sign", "a missing path", "one element in ten"])
-def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_wrong_rule_fails(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     def rule(g: Value, _: Value, a: Value) -> list[Value | None]:
         right = g * a.cos()
         unit = np.where(np.arange(10) == 3, 1.0001, 1.0)
@@ -96,10 +96,10 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> N
     net = unary("sin", np.linspace(0.5, 1.4, 10))
     assert certificate(net).passed
     monkeypatch.setattr(registry().ops["sin"], "vjp", rule)
-    found = certificate(net)
-    assert not found.passed
-    assert not found.uncertified, "a wrong gradient is an error, and no excuse"
-    assert found.errors[0][1] > 1e-6
+    report = certificate(net)
+    assert not report.passed
+    assert not report.uncertified, "a wrong gradient is an error, and no excuse"
+    assert report.errors[0][1] > 1e-6
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> N
     [
         (lambda: unary("relu", [0.0, 1.0]), None),  # x relu(x) has no kink at 0
         (lambda: unary("abs", [1.0, 0.0]), None),
-        (lambda: unary("sign", [1.0, 0.0]), "integer_path"),  # x sign(x) has
+        (lambda: unary("sign", [1.0, 0.0]), "integer_path"),  # x sign(x) has one
         (lambda: unary("floor", [1.5, -0.5]), None),
         (lambda: unary("floor", [1.0, -0.5]), "integer_path"),
         (lambda: unary("round", [0.5, 1.0]), "integer_path"),
@@ -119,66 +119,66 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> N
         (lambda: unary("mul_scalar", [1e8, -1e4], scalar=1e299), "not_finite"),
     ],
 )
-def test_the_reason(make: Any, reason: str | None) -> None:
-    found = certificate(make())
-    assert (None if found.passed else reasons(found)[0]) == reason
+def test_reason_for_missing_certification(make: Any, reason: str | None) -> None:
+    report = certificate(make())
+    assert (None if report.passed else reasons(report)[0]) == reason
 
 
-def test_a_kink() -> None:
+def test_kink_is_reported() -> None:
     net = Net()
     x = net.leaf([0.0, 2.0, -1.0])
     net.add("sum", net.add("relu", x))
     assert reasons(certificate(net)) == {x: "kink"}
 
 
-def test_a_tie_is_a_kink_of_what_it_is_tied_by_alone() -> None:
+def test_tie_is_a_kink_for_its_operands_only() -> None:
     net = Net()
     x, y, z = net.leaf([1.0, 2.0]), net.leaf([1.0, 3.0]), net.leaf(0.5)
     net.add("mul", net.add("sum", net.add("maximum", x, y)), z)
-    found = certificate(net)
-    assert reasons(found) == {x: "kink", y: "kink"}
-    assert [node for node, _ in found.errors] == [z]
+    report = certificate(net)
+    assert reasons(report) == {x: "kink", y: "kink"}
+    assert [node for node, _ in report.errors] == [z]
 
 
 @pytest.mark.parametrize("beside", [1e-5, 3e-6])
-def test_a_kink_beside_the_point_is_seen_past(beside: float) -> None:
+def test_kink_near_the_point_passes(beside: float) -> None:
     net = Net()
     x = net.leaf([1.0 + beside, 2.0])
     net.add("sum", net.add("relu", net.add("add_scalar", x, scalar=-1.0)))
     assert certificate(net).passed
 
 
-def test_an_index_that_a_value_chooses() -> None:
-    """x[argmax x] is right beside a tie; with the index on a tie, what moves is told to be the integer path."""
+def test_index_computed_from_a_value() -> None:
+    """x[argmax x] passes without a tie; at a tie the change is attributed to the integer path."""
     for value, passed in (([1.0, 3.0, 2.0], True), ([1.0, 3.0, 3.0], False)):
         net = Net()
         x = net.leaf(value)
-        place = net.add("argmax", x, axis=0, keepdims=True)
-        net.add("sum", net.add("square", net.add("gather", x, place, axis=0)))
-        found = certificate(net)
-        assert found.passed is passed
-        assert passed or reasons(found) == {x: "integer_path"}
+        index = net.add("argmax", x, axis=0, keepdims=True)
+        net.add("sum", net.add("square", net.add("gather", x, index, axis=0)))
+        report = certificate(net)
+        assert report.passed is passed
+        assert passed or reasons(report) == {x: "integer_path"}
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-8, 1e-4, 1.0, 1e4, 1e8, 1e150])
 @pytest.mark.parametrize("op", ["square", "tanh", "asinh", "sqrt", "log"])
-def test_any_magnitude(op: str, scale: float) -> None:
+def test_values_of_any_magnitude_pass(op: str, scale: float) -> None:
     net = Net()
     x = net.leaf(np.array([0.5, 1.5, 0.75]) * scale)
     net.add("sum", net.add(op, x))
-    found = certificate(net)
-    assert found.passed, found
+    report = certificate(net)
+    assert report.passed, report
 
 
-def test_a_steep_curve_is_no_kink() -> None:
+def test_steep_curve_is_not_a_kink() -> None:
     net = Net()
     x = net.leaf([1.2e4, -3e4])
     net.add("sum", net.add("sin", x))
     assert certificate(net).passed
 
 
-def test_an_op_that_drowns_its_derivative() -> None:
-    """cos x is 1, in every bit, and its derivative −10⁻⁹; no distance shows that."""
+def test_derivative_below_the_rounding_of_its_op() -> None:
+    """cos x rounds to 1 in every bit, and its derivative is −10⁻⁹; no step size shows that."""
     net = Net()
     x = net.leaf([1e-9, 2e-9])
     net.add("sum", net.add("cos", x))
@@ -186,16 +186,16 @@ def test_an_op_that_drowns_its_derivative() -> None:
 
 
 @pytest.mark.parametrize("far", [1e6, 1e12])
-def test_a_value_that_drowns_its_derivative(far: float) -> None:
-    """Each op is looked at by itself, from as far as it takes to see it."""
+def test_derivative_below_the_rounding_of_the_total_passes(far: float) -> None:
+    """Each op is checked by itself, with a step large enough to see its change."""
     net = Net()
     x = net.leaf([1.5, 2.5])
     net.add("add_scalar", net.add("sum", net.add("sin", x)), scalar=far)
     assert certificate(net).passed
 
 
-def test_a_gradient_that_is_nothing_but_rounding_is_right() -> None:
-    """The sum of a softmax is 1: its derivative is 0, and what is computed for it 1e-17."""
+def test_gradient_that_is_only_rounding_error_passes() -> None:
+    """The sum of a softmax is 1: its derivative is 0, and the computed one about 1e-17."""
     net = Net()
     x = net.leaf([1.0, 0.0, -1.0])
     net.add("sum", net.add("softmax", x, axis=0))
@@ -211,7 +211,7 @@ def test_a_second_order_kink_passes() -> None:
 
 @pytest.mark.slow
 def test_forty_parameters_within_a_tight_budget() -> None:
-    """As many as there is room for are moved at once; the numbers are the same."""
+    """Perturb as many parameters at once as fit; results do not change."""
     net = Net()
     rng = np.random.default_rng(1)
     y = net.leaf(rng.uniform(0.5, 1, 30), "input")
@@ -220,30 +220,30 @@ def test_forty_parameters_within_a_tight_budget() -> None:
         wrt.append(net.leaf(rng.uniform(0.5, 1, 30)))
         y = net.add("sin", net.add("mul", y, wrt[-1]))
     net.add("sum", y)
-    free = certificate(net)
-    assert free.passed
-    assert [node for node, _ in free.errors] == wrt
-    tight = certificate(net, limits=Limits(bytes=free.peak_bytes // 2))
-    assert tight.passed
-    assert tight.peak_bytes <= free.peak_bytes // 2
+    unlimited = certificate(net)
+    assert unlimited.passed
+    assert [node for node, _ in unlimited.errors] == wrt
+    limited = certificate(net, limits=Limits(bytes=unlimited.peak_bytes // 2))
+    assert limited.passed
+    assert limited.peak_bytes <= unlimited.peak_bytes // 2
 
 
-def test_it_says_the_same_every_time() -> None:
+def test_certificates_are_reproducible() -> None:
     network = NETWORKS["attention"]()
     assert certificate(network.net, None, network.loss) == certificate(network.net, None, network.loss)
 
 
-def test_nothing_to_move() -> None:
+def test_empty_parameter_has_no_error() -> None:
     net = Net()
     empty, x, other = net.leaf(np.zeros((0, 2))), net.leaf(2.0), net.leaf([1.0])
     net.add("mul", net.add("exp", net.add("sum", empty)), x)
-    found = certificate(net, [empty, x, other])
-    assert found.passed
-    assert dict(found.errors)[other] == dict(found.errors)[empty] == 0.0
+    report = certificate(net, [empty, x, other])
+    assert report.passed
+    assert dict(report.errors)[other] == dict(report.errors)[empty] == 0.0
 
 
-def test_a_node_may_read_one_operand_twice() -> None:
-    """Far from where a whole difference is right, so that it is compared link by link."""
+def test_node_that_reads_one_operand_twice() -> None:
+    """At a point where the whole difference is inaccurate, so that each node is compared."""
     net = Net()
     x = net.leaf([1.0, -2.0, 0.5])
     net.add("sum", net.add("betaln", x, x))

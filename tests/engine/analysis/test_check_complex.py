@@ -1,4 +1,4 @@
-"""The certificate of gradients by complex nodes: both parts move."""
+"""Certificates of gradients with respect to complex nodes: both parts are perturbed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.engine.autodiff.calls.asking import Net
 Z = np.array([1 + 2j, 3 - 1j, -0.5 + 0.25j])
 
 
-def size_of(op: str, value: Any = Z, **attrs: Any) -> Net:
-    """Σ |f(z)|²."""
+def squared_magnitude(op: str, value: Any = Z, **attrs: Any) -> Net:
+    """Build Σ |f(z)|²."""
     net = Net()
     net.add("sum", net.add("square", net.add("abs", net.add(op, net.leaf(value), **attrs))))
     return net
@@ -24,13 +24,13 @@ def size_of(op: str, value: Any = Z, **attrs: Any) -> Net:
 @pytest.mark.parametrize("op", ["exp", "log", "sqrt", "tanh", "conj", "reciprocal", "real", "imag", "angle", "sigmoid"])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_right_gradients_pass(op: str, dtype: str) -> None:
-    found = certificate(size_of(op, Z.astype(dtype)))
-    assert found.passed, found
-    assert all(error < 1e-8 for _, error in found.errors)
+    report = certificate(squared_magnitude(op, Z.astype(dtype)))
+    assert report.passed, report
+    assert all(error < 1e-8 for _, error in report.errors)
 
 
 @pytest.mark.parametrize("wrong", ["not conjugated", "the real part alone", "the imaginary part alone"])
-def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_wrong_rule_fails(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     def rule(g: Value, _: Value, x: Value) -> list[Value | None]:
         right = g * x.cos().conj()
         return {
@@ -39,14 +39,14 @@ def test_a_wrong_rule_is_found(monkeypatch: pytest.MonkeyPatch, wrong: str) -> N
             "the imaginary part alone": [right.real().full_like(0.0).make_complex(right.imag())],
         }[wrong]
 
-    assert certificate(size_of("sin")).passed
+    assert certificate(squared_magnitude("sin")).passed
     monkeypatch.setattr(registry().ops["sin"], "vjp", rule)
-    found = certificate(size_of("sin"))
-    assert not found.passed
-    assert not found.uncertified
+    report = certificate(squared_magnitude("sin"))
+    assert not report.passed
+    assert not report.uncertified
 
 
-def test_a_kink_and_a_cut_are_named() -> None:
+def test_kink_and_branch_cut_are_reported() -> None:
     net = Net()
     net.add("sum", net.add("abs", net.leaf([0, 1 + 1j])))
     assert reasons(certificate(net)) == {0: "kink"}

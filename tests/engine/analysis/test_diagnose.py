@@ -1,4 +1,4 @@
-"""Where NaN and infinity come from."""
+"""Origin of NaN and infinity."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from tests.engine.looping import Write, Writer, written
 INF = float("inf")
 
 
-def watched(net: Net, call: Call | None = None, **beside: Any) -> Nonfinite | None:
+def first_nonfinite(net: Net, call: Call | None = None, **extra_feeds: Any) -> Nonfinite | None:
     program = net.program
     _, plan = plan_call(CompileRequest(program, net.types, call or Values.of_program(program), LIMITS))
-    feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in beside.items()}}
+    feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in extra_feeds.items()}}
     watch = NonfiniteWatch(program, feeds, plan, EXECUTOR)
     EXECUTOR.run(plan, feeds, watch=watch)
     return watch.first_nonfinite
 
 
-def test_the_first_node_that_makes_one_and_what_it_read() -> None:
+def test_first_nonfinite_node_and_its_operands() -> None:
     net = Net()
     x = net.leaf([0.0, 4.0])
     y = net.add("log", net.add("mul_scalar", x, scalar=0.5))
     net.add("sum", net.add("exp", net.add("neg", y)))
-    assert watched(net) == Nonfinite(y, "log", False, "log", ((0.0, 2.0),))
+    assert first_nonfinite(net) == Nonfinite(y, "log", False, "log", ((0.0, 2.0),))
 
 
-def test_on_the_way_back() -> None:
+def test_nonfinite_in_the_backward_pass() -> None:
     net = Net()
     x = net.leaf([0.0, 4.0])
     root = net.add("sqrt", x)
     loss = net.add("sum", root)
-    found = watched(net, Gradients.of_program(net.program, loss))
-    assert found is not None
-    assert found[:3] == (root, "sqrt", True)
-    assert watched(net) is None, "forward, all is finite"
+    finding = first_nonfinite(net, Gradients.of_program(net.program, loss))
+    assert finding is not None
+    assert finding[:3] == (root, "sqrt", True)
+    assert first_nonfinite(net) is None, "forward, all is finite"
 
 
-def test_what_is_fed() -> None:
+def test_nonfinite_feed() -> None:
     net = Net()
     net.leaf([1.0])
     x = net.leaf([1.0, INF])
     net.add("add", 0, x)
-    assert watched(net) == Nonfinite(x, "parameter", False, "parameter", ())
+    assert first_nonfinite(net) == Nonfinite(x, "parameter", False, "parameter", ())
 
 
-def test_a_cotangent() -> None:
+def test_nonfinite_cotangent() -> None:
     net = Net()
     x = net.leaf([1.0, 2.0])
     y = net.add("square", x)
     cotangent = np.array([1.0, np.nan])
     types, _ = net.given("cotangents", {y: cotangent})
     call = Gradients.of_program(net.program, y, [x], None, types[0][1])
-    assert watched(net, call, cotangents=(y, cotangent)) == Nonfinite(y, "square", False, "cotangents", ())
+    assert first_nonfinite(net, call, cotangents=(y, cotangent)) == Nonfinite(y, "square", False, "cotangents", ())
 
 
 @pytest.mark.parametrize(
@@ -71,61 +71,61 @@ def test_a_cotangent() -> None:
         (lambda net: net.add("mean", net.add("full", shape=[0])), "mean"),
     ],
 )
-def test_what_constants_alone_give(make: Any, computed: str) -> None:
-    """It is not folded away."""
+def test_nonfinite_from_constants(make: Any, computed: str) -> None:
+    """Constant folding does not hide it."""
     net = Net()
     node = make(net)
-    found = watched(net)
-    assert found is not None
-    assert (found.node, found.computed) == (node, computed)
+    finding = first_nonfinite(net)
+    assert finding is not None
+    assert (finding.node, finding.computed) == (node, computed)
 
 
-def test_what_the_graph_states() -> None:
+def test_nonfinite_constant() -> None:
     net = Net()
     stated = net.add("constant", value=np.array([1.0, -INF]))
     net.add("exp", net.add("neg", stated))
-    assert watched(net) == Nonfinite(stated, "constant", False, "constant", ())
+    assert first_nonfinite(net) == Nonfinite(stated, "constant", False, "constant", ())
 
 
 def attending(mask: Any) -> Net:
     net = Net()
     x = net.leaf(np.arange(6.0).reshape(3, 2) / 6)
-    seen = [net.add("constant", value=np.asarray(mask, bool))] if mask is not None else []
-    net.add("sum", net.add("attention", x, x, x, *seen, causal=mask is None))
+    masks = [net.add("constant", value=np.asarray(mask, bool))] if mask is not None else []
+    net.add("sum", net.add("attention", x, x, x, *masks, causal=mask is None))
     return net
 
 
 @pytest.mark.parametrize("mask", [None, np.tri(3)])
-def test_what_masks_fill_in_is_no_finding(mask: Any) -> None:
+def test_infinities_of_masks_are_not_reported(mask: Any) -> None:
     net = attending(mask)
-    assert watched(net) is None
-    assert watched(net, Gradients.of_program(net.program)) is None
+    assert first_nonfinite(net) is None
+    assert first_nonfinite(net, Gradients.of_program(net.program)) is None
 
 
-def test_a_mask_that_leaves_nothing_is_one() -> None:
+def test_query_without_keys_is_reported() -> None:
     net = attending(np.diag([0, 1, 1]))
-    found = watched(net)
-    assert found is not None
-    assert (found.op, found.computed) == ("attention", "softmax")
-    assert found.ranges[0] is not None
-    assert found.ranges[0][0] == -INF
+    finding = first_nonfinite(net)
+    assert finding is not None
+    assert (finding.op, finding.computed) == ("attention", "softmax")
+    assert finding.ranges[0] is not None
+    assert finding.ranges[0][0] == -INF
 
 
-def test_in_a_batch_and_of_several_results() -> None:
+def test_nonfinite_in_a_batch_and_in_one_of_several_results() -> None:
     net = Net()
     x = net.leaf(np.array([[1.0, 2.0], [0.0, 2.0]]))
     parts = net.add("split", x, sizes=[1, 1], axis=0)
     y = net.add("reciprocal", net.add("get_output", parts, index=0))
     loss = net.add("sum", y)
-    found = watched(net, Batch.of_program(net.program, net.types, [x], loss, [x]))
-    assert found is not None
-    assert (found.node, found.backward, found.ranges) == (y, False, ((0.0, 1.0),))
+    finding = first_nonfinite(net, Batch.of_program(net.program, net.types, [x], loss, [x]))
+    assert finding is not None
+    assert (finding.node, finding.backward, finding.ranges) == (y, False, ((0.0, 1.0),))
 
 
-# ---------------------------------------------------------------- within functions
+# ---------------------------------------------------------------- functions
 
 
-def looked_at(write: Write, *arrays: Any, differentiated: bool = False) -> Nonfinite | None:
+def first_nonfinite_of(write: Write, *arrays: Any, differentiated: bool = False) -> Nonfinite | None:
     asked = written(write, *arrays, floats=None if differentiated else ())
     call = Gradients.of_program(asked.program) if differentiated else Values.of_program(asked.program, asked.results)
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call, node_by_node=True).plan
@@ -135,7 +135,7 @@ def looked_at(write: Write, *arrays: Any, differentiated: bool = False) -> Nonfi
 
 
 def falling(g: Writer, x: int) -> list[int]:
-    """Of x: x − 1 at node 1, and its logarithm at node 2."""
+    """x − 1 at node 1, and its logarithm at node 2."""
     less = g.add_scalar(x, scalar=-1.0)
     return [less, g.log(less)]
 
@@ -152,7 +152,7 @@ def rising(g: Writer, x: int) -> list[int]:
     return [g.add_scalar(g.mul(x, x), scalar=1.0)]
 
 
-#: programs of one number; the op and node of the graph, the function and its node, and the steps
+#: programs of one number, the number, the op in the graph, the function, its node, and the steps
 WITHIN: dict[str, tuple[Write, float, str, int, int, tuple[int, ...]]] = {
     "scan": (lambda g, x: g.scan(x, body=falling, carries=1, length=6), 3.0, "scan", 0, 2, (2,)),
     "reverse": (lambda g, x: g.scan(x, body=falling, carries=1, length=6, reverse=True), 3.0, "scan", 0, 2, (3,)),
@@ -193,26 +193,26 @@ WITHIN: dict[str, tuple[Write, float, str, int, int, tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("case", WITHIN)
-def test_within_a_function(case: str) -> None:
+def test_nonfinite_inside_a_function(case: str) -> None:
     write, x, op, function, node, steps = WITHIN[case]
-    found = looked_at(write, x)
-    assert found is not None
-    assert (found.op, found.function, found.function_node, found.steps) == (op, function, node, steps)
+    finding = first_nonfinite_of(write, x)
+    assert finding is not None
+    assert (finding.op, finding.function, finding.function_node, finding.steps) == (op, function, node, steps)
 
 
-def test_on_the_way_back_through_a_loop() -> None:
-    """The slope of the root at 0, to which the step before the last leads; the value says nothing of it."""
+def test_nonfinite_in_the_backward_pass_of_a_loop() -> None:
+    """The derivative of the root at 0, reached one step before the last; the value is finite."""
 
     def write(g: Writer, x: int) -> list[int]:
         return g.scan(x, body=lambda g, x: [g.sqrt(g.add_scalar(x, scalar=-2.0))], carries=1, length=3)
 
-    assert looked_at(write, 38.0) is None
-    found = looked_at(write, 38.0, differentiated=True)
-    assert found is not None
-    assert (found.backward, found.function, found.function_node, found.steps) == (True, 0, 2, (2,))
+    assert first_nonfinite_of(write, 38.0) is None
+    finding = first_nonfinite_of(write, 38.0, differentiated=True)
+    assert finding is not None
+    assert (finding.backward, finding.function, finding.function_node, finding.steps) == (True, 0, 2, (2,))
 
 
-def test_steps_of_a_while_on_the_way_back_are_those_of_the_way_there() -> None:
+def test_backward_step_of_a_while_is_its_forward_step() -> None:
     def write(g: Writer, x: int) -> list[int]:
         roots = {"condition": lambda g, x: [g.greater(x, g.number(0.0))], "body": root, "carries": 1}
         return g.while_(x, max_steps=20, **roots)[:1]
@@ -220,33 +220,33 @@ def test_steps_of_a_while_on_the_way_back_are_those_of_the_way_there() -> None:
     def root(g: Writer, x: int) -> list[int]:
         return [g.sqrt(g.add_scalar(x, scalar=-2.0))]
 
-    found = looked_at(write, 38.0, differentiated=True)
-    assert found is not None
-    assert (found.node, found.backward, found.function_node, found.steps) == (1, True, 2, (2,))
+    finding = first_nonfinite_of(write, 38.0, differentiated=True)
+    assert finding is not None
+    assert (finding.node, finding.backward, finding.function_node, finding.steps) == (1, True, 2, (2,))
 
 
-def test_an_infinity_that_a_function_states() -> None:
+def test_infinity_constant_in_a_function() -> None:
     def write(g: Writer, x: int) -> list[int]:
         return g.scan(x, body=lambda g, x: [g.maximum(x, g.number(INF))], carries=1, length=2)
 
-    found = looked_at(write, 1.0)
-    assert found is not None
-    assert (found.op, found.computed, found.function_node, found.steps) == ("scan", "constant", 1, (0,))
+    finding = first_nonfinite_of(write, 1.0)
+    assert finding is not None
+    assert (finding.op, finding.computed, finding.function_node, finding.steps) == ("scan", "constant", 1, (0,))
 
 
-def test_what_went_into_a_loop_not_finite_was_not_made_there() -> None:
+def test_nonfinite_operand_of_a_loop_is_not_blamed_on_it() -> None:
     def write(g: Writer, x: int) -> list[int]:
         return g.scan(g.log(x), body=lambda g, x: [g.add_scalar(x, scalar=1.0)], carries=1, length=2)
 
-    found = looked_at(write, 0.0)
-    assert found is not None
-    assert (found.op, found.function) == ("log", None)
+    finding = first_nonfinite_of(write, 0.0)
+    assert finding is not None
+    assert (finding.op, finding.function) == ("log", None)
 
 
-def test_looking_on_changes_no_results() -> None:
+def test_watching_does_not_change_results() -> None:
     asked = written(lambda g, x: g.scan(x, body=falling, carries=1, length=6), 3.0, floats=())
     plan = Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results).plan
     watch = NonfiniteWatch(asked.program, asked.feeds, plan, EXECUTOR)
-    found = EXECUTOR.run(plan, asked.feeds, watch=watch)
-    for x, y in zip(found, EXECUTOR.run(plan, asked.feeds), strict=True):
+    actual = EXECUTOR.run(plan, asked.feeds, watch=watch)
+    for x, y in zip(actual, EXECUTOR.run(plan, asked.feeds), strict=True):
         np.testing.assert_array_equal(x, y)

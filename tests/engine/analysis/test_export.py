@@ -1,4 +1,4 @@
-"""The gradient as a program: it says what gradients say, can be written down, and can be differentiated again."""
+"""Exported gradients: the program computes the gradients, can be serialized, and can be differentiated again."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-11}
 
 
 def differentiated(net: Net, of: int, wrt: Sequence[int]) -> tuple[Net, dict[int, int]]:
-    """The exported program, with the feeds of the first, and where each gradient is."""
+    """Return the exported program with the feeds of the original, and the node of each gradient."""
     call = Gradients.of_program(net.program, of, wrt)
     needed = set(net.program.needed(call.roots))
     types = {i: t for i, t in net.types.items() if i in needed}
     exported = export_gradients(net.program, types, call, Limits())
-    return Net([travelled(s) for s in exported.statements], net.feeds), dict(exported.gradients)
+    return Net([via_json(s) for s in exported.statements], net.feeds), dict(exported.gradients)
 
 
-def travelled(statement: Statement) -> Statement:
-    """What a statement is once it has been JSON: numbers, strings and lists; an empty list stands for the default."""
+def via_json(statement: Statement) -> Statement:
+    """Return the statement after a JSON round trip; an empty list stands for the default."""
     assert statement.op is registry().ops[statement.op.name]
     tensors = {name: v for name, v in statement.attrs.items() if isinstance(v, np.ndarray)}
     others = {name: v for name, v in statement.attrs.items() if name not in tensors}
@@ -47,32 +47,32 @@ def gradients(net: Net, of: int, wrt: Sequence[int]) -> dict[tuple[int, ...], Ar
 
 
 def check_once(net: Net, of: int, wrt: Sequence[int]) -> tuple[Net, dict[int, int]]:
-    """The program's values are the gradients; it is returned."""
-    written, where = differentiated(net, of, wrt)
+    """Assert that the program computes the gradients, and return it."""
+    exported, nodes = differentiated(net, of, wrt)
     expected = gradients(net, of, wrt)
-    for x, found in zip(wrt, written.values(*(where[x] for x in wrt)), strict=True):
-        assert found.dtype == expected[(x,)].dtype
-        np.testing.assert_allclose(found, expected[(x,)], **CLOSE)
-    return written, where
+    for x, actual in zip(wrt, exported.values(*(nodes[x] for x in wrt)), strict=True):
+        assert actual.dtype == expected[(x,)].dtype
+        np.testing.assert_allclose(actual, expected[(x,)], **CLOSE)
+    return exported, nodes
 
 
 def check_twice(net: Net, of: int, wrt: Sequence[int], by: Sequence[int]) -> None:
-    """The gradient of the gradient's square, by exporting twice, and by a nested grad node."""
-    written, where = check_once(net, of, wrt)
+    """Compare the gradient of the gradient's square: by exporting twice, and by a nested grad node."""
+    exported, nodes = check_once(net, of, wrt)
     nested = Net(list(net.statements), net.feeds)
     for x in wrt:
-        second = written.add("sum", written.add("square", where[x]))
-        truth = nested.add("sum", nested.add("square", nested.add("grad", of, x)))
-        again, places = check_once(written, second, by)
-        expected = gradients(nested, truth, by)
-        for node, found in zip(by, again.values(*(places[node] for node in by)), strict=True):
-            np.testing.assert_allclose(found, expected[(node,)], **CLOSE)
+        second = exported.add("sum", exported.add("square", nodes[x]))
+        reference = nested.add("sum", nested.add("square", nested.add("grad", of, x)))
+        exported_twice, nodes_twice = check_once(exported, second, by)
+        expected = gradients(nested, reference, by)
+        for node, actual in zip(by, exported_twice.values(*(nodes_twice[node] for node in by)), strict=True):
+            np.testing.assert_allclose(actual, expected[(node,)], **CLOSE)
 
 
 @together
 @each_op
-def test_every_op_twice(case: Any) -> None:
-    """By its operands, then by every node there is."""
+def test_every_op_exported_twice(case: Any) -> None:
+    """With respect to its operands, then every float node."""
     net, wrt, loss = weighted(case)
     wrt = [x for x in wrt if x not in ONCE.get(case.op.name, ())]
     by = [i for i in net.program.needed([loss]) if is_float(net, i)]

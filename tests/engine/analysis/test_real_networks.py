@@ -1,7 +1,7 @@
-"""The certificate on networks as people write them: it passes where it should, costs little, and finds what is wrong.
+"""Certificates of networks as used in practice: right gradients pass, the cost is low, and wrong rules are found.
 
 Differences of `of` alone, parameter by parameter, leave 143 of these 1,400 parameters uncertified, in 16 networks of
-64: 127 of them for roundoff. In a 17th they call 4 right gradients wrong. What is left here is at a kink, or
+64: 127 of them because of roundoff. In a 17th they reject 4 right gradients. The remaining ones here are at a kink, or
 saturated beyond float64.
 """
 
@@ -25,9 +25,9 @@ from tests.engine.autodiff.calls.asking import Array, Net, kind
 
 pytestmark = pytest.mark.slow
 
-#: relu of exactly 0 in the rows that are padded, and behind a norm whose scale starts at 0; a softmax that is 1, and
+#: relu of exactly 0 in padded rows, and after a norm whose scale starts at 0; a softmax that is 1, and
 #: sigmoids
-OPEN: Mapping[str, dict[str, int]] = {
+UNCERTIFIED: Mapping[str, dict[str, int]] = {
     "padded 1 relu": {"kink": 1},
     "padded 3 relu": {"kink": 3},
     "resnet 3 relu batch_norm 0.0": {"kink": 4},
@@ -37,41 +37,43 @@ OPEN: Mapping[str, dict[str, int]] = {
 
 
 @pytest.mark.parametrize("name", list(REAL_NETWORKS))
-def test_a_real_network(name: str) -> None:
+def test_real_network_passes(name: str) -> None:
     net = REAL_NETWORKS[name]()
-    found = certificate(net)
-    assert Counter(one.reason for one in found.uncertified) == OPEN.get(name, {})
-    assert found.passed is (name not in OPEN)
-    assert {node for node, _ in found.errors}.union(reasons(found) if name in OPEN else ()) == {*net.program.parameters}
-    assert all(error <= found.tolerance for _, error in found.errors)
+    report = certificate(net)
+    assert Counter(one.reason for one in report.uncertified) == UNCERTIFIED.get(name, {})
+    assert report.passed is (name not in UNCERTIFIED)
+    assert {node for node, _ in report.errors}.union(reasons(report) if name in UNCERTIFIED else ()) == {
+        *net.program.parameters
+    }
+    assert all(error <= report.tolerance for _, error in report.errors)
 
 
-def test_there_are_many_of_many_kinds() -> None:
+def test_number_of_networks_and_parameters() -> None:
     assert len(FAMILIES) >= 10
     assert len(REAL_NETWORKS) >= 40
     assert sum(len(make().program.parameters) for make in REAL_NETWORKS.values()) == 1400
 
 
-def test_only_what_moves_a_value_from_a_kink_is_at_a_kink() -> None:
-    """Rows of 0 stand at the kink of relu, and biases alone move them: weights are right there."""
+def test_only_biases_of_padded_rows_are_at_a_kink() -> None:
+    """Rows of 0 are at the kink of relu, and only biases move them: weights are certified."""
     net = REAL_NETWORKS["padded 3 relu"]()
     biases = [i for i in net.program.parameters if net.feeds[i].ndim == 1]
     assert reasons(certificate(net)) == dict.fromkeys(biases[:-1], "kink")
 
 
 class Counting(NumPyExecutor):
-    """Adds up the FLOPs of what it runs."""
+    """Adds up the FLOPs of the plans it runs."""
 
     spent = 0
 
     def execute(self, plan: Any, *rest: Any) -> Any:
-        """As its parent."""
+        """Run like the base class."""
         self.spent += plan.flops
         return super().execute(plan, *rest)
 
 
-def test_a_deep_network_costs_as_much_as_a_few_dozen_runs() -> None:
-    """To move 53 parameters one by one took over 1,000."""
+def test_deep_network_costs_a_few_dozen_runs() -> None:
+    """Perturbing 53 parameters one by one took over 1,000."""
     net = mobile(8, 8, 8)
     executor = Counting()
     assert certify(executor, net.program, net.feeds, Gradients.of_program(net.program), 4, 1e-6, LIMITS).passed
@@ -79,7 +81,7 @@ def test_a_deep_network_costs_as_much_as_a_few_dozen_runs() -> None:
     assert executor.spent < 60 * once.flops
 
 
-# ---------------------------------------------------------------- wrong gradients, however small
+# ---------------------------------------------------------------- wrong gradients of any size
 
 
 def scaled(g: Value, y: Value, *rest: Any, right: Callable[..., Any], **attrs: Any) -> Sequence[Value | None]:
@@ -109,32 +111,32 @@ NETWORKS_AND_OPS = [
     ("padded 3 relu", "add"),
     ("recurrent 6 gru", "mul"),
 ]
-#: by what they make of a rule in each: two of them in turn
+#: wrong variants of a rule for each network: two of the four, alternating
 WRONG = [
     (wrong, *which) for k, which in enumerate(NETWORKS_AND_OPS) for wrong in ([scaled, lost], [flipped, zero])[k % 2]
 ]
 
 
 @pytest.mark.parametrize(("wrong", "name", "op"), WRONG)
-def test_a_wrong_rule_hides_nowhere(monkeypatch: pytest.MonkeyPatch, wrong: Any, name: str, op: str) -> None:
-    """Also in a layer whose gradient is tiny: no node passes whose gradient the rule changes by the tolerance."""
+def test_wrong_rule_is_never_certified(monkeypatch: pytest.MonkeyPatch, wrong: Any, name: str, op: str) -> None:
+    """Even with tiny gradients: no node passes if the rule changes its gradient by more than the tolerance."""
     net, tolerance = REAL_NETWORKS[name](), 1e-4
     before = gradients(net)
     right = registry().ops[op].vjp
-    monkeypatch.setattr(registry().ops[op], "vjp", lambda *given, **attrs: wrong(*given, right=right, **attrs))
+    monkeypatch.setattr(registry().ops[op], "vjp", lambda *operands, **attrs: wrong(*operands, right=right, **attrs))
     after = gradients(net)
     changed = {
         node
         for node, g in before.items()
-        if beside(after[node] - g, net.feeds[node]) > 5 * tolerance * beside(g, net.feeds[node])
+        if magnitude(after[node] - g, net.feeds[node]) > 5 * tolerance * magnitude(g, net.feeds[node])
     }
-    found = certificate(net, tolerance=tolerance)
-    assert changed.isdisjoint(node for node, error in found.errors if error <= tolerance)
-    assert not (changed and found.passed)
+    report = certificate(net, tolerance=tolerance)
+    assert changed.isdisjoint(node for node, error in report.errors if error <= tolerance)
+    assert not (changed and report.passed)
 
 
-def test_a_wrong_sum_of_two_ways_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A residual network whose branches are not added up on the way back."""
+def test_missing_sum_of_cotangents_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A residual network whose branches are not summed in the backward pass."""
     net = REAL_NETWORKS["resnet 5 tanh none"]()
     before = gradients(net)
 
@@ -147,36 +149,36 @@ def test_a_wrong_sum_of_two_ways_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(Cotangents, "add", first)
     changed = {node for node, g in gradients(net).items() if not np.allclose(g, before[node], 1e-3, 0)}
-    found = certificate(net)
+    report = certificate(net)
     assert len(changed) > 20
-    assert changed.isdisjoint(node for node, error in found.errors if error <= found.tolerance)
+    assert changed.isdisjoint(node for node, error in report.errors if error <= report.tolerance)
 
 
-def beside(g: Array, x: Array) -> float:
-    """How large a gradient is along directions of the size of x."""
+def magnitude(g: Array, x: Array) -> float:
+    """Magnitude of a gradient along directions of the size of x."""
     return float(np.sum(np.abs(g * np.where(x == 0, np.std(x) or 1.0, x))))
 
 
 def gradients(net: Net) -> dict[int, Array]:
-    answer = net.ask(Gradients.of_program(net.program))
-    return {nodes[0]: g for nodes, g in kind(answer, "gradients").items()}
+    results = net.ask(Gradients.of_program(net.program))
+    return {nodes[0]: g for nodes, g in kind(results, "gradients").items()}
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.001, 0.0])
 @pytest.mark.parametrize("left", [1e-3, 1e-7, 1e-10])
-def test_a_gradient_that_all_but_cancels(monkeypatch: pytest.MonkeyPatch, left: float, factor: float) -> None:
-    """(−1 + (1 + left)) · x passes, though its terms are 1; a rule that is wrong by more than rounding does not."""
+def test_gradient_with_cancellation(monkeypatch: pytest.MonkeyPatch, left: float, factor: float) -> None:
+    """(−1 + (1 + left)) · x passes, though its terms are 1; a rule with an error above rounding does not."""
     net = Net()
-    x, ways = net.leaf(0.75), net.leaf([-1.0, 1.0 + left], "input")
-    net.add("sum", net.add("mul", net.add("broadcast_to", x, shape=[2]), ways))
+    x, factors = net.leaf(0.75), net.leaf([-1.0, 1.0 + left], "input")
+    net.add("sum", net.add("mul", net.add("broadcast_to", x, shape=[2]), factors))
     right = registry().ops["broadcast_to"].vjp
     monkeypatch.setattr(registry().ops["broadcast_to"], "vjp", lambda *a, **k: [x * factor for x in right(*a, **k)])
     assert certificate(net).passed is (factor == 1.0)
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.001, 0.0])
-def test_a_gradient_that_the_value_hides(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
-    """x + 10¹²: `of` does not change at small moves."""
+def test_gradient_below_the_rounding_of_the_value(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    """x + 10¹²: `of` does not change for small steps."""
     net = Net()
     x = net.leaf([1.5e-8, 2.5e-8])
     net.add("add_scalar", net.add("sum", x), scalar=1e12)

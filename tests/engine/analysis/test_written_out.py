@@ -1,4 +1,4 @@
-"""Ops that the engine writes for itself, written out in ops of the registry: the same results."""
+"""Internal ops decomposed into ops of the registry: the same results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
 X, K, SEQUENCE = np.array([0.5, -2.0]), np.array(0.75), np.arange(10.0).reshape(5, 2)
 
-IMAGES = np.random.default_rng(0).normal(size=(2, 4, 6, 5))  # of which the last row is in no window
+IMAGES = np.random.default_rng(0).normal(size=(2, 4, 6, 5))  # no window contains the last row
 RESULTS = np.random.default_rng(1).normal(size=(2, 6, 3, 3))
 
 
@@ -31,7 +31,7 @@ LARGE = body_of([NUMBER, PAIR], lambda k, x: [x.abs().sum().greater(k)])
 SUMS = body_of([NUMBER, PAIR], lambda k, s: [k * s.sum(), s.cos(), s * k])
 
 
-def counted(length: int, reverse: bool, sequences: int = 1) -> dict[str, Any]:
+def scan_attrs(length: int, reverse: bool, sequences: int = 1) -> dict[str, Any]:
     step = STEP_ON_SEQUENCE if sequences else STEP
     return {"body": step, "carries": 1, "sequences": sequences, "length": length, "reverse": reverse}
 
@@ -43,12 +43,12 @@ STACKING = {"condition": LARGE, "body": STEP, "carries": 1, "max_steps": 12}
 CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
     **{
         f"{count} of 5 steps{' from the last' * reverse}": (
-            CountedScan(), [K, X, SEQUENCE, np.array(count)], counted(5, reverse)
+            CountedScan(), [K, X, SEQUENCE, np.array(count)], scan_attrs(5, reverse)
         )
         for count in (0, 3, 5)
         for reverse in (False, True)
     },
-    "no step of none": (CountedScan(), [K, X, np.array(0)], counted(0, False, 0)),
+    "no step of none": (CountedScan(), [K, X, np.array(0)], scan_attrs(0, False, 0)),
     "a while": (StackingWhile(), [K, X], STACKING),
     "a while that does not begin": (StackingWhile(), [np.array(9.0), X], STACKING),
     "a while that is ended": (StackingWhile(), [np.array(-1.0), X], STACKING),
@@ -64,26 +64,26 @@ CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_computes_the_same(case: str) -> None:
+def test_decomposition_computes_the_same(case: str) -> None:
     op, arrays, attrs = CASES[case]
 
-    def as_it_is(*operands: Value) -> Sequence[Value]:
-        made = operands[0].builder.emit(op, operands, attrs)
-        return [made.output(k) for k in range(len(made.node.types))] if op.several else [made]
+    def original(*operands: Value) -> Sequence[Value]:
+        result = operands[0].builder.emit(op, operands, attrs)
+        return [result.output(k) for k in range(len(result.node.types))] if op.several else [result]
 
-    def written(*operands: Value) -> Sequence[Value]:
+    def decomposed(*operands: Value) -> Sequence[Value]:
         results = op.written_out(*operands, **attrs)
         assert not [node.op for node in operands[0].builder.nodes if node.op.internal]
         return results
 
-    for found, wanted in zip(results_of(written, *arrays), results_of(as_it_is, *arrays), strict=True):
-        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    for actual, expected in zip(results_of(decomposed, *arrays), results_of(original, *arrays), strict=True):
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(actual, expected, rtol=1e-14)
 
 
-def test_so_are_bodies() -> None:
+def test_bodies_are_decomposed() -> None:
     count = TensorType((), INT64)
-    attrs = counted(5, False, 0)
+    attrs = scan_attrs(5, False, 0)
 
     def write(k: Value, x: Value, n: Value) -> Sequence[Value]:
         loop = k.builder.emit(CountedScan(), (k, x, n), attrs)
@@ -96,6 +96,6 @@ def test_so_are_bodies() -> None:
     assert not [node.op for node in public.graph.nodes if node.op.internal]
 
 
-def test_what_is_nowhere_written_says_so() -> None:
+def test_op_without_decomposition_is_refused() -> None:
     with pytest.raises(TypeError, match="sin is nowhere written out"):
         registry().ops["sin"].written_out()

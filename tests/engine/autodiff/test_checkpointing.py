@@ -1,4 +1,4 @@
-"""What a loop keeps for its way back, and what it computes again; neither changes what comes of it."""
+"""Checkpointing: which values of a loop body are saved for the backward pass, without effect on gradients."""
 
 from __future__ import annotations
 
@@ -20,49 +20,51 @@ def cell(g: Writer, w: int, h: int, x: int) -> list[int]:
 
 
 def polynomial(g: Writer, k: int, x: int) -> list[int]:
-    """x ← x − k·x²: nothing is dear."""
+    """x ← x − k·x²: no op is costly."""
     return [g.sub(x, g.mul(k, g.mul(x, x)))]
 
 
-def planned(*, keeps: bool) -> tuple[Plan, dict[int, np.ndarray]]:
-    asked = written(
+def planned(*, checkpointing: bool) -> tuple[Plan, dict[int, np.ndarray]]:
+    loop = written(
         lambda g, w, h, x: g.scan(w, h, x, body=cell, carries=1, sequences=1),
         0.3 * random(6, 6),
         random(5, 6),
         random(7, 5, 6),
     )
-    compiler = Compiler(replace(Limits(), checkpointing=keeps))
-    return compiler.compile(asked.program, asked.types, Gradients.of_program(asked.program)).plan, asked.feeds
+    compiler = Compiler(replace(Limits(), checkpointing=checkpointing))
+    return compiler.compile(loop.program, loop.types, Gradients.of_program(loop.program)).plan, loop.feeds
 
 
 def loops(plan: Plan) -> list[Counter[str]]:
-    """The ops of each loop's body."""
+    """Count the ops of each loop's body."""
     ops = [step.op for step in plan.steps if isinstance(step.op, RunsPlans)]
     return [Counter(step.op.name for step in op.plans[-1].steps) for op in ops]
 
 
-def test_products_and_functions_are_kept() -> None:
-    there, back = loops(planned(keeps=True)[0])
-    assert there["matmul"] == 1
-    assert there["tanh"] == 1
-    assert back["tanh"] == 0
-    assert back["matmul"] == 2, "by h, and by w"
+def test_matmul_and_tanh_are_saved() -> None:
+    forward, backward = loops(planned(checkpointing=True)[0])
+    assert forward["matmul"] == 1
+    assert forward["tanh"] == 1
+    assert backward["tanh"] == 0
+    assert backward["matmul"] == 2, "by h, and by w"
 
 
-def test_where_memory_is_short_they_are_computed_again() -> None:
-    there, back = loops(planned(keeps=False)[0])
-    assert there["tanh"] == back["tanh"] == 1
-    assert back["matmul"] == 3
+def test_tanh_and_matmul_are_recomputed_without_checkpointing() -> None:
+    forward, backward = loops(planned(checkpointing=False)[0])
+    assert forward["tanh"] == backward["tanh"] == 1
+    assert backward["matmul"] == 3
 
 
-def test_it_makes_no_difference_to_the_gradients() -> None:
-    found = [EXECUTOR.run(plan, feeds) for plan, feeds in (planned(keeps=True), planned(keeps=False))]
-    for kept, again in zip(*found, strict=True):
-        np.testing.assert_array_equal(kept, again)
+def test_checkpointing_does_not_change_gradients() -> None:
+    gradients = [
+        EXECUTOR.run(plan, feeds) for plan, feeds in (planned(checkpointing=True), planned(checkpointing=False))
+    ]
+    for saved, recomputed in zip(*gradients, strict=True):
+        np.testing.assert_array_equal(saved, recomputed)
 
 
-def test_what_is_cheap_is_not_kept() -> None:
-    asked = written(lambda g, k, x: g.scan(k, x, body=polynomial, carries=1, length=9), 0.1, random(4))
-    plan = Compiler(Limits()).gradients(asked.program, asked.types).plan
-    there, _ = (step for step in plan.steps if isinstance(step.op, RunsPlans))
-    assert [type.shape for type in there.types] == [(4,), (9, 4)], "the last carry, and what came to each step"
+def test_cheap_ops_are_not_saved() -> None:
+    loop = written(lambda g, k, x: g.scan(k, x, body=polynomial, carries=1, length=9), 0.1, random(4))
+    plan = Compiler(Limits()).gradients(loop.program, loop.types).plan
+    forward, _ = (step for step in plan.steps if isinstance(step.op, RunsPlans))
+    assert [type.shape for type in forward.types] == [(4,), (9, 4)], "the last carry, and what came to each step"

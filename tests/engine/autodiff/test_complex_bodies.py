@@ -1,4 +1,4 @@
-"""Complex numbers in bodies: loops of them against their steps written out, and behind machine code."""
+"""Complex numbers in bodies: loops against their unrolled steps, interpreted and compiled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 5
 
 
 def step(g: Writer, w: int, z: int) -> list[int]:
-    """z ↦ tanh(z w) + conj z / 2, with a real part of it as a stack."""
+    """z ↦ tanh(z w) + conj z / 2, with its absolute value as a stacked result."""
     turned = g.add(g.tanh(g.mul(z, w)), g.mul_scalar(g.conj(z), scalar=0.5))
     return [turned, g.abs(turned)]
 
@@ -29,18 +29,18 @@ def energy(g: Writer, z: int, sizes: int) -> int:
     return g.add(g.sum(g.square(g.abs(z))), g.sum(sizes))
 
 
-def asked(g: Writer, executor: Any, times: int = 1) -> list[Any]:
-    """Value and gradients, of the last node by both leaves."""
+def gradients(g: Writer, executor: Any, times: int = 1) -> list[Any]:
+    """Compute the last node's value and its gradients with respect to both leaves."""
     program = Program(registry(), g.statements, Limits(), opset=2, functions=g.functions)
     feeds = {0: W, 1: Z}
     types = {i: TensorType.of(a) for i, a in feeds.items()}
     last = len(g.statements) - 1
     plan = Compiler(Limits()).compile(program, types, Gradients.of_program(program, last, [0, 1], [last])).plan
     for _ in range(times):
-        found = executor.run(plan, feeds)
+        results = executor.run(plan, feeds)
         if times > 1:
             executor.settle()
-    return list(found)
+    return list(results)
 
 
 def unrolled() -> Writer:
@@ -69,24 +69,24 @@ def looped() -> Writer:
         turned, size = step(g, w, z)
         return [turned, g.add_scalar(n, scalar=1.0), g.add(total, g.sum(size))]
 
-    def goes_on(g: Writer, _w: int, _z: int, n: int, _total: int) -> list[int]:
+    def condition(g: Writer, _w: int, _z: int, n: int, _total: int) -> list[int]:
         return [g.less(n, g.number(float(STEPS)))]
 
-    z, _, total, _, _ = g.while_(w, z, n, total, body=body, condition=goes_on, carries=3, max_steps=STEPS + 2)
+    z, _, total, _, _ = g.while_(w, z, n, total, body=body, condition=condition, carries=3, max_steps=STEPS + 2)
     energy(g, z, total)
     return g
 
 
 @pytest.mark.parametrize("write", [scanned, looped])
-def test_a_loop_is_its_steps(write: Any) -> None:
+def test_loop_matches_its_unrolled_steps(write: Any) -> None:
     executor = open_executor("cpu")
-    for found, wanted in zip(asked(write(), executor), asked(unrolled(), executor), strict=True):
-        assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    for actual, expected in zip(gradients(write(), executor), gradients(unrolled(), executor), strict=True):
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-#: ops of a carry and a constant, all of whose ways to machine code stop at what is complex
-AS_THEY_ARE = {
+#: ops of a carry and a constant that compile to machine code for real numbers only
+UNCOMPILED = {
     "cumsum": lambda g, w, z: g.cumsum(g.mul(z, w), axis=0),
     "cumprod": lambda g, w, z: g.cumprod(g.add(z, w), axis=0),
     "a cast of what is real": lambda g, w, z: g.add(g.mul(g.cast(g.real(z), dtype="complex128"), w), z),
@@ -101,12 +101,12 @@ AS_THEY_ARE = {
 }
 
 
-@pytest.mark.parametrize("name", AS_THEY_ARE)
-def test_whatever_a_body_does_with_it(name: str) -> None:
+@pytest.mark.parametrize("name", UNCOMPILED)
+def test_bodies_with_uncompiled_ops_match_unrolled_steps(name: str) -> None:
     pytest.importorskip("llvmlite")
 
     def body(g: Writer, w: int, z: int) -> list[int]:
-        z = AS_THEY_ARE[name](g, w, z)
+        z = UNCOMPILED[name](g, w, z)
         return [z, g.abs(z)]
 
     g = Writer()
@@ -118,28 +118,30 @@ def test_whatever_a_body_does_with_it(name: str) -> None:
         z, size = body(plain, w, z)
         sizes.append(size)
     energy(plain, z, plain.stacked(sizes))
-    wanted = asked(plain, open_executor("cpu"))
+    expected = gradients(plain, open_executor("cpu"))
     for executor, times in ((open_executor("cpu"), 1), (open_executor("cpu", compile="on"), 4)):
-        for a, b in zip(asked(g, executor, times), wanted, strict=True):
+        for a, b in zip(gradients(g, executor, times), expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-10)
 
 
 @pytest.mark.parametrize("write", [scanned, looped])
-def test_what_is_complex_goes_on_behind_machine_code(write: Any) -> None:
+def test_compiled_loop_matches_its_unrolled_steps(write: Any) -> None:
     pytest.importorskip("llvmlite")
     native = open_executor("cpu", compile="on")
-    for found, wanted in zip(asked(write(), native, times=4), asked(unrolled(), open_executor("cpu")), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    for actual, expected in zip(
+        gradients(write(), native, times=4), gradients(unrolled(), open_executor("cpu")), strict=True
+    ):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_a_branch_and_a_map_and_a_call() -> None:
-    """Of the other branch, the cotangent is 0 + 0i; a map is its entries."""
+def test_cond_map_and_call() -> None:
+    """The branch that is not taken has the cotangent 0 + 0i; a map matches its entries."""
 
-    def pair(write: Any) -> list[Any]:
+    def results_of(write: Any) -> list[Any]:
         g = Writer()
         w, z = g.parameter(), g.parameter()
         energy(g, *write(g, w, z))
-        return asked(g, open_executor("cpu"))
+        return gradients(g, open_executor("cpu"))
 
     def branched(g: Writer, w: int, z: int) -> list[int]:
         taken = g.number(True, "bool")
@@ -151,14 +153,14 @@ def test_a_branch_and_a_map_and_a_call() -> None:
     def mapped(g: Writer, w: int, z: int) -> list[int]:
         return list(g.map(w, z, body=step, sequences=2))
 
-    plain = pair(step)
+    plain = results_of(step)
     for write in (branched, called, mapped):
-        for found, wanted in zip(pair(write), plain, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        for actual, expected in zip(results_of(write), plain, strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-12)
 
 
-def test_a_fixed_point_is_complex() -> None:
-    """By hand: z = (z + w / z) / 2 ends at √w, whose gradient of Σ |√w|² = Σ |w| is w / |w|."""
+def test_fixed_point_of_complex_carries() -> None:
+    """Closed form: z = (z + w / z) / 2 converges to √w, and the gradient of Σ |√w|² = Σ |w| is w / |w|."""
     g = Writer()
     w, z = g.parameter(), g.parameter()
 
@@ -167,29 +169,29 @@ def test_a_fixed_point_is_complex() -> None:
 
     root, *_ = g.fixed_point(w, z, body=body, carries=1, tolerance=1e-14, max_steps=60)
     g.sum(g.square(g.abs(root)))
-    value, by_w, by_z = asked(g, open_executor("cpu"))
+    value, w_gradient, z_gradient = gradients(g, open_executor("cpu"))
     np.testing.assert_allclose(value, np.abs(W).sum(), rtol=1e-10)
-    np.testing.assert_allclose(by_w, W / np.abs(W), rtol=1e-8)
-    np.testing.assert_allclose(by_z, 0, atol=1e-8)
+    np.testing.assert_allclose(w_gradient, W / np.abs(W), rtol=1e-8)
+    np.testing.assert_allclose(z_gradient, 0, atol=1e-8)
 
 
-def test_a_function_of_a_complex_operand_is_written_by_hand_too() -> None:
-    """`Function` states no dtype: what it takes is what it is run on."""
+def test_function_body_accepts_a_complex_operand() -> None:
+    """`Function` declares no dtype, so it runs on complex operands."""
     ops = registry().ops
     function = Function(registry(), [Statement(ops["input"]), Statement(ops["conj"], (0,))], [1])
-    said = [
+    statements = [
         Statement(ops["input"]),
         Statement(ops["call"], (0,), {"body": 0}),
         Statement(ops["get_output"], (1,), {"index": 0}),
     ]
-    program = Program(registry(), said, opset=2, functions=[function])
+    program = Program(registry(), statements, opset=2, functions=[function])
     plan = Compiler(Limits()).forward(program, {0: TensorType.of(Z)}, [2]).plan
     assert (open_executor("cpu").run(plan, {0: Z})[0] == Z.conj()).all()
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_a_body_of_complex_elements_has_time_inside(dtype: str) -> None:
-    """One kernel, whose carries are pairs in registers; a sequence, a constant, and a stack of real numbers beside."""
+def test_complex_scan_compiles_to_one_kernel(dtype: str) -> None:
+    """One kernel keeps complex carries in registers; it also has a sequence, a constant and a stack of reals."""
     pytest.importorskip("llvmlite")
 
     def body(g: Writer, w: int, z: int, x: int) -> list[int]:
@@ -197,15 +199,15 @@ def test_a_body_of_complex_elements_has_time_inside(dtype: str) -> None:
         return [z, g.abs(z)]
 
     feeds = [np.asarray(a, dtype) for a in (W, Z, np.outer(np.arange(STEPS), Z))]
-    asked = written(lambda g, *given: g.scan(*given, body=body, carries=1, sequences=1), *feeds)
-    plan = Compiler(Limits()).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results)).plan
+    loop = written(lambda g, *given: g.scan(*given, body=body, carries=1, sequences=1), *feeds)
+    plan = Compiler(Limits()).compile(loop.program, loop.types, Values.of_program(loop.program, loop.results)).plan
     (scan,) = (node.op for node in with_compiled_bodies(graph_of(plan, registry())).nodes if node.op.runs)
     assert isinstance(scan, PlannedScan)
     assert scan.step_loop is not None
-    wanted = EXECUTOR.run(plan, asked.feeds)
+    expected = EXECUTOR.run(plan, loop.feeds)
     native = open_executor("cpu", compile="on")
     for _ in range(3):
-        found = native.run(plan, asked.feeds)
+        actual = native.run(plan, loop.feeds)
         native.settle()
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, 20 * np.finfo(dtype).eps)

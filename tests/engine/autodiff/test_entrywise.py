@@ -1,4 +1,4 @@
-"""What takes much memory an element: of many it is a map of single ones, with the same numbers and less memory."""
+"""Ops with much memory per element: many elements are mapped one by one, with the same numbers and less memory."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def planned(op: str, arrays: list[Array]) -> Any:
 
 
 @pytest.mark.parametrize("op", ["igamma", "igammac", "betainc"])
-def test_many_elements_have_the_numbers_of_few(op: str) -> None:
+def test_many_elements_match_few_elements(op: str) -> None:
     many = operands(op, 700)
     value, gradients = grads(op, *many, cotangent=np.random.default_rng(5).normal(size=(700, 3)))
     few = [many[0][:50], *many[1:]]
     cotangent = np.random.default_rng(5).normal(size=(700, 3))[:50]
-    some, found = grads(op, *few, cotangent=cotangent)
-    np.testing.assert_array_equal(value[:50], some)
-    np.testing.assert_allclose(gradients[0][:50], found[0], 1e-13, 1e-15)
+    few_value, few_gradients = grads(op, *few, cotangent=cotangent)
+    np.testing.assert_array_equal(value[:50], few_value)
+    np.testing.assert_allclose(gradients[0][:50], few_gradients[0], 1e-13, 1e-15)
 
 
 @pytest.mark.parametrize("op", ["igamma", "betainc"])
-def test_memory_is_that_of_a_batch_of_them(op: str) -> None:
-    """Of all points of all elements it would be 100 times what the operands take."""
+def test_memory_per_element_is_bounded(op: str) -> None:
+    """All points of all elements at once would take 100 times the memory of the operands."""
     small, large = (planned(op, operands(op, size)).peak_bytes for size in (10_000, 40_000))
     assert large - small < 40 * 8 * 3 * 30_000
 
 
-def test_a_second_derivative_is_refused_behind_a_map_as_well() -> None:
+def test_second_derivative_is_refused_if_mapped() -> None:
     with pytest.raises(NotDifferentiable, match="no second derivative by a"):
         derivatives("igamma", np.ones(2000), np.ones(2000), by=(0, 0))

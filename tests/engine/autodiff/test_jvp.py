@@ -1,4 +1,4 @@
-"""Forward mode, as nodes: along tangents, and that none is left of what stood for cotangents in between."""
+"""Forward mode as nodes: derivatives along tangents, with no placeholder cotangents left."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from engine.runtime.numpy_backend import NumPyExecutor
 VECTOR = TensorType((3,), np.dtype("float64"))
 
 
-def test_a_derivative_along_tangents() -> None:
+def test_derivative_along_a_tangent() -> None:
     builder = Builder(registry(), NO_LIMITS)
     x, other, tangent = (builder.leaf(VECTOR, name) for name in ("x", "other", "tangent"))
-    found, missing = jvp(builder, [x.sin() * x, other.exp()], [(x, tangent)])
-    assert found is not None
+    derivative, missing = jvp(builder, [x.sin() * x, other.exp()], [(x, tangent)])
+    assert derivative is not None
     assert missing is None
-    graph = dce(builder.graph([found]))
+    graph = dce(builder.graph([derivative]))
     check_linear(graph)
-    at, along = np.array([0.5, -1.0, 2.0]), np.array([1.0, 3.0, -2.0])
-    (computed,) = NumPyExecutor().run(make_plan(graph, NO_LIMITS), {"x": at, "tangent": along})
-    np.testing.assert_allclose(computed, (np.cos(at) * at + np.sin(at)) * along, 1e-14)
+    x_value, direction = np.array([0.5, -1.0, 2.0]), np.array([1.0, 3.0, -2.0])
+    (computed,) = NumPyExecutor().run(make_plan(graph, NO_LIMITS), {"x": x_value, "tangent": direction})
+    np.testing.assert_allclose(computed, (np.cos(x_value) * x_value + np.sin(x_value)) * direction, 1e-14)
 
 
-def test_what_still_depends_on_a_cotangent_is_refused_by_its_node() -> None:
+def test_remaining_cotangent_names_its_node() -> None:
     builder = Builder(registry(), NO_LIMITS)
     dummy = builder.leaf(VECTOR, Dummy(0, 0))
     builder.origin = Origin(4, "call")

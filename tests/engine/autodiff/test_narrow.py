@@ -1,4 +1,4 @@
-"""What nobody reads of loops goes, and what only that needs; the rest stays, with its bits."""
+"""Unread results of loops are removed, with everything that only they need; the rest is unchanged."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def loops(plan: Plan) -> list[Step]:
 
 
 def loop_of(write: Write, *arrays: object) -> Step:
-    """The only one."""
+    """Return the only loop of a plan."""
     asked = written(write, *arrays, floats=())
-    (found,) = loops(plan_of(asked, Values.of_program(asked.program, asked.results)))
-    return found
+    (loop,) = loops(plan_of(asked, Values.of_program(asked.program, asked.results)))
+    return loop
 
 
 def chain(g: Writer, k: int, unread: int, a: int, b: int, c: int, s: int, u: int) -> list[int]:
-    """a ← b, b ← c·s, c ← c + a·k; it stacks a, and what comes of a sequence."""
+    """a ← b, b ← c·s, c ← c + a·k; stacks a, a function of a sequence, and the square of a constant."""
     return [b, g.mul(c, s), g.add(c, g.mul(a, k)), a, g.sin(u), g.mul(unread, unread)]
 
 
-def apart(g: Writer, k: int, unread: int, a: int, b: int, c: int, s: int, u: int) -> list[int]:
-    """Carries of which each goes its own way."""
+def independent(g: Writer, k: int, unread: int, a: int, b: int, c: int, s: int, u: int) -> list[int]:
+    """Independent carries."""
     return [g.sin(a), g.mul(b, k), g.add(c, s), g.exp(b), g.sin(u), g.mul(unread, unread)]
 
 
@@ -45,34 +45,34 @@ ARRAYS = (0.3, 0.4, 0.5, 0.6, 0.7, random(4), random(4, seed=1))
     ("read", "carries", "stacks", "operands"),
     [
         ([0], 1, 0, 1),  # a
-        ([1], 1, 0, 2),  # b, by k
-        ([2], 1, 0, 2),  # c, by s
+        ([1], 1, 0, 2),  # b, with k
+        ([2], 1, 0, 2),  # c, with s
         ([3], 1, 1, 2),  # a stack of b
-        ([4], 0, 1, 1),  # a stack of u alone
+        ([4], 0, 1, 1),  # a stack of u only
         ([5], 0, 1, 1),  # a stack of a const
         ([0, 4], 1, 1, 2),
     ],
 )
-def test_a_scan_keeps_the_carries_that_are_needed(read: list[int], carries: int, stacks: int, operands: int) -> None:
+def test_scan_keeps_only_needed_carries(read: list[int], carries: int, stacks: int, operands: int) -> None:
     def write(g: Writer, *given: int) -> list[int]:
-        found = g.scan(*given, body=apart, carries=3, sequences=2)
-        return [found[k] for k in read]
+        results = g.scan(*given, body=independent, carries=3, sequences=2)
+        return [results[k] for k in read]
 
     step = loop_of(write, *ARRAYS)
     assert step.attrs["carries"] == carries
     assert len(step.types) == carries + stacks
-    assert len(step.operands) <= operands + 1  # what does not change may be made in front of the loop
+    assert len(step.operands) <= operands + 1  # loop invariants may be computed before the loop
 
 
 @pytest.mark.parametrize("read", [0, 1, 2, 3])
-def test_a_carry_that_another_needs_at_any_step_stays(read: int) -> None:
+def test_carry_needed_by_another_carry_stays(read: int) -> None:
     def write(g: Writer, *given: int) -> list[int]:
         return [g.scan(*given, body=chain, carries=3, sequences=2)[read]]
 
     assert loop_of(write, *ARRAYS).attrs["carries"] == 3
 
 
-def test_a_while_keeps_what_its_condition_reads() -> None:
+def test_while_keeps_the_carries_of_its_condition() -> None:
     def write(g: Writer, k: int, a: int, b: int, i: int) -> list[int]:
         return g.while_(
             k,
@@ -90,7 +90,7 @@ def test_a_while_keeps_what_its_condition_reads() -> None:
     assert len(step.types) == 4
 
 
-def test_a_cond_keeps_what_either_function_needs() -> None:
+def test_cond_keeps_the_operands_of_either_branch() -> None:
     def write(g: Writer, p: int, a: int, b: int, c: int) -> list[int]:
         return g.cond(
             p,
@@ -110,7 +110,7 @@ def step_of(g: Writer, k: int, y: int) -> list[int]:
     return [g.add(y, g.mul(k, g.sin(y)))]
 
 
-RUNS: dict[str, Write] = {
+LOOPS: dict[str, Write] = {
     "scan": lambda g, k, y: g.scan(k, y, body=step_of, carries=1, length=3),
     "while": lambda g, k, y: g.while_(
         k, y, condition=lambda g, k, y: [g.less(y, k)], body=step_of, carries=1, max_steps=4
@@ -122,19 +122,19 @@ RUNS: dict[str, Write] = {
 }
 
 
-@pytest.mark.parametrize("op", RUNS)
-def test_forward_mode_reads_no_cotangent_that_nobody_has(op: str) -> None:
-    """It is two ways back: of what the first began with, nothing is left."""
-    asked = written(RUNS[op], 0.4, 0.7)
-    given = tuple((node, TensorType((), np.dtype("float64"))) for node in asked.floats)
-    for call in (HVP.along(asked.program, given), JVP.of_program(asked.program, given)):
+@pytest.mark.parametrize("op", LOOPS)
+def test_forward_mode_leaves_no_placeholder_cotangents(op: str) -> None:
+    """Forward mode is two backward passes; the placeholder cotangents of the first are gone."""
+    asked = written(LOOPS[op], 0.4, 0.7)
+    vectors = tuple((node, TensorType((), np.dtype("float64"))) for node in asked.floats)
+    for call in (HVP.along(asked.program, vectors), JVP.of_program(asked.program, vectors)):
         feeds = plan_of(asked, call).feeds
         assert not [feed for feed in feeds if isinstance(feed, Dummy)]
 
 
-def test_a_gradient_by_some_leaves_does_not_go_back_to_others() -> None:
-    """By the initial value alone: no sum for the const is carried."""
-    asked = written(RUNS["scan"], 0.4, 0.7)
+def test_gradient_wrt_one_leaf_carries_no_sum_for_others() -> None:
+    """With respect to the initial value only, no sum for the constant is carried."""
+    asked = written(LOOPS["scan"], 0.4, 0.7)
     of_both = loops(plan_of(asked, Gradients.of_program(asked.program)))
     of_one = loops(plan_of(asked, Gradients.of_program(asked.program, wrt=[1])))
     assert max(step.attrs["carries"] for step in of_both) == 2

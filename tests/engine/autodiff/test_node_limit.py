@@ -1,4 +1,4 @@
-"""The limit on nodes: gradients that fit are accepted to the last node, and one node more is refused when it comes."""
+"""Node limit: gradients of exactly the limit are accepted, and the first node over it is refused when it is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 
 
 def nested(depth: int) -> Program:
-    """Gradients of gradients of functions that grow: each level has about three times the nodes of the one below."""
+    """Nest gradients of growing functions: each level has about three times the nodes of the one below."""
     lines = [line("parameter"), line("tanh", 0)]
     for _ in range(depth):
         count = len(lines)
@@ -49,7 +49,7 @@ def calls(program: Program, shape: tuple[int, ...]) -> list[Call]:
 
 @pytest.mark.parametrize("which", range(6))
 @pytest.mark.parametrize("program", [nested(2), chain(30)], ids=["nested", "chain"])
-def test_limit_holds_to_the_node(program: Program, which: int) -> None:
+def test_node_limit_is_exact(program: Program, which: int) -> None:
     types = {0: TensorType((3,), F64)}
     call = calls(program, (3,))[which]
     total = len(write_call(CompileRequest(program, types, call, Limits())).graph.nodes)
@@ -59,7 +59,7 @@ def test_limit_holds_to_the_node(program: Program, which: int) -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_limit_of_expanded_gradients_holds_to_the_node(depth: int) -> None:
+def test_node_limit_of_expanded_gradients_is_exact(depth: int) -> None:
     builder = Builder(registry())
     x = builder.leaf(TensorType((3,), F64), "x")
     y = x.tanh()
@@ -78,7 +78,7 @@ def test_limit_of_expanded_gradients_holds_to_the_node(depth: int) -> None:
 def test_refusal_appends_no_more_nodes_than_the_limit(
     program: Program, call: type[Gradients], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So the time and the memory of a refusal are bounded, however much the gradients would come to."""
+    """Time and memory of a refusal are bounded, however large the gradients would be."""
     admit = Limits.admit_nodes
     monkeypatch.setattr(Limits, "admit_nodes", lambda limits, count: counts.append(count) or admit(limits, count))
     counts = list[int]()
@@ -88,7 +88,7 @@ def test_refusal_appends_no_more_nodes_than_the_limit(
     assert max(counts) == 20_001
 
 
-def test_writing_gradients_ends_at_the_deadline() -> None:
+def test_writing_gradients_stops_at_the_deadline() -> None:
     program = nested(12)
     with pytest.raises(DeadlineExceeded):
         write_call(

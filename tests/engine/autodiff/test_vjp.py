@@ -1,4 +1,4 @@
-"""Reverse mode, as nodes: where they come from, what there is without a path, and each node gone through once."""
+"""Reverse mode as nodes: origins, missing paths, and a single visit of each node."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from engine.runtime.numpy_backend import NumPyExecutor
 VECTOR = TensorType((3,), np.dtype("float64"))
 
 
-def built() -> Builder:
+def new_builder() -> Builder:
     return Builder(registry(), NO_LIMITS)
 
 
 def run(*outputs: Value) -> list[list[float]]:
     plan = make_plan(dce(outputs[0].builder.graph(outputs)), NO_LIMITS)
-    return [each.tolist() for each in NumPyExecutor().run(plan, {"x": np.array([1.0, 2.0, 3.0])})]
+    return [array.tolist() for array in NumPyExecutor().run(plan, {"x": np.array([1.0, 2.0, 3.0])})]
 
 
-def test_what_a_rule_writes_comes_from_the_node_that_it_is_of_on_the_way_back() -> None:
-    builder = built()
+def test_backward_nodes_name_the_forward_node() -> None:
+    builder = new_builder()
     x = builder.leaf(VECTOR, "x")
     builder.origin = Origin(7, "call", False, 1, Origin(3, "sin"))
     y = x.sin()
@@ -38,20 +38,20 @@ def test_what_a_rule_writes_comes_from_the_node_that_it_is_of_on_the_way_back() 
     assert builder.origin is None
 
 
-def test_without_a_path_there_is_none_or_zeros() -> None:
-    builder = built()
+def test_missing_path_gives_none_or_zeros() -> None:
+    builder = new_builder()
     x, other = builder.leaf(VECTOR, "x"), builder.leaf(VECTOR, "other")
     y = x.sin()
     seeds = [(y, y.full_like(1.0))]
-    found, missing = vjp(builder, seeds, [x, other])
-    assert found is not None
+    gradient, missing = vjp(builder, seeds, [x, other])
+    assert gradient is not None
     assert missing is None
     assert run(*vjp_or_zeros(builder, seeds, [other])) == [[0.0, 0.0, 0.0]]
 
 
-def test_a_node_that_is_read_twice_is_gone_through_once() -> None:
-    """Of a chain of sums of a node with itself there are 2⁸⁰ ways back, and 80 nodes."""
-    builder = built()
+def test_node_read_twice_is_visited_once() -> None:
+    """A chain of 80 sums of a node with itself has 2⁸⁰ paths and 80 nodes."""
+    builder = new_builder()
     x = y = builder.leaf(VECTOR, "x")
     for _ in range(80):
         y = y + y
@@ -62,9 +62,9 @@ def test_a_node_that_is_read_twice_is_gone_through_once() -> None:
     assert run(gradient) == [[2.0**80] * 3]
 
 
-def test_what_has_operands_and_no_derivative_ends_a_path() -> None:
-    """Nothing is written for what reads it, as for a leaf that nothing is asked of."""
-    builder = built()
+def test_node_without_a_derivative_ends_a_path() -> None:
+    """No node is written for its readers, as for a leaf without a requested gradient."""
+    builder = new_builder()
     x = builder.leaf(VECTOR, "x")
     y = x.square().stop_gradient().exp()
     start = len(builder.nodes)

@@ -1,4 +1,4 @@
-"""How much work a job is, counted rather than timed."""
+"""Work of a job in executed lines of Python, counted rather than timed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def steps_of(job: Callable[[], object]) -> int:
-    """Lines of Python that a job runs, without those that a collection of others' garbage would run in its middle."""
+    """Count the lines of Python that a job runs, without finalizers that a garbage collection would run in between."""
     count, before = 0, sys.gettrace()
 
     def trace(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where results lie while a plan runs: nothing overlaps, little is wasted, and large peaks are as measured."""
+"""Memory packing of plans: blocks do not overlap, little is wasted, and large peaks match measurements."""
 
 from __future__ import annotations
 
@@ -31,100 +31,106 @@ MEBI = 1 << 20
 
 @st.composite
 def blocks(draw: Callable[..., Any], most: int = 40) -> tuple[list[Block], list[int]]:
-    """Blocks of all sizes, in the order of their births, and which of them are kept."""
+    """Draw blocks of all sizes in order of their first use, and the indices of those that are outputs."""
     born = sorted(draw(st.lists(st.integers(0, most), max_size=most)))
     sizes = st.sampled_from([0, 1, 64, 65, 1000, MEBI, 3 * MEBI, 5 * MEBI + 1])
-    made = [Block(draw(sizes), b, b + draw(st.integers(0, 12))) for b in born]
-    return made, draw(st.lists(st.sampled_from(range(len(made))), unique=True, max_size=4)) if made else []
+    all_blocks = [Block(draw(sizes), b, b + draw(st.integers(0, 12))) for b in born]
+    return all_blocks, draw(
+        st.lists(st.sampled_from(range(len(all_blocks))), unique=True, max_size=4)
+    ) if all_blocks else []
 
 
-def check_packing(packing: Packing, made: Sequence[Block], kept: Sequence[int]) -> None:
-    """Every block aligned and inside its buffer, the kept ones alone in theirs in the end, and none over another."""
+def check_packing(packing: Packing, all_blocks: Sequence[Block], outputs: Sequence[int]) -> None:
+    """Assert that blocks are aligned, inside their buffer and disjoint, and that each output has its own buffer."""
     occupied: dict[int, list[tuple[int, int, Block, bool]]] = {}
-    for i, (block, (buffer, offset)) in enumerate(zip(made, packing.places, strict=True)):
+    for i, (block, (buffer, offset)) in enumerate(zip(all_blocks, packing.places, strict=True)):
         assert offset % ALIGNMENT == 0
         assert 0 <= offset <= offset + block.nbytes <= packing.buffers[buffer]
-        if i in kept:
-            assert (buffer, offset) == (1 + list(kept).index(i), 0)
+        if i in outputs:
+            assert (buffer, offset) == (1 + list(outputs).index(i), 0)
         if block.nbytes:
-            occupied.setdefault(buffer, []).append((offset, offset + block.nbytes, block, i in kept))
-    for found in occupied.values():
-        for k, (start, end, block, stays) in enumerate(found):
-            for other_start, other_end, other, other_stays in found[:k]:
-                apart = end <= other_start or other_end <= start
-                assert apart or ends(other, other_stays) < block.first or ends(block, stays) < other.first
+            occupied.setdefault(buffer, []).append((offset, offset + block.nbytes, block, i in outputs))
+    for placed in occupied.values():
+        for k, (start, end, block, is_output) in enumerate(placed):
+            for other_start, other_end, other, other_is_output in placed[:k]:
+                disjoint = end <= other_start or other_end <= start
+                assert (
+                    disjoint
+                    or last_use(other, other_is_output) < block.first
+                    or last_use(block, is_output) < other.first
+                )
 
 
-def ends(block: Block, stays: bool) -> float:
-    return math.inf if stays else block.last
+def last_use(block: Block, is_output: bool) -> float:
+    return math.inf if is_output else block.last
 
 
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(blocks())
-def test_blocks_that_are_needed_at_once_lie_apart(drawn: tuple[list[Block], list[int]]) -> None:
-    made, kept = drawn
-    loose, tight = pack(made, kept), pack(made, kept, tight=True)
-    check_packing(loose, made, kept)
-    check_packing(tight, made, kept)
+def test_blocks_alive_at_once_do_not_overlap(drawn: tuple[list[Block], list[int]]) -> None:
+    all_blocks, outputs = drawn
+    loose, tight = pack(all_blocks, outputs), pack(all_blocks, outputs, tight=True)
+    check_packing(loose, all_blocks, outputs)
+    check_packing(tight, all_blocks, outputs)
     assert tight.nbytes <= loose.nbytes
 
 
-def test_without_blocks_there_is_an_empty_arena() -> None:
+def test_no_blocks_give_an_empty_arena() -> None:
     assert pack([], []).buffers == (0,)
 
 
-def test_what_is_free_again_joins_its_neighbours() -> None:
-    """Three blocks of 1 MiB leave room for one of 3, whatever the order in which they were given back."""
+def test_freed_blocks_merge_with_their_neighbours() -> None:
+    """Three blocks of 1 MiB leave room for one of 3 MiB, in any order of release."""
     for last in ([3, 4, 5], [5, 4, 3], [3, 5, 4], [4, 3, 5], [4, 5, 3], [5, 3, 4]):
         small = [Block(MEBI, i, last[i]) for i in range(3)]
         assert pack([*small, Block(3 * MEBI, 6, 6)], []).buffers == (3 * MEBI,)
 
 
-def test_the_shortest_gap_that_is_long_enough_is_taken() -> None:
+def test_best_fit_takes_the_shortest_sufficient_gap() -> None:
     sizes = [4, 1, 2, 1, 3, 1]
-    made = [Block(64 * n, 0, 0 if n > 1 else 9) for n in sizes] + [Block(64 * 2, 1, 9), Block(64 * 3, 1, 9)]
-    packing = pack(made, [])
+    all_blocks = [Block(64 * n, 0, 0 if n > 1 else 9) for n in sizes] + [Block(64 * 2, 1, 9), Block(64 * 3, 1, 9)]
+    packing = pack(all_blocks, [])
     assert [packing.places[i].offset for i in (6, 7)] == [packing.places[i].offset for i in (2, 4)]
 
 
-def test_what_is_left_of_a_gap_is_a_gap() -> None:
+def test_rest_of_a_gap_stays_usable() -> None:
     assert pack([Block(128, 0, 0), Block(64, 0, 9), Block(64, 1, 9), Block(64, 1, 9)], []).buffers == (192,)
 
 
-def test_the_arena_grows_by_what_is_missing_at_its_end() -> None:
-    made = [Block(64, 0, 9), Block(64, 0, 0), Block(192, 1, 2)]
-    assert pack(made, []).buffers == (256,)
+def test_arena_grows_only_by_the_missing_bytes() -> None:
+    all_blocks = [Block(64, 0, 9), Block(64, 0, 0), Block(192, 1, 2)]
+    assert pack(all_blocks, []).buffers == (256,)
 
 
-def test_a_kept_result_serves_until_it_is_written() -> None:
-    """x → a → b → y: a lies where y will."""
-    made = [Block(8 * MEBI, 0, 1), Block(8 * MEBI, 1, 2), Block(8 * MEBI, 2, 2)]
-    packing = pack(made, [2])
+def test_output_buffer_is_reused_before_it_is_written() -> None:
+    """x → a → b → y: a uses the buffer of y."""
+    all_blocks = [Block(8 * MEBI, 0, 1), Block(8 * MEBI, 1, 2), Block(8 * MEBI, 2, 2)]
+    packing = pack(all_blocks, [2])
     assert packing.buffers == (8 * MEBI, 8 * MEBI)
     assert packing.places[0].buffer == 1
 
 
-def test_best_fit_alone_would_waste() -> None:
+def test_packing_by_size_beats_best_fit() -> None:
     """Large blocks that come after small ones find only gaps that are too short: packed by size they fit."""
-    made = [Block(4 * MEBI, 0, 1), Block(2 * MEBI, 0, 5), Block(6 * MEBI, 2, 5)]
-    assert pack(made, []).nbytes == 8 * MEBI
+    all_blocks = [Block(4 * MEBI, 0, 1), Block(2 * MEBI, 0, 5), Block(6 * MEBI, 2, 5)]
+    assert pack(all_blocks, []).nbytes == 8 * MEBI
 
 
 @pytest.mark.slow
 def test_many_blocks_at_once() -> None:
-    """30,000 of them leave in no order, and as many others take their place."""
+    """30,000 blocks are freed in scattered order, and as many others take their place."""
     count = 30_000
     first = [Block(64 * (1 + i % 7), i, 2 * count + (i * 7919) % count) for i in range(count)]
     later = [Block(64 * (1 + i % 5), 2 * count + i, 4 * count) for i in range(count)]
-    assert pack([*first, *later], []).nbytes <= 1.05 * most_live([*first, *later], [])
+    assert pack([*first, *later], []).nbytes <= 1.05 * peak_live_bytes([*first, *later], [])
 
 
-def most_live(made: Sequence[Block], kept: Sequence[int]) -> int:
-    change = [0] * (2 + max((b.last for b in made), default=0))
-    for i, block in enumerate(made):
+def peak_live_bytes(all_blocks: Sequence[Block], outputs: Sequence[int]) -> int:
+    change = [0] * (2 + max((b.last for b in all_blocks), default=0))
+    for i, block in enumerate(all_blocks):
         change[block.first] += aligned(block.nbytes)
-        change[block.last + 1] -= 0 if i in kept else aligned(block.nbytes)
+        change[block.last + 1] -= 0 if i in outputs else aligned(block.nbytes)
     return max(accumulate(change))
 
 
@@ -140,7 +146,7 @@ def planned(sketch: Sketch, data: st.DataObject) -> tuple[Graph, Plan]:
 
 @settings(max_examples=60)
 @given(sketches(), st.data())
-def test_the_peak_is_what_is_allocated(sketch: Sketch, data: st.DataObject) -> None:
+def test_planned_peak_matches_allocations(sketch: Sketch, data: st.DataObject) -> None:
     graph, plan = planned(sketch, data)
     fed = sum(graph.nodes[i].type.nbytes for i in plan.feeds.values())
     allocated: list[int] = []
@@ -157,7 +163,7 @@ def test_the_peak_is_what_is_allocated(sketch: Sketch, data: st.DataObject) -> N
 
 
 def recording(allocated: list[int]) -> Executor:
-    """An executor that lists what it allocates."""
+    """An executor that records its allocations."""
 
     def allocate(nbytes: int) -> Any:
         allocated.append(nbytes)
@@ -171,8 +177,8 @@ def recording(allocated: list[int]) -> Executor:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(sketches(), st.data())
-def test_an_arena_makes_no_difference(sketch: Sketch, data: st.DataObject) -> None:
-    """Run the same way, whichever that is: bits differ between a kernel and NumPy."""
+def test_results_do_not_depend_on_the_arena(sketch: Sketch, data: st.DataObject) -> None:
+    """Both executors run the plan the same way: bits differ between a kernel and NumPy."""
     _, plan = planned(sketch, data)
     feeds = {key: sketch.feeds[key] for key in plan.feeds}
     for a, b in zip(EXECUTOR.run(plan, feeds), scattered().run(plan, feeds), strict=True):
@@ -193,29 +199,29 @@ def scattered() -> Executor:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(sketches(), st.data())
-def test_operands_lie_as_rules_were_told(sketch: Sketch, data: st.DataObject) -> None:
+def test_operand_strides_match_the_planned_types(sketch: Sketch, data: st.DataObject) -> None:
     graph, plan = planned(sketch, data)
     storage = MemoryBlocks(graph)
 
-    def look(_: Any, step: Step, operands: Sequence[Any], *__: Any) -> None:
+    def check_strides(_: Any, step: Step, operands: Sequence[Any], *__: Any) -> None:
         for i, operand in zip(step.operands, operands, strict=True):
-            assert i >= len(graph.nodes) or lies_as_told(operand, storage.types[i])
+            assert i >= len(graph.nodes) or has_planned_strides(operand, storage.types[i])
 
-    EXECUTOR.run(plan, {key: sketch.feeds[key] for key in plan.feeds}, watch=look)
+    EXECUTOR.run(plan, {key: sketch.feeds[key] for key in plan.feeds}, watch=check_strides)
 
 
-def lies_as_told(array: Any, type: Any) -> bool:
+def has_planned_strides(array: Any, type: Any) -> bool:
     if isinstance(array, tuple):
-        return all(map(lies_as_told, array, type))
+        return all(map(has_planned_strides, array, type))
     steps = zip(array.shape, array.strides, type.strides, strict=True)
-    return array.size == 0 or all(n == 1 or step == told for n, step, told in steps)
+    return array.size == 0 or all(n == 1 or step == planned_step for n, step, planned_step in steps)
 
 
-def leaf(*shape: int, at: int = 0, builder: Builder | None = None, dtype: str = "float32") -> Value:
-    return (builder or Builder(registry())).leaf(TensorType(shape, np.dtype(dtype)), at)
+def leaf(*shape: int, feed: int = 0, builder: Builder | None = None, dtype: str = "float32") -> Value:
+    return (builder or Builder(registry())).leaf(TensorType(shape, np.dtype(dtype)), feed)
 
 
-def test_a_result_keeps_its_own_memory_only() -> None:
+def test_result_does_not_hold_the_arena() -> None:
     x = leaf(MEBI)
     total, part = x.sin().cos().sum(), x.tanh().slice(starts=[0], stops=[3])
     results = EXECUTOR.run(make_plan(x.builder.graph([total, part]), WIDE), {0: np.zeros(MEBI, np.float32)})
@@ -224,21 +230,21 @@ def test_a_result_keeps_its_own_memory_only() -> None:
 
 
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="addresses of NumPy's arrays")
-def test_results_begin_at_multiples_of_the_alignment() -> None:
+def test_buffers_are_aligned() -> None:
     for nbytes in (1, 100, 10_000, 10 * MEBI):
         assert EXECUTOR.allocate(nbytes).ctypes.data % ALIGNMENT == 0
         assert EXECUTOR.allocate(nbytes).nbytes == nbytes
 
 
-def test_several_results_live_each_for_itself() -> None:
-    """One part is kept, one is read once: that one's place is free again, and the kept one holds no other."""
+def test_results_of_one_op_have_separate_lifetimes() -> None:
+    """One part is an output, one is read once: its memory is reused, and the output holds no other."""
     x = leaf(2 * MEBI)
     parts = x.split(sizes=[MEBI, MEBI])
-    kept, read = parts.output(0), parts.output(1)
+    returned, read = parts.output(0), parts.output(1)
     y = read.sin().cos().tanh()
-    graph = x.builder.graph([kept, y])
+    graph = x.builder.graph([returned, y])
     storage = MemoryBlocks(graph)
-    assert [storage.block[v.index] for v in (kept, read)] == [1, 2]
+    assert [storage.block[v.index] for v in (returned, read)] == [1, 2]
     assert [graph.nodes[block.last].op.name for block in storage.blocks()[1:3]] == ["split", "sin"]
     plan = make_plan(graph, WIDE)
     assert plan.buffers == (4 * MEBI, 4 * MEBI, 4 * MEBI)
@@ -248,7 +254,7 @@ def test_several_results_live_each_for_itself() -> None:
     np.testing.assert_allclose(last, np.tanh(np.cos(np.sin(data[MEBI:]))), 1e-6)
 
 
-def test_nothing_lies_in_an_empty_arena() -> None:
+def test_empty_tensors_take_no_arena() -> None:
     x = leaf(0, 3)
     y = x.sin()
     plan = make_plan(x.builder.graph([x.cos().tanh(), y, x.sum(axes=(0,)), x]), WIDE)
@@ -257,7 +263,7 @@ def test_nothing_lies_in_an_empty_arena() -> None:
     assert plan.buffers == (0, 0, 0, ALIGNMENT)
 
 
-def test_a_copy_is_counted_only_where_blas_cannot_read() -> None:
+def test_matmul_copy_is_counted_only_if_blas_needs_it() -> None:
     x = leaf(512, 512)
     narrow = x.cast(dtype=np.dtype("float16"))
     flipped = x.flip(axes=(0,))
@@ -305,11 +311,11 @@ WORKLOADS: dict[str, tuple[Callable[..., Value], list[tuple[int, ...]]]] = {
 }
 
 
-def trained(name: str) -> tuple[Graph, dict[Any, Array]]:
-    """The value and the gradients by all leaves, and what to feed."""
+def training_graph(name: str) -> tuple[Graph, dict[Any, Array]]:
+    """The value and the gradients with respect to all leaves, and the feeds."""
     loss, shapes = WORKLOADS[name]
     builder = Builder(registry())
-    leaves = [leaf(*shape, at=i, builder=builder) for i, shape in enumerate(shapes)]
+    leaves = [leaf(*shape, feed=i, builder=builder) for i, shape in enumerate(shapes)]
     y = loss(*leaves)
     graph = builder.graph([y, *vjp_or_zeros(builder, [(y, y.full_like(1.0))], leaves)])
     rng = np.random.default_rng(0)
@@ -319,8 +325,8 @@ def trained(name: str) -> tuple[Graph, dict[Any, Array]]:
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 @pytest.mark.slow
-def test_a_large_peak_is_within_a_tenth_of_the_planned_one(name: str) -> None:
-    graph, feeds = trained(name)
+def test_large_peak_is_within_10_percent_of_the_plan(name: str) -> None:
+    graph, feeds = training_graph(name)
     plan = make_plan(graph, WIDE)
     assert LARGE < plan.peak_bytes < 6 * LARGE
     EXECUTOR.run(plan, feeds)
@@ -328,13 +334,13 @@ def test_a_large_peak_is_within_a_tenth_of_the_planned_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_little_memory_is_lost_between_blocks(name: str) -> None:
-    """In the arena alone; and, less strictly, with memory of the kept results, whose sizes are as they are."""
-    storage = MemoryBlocks(trained(name)[0])
-    made, kept = storage.blocks(), storage.output_blocks()
-    packing = pack(made, kept)
-    if len(made) <= MOST_PACKED:  # comparing all pairs takes long
-        check_packing(packing, made, kept)
-    assert packing.nbytes <= 1.16 * most_live(made, kept)
-    passing = [block for i, block in enumerate(made) if i not in kept]
-    assert pack(passing, []).nbytes <= 1.11 * most_live(passing, [])
+def test_packing_wastes_little_memory(name: str) -> None:
+    """In the arena alone; and, less strictly, with the buffers of the outputs, whose sizes are fixed."""
+    storage = MemoryBlocks(training_graph(name)[0])
+    all_blocks, outputs = storage.blocks(), storage.output_blocks()
+    packing = pack(all_blocks, outputs)
+    if len(all_blocks) <= MOST_PACKED:  # comparing all pairs takes long
+        check_packing(packing, all_blocks, outputs)
+    assert packing.nbytes <= 1.16 * peak_live_bytes(all_blocks, outputs)
+    temporary = [block for i, block in enumerate(all_blocks) if i not in outputs]
+    assert pack(temporary, []).nbytes <= 1.11 * peak_live_bytes(temporary, [])

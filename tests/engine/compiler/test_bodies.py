@@ -1,4 +1,4 @@
-"""Bodies are planned once, within what a request may have; what is made of them is charged, and does not pile up."""
+"""Loop bodies: planned once, within the limits of the request, and charged to the plan that runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEEP = Limits(depth=64)
 
 
 def waves(nodes: int) -> Write:
-    """A body of so many nodes."""
+    """A body of this many nodes."""
 
     def body(g: Writer, k: int, x: int) -> list[int]:
         for i in range(nodes // 2):
@@ -32,8 +32,8 @@ def waves(nodes: int) -> Write:
     return body
 
 
-def gradients_of(asked: Written) -> Plan:
-    return Compiler(asked.program.limits).gradients(asked.program, asked.types).plan
+def gradients_of(case: Written) -> Plan:
+    return Compiler(case.program.limits).gradients(case.program, case.types).plan
 
 
 def loops(plan: Plan) -> list[RunsPlans]:
@@ -44,19 +44,19 @@ def loops(plan: Plan) -> list[RunsPlans]:
 
 
 def of_many_types(body: Write, uses: int) -> Write:
-    """A function in loops over vectors of as many lengths."""
+    """Run a function in loops over vectors of `uses` different lengths."""
 
     def write(g: Writer, x: int) -> list[int]:
-        long, sums = g.function(body, 1), list[int]()
+        function, sums = g.function(body, 1), list[int]()
         for k in range(1, uses + 1):
-            sums += g.scan(g.broadcast_to(x, shape=[k]), body=long, carries=1, length=2)
+            sums += g.scan(g.broadcast_to(x, shape=[k]), body=function, carries=1, length=2)
         return [g.sum(y) for y in sums]
 
     return write
 
 
-def within_one(write: Write) -> Write:
-    """All of it as a function that is called."""
+def in_one_call(write: Write) -> Write:
+    """Wrap the whole in a function that is called."""
     return lambda g, x: g.call(x, body=write, recompute=True)
 
 
@@ -67,46 +67,42 @@ def long_row(g: Writer, x: int) -> list[int]:
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_uses_of_a_function_on_other_types_are_counted_before_they_are_written(
-    monkeypatch: pytest.MonkeyPatch, nested: bool
-) -> None:
+def test_function_uses_are_counted_before_they_are_built(monkeypatch: pytest.MonkeyPatch, nested: bool) -> None:
     write = of_many_types(long_row, 50)
-    asked = written(within_one(write) if nested else write, 0.5, floats=(), limits=Limits(nodes=2_000))
+    case = written(in_one_call(write) if nested else write, 0.5, floats=(), limits=Limits(nodes=2_000))
     typed = list[int]()
-    right = Function.build_body
+    original = Function.build_body
 
     def build_body(self: Function, *rest: Any) -> Body:
         typed.append(self.weight)
-        return right(self, *rest)
+        return original(self, *rest)
 
     monkeypatch.setattr(Function, "build_body", build_body)
 
-    def refused() -> TooManyNodes:
+    def refusal() -> TooManyNodes:
         typed.clear()
         with pytest.raises(TooManyNodes) as caught:
-            Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results)
+            Compiler(case.program.limits).forward(case.program, case.types, case.results)
         return caught.value
 
-    early, times = refused(), typed.count(101)
+    early, times = refusal(), typed.count(101)
     monkeypatch.setattr(FunctionTyping, "may_be_many", lambda *_: False)
-    late = refused()
+    late = refusal()
     assert (early.detail, early.got, early.node) == (late.detail, late.got, late.node)
     assert times == 1 < typed.count(101)
 
 
-def test_what_is_wrong_with_a_function_is_said_before_it_is_counted() -> None:
+def test_function_errors_are_reported_before_the_node_limit() -> None:
     def wrong(g: Writer, x: int) -> list[int]:
         return [g.reshape(*long_row(g, x), shape=[7])]
 
-    asked = written(of_many_types(wrong, 50), 0.5, floats=(), limits=Limits(nodes=2_000))
+    case = written(of_many_types(wrong, 50), 0.5, floats=(), limits=Limits(nodes=2_000))
     with pytest.raises(ShapeMismatch):
-        Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results)
+        Compiler(case.program.limits).forward(case.program, case.types, case.results)
 
 
 @pytest.mark.parametrize("loops_within", [False, True])
-def test_bodies_have_the_time_of_their_request_until_all_are_planned(
-    monkeypatch: pytest.MonkeyPatch, loops_within: bool
-) -> None:
+def test_bodies_have_the_request_deadline_while_planning(monkeypatch: pytest.MonkeyPatch, loops_within: bool) -> None:
     def twice(g: Writer, x: int) -> list[int]:
         return list(g.scan(x, body=waves_of_one, carries=1, length=2)) if loops_within else waves_of_one(g, x)
 
@@ -114,16 +110,16 @@ def test_bodies_have_the_time_of_their_request_until_all_are_planned(
         (y,) = g.scan(x, body=twice, carries=1, length=20)
         return list(g.scan(y, body=lambda g, x: [g.cos(x)], carries=1, length=20))
 
-    asked, deadline, seen = written(write, 0.5), Deadline(100), list[Body]()
-    right = bodies._plan_of
+    case, deadline, seen = written(write, 0.5), Deadline(100), list[Body]()
+    original = bodies._plan_of
 
     def plan_of(body: Body, *rest: Any) -> Plan:
         assert body.budget.deadline is deadline
         seen.append(body)
-        return right(body, *rest)
+        return original(body, *rest)
 
     monkeypatch.setattr(bodies, "_plan_of", plan_of)
-    Compiler(Limits()).forward(asked.program, asked.types, asked.results, deadline)
+    Compiler(Limits()).forward(case.program, case.types, case.results, deadline)
     assert len(seen) == (3 if loops_within else 2)
     assert all(body.budget.deadline is NO_DEADLINE for body in seen)
 
@@ -133,9 +129,9 @@ def waves_of_one(g: Writer, x: int) -> list[int]:
 
 
 def doubling(op: str, levels: int) -> Write:
-    """Functions of which each runs the one before it twice."""
+    """Functions, each of which runs the previous one twice."""
 
-    def ran(g: Writer, x: int, body: int) -> int:
+    def apply(g: Writer, x: int, body: int) -> int:
         if op == "cond":
             return int(g.cond(g.less(x, g.number(0.0)), x, then=body, otherwise=body)[0])
         attrs = {"carries": 1, "length": 2} if op == "scan" else {}
@@ -144,35 +140,35 @@ def doubling(op: str, levels: int) -> Write:
     def write(g: Writer, x: int) -> list[int]:
         body = g.function(lambda g, x: [g.sin(x)], 1)
         for _ in range(levels):
-            body = g.function(lambda g, x, body=body: [ran(g, ran(g, x, body), body)], 1)
-        return [ran(g, x, body)]
+            body = g.function(lambda g, x, body=body: [apply(g, apply(g, x, body), body)], 1)
+        return [apply(g, x, body)]
 
     return write
 
 
-def test_calls_that_double_are_refused_before_they_are_written() -> None:
-    asked = written(doubling("call", 40), 0.3, floats=(), limits=DEEP)
+def test_exponential_calls_are_refused_before_expansion() -> None:
+    case = written(doubling("call", 40), 0.3, floats=(), limits=DEEP)
     with pytest.raises(TooManyNodes):
-        Compiler(DEEP).forward(asked.program, asked.types, asked.results)
+        Compiler(DEEP).forward(case.program, case.types, case.results)
 
 
-def test_scans_that_double_are_refused_by_their_steps() -> None:
-    asked = written(doubling("scan", 40), 0.3, floats=(), limits=DEEP)
+def test_exponential_scans_are_refused_by_their_flops() -> None:
+    case = written(doubling("scan", 40), 0.3, floats=(), limits=DEEP)
     with pytest.raises(OverBudget, match="FLOPs"):
-        Compiler(DEEP).forward(asked.program, asked.types, asked.results)
+        Compiler(DEEP).forward(case.program, case.types, case.results)
 
 
 @pytest.mark.parametrize("op", ["call", "cond", "scan"])
-def test_functions_within_functions_have_a_limit(op: str) -> None:
-    asked = written(doubling(op, 16), 0.3, floats=())
+def test_nesting_depth_of_functions_is_limited(op: str) -> None:
+    case = written(doubling(op, 16), 0.3, floats=())
     with pytest.raises(OverBudget, match="17 levels"):
-        Compiler(Limits()).forward(asked.program, asked.types, asked.results)
+        Compiler(Limits()).forward(case.program, case.types, case.results)
 
 
-def test_each_level_is_planned_once_for_all_who_run_it() -> None:
-    """Twice as many uses at each level, and one plan."""
-    asked = written(doubling("cond", 12), 0.3, floats=())
-    plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
+def test_each_nested_body_is_planned_once() -> None:
+    """Uses double at each level, and each level has one plan."""
+    case = written(doubling("cond", 12), 0.3, floats=())
+    plan = Compiler(Limits()).forward(case.program, case.types, case.results).plan
     seen: set[Plan] = set()
     todo = [plan]
     while todo:
@@ -182,62 +178,62 @@ def test_each_level_is_planned_once_for_all_who_run_it() -> None:
     assert len(seen) == 13
 
 
-def test_each_typed_use_of_a_function_counts() -> None:
+def test_each_typing_of_a_function_counts_towards_the_limit() -> None:
     def write(g: Writer, k: int, x: int, shapes: int) -> list[int]:
         body = g.function(waves(400), 2)
         return [g.scan(k, g.broadcast_to(x, shape=[n]), body=body, carries=1, length=2)[0] for n in range(shapes)]
 
     few = Limits(nodes=10_000)
-    asked = written(lambda g, k, x: write(g, k, x, 5), 0.9, 0.3, floats=(), limits=few)
-    Compiler(few).forward(asked.program, asked.types, asked.results)
-    asked = written(lambda g, k, x: write(g, k, x, 50), 0.9, 0.3, floats=(), limits=few)
+    case = written(lambda g, k, x: write(g, k, x, 5), 0.9, 0.3, floats=(), limits=few)
+    Compiler(few).forward(case.program, case.types, case.results)
+    case = written(lambda g, k, x: write(g, k, x, 50), 0.9, 0.3, floats=(), limits=few)
     with pytest.raises(TooManyNodes):
-        Compiler(few).forward(asked.program, asked.types, asked.results)
+        Compiler(few).forward(case.program, case.types, case.results)
 
 
-def test_derivatives_of_large_bodies_count() -> None:
-    """The values are within the limit; not so the gradient, or at least the second derivatives."""
+def test_derivative_nodes_of_bodies_count_towards_the_limit() -> None:
+    """Values and gradients are within the limit; second derivatives are not."""
     some = Limits(nodes=10_000)
 
     def write(g: Writer, k: int, x: int) -> list[int]:
         return g.scan(k, x, body=waves(400), carries=1, length=2)
 
-    asked = written(write, 0.9, 0.3, limits=some)
-    for call in (Values.of_program(asked.program), Gradients.of_program(asked.program)):
-        Compiler(some).compile(asked.program, asked.types, call)
+    case = written(write, 0.9, 0.3, limits=some)
+    for call in (Values.of_program(case.program), Gradients.of_program(case.program)):
+        Compiler(some).compile(case.program, case.types, call)
     with pytest.raises(TooManyNodes):
-        Compiler(some).compile(asked.program, asked.types, Hessian.of_program(asked.program))
+        Compiler(some).compile(case.program, case.types, Hessian.of_program(case.program))
 
 
-def test_planning_does_not_depend_on_the_length() -> None:
-    made = []
+def test_plan_size_does_not_depend_on_the_length() -> None:
+    sizes = []
     for length in (10, 10**6):
-        asked = written(lambda g, k, x: g.scan(k, x, body=waves(20), carries=1, length=length), 0.9, 0.3)  # noqa: B023
-        plan = gradients_of(asked)
-        made.append([len(plan.steps), *[len(inner.steps) for loop in loops(plan) for inner in loop.plans]])
-    assert made[0] == made[1]
+        case = written(lambda g, k, x: g.scan(k, x, body=waves(20), carries=1, length=length), 0.9, 0.3)  # noqa: B023
+        plan = gradients_of(case)
+        sizes.append([len(plan.steps), *[len(inner.steps) for loop in loops(plan) for inner in loop.plans]])
+    assert sizes[0] == sizes[1]
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- memory of plans
 
 
 @pytest.mark.parametrize("nodes", [2, 200])
-def test_a_plan_is_charged_for_its_bodies(nodes: int) -> None:
+def test_plan_size_includes_its_bodies(nodes: int) -> None:
     """Within a factor of two."""
-    asked = written(lambda g, k, x: g.scan(k, x, body=waves(nodes), carries=1, length=3), 0.9, 0.3)
-    gradients_of(asked)  # what is remembered for the whole process is there then
+    case = written(lambda g, k, x: g.scan(k, x, body=waves(nodes), carries=1, length=3), 0.9, 0.3)
+    gradients_of(case)  # fills the caches of the process
     gc.collect()
     tracemalloc.start()
     try:
-        plan = gradients_of(asked)
+        plan = gradients_of(case)
         gc.collect()
-        taken = tracemalloc.get_traced_memory()[0]
+        measured = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert taken / 2 < plan.nbytes < taken * 2
+    assert measured / 2 < plan.nbytes < measured * 2
 
 
-# ---------------------------------------------------------------- places
+# ---------------------------------------------------------------- locations of errors
 
 
 def gathered(g: Writer, i: int, x: int) -> list[int]:
@@ -266,43 +262,43 @@ USES: dict[str, Write] = {
 }
 
 
-def located(asked: Written, call: Call) -> tuple[int | None, int | None, int | None]:
+def error_location(case: Written, call: Call) -> tuple[int | None, int | None, int | None]:
     with pytest.raises(IndexOutOfRange) as caught:
-        run(asked, call)
+        run(case, call)
     return caught.value.node, caught.value.function, caught.value.function_node
 
 
-def node_of(asked: Written) -> tuple[int, int]:
-    """Of the outermost use, and of the function that gathers."""
-    (node,) = [i for i, s in enumerate(asked.program.statements) if s.op.functions]
-    names = [[s.op.name for s in function.statements] for function in asked.program.functions]
+def node_of(case: Written) -> tuple[int, int]:
+    """The node of the outermost use, and the function that gathers."""
+    (node,) = [i for i, s in enumerate(case.program.statements) if s.op.functions]
+    names = [[s.op.name for s in function.statements] for function in case.program.functions]
     return node, names.index(["input", "input", "gather"])
 
 
 @pytest.mark.parametrize("use", USES)
-def test_a_fault_of_data_within_functions_is_said_of_the_outermost_use(use: str) -> None:
-    asked = written(USES[use], np.array([0, 9]), np.ones(2))
-    node, function = node_of(asked)
-    assert located(asked, Values.of_program(asked.program)) == (node, function, 2)
-    asked = written(USES[use], np.array([[0, 9]]), np.ones(2))
-    values_of = Batch.of_program(asked.program, asked.types, [0], outputs=asked.results)
-    assert located(asked, values_of) == (node, function, 2)
+def test_data_error_in_a_function_names_the_outermost_node(use: str) -> None:
+    case = written(USES[use], np.array([0, 9]), np.ones(2))
+    node, function = node_of(case)
+    assert error_location(case, Values.of_program(case.program)) == (node, function, 2)
+    case = written(USES[use], np.array([[0, 9]]), np.ones(2))
+    values_of = Batch.of_program(case.program, case.types, [0], outputs=case.results)
+    assert error_location(case, values_of) == (node, function, 2)
 
 
 @pytest.mark.parametrize("use", [use for use in USES if use != "fixed_point"])
-def test_a_fault_of_data_on_the_way_back_is_said_of_the_same_place(use: str) -> None:
-    """Where the gradient alone is asked for, nothing is gathered, but what arrives is added at the same indices."""
+def test_data_error_in_the_backward_pass_names_the_same_node(use: str) -> None:
+    """A gradient alone gathers nothing, but scatters the cotangent to the same indices."""
 
     def write(g: Writer, i: int, x: int) -> list[int]:
         return [g.grad(g.sum(USES[use](g, i, x)[0]), x)]
 
-    asked = written(write, np.array([0, 9]), np.ones(2), floats=())
-    node, function = node_of(asked)
-    assert located(asked, Values.of_program(asked.program, asked.results)) == (node, function, 2)
+    case = written(write, np.array([0, 9]), np.ones(2), floats=())
+    node, function = node_of(case)
+    assert error_location(case, Values.of_program(case.program, case.results)) == (node, function, 2)
 
 
-def test_calls_within_calls_name_every_level() -> None:
-    """Also where a call with a derivative of its own is written in its place at the last."""
+def test_nested_calls_name_every_level() -> None:
+    """Also if the innermost call has a custom derivative and is expanded last."""
 
     def own(g: Writer, i: int, x: int) -> list[int]:
         return list(
@@ -314,11 +310,11 @@ def test_calls_within_calls_name_every_level() -> None:
             )
         )
 
-    asked = written(
+    case = written(
         lambda g, i, x: g.call(i, x, body=lambda g, i, x: g.call(i, x, body=own)), np.array([0, 9]), np.ones(2)
     )
     with pytest.raises(IndexOutOfRange) as caught:
-        run(asked, Values.of_program(asked.program, asked.results))
+        run(case, Values.of_program(case.program, case.results))
     assert caught.value.detail.startswith(
         "node 2 (call): function 3, node 2 (call): function 2, node 2 (call): function 0, node 2 (gather): "
     )

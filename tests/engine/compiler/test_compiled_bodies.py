@@ -1,4 +1,4 @@
-"""Bodies for kernels take no more memory than they were planned for, in whatever way they are written."""
+"""Bodies rewritten for kernels take no more memory than was planned."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from tests.engine.looping import Writer, written
 
 
 def bodies(rows: int, axis: int) -> tuple[Plan, Plan]:
-    """The body of a scan that looks for maxima along an axis of [rows, 40]: as planned, and for kernels."""
+    """The body of a scan over maxima along an axis of [rows, 40]: as planned, and rewritten for kernels."""
 
     def body(g: Writer, x: int, c: int) -> list[int]:
         return [g.add(c, g.sum(g.max(g.mul(x, c), axes=[axis])))]
 
-    asked = written(lambda g, x, c: g.scan(x, c, body=body, carries=1, length=3), np.ones((rows, 40)), np.array(0.5))
-    compiled = Compiler(Limits()).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results))
+    case = written(lambda g, x, c: g.scan(x, c, body=body, carries=1, length=3), np.ones((rows, 40)), np.array(0.5))
+    compiled = Compiler(Limits()).compile(case.program, case.types, Values.of_program(case.program, case.results))
     graph = graph_of(compiled.plan, registry())
-    found = [
+    plans = [
         node.op.plans[0]
-        for each in (graph, with_compiled_bodies(graph))
-        for node in each.nodes
+        for version in (graph, with_compiled_bodies(graph))
+        for node in version.nodes
         if isinstance(node.op, RunsPlans)
     ]
-    return found[0], found[1]
+    return plans[0], plans[1]
 
 
 @pytest.mark.parametrize("rows", [20, 5000])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rows_are_copied_where_there_is_memory_for_it(axis: int, rows: int) -> None:
-    planned, made = bodies(rows, axis)
-    assert made.peak_bytes <= max(planned.peak_bytes, 1 << 16)
-    left = {step.op.name for step in made.steps if not isinstance(step.op, Fused)}
-    assert ("max" in left) == (axis == 0 and rows == 5000)
+def test_rows_are_copied_if_memory_allows(axis: int, rows: int) -> None:
+    planned, compiled = bodies(rows, axis)
+    assert compiled.peak_bytes <= max(planned.peak_bytes, 1 << 16)
+    remaining = {step.op.name for step in compiled.steps if not isinstance(step.op, Fused)}
+    assert ("max" in remaining) == (axis == 0 and rows == 5000)

@@ -1,4 +1,4 @@
-"""Budgets, deadlines and the memory of plans."""
+"""Budgets, deadlines and the plan cache."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refused(limits: Limits, statements: list[Statement]) -> EngineError:
     return caught.value
 
 
-def test_a_graph_over_the_node_limit_is_refused_as_written_and_as_differentiated() -> None:
+def test_node_limit_applies_to_the_graph_and_its_gradient() -> None:
     message = "the graph, with the nodes of its gradients, has more than 10 nodes"
     assert refused(Limits(nodes=10), chain(20)).detail == message
     grown = refused(Limits(nodes=10), chain(5))
@@ -57,7 +57,7 @@ def test_nested_gradients_stop_at_the_node_limit() -> None:
     assert refused(Limits(nodes=5000), [*statements, node("sum", len(statements) - 1)]).code == "too_many_nodes"
 
 
-def test_bytes_flops_and_rank_are_compared_before_anything_is_allocated() -> None:
+def test_limits_are_checked_before_allocation() -> None:
     huge = [node("parameter"), node("full", shape=[1 << 40]), node("add", 0, 1), node("sum", 2)]
     assert refused(Limits(), huge).detail.startswith("node 1 (full): this needs 8796093022208 bytes, and the limit is")
     busy = [node("parameter"), *(node("sin", i) for i in range(50)), node("sum", 50)]
@@ -71,13 +71,13 @@ def test_bytes_flops_and_rank_are_compared_before_anything_is_allocated() -> Non
     assert refused(Limits(bytes=100), fan).code == "over_budget"
 
 
-def test_a_zero_extent_does_not_hide_a_huge_one() -> None:
+def test_zero_extent_does_not_hide_a_huge_one() -> None:
     limits = Limits()
     with pytest.raises(OverBudget):
         limits.admit_type(TensorType((0, 1 << 62), np.dtype("float64")))
 
 
-def test_a_plan_is_found_again_and_the_oldest_is_forgotten() -> None:
+def test_plan_cache_evicts_the_least_recently_used() -> None:
     compiler = Compiler(Limits(), capacity=2)
     programs = [Program(registry(), chain(n)) for n in (1, 2, 3)]
     assert not compiler.gradients(programs[0], TYPES).cached
@@ -90,7 +90,7 @@ def test_a_plan_is_found_again_and_the_oldest_is_forgotten() -> None:
     assert not compiler.gradients(programs[0], TYPES).cached
 
 
-def test_plans_are_forgotten_by_weight_too() -> None:
+def test_plan_cache_is_bounded_in_bytes() -> None:
     statements = [node("parameter"), node("constant", value=np.ones(4)), node("add", 0, 1), node("sum", 2)]
     compiler = Compiler(Limits(), bytes=100)
     compiler.gradients(Program(registry(), statements), TYPES)
@@ -100,7 +100,7 @@ def test_plans_are_forgotten_by_weight_too() -> None:
     assert roomy.gradients(Program(registry(), statements), TYPES).cached
 
 
-def test_other_types_are_another_plan() -> None:
+def test_plans_are_cached_per_feed_types() -> None:
     compiler = Compiler(Limits())
     program = Program(registry(), chain(1))
     compiler.gradients(program, TYPES)
@@ -109,7 +109,7 @@ def test_other_types_are_another_plan() -> None:
 
 
 class Clock:
-    """A monotonic clock that moves by one second whenever it is read."""
+    """A monotonic clock that advances by one second with every read."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -119,7 +119,7 @@ class Clock:
         return self.now
 
 
-def test_the_deadline_is_looked_at_while_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_is_checked_while_planning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded) as caught:
         Compiler(Limits()).gradients(Program(registry(), chain(5000)), TYPES, deadline=Deadline(3))
@@ -128,7 +128,7 @@ def test_the_deadline_is_looked_at_while_planning(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-def test_the_deadline_is_looked_at_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_is_checked_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Compiler(Limits()).gradients(Program(registry(), chain(2000)), TYPES).plan
     monkeypatch.setattr(time, "monotonic", Clock())
     for run in (open_executor("cpu").run, open_executor("cpu").interpret):
@@ -137,7 +137,7 @@ def test_the_deadline_is_looked_at_between_steps(monkeypatch: pytest.MonkeyPatch
         assert len(run(plan, {0: X}, Deadline(50_000))) == 2
 
 
-def test_a_gpu_that_is_not_there_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gpu_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.cuda.cupy_backend.is_available", lambda: False)
     assert open_executor("auto").device == "cpu"
     with pytest.raises(RuntimeError, match="no GPU can be used"):
@@ -146,7 +146,7 @@ def test_a_gpu_that_is_not_there_cannot_be_opened(monkeypatch: pytest.MonkeyPatc
         open_executor("tpu")
 
 
-def test_what_a_rule_writes_comes_from_the_way_back_through_its_node() -> None:
+def test_backward_nodes_have_the_origin_of_their_op() -> None:
     builder = Builder(registry())
     x = builder.leaf(TYPES[0], 0)
     builder.origin = Origin(7, "Sin")

@@ -1,4 +1,4 @@
-"""What is drawn within a loop has the bits of what is drawn alone: by every printer, in every shape, in a batch."""
+"""Random draws in kernels have the same bits as draws alone: for every printer and shape, and in batches."""
 
 from __future__ import annotations
 
@@ -20,57 +20,57 @@ KEY = np.array([2**32 - 1, 42], "uint32")
 SHAPES = [(), (1,), (37,), (4, 3), (3, 1), (5, 1, 7), (300, 33)]
 
 
-def drawn(op: str, dtype: str, shape: Any, key: Any = KEY, loops: int = 1, **more: Any) -> tuple[Plan, bytes]:
-    """The plan, and the bits of what is drawn."""
-    return made(op, [key], {"shape": list(shape), "dtype": dtype}, key.ndim > 1, loops, **more)
+def draw(op: str, dtype: str, shape: Any, key: Any = KEY, kernel_threads: int = 1, **more: Any) -> tuple[Plan, bytes]:
+    """The plan and the bits of a draw."""
+    return run_op(op, [key], {"shape": list(shape), "dtype": dtype}, key.ndim > 1, kernel_threads, **more)
 
 
-def made(
-    op: str, arrays: list[Any], attrs: dict[str, Any], in_batch: bool = False, loops: int = 1, **more: Any
+def run_op(
+    op: str, arrays: list[Any], attrs: dict[str, Any], in_batch: bool = False, kernel_threads: int = 1, **more: Any
 ) -> tuple[Plan, bytes]:
-    """The plan of an op on inputs, each of which may have a batch's axis in front, and the bits of its result."""
+    """The plan of an op on inputs, optionally with a leading batch axis, and the bits of its result."""
     ops = registry().ops
     statements = [*[Statement(ops["input"]) for _ in arrays], Statement(ops[op], tuple(range(len(arrays))), attrs)]
     program = Program(registry(), statements, opset=2)
     feeds = dict(enumerate(map(np.asarray, arrays)))
     types = {i: TensorType.of(x) for i, x in feeds.items()}
     call = Batch.of_program(program, types, list(types)) if in_batch else None
-    compiler = Compiler(more.get("limits", Limits()), kernel_threads=loops)
+    compiler = Compiler(more.get("limits", Limits()), kernel_threads=kernel_threads)
     compiled = compiler.forward(program, types) if call is None else compiler.compile(program, types, call)
-    (found,) = NumPyExecutor().run(compiled.plan, feeds)
-    return compiled.plan, found.tobytes()
+    (result,) = NumPyExecutor().run(compiled.plan, feeds)
+    return compiled.plan, result.tobytes()
 
 
-def printed(case: tuple[str, tuple[int, ...], str]) -> list[Hashable]:
-    """A printer with each shape, and each dtype."""
+def covered_pairs(case: tuple[str, tuple[int, ...], str]) -> list[Hashable]:
+    """Pair the printer of a case with its shape and with its dtype."""
     printer, shape, dtype = case
     return [(printer, shape), (printer, dtype)]
 
 
-PRINTED = [*product(["none", *PRINTERS], SHAPES, ["float32", "float64"])]
+CASES = [*product(["none", *PRINTERS], SHAPES, ["float32", "float64"])]
 
 
-@pytest.mark.parametrize(("printer", "shape", "dtype"), sampled(PRINTED, printed), ids=str)
-def test_threefry_has_the_same_bits_by_every_printer(printer: str, shape: tuple[int, ...], dtype: str) -> None:
-    alone, wanted = drawn("random_uniform", dtype, shape, loops=0)
+@pytest.mark.parametrize(("printer", "shape", "dtype"), sampled(CASES, covered_pairs), ids=str)
+def test_threefry_bits_do_not_depend_on_the_printer(printer: str, shape: tuple[int, ...], dtype: str) -> None:
+    alone, expected = draw("random_uniform", dtype, shape, kernel_threads=0)
     assert [step.op.name for step in alone.steps] == ["random_uniform"]
     with printing(printer):
-        plan, found = drawn("random_uniform", dtype, shape)
-        assert found == wanted
+        plan, actual = draw("random_uniform", dtype, shape)
+        assert actual == expected
         if printer != "none":
             assert any(isinstance(step.op, Fused) for step in run_instead(plan).steps)
 
 
 @pytest.mark.parametrize("printer", PRINTERS)
-def test_threefry_has_the_same_bits_in_a_batch_by_every_printer(printer: str) -> None:
+def test_batched_threefry_bits_match_single_draws(printer: str) -> None:
     keys = np.arange(10, dtype="uint32").reshape(5, 2)
     with printing(printer):
         for dtype in ("float32", "float64"):
-            _, found = drawn("random_uniform", dtype, (4, 6), keys)
-            assert found == b"".join(drawn("random_uniform", dtype, (4, 6), key, loops=0)[1] for key in keys)
+            _, actual = draw("random_uniform", dtype, (4, 6), keys)
+            assert actual == b"".join(draw("random_uniform", dtype, (4, 6), key, kernel_threads=0)[1] for key in keys)
 
 
-#: what is made of words: bits in rows and alone, keys that are split off, and numbers that are folded in
+#: ops on words: random bits, split keys and folded-in numbers
 WORDS: list[tuple[str, list[Any], dict[str, Any]]] = [
     *(("random_bits", [KEY], {"shape": list(shape)}) for shape in SHAPES),
     *(("random_split", [KEY], {"k": k}) for k in (1, 2, 7, 3000)),
@@ -84,21 +84,21 @@ WORDS: list[tuple[str, list[Any], dict[str, Any]]] = [
 @together
 @pytest.mark.parametrize(("op", "arrays", "attrs"), WORDS, ids=str)
 @pytest.mark.parametrize("printer", ["none", *PRINTERS])
-def test_words_have_the_same_bits_by_every_printer(
+def test_word_bits_do_not_depend_on_the_printer(
     printer: str, op: str, arrays: list[Any], attrs: dict[str, Any]
 ) -> None:
-    """Many of them are no number as a float: none may be changed on its way."""
-    alone, wanted = made(op, arrays, attrs, loops=0)
+    """Many words are NaN as floats: none may change on its way."""
+    alone, expected = run_op(op, arrays, attrs, kernel_threads=0)
     assert [step.op.name for step in alone.steps] == [op]
     with printing(printer):
-        plan, found = made(op, arrays, attrs)
-        assert found == wanted
+        plan, actual = run_op(op, arrays, attrs)
+        assert actual == expected
         if printer != "none":
             assert any(isinstance(step.op, Fused) for step in run_instead(plan).steps)
 
 
 @pytest.mark.parametrize("printer", PRINTERS)
-def test_words_of_a_batch_are_those_of_each(printer: str) -> None:
+def test_batched_words_match_single_words(printer: str) -> None:
     keys, numbers = np.arange(2**31 - 5, 2**31 + 5, dtype="uint32").reshape(5, 2), np.arange(-2, 3)
     cases: list[tuple[str, list[Any], dict[str, Any]]] = [
         ("random_bits", [keys], {"shape": []}),
@@ -109,36 +109,36 @@ def test_words_of_a_batch_are_those_of_each(printer: str) -> None:
     ]
     with printing(printer):
         for op, arrays, attrs in cases:
-            plan, found = made(op, arrays, attrs, in_batch=True)
+            plan, actual = run_op(op, arrays, attrs, in_batch=True)
             assert op == "random_key" or any(isinstance(step.op, Fused) for step in run_instead(plan).steps)
-            alone = [made(op, list(each), attrs, loops=0)[1] for each in zip(*arrays, strict=True)]
-            assert found == b"".join(alone)
+            alone = [run_op(op, list(each), attrs, kernel_threads=0)[1] for each in zip(*arrays, strict=True)]
+            assert actual == b"".join(alone)
 
 
-def test_a_key_is_the_words_of_its_seed() -> None:
+def test_random_key_bits_do_not_depend_on_kernels() -> None:
     for seed in (0, 42, -7, 2**33 + 5):
-        assert made("random_key", [seed], {})[1] == made("random_key", [seed], {}, loops=0)[1]
+        assert run_op("random_key", [seed], {})[1] == run_op("random_key", [seed], {}, kernel_threads=0)[1]
 
 
-def test_draws_join_the_loop_that_computes_with_them() -> None:
+def test_draws_are_fused_with_their_consumers() -> None:
     with printing("numpy"):
-        plan, _ = drawn("random_normal", "float32", (40, 50))
-        loops = [step.op for step in run_instead(plan).steps if isinstance(step.op, Fused)]
-    assert len(loops) == 1
-    ops = {instruction.op for instruction in loops[0].kernel.instructions}
+        plan, _ = draw("random_normal", "float32", (40, 50))
+        kernels = [step.op for step in run_instead(plan).steps if isinstance(step.op, Fused)]
+    assert len(kernels) == 1
+    ops = {instruction.op for instruction in kernels[0].kernel.instructions}
     assert {"threefry_uniform", "erfinv"} <= ops
 
 
-def test_where_there_is_no_memory_for_counters_it_is_drawn_alone() -> None:
+def test_draws_are_not_expanded_without_memory_for_counters() -> None:
     count = 10_000
-    roomy, wanted = drawn("random_uniform", "float64", (count,))
+    roomy, expected = draw("random_uniform", "float64", (count,))
     assert "uniform_element" in {step.op.name for step in roomy.steps}
-    tight, found = drawn("random_uniform", "float64", (count,), limits=Limits(bytes=8 * count + 1000))
+    tight, actual = draw("random_uniform", "float64", (count,), limits=Limits(bytes=8 * count + 1000))
     assert [step.op.name for step in tight.steps] == ["random_uniform"]
-    assert found == wanted
+    assert actual == expected
 
 
-def test_counters_beyond_one_word_are_not_written_in_elements() -> None:
+def test_counters_beyond_one_word_are_not_expanded() -> None:
     ops, attrs = registry().ops, {"shape": [2**16, 2**16], "dtype": "float32"}
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["random_uniform"], (0,), attrs)], opset=2)
     plan = Compiler(Limits(bytes=1 << 40, flops=1 << 60)).forward(program, {0: TensorType.of(KEY)}).plan

@@ -1,4 +1,4 @@
-"""Fusion: what it puts together, what it leaves apart, and that the results stay what they were."""
+"""Fusion: which nodes it joins, which it leaves alone, and that results stay the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPES = ((2, 3, 4), (4, 4), (3, 1), (6,), (1, 5), (2, 2, 2), (), (1,))
 
 
 class Sketch:
-    """A graph of fusible nodes and of others in their way."""
+    """A random graph of fusible nodes and of others between them."""
 
     def __init__(self, data: st.DataObject) -> None:
         self.draw = data.draw
@@ -43,8 +43,8 @@ class Sketch:
 
     def unary(self, x: Value) -> Value:
         op = self.draw(st.sampled_from(UNARY))
-        calm = x.tanh() if op in ("exp", "square") else x.square() + 0.5 if op == "rsqrt" else x
-        return getattr(calm, op)()
+        bounded = x.tanh() if op in ("exp", "square") else x.square() + 0.5 if op == "rsqrt" else x
+        return getattr(bounded, op)()
 
     def binary(self, x: Value) -> Value:
         fitting = [v for v in self.values if fits(v.shape, x.shape)]
@@ -63,17 +63,17 @@ class Sketch:
         return getattr(x, op)(axes=tuple(axes), keepdims=self.draw(st.booleans()))
 
     def chosen(self, x: Value) -> Value:
-        """By x itself, or by what may be of another dtype."""
-        by = self.draw(st.sampled_from([v for v in self.values if v.shape == x.shape]))
-        return (by > 0.1).where(x, self.draw(st.sampled_from((0.0, -1.5))))
+        """Select by a comparison of x, or of a value that may have another dtype."""
+        condition = self.draw(st.sampled_from([v for v in self.values if v.shape == x.shape]))
+        return (condition > 0.1).where(x, self.draw(st.sampled_from((0.0, -1.5))))
 
     def moved(self, x: Value) -> Value:
         kind = self.draw(st.sampled_from(("transpose", "unit", "flat", "repeat", "matmul")))
         if kind == "transpose" and x.ndim:
             return x.transpose(axes=tuple(self.draw(st.permutations(range(x.ndim)))))
         if kind == "unit":
-            at = self.draw(st.integers(0, x.ndim))
-            return x.reshape(shape=(*x.shape[:at], 1, *x.shape[at:]))
+            axis = self.draw(st.integers(0, x.ndim))
+            return x.reshape(shape=(*x.shape[:axis], 1, *x.shape[axis:]))
         if kind == "matmul" and x.ndim == 2:
             return x @ x.transpose(axes=(1, 0))
         return x.reshape(shape=(x.type.size,)) if kind == "flat" else x.broadcast_to(shape=(2, *x.shape))
@@ -89,7 +89,7 @@ def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_a_fused_graph_computes_the_same(data: st.DataObject) -> None:
+def test_fused_graph_matches_the_unfused_one(data: st.DataObject) -> None:
     sketch = Sketch(data)
     for _ in range(data.draw(st.integers(2, 14))):
         sketch.grow()
@@ -105,17 +105,17 @@ def test_a_fused_graph_computes_the_same(data: st.DataObject) -> None:
 
 def assert_same(before: Graph, after: Graph, feeds: dict[Any, Any]) -> None:
     expected = EXECUTOR.interpret(make_plan(before, Limits()), feeds)
-    found = EXECUTOR.run(make_plan(after, Limits()), feeds)
+    actual = EXECUTOR.run(make_plan(after, Limits()), feeds)
     is_mixed = any(node.type.dtype == FLOAT32 for node in before.nodes if not node.op.several)
-    for there, here in zip(expected, found, strict=True):
-        assert here.dtype == there.dtype
-        assert here.shape == there.shape
-        tolerance = 2e-4 if is_mixed or here.dtype != FLOAT64 else 1e-10
-        scale = max(1.0, float(np.abs(there).max(initial=0))) if there.size else 1.0
-        np.testing.assert_allclose(here, there, rtol=tolerance, atol=tolerance * scale)
+    for reference, result in zip(expected, actual, strict=True):
+        assert result.dtype == reference.dtype
+        assert result.shape == reference.shape
+        tolerance = 2e-4 if is_mixed or result.dtype != FLOAT64 else 1e-10
+        scale = max(1.0, float(np.abs(reference).max(initial=0))) if reference.size else 1.0
+        np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance * scale)
 
 
-# ---------------------------------------------------------------- what becomes one loop
+# ---------------------------------------------------------------- which nodes become one kernel
 
 
 def gradients(y: Value, *xs: Value) -> Graph:
@@ -133,7 +133,7 @@ def ops(graph: Graph) -> Counter[str]:
 
 
 @pytest.mark.parametrize("op", ["softmax", "log_softmax", "gelu", "silu", "sigmoid", "softplus", "selu"])
-def test_value_and_gradient_of_an_activation_are_one_loop(op: str) -> None:
+def test_activation_and_its_gradient_are_one_kernel(op: str) -> None:
     builder = Builder(registry())
     x, weight = leaf(builder, 16, 64), leaf(builder, 16, 64)
     fused = fuse(gradients(getattr(x, op)() * weight, x), 0)
@@ -141,7 +141,7 @@ def test_value_and_gradient_of_an_activation_are_one_loop(op: str) -> None:
     assert set(ops(fused)) <= {"fused", "get_output"}
 
 
-def test_layer_norm_and_all_its_gradients_are_one_loop() -> None:
+def test_layer_norm_and_its_gradients_are_one_kernel() -> None:
     builder = Builder(registry())
     x, weight, bias, other = leaf(builder, 64, 32), leaf(builder, 32), leaf(builder, 32), leaf(builder, 64, 32)
     fused = fuse(gradients(x.layer_norm(weight, bias) * other, x, weight, bias), 0)
@@ -149,7 +149,7 @@ def test_layer_norm_and_all_its_gradients_are_one_loop() -> None:
     assert ops(fused)["fused"] == 1
 
 
-def test_a_kernel_does_not_recompute_a_bool_of_numbers_of_another_dtype() -> None:
+def test_kernel_does_not_recompute_a_bool_of_another_dtype() -> None:
     """It would read float32 numbers as float64, beyond the end of the operand."""
     builder = Builder(registry())
     one, other = (builder.leaf(TensorType((63, 1), FLOAT32), i) for i in range(2))
@@ -163,7 +163,7 @@ def test_a_kernel_does_not_recompute_a_bool_of_numbers_of_another_dtype() -> Non
     assert sum(node.op.name == "fused" for node in fused.nodes) > 1
 
 
-def test_the_way_back_computes_again_what_is_cheap() -> None:
+def test_backward_pass_recomputes_cheap_nodes() -> None:
     builder = Builder(registry())
     x, w, v = leaf(builder, 64, 32), leaf(builder, 32, 16), leaf(builder, 16, 8)
     hidden = (x @ w).tanh().square().sin()
@@ -175,8 +175,8 @@ def test_the_way_back_computes_again_what_is_cheap() -> None:
 
 
 @pytest.mark.parametrize("columns", [2, 3, 14])
-def test_what_a_loop_reads_at_its_rows_is_not_computed_again_along_its_columns(columns: int) -> None:
-    """The kernel read as many numbers as there are columns, of an operand that has as many as there are rows."""
+def test_row_values_are_not_recomputed_along_columns(columns: int) -> None:
+    """Regression: the kernel read one number per column from an operand with one number per row."""
     builder = Builder(registry())
     x, v = leaf(builder, 2, dtype="float64"), leaf(builder, 2, columns, dtype="float64")
     y, rows = x.tanh(), v.square().sum(axes=(1,))
@@ -185,7 +185,7 @@ def test_what_a_loop_reads_at_its_rows_is_not_computed_again_along_its_columns(c
     assert_same(graph, fused, {0: np.array([0.3, -2.0]), 1: np.arange(2.0 * columns).reshape(2, columns) - 3.0})
 
 
-def test_a_detour_outside_parts_a_loop() -> None:
+def test_detour_through_another_op_splits_the_kernel() -> None:
     builder = Builder(registry())
     x = leaf(builder, 8, 8)
     y = x.tanh().exp()
@@ -193,7 +193,7 @@ def test_a_detour_outside_parts_a_loop() -> None:
     assert ops(fuse(builder.graph([back]), 0))["fused"] == 2
 
 
-def test_one_value_a_row_without_its_axis_goes_along_the_columns() -> None:
+def test_row_sum_without_keepdims_broadcasts_along_columns() -> None:
     builder = Builder(registry())
     x = leaf(builder, 4, 4, dtype="float64")
     graph = builder.graph([x.tanh() * x.tanh().sum(axes=(1,))])
@@ -203,18 +203,16 @@ def test_one_value_a_row_without_its_axis_goes_along_the_columns() -> None:
 @pytest.mark.parametrize(
     ("op", "attrs", "compiled"),
     [
-        ("leaky_relu", {}, True),  # of several calls of NumPy's each
+        ("leaky_relu", {}, True),  # several NumPy calls each
         ("clamp", {"min": 0.0}, True),
         ("sign", {}, True),
-        ("sum", {"axes": [1]}, True),  # of rows, whatever NumPy has for them
+        ("sum", {"axes": [1]}, True),  # over rows, even if NumPy has a function for it
         ("softmax", {"axis": 1}, True),
-        ("neg", {}, False),  # one call, as fast as memory
+        ("neg", {}, False),  # one NumPy call, as fast as memory
         ("sqrt", {}, False),
     ],
 )
-def test_one_op_alone_is_a_loop_where_its_kernel_is_faster_than_numpy(
-    op: str, attrs: dict[str, Any], *, compiled: bool
-) -> None:
+def test_single_op_is_fused_if_its_kernel_beats_numpy(op: str, attrs: dict[str, Any], *, compiled: bool) -> None:
     builder = Builder(registry())
     x = builder.leaf(TensorType((200, 300), FLOAT32), 0)
     graph = builder.graph([getattr(x, op)(**attrs)])
@@ -222,13 +220,13 @@ def test_one_op_alone_is_a_loop_where_its_kernel_is_faster_than_numpy(
     assert fuse(graph, 0) is graph, "by NumPy alone, there is nothing to be gained"
 
 
-def test_small_graphs_are_left_alone() -> None:
+def test_small_graphs_are_not_fused() -> None:
     builder = Builder(registry())
     graph = builder.graph([leaf(builder, 100).tanh().exp()])
     assert fuse(graph) is graph
 
 
-def test_integers_and_half_precision_are_left_alone() -> None:
+def test_integers_and_half_precision_are_not_fused() -> None:
     for dtype in ("int64", "float16"):
         builder = Builder(registry())
         x = leaf(builder, 64, dtype=dtype)
@@ -236,14 +234,14 @@ def test_integers_and_half_precision_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize("op", ["softmax", "log_softmax", "logsumexp", "sum", "max"])
-def test_rows_of_half_precision_are_left_alone(op: str) -> None:
+def test_half_precision_rows_are_not_fused(op: str) -> None:
     builder = Builder(registry())
     x = leaf(builder, 4, 8, dtype="float16")
     y = getattr(x, op)(axis=1) if "softmax" in op else getattr(x, op)(axes=(1,), keepdims=True)
     assert "fused" not in ops(fuse(builder.graph([(y + x).tanh() * y]), 0))
 
 
-def test_a_long_chain_is_cut_and_stays_in_order() -> None:
+def test_long_chain_is_split_in_order() -> None:
     builder = Builder(registry())
     x = y = leaf(builder, 16, dtype="float64")
     for i in range(1500):

@@ -1,4 +1,4 @@
-"""Geometries of nodes: each op's sizes and layouts, and that the op computes what its geometry says."""
+"""Geometries of nodes: sizes and layouts of each op, checked against what the op computes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def typed(shape: tuple[int, ...], dtype: str = "float32", strides: tuple[int, ..
     return dense if strides is None else Strided(dense, strides)
 
 
-def asked(op: str, types: Sequence[TensorType], attrs: dict[str, Any]) -> Geometry | None:
-    """Of an op whose attributes are as they stand in a graph."""
+def geometry_for(op: str, types: Sequence[TensorType], attrs: dict[str, Any]) -> Geometry | None:
+    """The geometry of an op with attributes as in a graph."""
     definition = OPS[op]
     assert isinstance(definition, Kernel)
     out = definition.infer(*types, **attrs)
@@ -40,70 +40,76 @@ def asked(op: str, types: Sequence[TensorType], attrs: dict[str, Any]) -> Geomet
 ONE_AXIS: dict[str, Any] = {"stride": (2,), "padding": (1,), "dilation": (3,), "groups": 1}
 PLACED: dict[str, Any] = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2}
 X, Y, KERNEL = (2, 4, 5, 6), (2, 6, 3, 2), (6, 2, 3, 3)
-ON_THREE = {"stride": (1, 2, 1), "padding": (0, 1, 0), "dilation": (1, 1, 2)}
+THREE_AXES = {"stride": (1, 2, 1), "padding": (0, 1, 0), "dilation": (1, 1, 2)}
 
 
-def on_three(shape: tuple[int, ...], size: int = 4) -> TensorLayout:
-    """A dense tensor of two spatial axes, with one in front."""
+def in_three_axes(shape: tuple[int, ...], size: int = 4) -> TensorLayout:
+    """The layout of a dense tensor of two spatial axes, with a unit axis in front."""
     a, b, c, d = shape
     return TensorLayout((a, b, 1, c, d), (b * c * d * size, c * d * size, 0, d * size, size))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_a_convolution_is_one_geometry_whichever_of_the_three_is_made(dtype: str) -> None:
+def test_convolution_and_its_gradients_share_one_geometry(dtype: str) -> None:
     size = np.dtype(dtype).itemsize
-    three = (on_three(shape, size) for shape in (X, KERNEL, Y))
-    of = ConvolutionGeometry(dtype, size, 2, *three, *ON_THREE.values())  # type: ignore[arg-type]
+    three = (in_three_axes(shape, size) for shape in (X, KERNEL, Y))
+    geometry = ConvolutionGeometry(dtype, size, 2, *three, *THREE_AXES.values())  # type: ignore[arg-type]
     x, kernel, y = (typed(shape, dtype) for shape in (X, KERNEL, Y))
-    assert asked("conv2d", (x, kernel), PLACED) == DirectedConvolution(of, "forward")
-    by_kernel = asked("kernel_gradient", (x, y), {**PLACED, "taps": KERNEL[2:]})
-    assert by_kernel == DirectedConvolution(of, "by_kernel")
-    back = asked("conv_transpose2d", (y, kernel), {**PLACED, "output_padding": (0, 0)})
-    assert back == DirectedConvolution(of._replace(x=of.y, y=of.x), "adjoint")
+    assert geometry_for("conv2d", (x, kernel), PLACED) == DirectedConvolution(geometry, "forward")
+    by_kernel = geometry_for("kernel_gradient", (x, y), {**PLACED, "taps": KERNEL[2:]})
+    assert by_kernel == DirectedConvolution(geometry, "by_kernel")
+    back = geometry_for("conv_transpose2d", (y, kernel), {**PLACED, "output_padding": (0, 0)})
+    assert back == DirectedConvolution(geometry._replace(x=geometry.y, y=geometry.x), "adjoint")
 
 
-def test_of_one_axis_the_others_have_one_element() -> None:
+def test_conv1d_has_unit_extra_axes() -> None:
     x, y = typed((2, 3, 9)), typed((2, 5, 3))
-    found = asked("kernel_gradient", (x, y), {**ONE_AXIS, "taps": (2,)})
-    assert isinstance(found, DirectedConvolution)
-    of = found.geometry
-    assert [t.shape for t in (of.x, of.kernel, of.y)] == [(2, 3, 1, 1, 9), (5, 3, 1, 1, 2), (2, 5, 1, 1, 3)]
-    assert (of.stride, of.padding, of.dilation) == ((1, 1, 2), (0, 0, 1), (1, 1, 3))
+    directed = geometry_for("kernel_gradient", (x, y), {**ONE_AXIS, "taps": (2,)})
+    assert isinstance(directed, DirectedConvolution)
+    geometry = directed.geometry
+    assert [t.shape for t in (geometry.x, geometry.kernel, geometry.y)] == [
+        (2, 3, 1, 1, 9),
+        (5, 3, 1, 1, 2),
+        (2, 5, 1, 1, 3),
+    ]
+    assert (geometry.stride, geometry.padding, geometry.dilation) == ((1, 1, 2), (0, 0, 1), (1, 1, 3))
 
 
-def test_operands_lie_as_their_strides_say_and_what_has_one_entry_is_not_stepped() -> None:
+def test_geometry_has_strides_and_zero_for_unit_axes() -> None:
     x, kernel = typed((1, 2, 4, 5), strides=(999, 4, 40, 8)), typed((3, 2, 1, 2))
-    found = asked("conv2d", (x, kernel), {**PLACED, "groups": 1, "padding": (0, 0)})
-    assert isinstance(found, DirectedConvolution)
-    assert found.geometry.x == TensorLayout((1, 2, 1, 4, 5), (0, 4, 0, 40, 8))
-    assert found.geometry.kernel == TensorLayout((3, 2, 1, 1, 2), (16, 8, 0, 0, 4))
+    directed = geometry_for("conv2d", (x, kernel), {**PLACED, "groups": 1, "padding": (0, 0)})
+    assert isinstance(directed, DirectedConvolution)
+    assert directed.geometry.x == TensorLayout((1, 2, 1, 4, 5), (0, 4, 0, 40, 8))
+    assert directed.geometry.kernel == TensorLayout((3, 2, 1, 1, 2), (16, 8, 0, 0, 4))
 
 
-def test_of_a_result_it_may_be_the_leading_part() -> None:
+def test_geometry_of_a_leading_part_of_a_result() -> None:
     x, kernel = typed(X), typed(KERNEL)
     part = Strided(typed((2, 6, 2, 1)), typed(Y).strides)
     op = registry().ops["conv2d"]
     assert isinstance(op, Kernel)
-    found = geometry_of(op, part, x, kernel, **PLACED)
-    assert isinstance(found, DirectedConvolution)
-    assert (found.geometry.y.shape, found.geometry.y.steps) == ((2, 6, 1, 2, 1), (144, 24, 0, 8, 0))
+    directed = geometry_of(op, part, x, kernel, **PLACED)
+    assert isinstance(directed, DirectedConvolution)
+    assert (directed.geometry.y.shape, directed.geometry.y.steps) == ((2, 6, 1, 2, 1), (144, 24, 0, 8, 0))
 
 
-def test_a_product_s_batch_axes_of_one_entry_are_not_stepped_along() -> None:
-    """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
+def test_unit_batch_axes_of_a_matmul_have_zero_strides() -> None:
+    """Missing batch axes too: a broadcast matrix is read again for every item."""
     a, b = typed((2, 1, 3, 5), "float64"), typed((4, 5, 7), "float64", (8, 32, 160))
-    lying = MatrixLayout(40, 8, (120, 0)), MatrixLayout(32, 160, (0, 8)), MatrixLayout(56, 8, (672, 168))
-    assert asked("matmul", (a, b), {}) == Product("float64", 8, (2, 4), 3, 5, 7, *lying)
+    layouts = MatrixLayout(40, 8, (120, 0)), MatrixLayout(32, 160, (0, 8)), MatrixLayout(56, 8, (672, 168))
+    assert geometry_for("matmul", (a, b), {}) == Product("float64", 8, (2, 4), 3, 5, 7, *layouts)
 
 
-def test_pools_say_which_of_their_results_is_made() -> None:
+def test_pool_geometry_has_its_direction() -> None:
     x, attrs = typed((2, 3, 7, 6)), {"kernel_size": (3, 2), "stride": (2, 1), "padding": (1, 0)}
-    of = PoolGeometry("float32", 4, (2, 3), (7, 6), (4, 5), (3, 2), (2, 1), (1, 0), MatrixLayout(24, 4, (504, 168)))
+    geometry = PoolGeometry(
+        "float32", 4, (2, 3), (7, 6), (4, 5), (3, 2), (2, 1), (1, 0), MatrixLayout(24, 4, (504, 168))
+    )
     for op, direction in (("max_pool2d", "max"), ("max_pool2d_indices", "max_indices"), ("avg_pool2d", "avg")):
-        assert asked(op, (x,), attrs) == DirectedPool(of, direction)  # type: ignore[arg-type]
+        assert geometry_for(op, (x,), attrs) == DirectedPool(geometry, direction)  # type: ignore[arg-type]
     g = typed((2, 3, 4, 5), strides=(12, 4, 0, 0))
-    back = asked("max_pool2d_back", (g, x), attrs)
-    assert back == DirectedPool(of, "max_back", MatrixLayout(0, 0, (12, 4)))
+    back = geometry_for("max_pool2d_back", (g, x), attrs)
+    assert back == DirectedPool(geometry, "max_back", MatrixLayout(0, 0, (12, 4)))
 
 
 WINDOWS = {"kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0)}
@@ -124,18 +130,18 @@ WINDOWS = {"kernel_size": (2, 2), "stride": (2, 2), "padding": (0, 0)}
         ("max_pool2d_back", [typed((2, 2), "float16"), typed((4, 4))], WINDOWS),
     ],
 )
-def test_others_have_none_nor_have_other_dtypes(op: str, types: list[TensorType], attrs: dict[str, Any]) -> None:
-    assert asked(op, types, attrs) is None
+def test_other_ops_and_dtypes_have_no_geometry(op: str, types: list[TensorType], attrs: dict[str, Any]) -> None:
+    assert geometry_for(op, types, attrs) is None
 
 
-def read(memory: Array, of: TensorLayout) -> Array:
-    """A tensor in memory, as its steps say."""
-    return np.lib.stride_tricks.as_strided(memory, of.shape, of.steps)
+def read(memory: Array, layout: TensorLayout) -> Array:
+    """View a tensor in memory by its steps."""
+    return np.lib.stride_tricks.as_strided(memory, layout.shape, layout.steps)
 
 
 @pytest.mark.parametrize("direction", ["forward", "adjoint", "by_kernel"])
-def test_the_op_computes_what_its_geometry_says(direction: str) -> None:
-    """By the sum over images, channels of a group, positions and taps, of which each has a place in all three."""
+def test_convolution_matches_its_geometry(direction: str) -> None:
+    """Compare with a plain sum over images, channels of a group, positions and taps."""
     x, y, kernel = (RNG.normal(size=shape) for shape in (X, Y, KERNEL))
     op, operands, attrs = {
         "forward": ("conv2d", (x, kernel), PLACED),
@@ -144,26 +150,28 @@ def test_the_op_computes_what_its_geometry_says(direction: str) -> None:
     }[direction]
     definition: Any = OPS[op]
     types = [TensorType.of(a) for a in operands]
-    found = np.zeros(definition.infer(*types, **attrs).shape)
-    directed = asked(op, types, attrs)
+    actual = np.zeros(definition.infer(*types, **attrs).shape)
+    directed = geometry_for(op, types, attrs)
     assert isinstance(directed, DirectedConvolution)
-    of = directed.geometry
-    made = found.copy()
-    arrays = {"forward": (x, kernel, made), "adjoint": (y, kernel, made), "by_kernel": (x, made, y)}[direction]
-    first, taps, last = (read(a, t) for a, t in zip(arrays, (of.x, of.kernel, of.y), strict=True))
+    geometry = directed.geometry
+    expected = actual.copy()
+    arrays = {"forward": (x, kernel, expected), "adjoint": (y, kernel, expected), "by_kernel": (x, expected, y)}[
+        direction
+    ]
+    first, taps, last = (read(a, t) for a, t in zip(arrays, (geometry.x, geometry.kernel, geometry.y), strict=True))
     wide, narrow = (last, first) if direction == "adjoint" else (first, last)
-    channels, features = wide.shape[1] // of.groups, narrow.shape[1] // of.groups
-    for n, o, c, *where in np.ndindex(narrow.shape[0], narrow.shape[1], channels, *narrow.shape[2:], *taps.shape[2:]):
-        position, tap = where[:3], where[3:]
-        at = zip(position, of.stride, tap, of.dilation, of.padding, strict=True)
-        element = tuple(p * s + t * d - q for p, s, t, d, q in at)
+    channels, features = wide.shape[1] // geometry.groups, narrow.shape[1] // geometry.groups
+    for n, o, c, *indices in np.ndindex(narrow.shape[0], narrow.shape[1], channels, *narrow.shape[2:], *taps.shape[2:]):
+        position, tap = indices[:3], indices[3:]
+        axes = zip(position, geometry.stride, tap, geometry.dilation, geometry.padding, strict=True)
+        element = tuple(p * s + t * d - q for p, s, t, d, q in axes)
         if all(0 <= e < extent for e, extent in zip(element, wide.shape[2:], strict=True)):
-            here, there = (n, o // features * channels + c, *element), (n, o, *position)
+            wide_index, narrow_index = (n, o // features * channels + c, *element), (n, o, *position)
             if direction == "forward":
-                narrow[there] += wide[here] * taps[(o, c, *tap)]
+                narrow[narrow_index] += wide[wide_index] * taps[(o, c, *tap)]
             elif direction == "adjoint":
-                wide[here] += narrow[there] * taps[(o, c, *tap)]
+                wide[wide_index] += narrow[narrow_index] * taps[(o, c, *tap)]
             else:
-                taps[(o, c, *tap)] += wide[here] * narrow[there]
-    definition.forward(RunContext(np), *operands, out=found, **attrs)
-    np.testing.assert_allclose(found, made, 1e-12, 1e-12)
+                taps[(o, c, *tap)] += wide[wide_index] * narrow[narrow_index]
+    definition.forward(RunContext(np), *operands, out=actual, **attrs)
+    np.testing.assert_allclose(actual, expected, 1e-12, 1e-12)

@@ -1,4 +1,4 @@
-"""What kernels that read and add at indices are told: which bytes of which operand, element by element."""
+"""Geometries of gather and scatter-add kernels: which bytes of which operand, element by element."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OPS = {name: cast("Kernel", op) for name, op in registry().ops.items()}
 
 
 @pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of a recipe, what it would be made of."""
+def geometry_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace recipes by their geometry."""
     monkeypatch.setattr(indexing, "gather", lambda geometry: geometry)
     monkeypatch.setattr(indexing, "scatter_add", lambda geometry: geometry)
 
 
-def lying(x: Array) -> TensorType:
+def strided_type(x: Array) -> TensorType:
     return Strided(TensorType.of(x), x.strides)
 
 
@@ -35,8 +35,8 @@ def numbers(*shape: int) -> Array:
     return RNG.normal(size=shape)
 
 
-def at(x: Array, offset: int, dtype: Any, strides: Shape, place: Shape) -> Any:
-    """The number that stands so many bytes behind the first, and as many steps further as `place` says."""
+def read_at(x: Array, offset: int, dtype: Any, strides: Shape, place: Shape) -> Any:
+    """Read the number at a byte offset from the first, and at the steps of a place."""
     offset += sum(step * i for step, i in zip(strides, place, strict=True))
     assert 0 <= offset <= sum(step * (n - 1) for step, n in zip(x.strides, x.shape, strict=True))
     return np.frombuffer(string_at(x.ctypes.data + offset, np.dtype(dtype).itemsize), dtype)[0].item()
@@ -46,8 +46,8 @@ def dtype_of(index_bytes: int, *, is_signed: bool) -> str:
     return f"{'int' if is_signed else 'uint'}{8 * index_bytes}"
 
 
-#: operands that lie dense or not, and the axis
-PICKED: list[tuple[Callable[[], Array], Shape, int]] = [
+#: dense and strided operands, shapes of indices, and the axis
+GATHERS: list[tuple[Callable[[], Array], Shape, int]] = [
     (lambda: numbers(7), (9,), 0),
     (lambda: numbers(4, 3), (5, 3), 0),
     (lambda: numbers(4, 6), (4, 5), 1),
@@ -62,31 +62,33 @@ PICKED: list[tuple[Callable[[], Array], Shape, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("made", "indexed", "axis"), PICKED, ids=[f"{i}-{a}" for _, i, a in PICKED])
+@pytest.mark.parametrize(("made", "indexed", "axis"), GATHERS, ids=[f"{i}-{a}" for _, i, a in GATHERS])
 @pytest.mark.parametrize("integer", ["int64", "int8", "uint8"])
-def test_an_element_is_read_where_its_index_says(
-    made: Callable[[], Array], indexed: Shape, axis: int, integer: str
-) -> None:
+def test_gather_reads_the_indexed_elements(made: Callable[[], Array], indexed: Shape, axis: int, integer: str) -> None:
     x, index = made(), RNG.integers(0, made().shape[axis], indexed).astype(integer)
     out = TensorType(indexed, x.dtype)
-    of = cast("Any", indexing.body_gather_recipe(OPS["gather"], out, lying(x), lying(index), axis=axis))
-    assert isinstance(of, GatherGeometry)
-    assert (of.itemsize, of.extent) == (8, x.shape[axis])
-    integers, found = dtype_of(of.index_bytes, is_signed=of.is_signed), []
-    for place in np.ndindex(of.shape):
-        picked = at(index, 0, integers, of.index, place)
-        found.append(at(x, of.step * picked, "f8", of.x, place))
+    geometry = cast(
+        "Any", indexing.body_gather_recipe(OPS["gather"], out, strided_type(x), strided_type(index), axis=axis)
+    )
+    assert isinstance(geometry, GatherGeometry)
+    assert (geometry.itemsize, geometry.extent) == (8, x.shape[axis])
+    integers, actual = dtype_of(geometry.index_bytes, is_signed=geometry.is_signed), []
+    for place in np.ndindex(geometry.shape):
+        picked = read_at(index, 0, integers, geometry.index, place)
+        actual.append(read_at(x, geometry.step * picked, "f8", geometry.x, place))
     cut = tuple(slice(None) if a == axis else slice(n) for a, n in enumerate(indexed))
-    wanted = np.take_along_axis(x[cut], index.astype("int64"), axis)
-    assert found == wanted.ravel().tolist()
+    expected = np.take_along_axis(x[cut], index.astype("int64"), axis)
+    assert actual == expected.ravel().tolist()
     assert integers == integer
 
 
-def test_one_of_each_row_is_read_as_rows_that_follow_one_another() -> None:
-    """So that these are the elements of a vector."""
+def test_gather_of_one_element_per_row_drops_the_unit_axis() -> None:
+    """These are then the elements of a vector."""
     types = TensorType((3, 9), np.dtype("f8")), TensorType((3, 1), np.dtype("i8"))
-    of = cast("Any", indexing.body_gather_recipe(OPS["gather"], TensorType((3, 1), np.dtype("f8")), *types, axis=1))
-    assert (of.shape, of.x, of.index) == ((3,), (72,), (8,))
+    geometry = cast(
+        "Any", indexing.body_gather_recipe(OPS["gather"], TensorType((3, 1), np.dtype("f8")), *types, axis=1)
+    )
+    assert (geometry.shape, geometry.x, geometry.index) == ((3,), (72,), (8,))
 
 
 @pytest.mark.parametrize(
@@ -100,13 +102,13 @@ def test_one_of_each_row_is_read_as_rows_that_follow_one_another() -> None:
         ((2, PICKED_AT_ONCE, 1), 2, True),
     ],
 )
-def test_rows_of_a_vector_are_long_enough(indexed: Shape, axis: int, has_one: bool) -> None:
+def test_vector_gather_needs_long_rows(indexed: Shape, axis: int, has_one: bool) -> None:
     out, x = TensorType(indexed, np.dtype("f8")), TensorType((20,) * len(indexed), np.dtype("f8"))
     index = TensorType(indexed, np.dtype("i8"))
     assert (indexing.gather_recipe(OPS["gather"], out, x, index, axis=axis) is not None) == has_one
 
 
-def test_whole_rows_are_not_for_vectors() -> None:
+def test_whole_rows_are_not_gathered_by_vectors() -> None:
     out, x = TensorType((3, 20), np.dtype("f8")), TensorType((9, 20), np.dtype("f8"))
     index = Strided(TensorType((3, 20), np.dtype("i8")), (8, 0))
     assert indexing.gather_recipe(OPS["gather"], out, x, index, axis=0) is None
@@ -115,27 +117,27 @@ def test_whole_rows_are_not_for_vectors() -> None:
 
 @pytest.mark.parametrize("integer", ["int64", "int8", "uint8"])
 @pytest.mark.parametrize("axis", range(3))
-def test_a_number_is_added_where_its_index_says(axis: int, integer: str) -> None:
+def test_scatter_add_adds_at_the_indexed_elements(axis: int, integer: str) -> None:
     x = numbers(3, 4, 10)[:, :, ::2]
     shape = tuple(7 if a == axis else n for a, n in enumerate(x.shape))
     index = RNG.integers(0, x.shape[axis], shape).astype(integer)
     updates = numbers(*shape[::-1]).T
-    types = TensorType(x.shape, x.dtype), lying(x), lying(index), lying(updates)
-    of = cast("Any", indexing.body_scatter_recipe(OPS["scatter_add"], *types, axis=axis))
-    assert isinstance(of, ScatterAddGeometry)
-    integers = dtype_of(of.index_bytes, is_signed=of.is_signed)
-    assert (of.dtype, of.itemsize, integers) == ("float64", 8, integer)
-    found = np.zeros(x.size)
-    for place in np.ndindex(*of.rows, of.extent):
-        found[offset(of.y, place)] = at(x, 0, "f8", of.x, place)
-    for *row, k in np.ndindex(*of.rows, of.count):
-        to = at(index, 0, integers, of.index, (*row, k))
-        found[offset(of.y, (*row, to))] += at(updates, 0, "f8", of.updates, (*row, k))
-    wanted = x.copy()
-    np.add.at(wanted, tuple(index if a == axis else i for a, i in enumerate(np.indices(shape))), updates)
-    np.testing.assert_array_equal(found, wanted.ravel())
+    types = TensorType(x.shape, x.dtype), strided_type(x), strided_type(index), strided_type(updates)
+    geometry = cast("Any", indexing.body_scatter_recipe(OPS["scatter_add"], *types, axis=axis))
+    assert isinstance(geometry, ScatterAddGeometry)
+    integers = dtype_of(geometry.index_bytes, is_signed=geometry.is_signed)
+    assert (geometry.dtype, geometry.itemsize, integers) == ("float64", 8, integer)
+    actual = np.zeros(x.size)
+    for place in np.ndindex(*geometry.rows, geometry.extent):
+        actual[offset(geometry.y, place)] = read_at(x, 0, "f8", geometry.x, place)
+    for *row, k in np.ndindex(*geometry.rows, geometry.count):
+        to = read_at(index, 0, integers, geometry.index, (*row, k))
+        actual[offset(geometry.y, (*row, to))] += read_at(updates, 0, "f8", geometry.updates, (*row, k))
+    expected = x.copy()
+    np.add.at(expected, tuple(index if a == axis else i for a, i in enumerate(np.indices(shape))), updates)
+    np.testing.assert_array_equal(actual, expected.ravel())
 
 
 def offset(strides: Shape, place: Shape) -> int:
-    """In elements."""
+    """Offset of a place, in elements."""
     return sum(step * i for step, i in zip(strides, place, strict=True)) // 8

@@ -1,4 +1,4 @@
-"""Which products are made by kernels of their shapes, in how much memory, and that threads decide nothing of it."""
+"""Selection of microkernels: which products get one, in how much memory, independent of threads."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ def microkernels(graph: Graph) -> list[MicrokernelOp]:
 
 
 def layers(dtype: str = "float32") -> Graph:
-    """Products that pack, and that do not, of matrices that lie in several ways."""
+    """Products with and without packing, of matrices in several layouts."""
     x, w, v = leaves((60, 70), (70, 64), (64, 33), dtype=dtype)
     h = (x @ w).tanh()
     y = h @ v
     return x.builder.graph([y.sum(), h.transpose() @ y, y @ v.transpose(), x @ x.transpose()])
 
 
-# ---------------------------------------------------------------- which
+# ---------------------------------------------------------------- selection
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_floats_are_tiled(dtype: str) -> None:
+def test_float_products_get_microkernels(dtype: str) -> None:
     graph = layers(dtype)
-    found = select_microkernels(graph, PLENTY, 2)
-    assert len(microkernels(found)) == 5
-    assert [node.type for node in found.nodes] == [node.type for node in graph.nodes]
-    assert make_plan(found, LIMITS).flops == make_plan(graph, LIMITS).flops
+    selected = select_microkernels(graph, PLENTY, 2)
+    assert len(microkernels(selected)) == 5
+    assert [node.type for node in selected.nodes] == [node.type for node in graph.nodes]
+    assert make_plan(selected, LIMITS).flops == make_plan(graph, LIMITS).flops
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int32", "int64", "bool"])
-def test_other_dtypes_are_numpys(dtype: str) -> None:
+def test_other_dtypes_are_left_to_numpy(dtype: str) -> None:
     graph = product((8, 9), (9, 10), dtype=dtype)
     assert select_microkernels(graph, PLENTY, 2) is graph
 
 
-def test_two_dtypes_are_numpys() -> None:
+def test_mixed_dtypes_are_left_to_numpy() -> None:
     builder = Builder(registry())
     a = builder.leaf(TensorType((8, 9), np.dtype("float32")), 0)
     b = builder.leaf(TensorType((9, 10), np.dtype("float64")), 1)
@@ -69,7 +69,7 @@ def test_two_dtypes_are_numpys() -> None:
 
 
 @pytest.mark.parametrize("shapes", [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((0, 2, 3), (3, 4))])
-def test_what_has_no_elements_is_left_alone(shapes: Any) -> None:
+def test_empty_products_get_no_microkernel(shapes: Any) -> None:
     graph = product(*shapes)
     assert select_microkernels(graph, PLENTY, 2) is graph
 
@@ -83,16 +83,16 @@ def test_what_has_no_elements_is_left_alone(shapes: Any) -> None:
         (((300, 1), (1, 300)), True), (((5, 1, 300), (5, 300, 300)), False),
     ],
 )  # fmt: skip
-def test_blas_multiplies_by_long_vectors(shapes: Any, has_microkernels: bool) -> None:
+def test_products_with_long_vectors_are_left_to_blas(shapes: Any, has_microkernels: bool) -> None:
     assert bool(microkernels(select_microkernels(product(*shapes), PLENTY, 2))) is has_microkernels
 
 
-def test_a_row_times_a_transposed_matrix_is_blas_at_once() -> None:
+def test_row_times_transposed_matrix_is_left_to_blas() -> None:
     a, b = leaves((1, 100), (100, 100))
     assert not microkernels(select_microkernels(a.builder.graph([a @ b.transpose()]), PLENTY, 2))
 
 
-def test_other_ops_are_left_alone() -> None:
+def test_other_ops_get_no_microkernel() -> None:
     (x,) = leaves((6, 7))
     graph = x.builder.graph([(x + 1.0).exp().sum(), x.cumsum(axis=0)])
     assert select_microkernels(graph, PLENTY, 2) is graph
@@ -101,19 +101,19 @@ def test_other_ops_are_left_alone() -> None:
 # ---------------------------------------------------------------- memory
 
 
-def test_a_product_without_room_stays_as_it_was() -> None:
-    """And one that works in no memory is made all the same."""
+def test_product_without_memory_for_its_workspace_is_unchanged() -> None:
+    """A product that needs no workspace gets a microkernel all the same."""
     graph = layers()
     least = min(op.recipe.workspace(1) for op in microkernels(select_microkernels(graph, PLENTY, 1)))
     assert least == 0
-    found = select_microkernels(graph, 0, 2)
-    for old, new in zip(graph.nodes, found.nodes, strict=True):
+    selected = select_microkernels(graph, 0, 2)
+    for old, new in zip(graph.nodes, selected.nodes, strict=True):
         assert new is old or (isinstance(new.op, MicrokernelOp) and new.op.recipe.workspace(1) == 0)
-    assert 0 < len(microkernels(found)) < 5
+    assert 0 < len(microkernels(selected)) < 5
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_room_for_one_is_enough_and_room_for_all_is_needed_for_more(threads: int) -> None:
+def test_threads_are_used_only_if_each_has_a_workspace(threads: int) -> None:
     graph = product((60, 70), (70, 50))
     (op,) = microkernels(select_microkernels(graph, PLENTY, threads))
     assert op.threads == threads
@@ -133,7 +133,7 @@ def test_room_for_one_is_enough_and_room_for_all_is_needed_for_more(threads: int
 @pytest.mark.slow
 @given(room=st.integers(0, 1 << 17), threads=st.integers(2, 9))
 @settings(max_examples=30)
-def test_threads_decide_nothing_but_how_many_there_are(room: int, threads: int) -> None:
+def test_recipes_do_not_depend_on_threads(room: int, threads: int) -> None:
     alone, together = select_microkernels(layers(), room, 1), select_microkernels(layers(), room, threads)
     for one, other in zip(alone.nodes, together.nodes, strict=True):
         assert isinstance(one.op, MicrokernelOp) == isinstance(other.op, MicrokernelOp)
@@ -149,19 +149,17 @@ extents = st.integers(1, 90)
     rows=extents, inner=extents, columns=extents, batch=st.integers(1, 4), dtype=st.sampled_from(["float32", "float64"])
 )
 @settings(max_examples=40)
-def test_a_compiled_plan_needs_no_more_than_the_one_before(
-    rows: int, inner: int, columns: int, batch: int, dtype: str
-) -> None:
-    graph = forth_and_back(rows, inner, columns, batch, dtype)
+def test_compiled_plan_needs_no_more_memory(rows: int, inner: int, columns: int, batch: int, dtype: str) -> None:
+    graph = forward_and_backward(rows, inner, columns, batch, dtype)
     before = make_plan(graph, LIMITS)
-    within = [compiled_within(graph, before.peak_bytes, threads) for threads in (1, 2, 7)]
-    found = [each and each.plan for each in within]
-    assert all(plan is None or plan.peak_bytes <= before.peak_bytes for plan in found)
-    assert len({_made(plan) for plan in found}) == 1
+    compilables = [compiled_within(graph, before.peak_bytes, threads) for threads in (1, 2, 7)]
+    plans = [each and each.plan for each in compilables]
+    assert all(plan is None or plan.peak_bytes <= before.peak_bytes for plan in plans)
+    assert len({_microkernel_texts(plan) for plan in plans}) == 1
 
 
-def forth_and_back(rows: int, inner: int, columns: int, batch: int, dtype: str) -> Graph:
-    """A layer on a batch, another one, and the products of their derivatives."""
+def forward_and_backward(rows: int, inner: int, columns: int, batch: int, dtype: str) -> Graph:
+    """Two layers on a batch, and the products of their gradients."""
     x, w, v = leaves((batch, rows, inner), (inner, columns), (columns, inner), dtype=dtype)
     h = (x @ w).relu()
     y = h @ v + x
@@ -170,13 +168,13 @@ def forth_and_back(rows: int, inner: int, columns: int, batch: int, dtype: str) 
     return x.builder.graph([(y * y).sum(), h.transpose() @ g, x.transpose() @ back, back @ w.transpose()])
 
 
-def _made(plan: Plan | None) -> tuple[tuple[str, ...], ...]:
+def _microkernel_texts(plan: Plan | None) -> tuple[tuple[str, ...], ...]:
     """The texts of a plan's microkernels."""
     steps = plan.steps if plan is not None else ()
     return tuple(tuple(phase.text for phase in s.op.recipe.phases) for s in steps if isinstance(s.op, MicrokernelOp))
 
 
-# ---------------------------------------------------------------- what products read
+# ---------------------------------------------------------------- operands of products
 
 LAYERS: dict[str, tuple[str, dict[str, Any], list[tuple[int, ...]]]] = {
     "linear": ("linear", {"activation": "tanh"}, [(20, 30), (30, 40), (40,)]),
@@ -192,13 +190,13 @@ LAYERS: dict[str, tuple[str, dict[str, Any], list[tuple[int, ...]]]] = {
 }
 
 
-#: results that are moved: transposes of products whose operands are none, which would take a transpose more
-MOVED = {"einsum of three": 1}
+#: results that are copied: transposes of products whose operands are not transposed
+COPIED = {"einsum of three": 1}
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_no_operand_of_a_product_is_copied_forth_or_back(layer: str) -> None:
-    """A transposed one is read as it lies; and each product has one."""
+def test_product_operands_are_not_copied(layer: str) -> None:
+    """Transposed operands are read in place, and each product gets a microkernel."""
     name, attrs, shapes = LAYERS[layer]
     statements = [Statement(registry().get("parameter"), (), {}) for _ in shapes]
     statements.append(Statement(registry().get(name), tuple(range(len(shapes))), attrs))
@@ -206,9 +204,9 @@ def test_no_operand_of_a_product_is_copied_forth_or_back(layer: str) -> None:
     statements += [Statement(registry().get("mul"), (y, y), {}), Statement(registry().get("sum"), (y + 1,), {})]
     program = Program(registry(), statements, LIMITS)
     types = {i: TensorType(shape, np.dtype("float32")) for i, shape in enumerate(shapes)}
-    within = compiled_within(graph_of(Compiler(LIMITS).gradients(program, types).plan, registry()), PLENTY, 1)
-    assert within is not None
-    made = [step.op for step in within.plan.steps if step.places]
-    assert not any(op.name == "matmul" for op in made)
-    assert sum(isinstance(op, View) or op.name == "identity" for op in made) == MOVED.get(layer, 0)
-    assert sum(isinstance(op, MicrokernelOp) for op in made) >= 3
+    compilable = compiled_within(graph_of(Compiler(LIMITS).gradients(program, types).plan, registry()), PLENTY, 1)
+    assert compilable is not None
+    stored = [step.op for step in compilable.plan.steps if step.places]
+    assert not any(op.name == "matmul" for op in stored)
+    assert sum(isinstance(op, View) or op.name == "identity" for op in stored) == COPIED.get(layer, 0)
+    assert sum(isinstance(op, MicrokernelOp) for op in stored) >= 3

@@ -1,4 +1,4 @@
-"""Sums that follow from others: which, that they are as large, and what is left to be computed for them."""
+"""Reuse of sums: which sums follow from others, that values agree, and how many are left to compute."""
 
 from __future__ import annotations
 
@@ -47,106 +47,116 @@ def computed(graph: Graph, **instead: np.ndarray) -> list[np.ndarray]:
     return open_executor("cpu").run(make_plan(graph, Limits()), used)
 
 
-KNOWN: dict[str, Callable[[dict[str, Value]], list[Value]]] = {
-    "negative": lambda of: [total(of["g"]), total(-of["g"])],
-    "times a number": lambda of: [total(of["g"]), total(of["g"] * 2.5)],
-    "by a number": lambda of: [total(of["g"]), total(of["g"] / 2.5)],
-    "times a factor": lambda of: [total(of["g"]), total(of["g"] * of["factor"])],
-    "a factor times it": lambda of: [total(of["g"]), total(of["row"] * of["g"])],
-    "by a factor": lambda of: [total(of["g"]), total(of["g"] / of["whole"])],
-    "axes that go": lambda of: [total(of["g"], keepdims=False), total(of["g"] * of["factor"], keepdims=False)],
-    "a mean": lambda of: [total(of["g"]), (of["g"] * of["factor"]).mean(axes=AXES)],
-    "and nothing": lambda of: [total(of["g"]), total(of["g"] * 3.0 + centred(of["x"]) * of["factor"])],
-    "nothing and": lambda of: [total(of["g"]), total(centred(of["x"]) / of["factor"] + of["g"])],
-    "less nothing": lambda of: [total(of["g"]), total(of["g"] - centred(of["x"]))],
-    "nothing less": lambda of: [total(of["g"]), total(centred(of["x"]) - of["g"])],
-    "of one that is known": lambda of: [total(of["g"]), total(-of["g"]), total(-of["g"] * of["factor"])],
+DERIVED: dict[str, Callable[[dict[str, Value]], list[Value]]] = {
+    "negative": lambda inputs: [total(inputs["g"]), total(-inputs["g"])],
+    "times a number": lambda inputs: [total(inputs["g"]), total(inputs["g"] * 2.5)],
+    "by a number": lambda inputs: [total(inputs["g"]), total(inputs["g"] / 2.5)],
+    "times a factor": lambda inputs: [total(inputs["g"]), total(inputs["g"] * inputs["factor"])],
+    "a factor times it": lambda inputs: [total(inputs["g"]), total(inputs["row"] * inputs["g"])],
+    "by a factor": lambda inputs: [total(inputs["g"]), total(inputs["g"] / inputs["whole"])],
+    "axes that go": lambda inputs: [
+        total(inputs["g"], keepdims=False),
+        total(inputs["g"] * inputs["factor"], keepdims=False),
+    ],
+    "a mean": lambda inputs: [total(inputs["g"]), (inputs["g"] * inputs["factor"]).mean(axes=AXES)],
+    "and nothing": lambda inputs: [
+        total(inputs["g"]),
+        total(inputs["g"] * 3.0 + centred(inputs["x"]) * inputs["factor"]),
+    ],
+    "nothing and": lambda inputs: [total(inputs["g"]), total(centred(inputs["x"]) / inputs["factor"] + inputs["g"])],
+    "less nothing": lambda inputs: [total(inputs["g"]), total(inputs["g"] - centred(inputs["x"]))],
+    "nothing less": lambda inputs: [total(inputs["g"]), total(centred(inputs["x"]) - inputs["g"])],
+    "of one that is known": lambda inputs: [
+        total(inputs["g"]),
+        total(-inputs["g"]),
+        total(-inputs["g"] * inputs["factor"]),
+    ],
 }
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_multiple_is_not_added_up(name: str) -> None:
-    of = leaves()
-    outputs = KNOWN[name](of)
+@pytest.mark.parametrize("name", DERIVED)
+def test_sum_of_a_multiple_is_derived(name: str) -> None:
+    inputs = leaves()
+    outputs = DERIVED[name](inputs)
     graph = outputs[0].builder.graph(outputs)
-    found = reuse_sums(graph)
-    # What is centred has a mean, which says whether all is finite.
-    assert sums(found) == 1 + ("nothing" in name)
-    assert [found.nodes[i].type for i in found.outputs] == [y.type for y in outputs]
-    for one, other in zip(computed(found), computed(graph), strict=True):
+    reused = reuse_sums(graph)
+    # Centring computes a mean, which tells whether all values are finite.
+    assert sums(reused) == 1 + ("nothing" in name)
+    assert [reused.nodes[i].type for i in reused.outputs] == [y.type for y in outputs]
+    for one, other in zip(computed(reused), computed(graph), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
-OTHERS: dict[str, Callable[[dict[str, Value]], list[Value]]] = {
-    "a sum of two": lambda of: [total(of["g"]), total(of["x"]), total(of["g"] + of["x"])],
-    "over other axes": lambda of: [of["g"].sum(axes=(0,)), total(-of["g"])],
-    "a factor along the axes": lambda of: [total(of["g"]), (of["g"] * of["row"]).sum(axes=(0, 1))],
-    "centred along others": lambda of: [
-        total(of["g"]),
-        total(of["g"] + of["x"] - of["x"].mean(axes=(0,), keepdims=True)),
+INDEPENDENT: dict[str, Callable[[dict[str, Value]], list[Value]]] = {
+    "a sum of two": lambda inputs: [total(inputs["g"]), total(inputs["x"]), total(inputs["g"] + inputs["x"])],
+    "over other axes": lambda inputs: [inputs["g"].sum(axes=(0,)), total(-inputs["g"])],
+    "a factor along the axes": lambda inputs: [total(inputs["g"]), (inputs["g"] * inputs["row"]).sum(axes=(0, 1))],
+    "centred along others": lambda inputs: [
+        total(inputs["g"]),
+        total(inputs["g"] + inputs["x"] - inputs["x"].mean(axes=(0,), keepdims=True)),
     ],
-    "by it": lambda of: [total(of["g"]), total(of["whole"] / of["g"])],
-    "a square": lambda of: [total(of["g"]), total(of["g"] * of["g"])],
-    "behind it": lambda of: [total(-of["g"] * of["factor"]), total(of["g"])],
-    "a product": lambda of: [of["g"].prod(axes=AXES), (-of["g"]).prod(axes=AXES)],
+    "by it": lambda inputs: [total(inputs["g"]), total(inputs["whole"] / inputs["g"])],
+    "a square": lambda inputs: [total(inputs["g"]), total(inputs["g"] * inputs["g"])],
+    "behind it": lambda inputs: [total(-inputs["g"] * inputs["factor"]), total(inputs["g"])],
+    "a product": lambda inputs: [inputs["g"].prod(axes=AXES), (-inputs["g"]).prod(axes=AXES)],
 }
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_other_sums_stay(name: str) -> None:
-    outputs = OTHERS[name](leaves())
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_independent_sums_are_computed(name: str) -> None:
+    outputs = INDEPENDENT[name](leaves())
     graph = outputs[0].builder.graph(outputs)
     assert reuse_sums(graph) is graph
 
 
 @pytest.mark.parametrize("name", ["and nothing", "nothing and", "less nothing", "nothing less"])
 @pytest.mark.parametrize("wrong", [np.inf, -np.inf, np.nan])
-def test_of_what_is_not_finite_something_is_left(name: str, wrong: float) -> None:
-    of = leaves()
-    outputs = KNOWN[name](of)
+def test_derived_sum_propagates_non_finite_values(name: str, wrong: float) -> None:
+    inputs = leaves()
+    outputs = DERIVED[name](inputs)
     graph = outputs[0].builder.graph(outputs)
     x = np.ones(SHAPES["x"])
     x[1, 2, 3] = wrong
-    _, found = computed(reuse_sums(graph), x=x)
-    _, known = computed(graph, x=x)
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(known))
-    assert np.isnan(known).sum() == 1
+    _, actual = computed(reuse_sums(graph), x=x)
+    _, expected = computed(graph, x=x)
+    np.testing.assert_array_equal(np.isnan(actual), np.isnan(expected))
+    assert np.isnan(expected).sum() == 1
 
 
-def test_of_all_ways_back_some_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are 2²⁰ of them."""
-    of, gone = leaves(), list[int]()
-    y = of["g"]
+def test_search_for_derived_sums_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph has 2²⁰ paths."""
+    inputs, visited = leaves(), list[int]()
+    y = inputs["g"]
     for _ in range(20):
         y = y + y
-    graph = y.builder.graph([total(of["x"]), total(y)])
-    known = _Writer._derive
+    graph = y.builder.graph([total(inputs["x"]), total(y)])
+    original = _Writer._derive
 
     def counted(writer: _Writer, i: int, axes: Shape) -> _DerivedSum | None:
-        gone.append(i)
-        return known(writer, i, axes)
+        visited.append(i)
+        return original(writer, i, axes)
 
     monkeypatch.setattr(_Writer, "_derive", counted)
     assert reuse_sums(graph) is graph
-    assert len(gone) < 1000
+    assert len(visited) < 1000
 
 
-def test_halves_stay() -> None:
+def test_float16_sums_are_not_derived() -> None:
     """They would be rounded once more."""
     g = leaves("float16")["g"]
     graph = g.builder.graph([total(g), total(g * 3.0)])
     assert reuse_sums(graph) is graph
 
 
-def test_the_way_back_of_normalisation_adds_up_three_tensors() -> None:
-    """By bias, weight and variance; what reaches the mean is known from these."""
+def test_batch_norm_backward_computes_three_sums() -> None:
+    """With respect to bias, weight and variance; the one for the mean follows from these."""
     builder = Builder(registry())
     x, weight, bias, g = (
         builder.leaf(TensorType(shape, np.dtype("float64")), name)
         for name, shape in {"x": (3, 4, 5, 2), "w": (4,), "b": (4,), "g": (3, 4, 5, 2)}.items()
     )
     y = x.batch_norm(weight, bias)
-    found = vjp(builder, [(y, g)], [x, weight, bias])
-    graph = optimise(builder.graph([y, *(each for each in found if each is not None)]))
+    gradients = vjp(builder, [(y, g)], [x, weight, bias])
+    graph = optimise(builder.graph([y, *(each for each in gradients if each is not None)]))
     assert sums(graph) == 2 + 4
     assert sums(reuse_sums(graph)) == 2 + 3

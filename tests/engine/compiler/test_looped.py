@@ -1,4 +1,4 @@
-"""Loops as plans count them: FLOPs and bytes before anything runs, and what ends a run early."""
+"""Costs of loops in plans: FLOPs and bytes before a run, and deadlines that end it early."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MEGABYTES = 1_000_000
 WIDE = Limits(flops=1 << 60)
 
 
-def plan_of(asked: Written, *, differentiated: bool = False) -> Plan:
-    compiler = Compiler(asked.program.limits)
+def plan_of(case: Written, *, differentiated: bool = False) -> Plan:
+    compiler = Compiler(case.program.limits)
     if differentiated:
-        return compiler.gradients(asked.program, asked.types).plan
-    return compiler.forward(asked.program, asked.types, asked.results).plan
+        return compiler.gradients(case.program, case.types).plan
+    return compiler.forward(case.program, case.types, case.results).plan
 
 
 # ---------------------------------------------------------------- FLOPs
@@ -34,35 +34,37 @@ def cheap(g: Writer, x: int) -> list[int]:
     return [g.add_scalar(x, scalar=1.0)]
 
 
-def dear(g: Writer, x: int) -> list[int]:
-    """1,000 FLOPs, and those of the sum."""
+def expensive(g: Writer, x: int) -> list[int]:
+    """A body of 1,000 FLOPs, plus those of the sum."""
     return [g.sum(g.sin(g.add(x, g.number(np.arange(1000)))))]
 
 
-def yes(g: Writer, *_: int) -> list[int]:
+def always(g: Writer, *_: int) -> list[int]:
     return [g.number(True, "bool")]
 
 
 @pytest.mark.parametrize("length", [0, 1, 10, 10**6])
-def test_a_step_counts_some_flops_at_least(length: int) -> None:
+def test_loop_step_has_a_minimum_of_flops(length: int) -> None:
     plan = plan_of(written(lambda g, x: g.scan(x, body=cheap, carries=1, length=length), 0.5, floats=()))
     assert plan.flops == length * LEAST_STEP_FLOPS
 
 
-def test_flops_are_the_length_times_those_of_a_step() -> None:
-    once = plan_of(written(dear, 0.5, floats=())).flops
+def test_scan_flops_are_length_times_step_flops() -> None:
+    once = plan_of(written(expensive, 0.5, floats=())).flops
     assert once >= 1000
-    plan = plan_of(written(lambda g, x: g.scan(x, body=dear, carries=1, length=50), 0.5, floats=()))
+    plan = plan_of(written(lambda g, x: g.scan(x, body=expensive, carries=1, length=50), 0.5, floats=()))
     assert plan.flops == 50 * once
 
 
-def test_flops_of_a_cond_are_those_of_the_dearer_function() -> None:
-    once = plan_of(written(dear, 0.5, floats=())).flops
-    plan = plan_of(written(lambda g, p, x: g.cond(p, x, then=cheap, otherwise=dear), np.bool_(True), 0.5, floats=()))
+def test_cond_flops_are_those_of_the_larger_branch() -> None:
+    once = plan_of(written(expensive, 0.5, floats=())).flops
+    plan = plan_of(
+        written(lambda g, p, x: g.cond(p, x, then=cheap, otherwise=expensive), np.bool_(True), 0.5, floats=())
+    )
     assert plan.flops == once
 
 
-def test_lengths_of_nested_loops_multiply() -> None:
+def test_nested_loop_lengths_multiply() -> None:
     def inner(g: Writer, x: int) -> list[int]:
         return list(g.scan(x, body=cheap, carries=1, length=7))
 
@@ -71,7 +73,7 @@ def test_lengths_of_nested_loops_multiply() -> None:
 
 
 def endless(most: int) -> Write:
-    return lambda g, x: g.while_(x, condition=yes, body=cheap, carries=1, max_steps=most)
+    return lambda g, x: g.while_(x, condition=always, body=cheap, carries=1, max_steps=most)
 
 
 @pytest.mark.parametrize(
@@ -82,33 +84,33 @@ def endless(most: int) -> Write:
         lambda g, x: g.fixed_point(x, body=cheap, carries=1, tolerance=0.0, max_steps=10**12),
     ],
 )
-def test_a_loop_of_no_work_is_refused_by_its_bound(write: Write) -> None:
+def test_cheap_loop_is_refused_by_its_step_bound(write: Write) -> None:
     with pytest.raises(OverBudget, match="FLOPs"):
         plan_of(written(write, 0.5, floats=()))
 
 
-def test_stacks_beyond_the_limit_are_refused_where_they_are() -> None:
+def test_oversized_stack_is_refused_at_its_node() -> None:
     with pytest.raises(OverBudget) as caught:
         plan_of(written(lambda g, x: g.scan(x, body=lambda g, x: [x, x], carries=1, length=10**9), 0.5, floats=()))
     assert caught.value.node == 1
 
 
 @pytest.mark.parametrize("length", [10**18, 2**61 - 1])
-def test_a_loop_of_any_length_is_cut_in_pieces_without_a_look_at_all_divisors(length: int) -> None:
-    """There may be 10¹² of them near the length of a piece."""
-    asked = written(lambda g, x: g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=length), 0.5)
+def test_splitting_a_loop_does_not_try_all_divisors(length: int) -> None:
+    """There may be 10¹² candidates near the length of a piece."""
+    case = written(lambda g, x: g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=length), 0.5)
     with pytest.raises(OverBudget):
-        plan_of(asked, differentiated=True)
+        plan_of(case, differentiated=True)
 
 
-def test_a_gradient_that_would_have_to_keep_too_much_computes_again_or_is_refused() -> None:
-    """The carries of a million steps, 8 kB each; the values alone are no more than two of them."""
+def test_gradient_over_the_limit_recomputes_or_is_refused() -> None:
+    """The carries of a million steps take 8 kB each; the values alone need no more than two of them."""
 
     def write(g: Writer, x: int) -> list[int]:
         return list(g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=10**6))
 
     def uncut(g: Writer, x: int) -> list[int]:
-        return list(g.while_(x, condition=yes, body=lambda g, x: [g.sin(x)], carries=1, max_steps=10**6))
+        return list(g.while_(x, condition=always, body=lambda g, x: [g.sin(x)], carries=1, max_steps=10**6))
 
     for each in (write, uncut):
         assert plan_of(written(each, np.zeros(1000), floats=())).peak_bytes < 100_000
@@ -137,30 +139,30 @@ LONG: dict[str, Write] = {
 
 
 @pytest.mark.parametrize("op", LONG)
-def test_a_deadline_ends_a_loop(op: str) -> None:
-    asked = written(LONG[op], 0.5, floats=(), limits=WIDE)
-    plan = plan_of(asked)
+def test_deadline_ends_a_loop(op: str) -> None:
+    case = written(LONG[op], 0.5, floats=(), limits=WIDE)
+    plan = plan_of(case)
     with pytest.raises(DeadlineExceeded) as caught:
-        EXECUTOR.run(plan, asked.feeds, Ticking(500, seconds=0.05))
+        EXECUTOR.run(plan, case.feeds, Ticking(500, seconds=0.05))
     assert caught.value.node is None
 
 
 @pytest.mark.parametrize("op", ["scan", "while"])
-def test_a_moment_that_has_passed_ends_a_loop(op: str) -> None:
-    asked = written(LONG[op], 0.5, floats=(), limits=WIDE)
-    plan = plan_of(asked)
+def test_passed_deadline_ends_a_loop(op: str) -> None:
+    case = written(LONG[op], 0.5, floats=(), limits=WIDE)
+    plan = plan_of(case)
     with pytest.raises(DeadlineExceeded):
-        EXECUTOR.run(plan, asked.feeds, Deadline(0.05, time.monotonic()))
+        EXECUTOR.run(plan, case.feeds, Deadline(0.05, time.monotonic()))
 
 
 @pytest.mark.skipif(PRINTER == "llvm", reason="machine code is done before anybody looks; test_native_loops has this")
-def test_a_loop_that_was_ended_can_be_run_again() -> None:
-    asked = written(lambda g, x: g.scan(x, body=cheap, carries=1, length=1000), 0.5, floats=())
-    plan = plan_of(asked)
+def test_interrupted_loop_can_run_again() -> None:
+    case = written(lambda g, x: g.scan(x, body=cheap, carries=1, length=1000), 0.5, floats=())
+    plan = plan_of(case)
     for _ in range(2):
         with pytest.raises(DeadlineExceeded):
-            EXECUTOR.run(plan, asked.feeds, Ticking(50))
-        assert EXECUTOR.run(plan, asked.feeds)[0] == 1000.5
+            EXECUTOR.run(plan, case.feeds, Ticking(50))
+        assert EXECUTOR.run(plan, case.feeds)[0] == 1000.5
 
 
 # ---------------------------------------------------------------- memory
@@ -182,7 +184,7 @@ SQUARE = [1000, 1000]
 
 
 def chosen(g: Writer, k: int, p: int) -> list[int]:
-    """One function or the other, in turn."""
+    """Alternate between two branches."""
     return list(
         g.cond(
             p,
@@ -193,8 +195,8 @@ def chosen(g: Writer, k: int, p: int) -> list[int]:
     )
 
 
-#: what is computed, of which operands, and the floats of them. Operands are drawn when they are asked for, and where
-#: they are several megabytes, of no more than a share of their rows if that is enough
+#: the loop, its operands, and the indices of the float ones. Operands are drawn on demand; those of several megabytes
+#: can be drawn with a fraction of their rows
 LARGE: dict[str, tuple[Write, Callable[[int], tuple[object, ...]], list[int]]] = {
     "a large carry": (
         lambda g, x, k: g.scan(k, x, body=tanh, carries=1, length=5),
@@ -263,9 +265,9 @@ LARGE: dict[str, tuple[Write, Callable[[int], tuple[object, ...]], list[int]]] =
 }
 
 
-def measured(plan: Plan, asked: Written, executor: Executor = EXECUTOR) -> int:
-    """Bytes that a run takes, feeds included; it is not the first one."""
-    feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
+def measured(plan: Plan, case: Written, executor: Executor = EXECUTOR) -> int:
+    """Bytes that a warm run takes, feeds included."""
+    feeds = {feed: case.feeds[feed] for feed in plan.feeds}
     executor.run(plan, feeds)
     executor.instances.clear()
     tracemalloc.start()
@@ -281,46 +283,46 @@ def measured(plan: Plan, asked: Written, executor: Executor = EXECUTOR) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("differentiated", [False, True], ids=["values", "gradients"])
 @pytest.mark.parametrize("name", LARGE)
-def test_measured_peaks_are_those_planned(name: str, differentiated: bool) -> None:
+def test_measured_peak_matches_the_plan(name: str, differentiated: bool) -> None:
     write, arrays, floats = LARGE[name]
-    asked = written(write, *arrays(1), floats=floats)
-    plan = plan_of(asked, differentiated=differentiated)
-    used = measured(plan, asked)
+    case = written(write, *arrays(1), floats=floats)
+    plan = plan_of(case, differentiated=differentiated)
+    used = measured(plan, case)
     assert used <= plan.peak_bytes + MEGABYTES
-    if PRINTER == "none":  # else another plan runs, whose loops may hold less between their nodes
+    if PRINTER == "none":  # kernels run another plan, which may hold less between its nodes
         assert plan.peak_bytes <= max(50 * MEGABYTES, 1.1 * used)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("differentiated", [False, True], ids=["values", "gradients"])
 @pytest.mark.parametrize("name", [name for name in LARGE if name not in ("a large carry", "a large sequence")])
-def test_machine_code_takes_no_more_than_was_planned(name: str, differentiated: bool) -> None:
-    """Nor do the steps of Python's among it. Of a third of the rows, an array too many is more than a megabyte, too."""
+def test_machine_code_stays_within_the_planned_peak(name: str, differentiated: bool) -> None:
+    """So do Python steps among it. At a third of the rows, one array too many still exceeds a megabyte."""
     write, arrays, floats = LARGE[name]
-    asked = written(write, *arrays(3), floats=floats)
-    plan = plan_of(asked, differentiated=differentiated)
+    case = written(write, *arrays(3), floats=floats)
+    plan = plan_of(case, differentiated=differentiated)
     compiling = open_executor("cpu", compile="on")
     for _ in range(2):
-        compiling.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds})
+        compiling.run(plan, {feed: case.feeds[feed] for feed in plan.feeds})
     compiling.settle()
-    assert measured(plan, asked, compiling) <= plan.peak_bytes + MEGABYTES
+    assert measured(plan, case, compiling) <= plan.peak_bytes + MEGABYTES
 
 
-def test_a_cond_is_planned_for_both_of_its_functions() -> None:
-    """In turn, both hold their results."""
+def test_cond_is_planned_for_both_branches() -> None:
+    """Both branches hold their results, in turn."""
 
     def write(g: Writer, k: int, p: int) -> list[int]:
         return g.scan(k, p, body=chosen, carries=1, sequences=1)
 
-    asked = written(write, random(*SQUARE), np.array([True, False, True]), floats=())
-    plan = plan_of(asked)
-    used = measured(plan, asked)
+    case = written(write, random(*SQUARE), np.array([True, False, True]), floats=())
+    plan = plan_of(case)
+    used = measured(plan, case)
     assert used <= plan.peak_bytes + MEGABYTES
     assert plan.peak_bytes <= max(50 * MEGABYTES, 1.1 * used)
 
 
-def test_a_body_is_bound_once_however_often_what_runs_it_is_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a step of the outer loop reads and writes lies elsewhere each time, and so the inner loop is bound anew."""
+def test_loop_body_is_bound_once_across_rebinds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The buffers of an outer step move every time, so the inner loop is bound again, but its body is not."""
     bound: list[Plan] = []
     bind = type(EXECUTOR).bind
 
@@ -331,10 +333,10 @@ def test_a_body_is_bound_once_however_often_what_runs_it_is_bound(monkeypatch: p
     def inner(g: Writer, k: int, x: int) -> list[int]:
         return list(g.scan(k, x, body=tanh, carries=1, length=2))
 
-    asked = written(lambda g, k, x: g.scan(k, x, body=inner, carries=1, length=6), 0.5, random(200, 200), floats=())
-    plan = plan_of(asked)
+    case = written(lambda g, k, x: g.scan(k, x, body=inner, carries=1, length=6), 0.5, random(200, 200), floats=())
+    plan = plan_of(case)
     monkeypatch.setattr(type(EXECUTOR), "bind", counted)
     EXECUTOR.instances.clear()
     for _ in range(3):
-        EXECUTOR.run(plan, asked.feeds)
-    assert len(bound) == (1 if PRINTER == "llvm" else 3)  # machine code has bodies within the plan's own calls
+        EXECUTOR.run(plan, case.feeds)
+    assert len(bound) == (1 if PRINTER == "llvm" else 3)  # machine code includes bodies in the calls of the plan

@@ -1,4 +1,4 @@
-"""Loops over operands that lie otherwise: turned, cut, repeated, with several row axes, rows of one, or none."""
+"""Kernels over strided operands: transposed, sliced, broadcast, with several row axes, unit rows or none."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.engine.printers import PRINTERS, printing
 from tests.sampling import sampled
 
 Array = np.ndarray[Any, Any]
-PRINTED = [name for name in PRINTERS if name != "c"]
-each_printer = pytest.mark.parametrize("printer", PRINTED)
+COMPARED_PRINTERS = [name for name in PRINTERS if name != "c"]
+each_printer = pytest.mark.parametrize("printer", COMPARED_PRINTERS)
 SHAPES = [(0,), (0, 3), (3, 0), (2, 0, 3), (0, 0), (1,), (1, 1), (5, 1), (1, 5), (3, 1, 1), ()]
 
 
-def each_way(case: tuple[str, object]) -> list[object]:
-    """By NumPy, and by machine code of this processor, each; by others, one empty tensor and one that is not."""
+def covered_pairs(case: tuple[str, object]) -> list[object]:
+    """Cover every case with NumPy and machine code, but with others only one empty tensor and one that is not."""
     printer, shape = case
     return [case if printer in ("numpy", "llvm") else (printer, np.prod(shape) > 0)]  # type: ignore[call-overload]
 
@@ -49,12 +49,12 @@ def with_gradients(y: Value, *xs: Value) -> list[Value]:
     return [y, *vjp_or_zeros(y.builder, [(loss, loss.full_like(1.0))], xs)]
 
 
-def loops_of(graph: Graph, printer: str) -> list[Fused]:
+def kernels_of(graph: Graph, printer: str) -> list[Fused]:
     return [node.op for node in fuse(graph, 0, compiled=printer != "numpy").nodes if isinstance(node.op, Fused)]
 
 
 def assert_fuses(values: list[Value], arrays: list[Array], printer: str, tolerance: float = 1e-11) -> list[Fused]:
-    """That the values come out the same, by loops that are returned; and with the passes before."""
+    """Assert that fused results match, with and without the passes, and return the kernels."""
     graph = values[0].builder.graph(values)
     for before in (graph, optimise(graph)):
         plan = make_plan(before, Limits())
@@ -62,25 +62,25 @@ def assert_fuses(values: list[Value], arrays: list[Array], printer: str, toleran
         with np.errstate(all="ignore"):
             expected = NumPyExecutor().interpret(plan, feeds)
         with printing(printer):
-            found = NumPyExecutor().run(plan, feeds)
-        for there, here in zip(expected, found, strict=True):
-            assert (here.shape, here.dtype) == (there.shape, there.dtype)
-            np.testing.assert_allclose(here, there, tolerance, tolerance)
-    return loops_of(graph, printer)
+            actual = NumPyExecutor().run(plan, feeds)
+        for reference, result in zip(expected, actual, strict=True):
+            assert (result.shape, result.dtype) == (reference.shape, reference.dtype)
+            np.testing.assert_allclose(result, reference, tolerance, tolerance)
+    return kernels_of(graph, printer)
 
 
 # ---------------------------------------------------------------- views
 
 
 class View:
-    """A way for an operand of a loop to lie, as drawn."""
+    """A random view of an operand of a kernel."""
 
     def __init__(self, draw: Any) -> None:
         self.shape = tuple(draw(st.lists(st.sampled_from((1, 2, 3, 5)), min_size=1, max_size=4)))
         self.draw = draw
 
     def like(self, builder: Builder, arrays: list[Array]) -> Value:
-        """A new feed, seen in such a way that it has the shape."""
+        """A new feed, viewed so that it has the shape."""
         kind = self.draw(st.sampled_from(("dense", "turned", "cut", "back", "repeated", "lacking", "units", "row")))
         shape, rank = self.shape, len(self.shape)
         if kind == "turned":
@@ -114,7 +114,7 @@ def axes_of(axes: Any) -> tuple[int, ...]:
 
 
 def last(x: Value, axis: int, count: int) -> Value:
-    """The last ones along an axis."""
+    """Slice the last entries along an axis."""
     starts = [x.shape[axis] - count if a == axis else 0 for a in range(x.ndim)]
     return x.slice(starts=starts, stops=list(x.shape))
 
@@ -122,35 +122,35 @@ def last(x: Value, axis: int, count: int) -> Value:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_operands_may_lie_in_any_way(data: st.DataObject) -> None:
+def test_operands_may_have_any_strides(data: st.DataObject) -> None:
     builder, arrays = Builder(registry()), list[Array]()
     view = View(data.draw)
     a, b, c = (view.like(builder, arrays) for _ in range(3))
     full = view.feed(builder, arrays, view.shape)
     y = ((a + full).sin() * b).tanh() + c
     rank = len(view.shape)
-    wanted = [y, (a > b).where(y, full)]
+    candidates = [y, (a > b).where(y, full)]
     for n in range(1, rank + 1):
         axes = range(rank - n, rank) if data.draw(st.booleans()) else range(n)
         op = data.draw(st.sampled_from(("sum", "mean", "max", "logsumexp")))
-        wanted.append(getattr(y, op)(axes=tuple(axes), keepdims=data.draw(st.booleans())))
-    chosen = data.draw(st.lists(st.sampled_from(wanted), min_size=1, max_size=4))
+        candidates.append(getattr(y, op)(axes=tuple(axes), keepdims=data.draw(st.booleans())))
+    chosen = data.draw(st.lists(st.sampled_from(candidates), min_size=1, max_size=4))
     if data.draw(st.booleans()):
         row = y.sum(axes=(rank - 1,), keepdims=True)
         chosen += [y - row, (y - row).sum(axes=tuple(range(rank - 1))) if rank > 1 else row]
     loss = sum((v.sum() for v in chosen[1:]), chosen[0].sum())
     chosen += vjp_or_zeros(builder, [(loss, loss.full_like(1.0))], [builder.value(n) for n in feeds_in(builder)])
     with pytest.MonkeyPatch.context() as patch:
-        in_small_pieces(patch, *data.draw(st.sampled_from(((4, 6), (3, 1), (4096, 1 << 14)))))
-        assert_fuses(chosen, arrays, data.draw(st.sampled_from(("numpy", "numpy", "numpy", PRINTED[-1]))))
+        shrink_blocks(patch, *data.draw(st.sampled_from(((4, 6), (3, 1), (4096, 1 << 14)))))
+        assert_fuses(chosen, arrays, data.draw(st.sampled_from(("numpy", "numpy", "numpy", COMPARED_PRINTERS[-1]))))
 
 
 def feeds_in(builder: Builder) -> list[int]:
     return [i for i, node in enumerate(builder.nodes) if node.op.name == "input"]
 
 
-def in_small_pieces(patch: pytest.MonkeyPatch, row: int, block: int) -> None:
-    """Rows, and blocks of them, that small tensors have several of, and a short one at the end."""
+def shrink_blocks(patch: pytest.MonkeyPatch, row: int, block: int) -> None:
+    """Shrink rows and blocks, so that small tensors have several and a short one at the end."""
     patch.setattr(layout, "FLAT_ROW", row)
     patch.setattr(layout, "BLOCK_ELEMENTS", block)
 
@@ -160,9 +160,9 @@ def in_small_pieces(patch: pytest.MonkeyPatch, row: int, block: int) -> None:
 
 @pytest.mark.parametrize(
     ("printer", "shape"),
-    sampled(product(PRINTED, SHAPES), each_way),
+    sampled(product(COMPARED_PRINTERS, SHAPES), covered_pairs),
 )
-def test_empty_tensors_and_rows_of_one(shape: tuple[int, ...], printer: str) -> None:
+def test_empty_tensors_and_unit_rows(shape: tuple[int, ...], printer: str) -> None:
     arrays = draws(shape, shape)
     x, y = leaves(arrays)
     z = (x.sin() * y).exp()
@@ -177,16 +177,18 @@ def test_empty_tensors_and_rows_of_one(shape: tuple[int, ...], printer: str) -> 
     assert_fuses(values, arrays, printer)
 
 
-@pytest.mark.parametrize(("printer", "rows"), sampled(product(PRINTED, [1, 2, 63, 64, 65, 127, 130, 200]), each_way))
+@pytest.mark.parametrize(
+    ("printer", "rows"), sampled(product(COMPARED_PRINTERS, [1, 2, 63, 64, 65, 127, 130, 200]), covered_pairs)
+)
 def test_sums_over_rows_may_have_many_parts(rows: int, printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_small_pieces(monkeypatch, 4, 1)
+    shrink_blocks(monkeypatch, 4, 1)
     arrays = draws((rows, 3), (3,))
     x, w = leaves(arrays)
     y = (x * w).sin()
     centred = y - y.mean(axes=(1,), keepdims=True)
     values = [centred.square().sum(axes=(0,)), centred.sum(axes=(1,)).cos().sum(), y.mean(axes=(0,)), x.sin().sum()]
-    loops = assert_fuses(values, arrays, printer)
-    parts = [-(-rows // loop.iteration_space.block) for loop in loops if loop.iteration_space.columns == 3]
+    kernels = assert_fuses(values, arrays, printer)
+    parts = [-(-rows // kernel.iteration_space.block) for kernel in kernels if kernel.iteration_space.columns == 3]
     assert max(parts) <= layout.MOST_SUMS
     assert rows < 3 or max(parts) > 1
 
@@ -194,7 +196,7 @@ def test_sums_over_rows_may_have_many_parts(rows: int, printer: str, monkeypatch
 @each_printer
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_rows_may_have_several_axes(axes: int, printer: str) -> None:
-    """Of which no two step as one, for each operand is repeated along others."""
+    """No two of them can be merged: each operand is broadcast along other axes."""
     columns, units = (2, 3, 2)[:axes], (1,) * axes
     shapes = (2, 3, 4, *columns), (2, 1, 4, *units), (3, 1, *units), columns, (2, 3, 1, *units)
     arrays = draws(*shapes)
@@ -205,23 +207,23 @@ def test_rows_may_have_several_axes(axes: int, printer: str) -> None:
     trailing = tuple(range(3, 3 + axes))
     row = y.sum(axes=trailing, keepdims=True)
     values = [(y - row).tanh(), row.cos(), row.sum(), *with_gradients(y - row * row, x)]
-    loops = assert_fuses(values, arrays, printer)
-    assert {loop.kernel.row_axes for loop in loops} == {3}
+    kernels = assert_fuses(values, arrays, printer)
+    assert {kernel.kernel.row_axes for kernel in kernels} == {3}
 
 
 @each_printer
-def test_the_sum_of_what_stands_at_rows_is_part_of_the_loop(printer: str) -> None:
+def test_total_of_row_values_is_part_of_the_kernel(printer: str) -> None:
     arrays = draws((6, 5), (6, 1))
     x, weight = leaves(arrays)
     row = x.tanh().logsumexp(axes=(1,), keepdims=True) * weight
     graph = [row.sum(), row.square().mean(), (x - row).sin()]
-    loops = assert_fuses(graph, arrays, printer)
-    assert [result.kind for loop in loops for result in loop.kernel.results].count("total") == 2
+    kernels = assert_fuses(graph, arrays, printer)
+    assert [result.kind for kernel in kernels for result in kernel.kernel.results].count("total") == 2
 
 
 @each_printer
-def test_a_sum_of_what_repeats_along_rows_counts_each(printer: str) -> None:
-    """One value a row in memory, or computed of such, is no sum of its row."""
+def test_sum_of_broadcast_row_values_counts_every_element(printer: str) -> None:
+    """One value per row, in memory or computed, is not the sum of its row."""
     arrays = draws((4, 1), (4, 5), (4, 1))
     x, full, y = leaves(arrays)
     wide, high = x.broadcast_to(shape=(4, 5)), y.broadcast_to(shape=(4, 5))
@@ -233,33 +235,35 @@ def test_a_sum_of_what_repeats_along_rows_counts_each(printer: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("most", "printer"), [*product((2, 3, 5, 17), ["numpy"]), *zip((3, 17, 2), PRINTED[1:], strict=False)]
+    ("most", "printer"), [*product((2, 3, 5, 17), ["numpy"]), *zip((3, 17, 2), COMPARED_PRINTERS[1:], strict=False)]
 )
-def test_a_chain_that_is_cut_computes_the_same(most: int, printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_split_chain_computes_the_same(most: int, printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusing, "MOST_NODES", most)
     arrays = draws((4, 6), (4, 1), (6,))
     x, a, b = leaves(arrays)
-    y, passed = x.sin(), []
+    y, intermediates = x.sin(), []
     for i in range(8):
         y = (y * a).tanh() + b if i % 3 else y - y.mean(axes=(1,), keepdims=True) * (y > 0.1).where(x, a)
-        passed.append(y)
-    loops = assert_fuses([*with_gradients(y, x, a, b), passed[3], passed[4].sum(axes=(0,))], arrays, printer)
-    assert len(loops) > 40 // most
+        intermediates.append(y)
+    kernels = assert_fuses(
+        [*with_gradients(y, x, a, b), intermediates[3], intermediates[4].sum(axes=(0,))], arrays, printer
+    )
+    assert len(kernels) > 40 // most
 
 
-def test_the_limit_of_a_loop_is_kept() -> None:
+def test_kernel_node_limit_holds() -> None:
     (x,) = leaves(draws((16,)))
     y = x
     for _ in range(MOST_NODES + 1):
         y = y.sin() + x
-    (first, *rest) = loops_of(y.builder.graph([y]), "numpy")
+    (first, *rest) = kernels_of(y.builder.graph([y]), "numpy")
     assert len(rest) == 2
     assert max(sum(i.op in ("sin", "add") for i in op.kernel.instructions) for op in (first, *rest)) <= MOST_NODES
 
 
 @each_printer
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_lies_before_a_product_of_matrices_is_computed_again(dtype: str, printer: str) -> None:
+def test_values_before_a_matmul_are_recomputed(dtype: str, printer: str) -> None:
     arrays = draws((7, 5), (5, 4), (4, 3), (5,), (4,), dtype=dtype)
     x, w, v, b, c = leaves(arrays)
     hidden = ((x + b).sigmoid() @ w + c).tanh()

@@ -1,4 +1,4 @@
-"""Loops over the same steps are one: the way back costs no second way there."""
+"""Merging loops over the same steps: the backward pass needs no second forward loop."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ def names(plan: Plan) -> list[str]:
 
 
 def gradients_of(write: Write, *arrays: object) -> Plan:
-    asked = written(write, *arrays)
-    return Compiler(Limits()).compile(asked.program, asked.types, Gradients.of_program(asked.program)).plan
+    case = written(write, *arrays)
+    return Compiler(Limits()).compile(case.program, case.types, Gradients.of_program(case.program)).plan
 
 
-def test_a_scan_goes_there_once_and_back_once() -> None:
+def test_scan_gradient_has_one_forward_and_one_backward_loop() -> None:
     plan = gradients_of(lambda g, k, x: g.scan(k, x, body=curve, carries=1, length=5), 0.7, random(3))
     assert names(plan) == ["scan", "scan"]
 
 
-def test_so_does_a_while() -> None:
+def test_while_gradient_has_one_forward_and_one_backward_loop() -> None:
     def write(g: Writer, k: int, x: int) -> list[int]:
         return list(g.while_(k, x, condition=below, body=doubled, carries=1, max_steps=20)[:1])
 
     assert names(gradients_of(write, 0.7, 1.5)) == ["stacking_while", "counted_scan"]
 
 
-def test_second_derivatives_share_the_way_there() -> None:
-    asked = written(lambda g, k, x: g.scan(k, x, body=curve, carries=1, length=5), 0.7, random(3))
-    types = tuple((node, TensorType.of(asked.feeds[node])) for node in asked.floats)
-    plan = Compiler(Limits()).compile(asked.program, asked.types, HVP.along(asked.program, types)).plan
+def test_second_derivatives_share_the_forward_loop() -> None:
+    case = written(lambda g, k, x: g.scan(k, x, body=curve, carries=1, length=5), 0.7, random(3))
+    types = tuple((node, TensorType.of(case.feeds[node])) for node in case.floats)
+    plan = Compiler(Limits()).compile(case.program, case.types, HVP.along(case.program, types)).plan
     fed = set(plan.feeds.values()) - {plan.feeds[feed] for feed in plan.feeds if isinstance(feed, tuple)}
     loops = [step for step in plan.steps if isinstance(step.op, RunsPlans)]
     assert sum(fed.issuperset(step.operands) for step in loops) == 1
 
 
-def test_loops_over_other_values_stay_apart() -> None:
+def test_loops_over_different_values_are_not_merged() -> None:
     def write(g: Writer, k: int, x: int, y: int) -> list[int]:
         return [
             *g.scan(k, x, body=curve, carries=1, length=5),
@@ -65,12 +65,12 @@ def test_loops_over_other_values_stay_apart() -> None:
             *g.scan(k, x, body=curve, carries=1, length=6),
         ]
 
-    asked = written(write, 0.7, random(3), np.ones(3), floats=())
-    plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
+    case = written(write, 0.7, random(3), np.ones(3), floats=())
+    plan = Compiler(Limits()).forward(case.program, case.types, case.results).plan
     assert names(plan) == ["scan"] * 3
 
 
-def test_stacks_of_whiles_stand_behind_what_is_beside_the_carries() -> None:
+def test_merged_while_stacks_follow_the_other_results() -> None:
     number = TensorType((), FLOAT64)
     above = body_of([number], lambda x: [x.greater(1.0)])
     halved = [body_of([number], lambda x, ahead=ahead: [x * 0.5, x + ahead]) for ahead in (1.0, 2.0)]
@@ -84,7 +84,7 @@ def test_stacks_of_whiles_stand_behind_what_is_beside_the_carries() -> None:
 
 
 def test_loops_without_operands_are_merged() -> None:
-    """Only stacks of constants are read, so the carry goes, and the loops have no operands left."""
+    """Only stacks of constants are read, so the carry is dropped, and the loops have no operands left."""
 
     def write(g: Writer, x: int) -> list[int]:
         def stacking(number: float) -> Write:
@@ -92,6 +92,6 @@ def test_loops_without_operands_are_merged() -> None:
 
         return [g.scan(x, body=stacking(number), carries=1, length=3)[1] for number in (2.0, 3.0)]
 
-    asked = written(write, 0.5, floats=())
-    plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
+    case = written(write, 0.5, floats=())
+    plan = Compiler(Limits()).forward(case.program, case.types, case.results).plan
     assert names(plan) == ["scan"]

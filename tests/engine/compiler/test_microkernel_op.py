@@ -1,4 +1,4 @@
-"""Plans whose products are kernels of their shapes: right, the same for any threads, kept, within what was planned."""
+"""Plans with microkernels: correct, independent of threads, stored, and within the planned memory."""
 
 from __future__ import annotations
 
@@ -50,61 +50,65 @@ def compiled(graph: Graph, threads: int = 1) -> Plan:
 
 def run(plan: Plan, feeds: Mapping[Any, Array], binder: Binder, times: int = 1) -> list[Array]:
     bound = PreparedPlan(plan, NumPyExecutor(), binder)
-    found: list[Array] = []
+    results: list[Array] = []
     for _ in range(times):
-        found = bound.run(feeds)
-    return found
+        results = bound.run(feeds)
+    return results
 
 
-def ready(plan: Plan, threads: int = 1, store: KernelStore | None = None) -> Binder:
+def binder_for(plan: Plan, threads: int = 1, store: KernelStore | None = None) -> Binder:
     binder = Kernels(store, threads).compile(plan)
     assert binder is not None
     return binder
 
 
-def assert_close(found: list[Array], wanted: list[Array]) -> None:
-    for one, other in zip(found, wanted, strict=True):
+def assert_close(actual: list[Array], expected: list[Array]) -> None:
+    for one, other in zip(actual, expected, strict=True):
         scale = float(abs(other).max())
         np.testing.assert_allclose(one, other, rtol=0, atol=300 * scale * np.finfo(one.dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_of_views_are_what_numpy_has(dtype: str) -> None:
+def test_products_of_views_match_numpy(dtype: str) -> None:
     graph, feeds = attention_like(dtype)
     plan = compiled(graph)
     assert sum(isinstance(step.op, MicrokernelOp) for step in plan.steps) == 6
-    found = run(plan, feeds, ready(plan), times=2)
+    actual = run(plan, feeds, binder_for(plan), times=2)
     wide, others = attention_like("float64")
-    assert_close(found, NumPyExecutor().interpret(make_plan(wide, LIMITS), {i: feeds[i].astype(float) for i in others}))
+    assert_close(
+        actual, NumPyExecutor().interpret(make_plan(wide, LIMITS), {i: feeds[i].astype(float) for i in others})
+    )
 
 
-def test_no_view_is_copied_for_a_kernel() -> None:
+def test_views_are_not_copied_for_microkernels() -> None:
     graph, _ = attention_like()
     places = [step.op.name for step in compiled(graph).steps if step.places]
     assert not {"transpose", "flip", "slice"}.intersection(places)
 
 
 @pytest.mark.slow
-def test_threads_change_no_bit() -> None:
+def test_results_do_not_depend_on_threads() -> None:
     graph, feeds = attention_like()
-    found = {tuple(a.tobytes() for a in run(p, feeds, ready(p, n))) for n in (1, 2, 3) for p in [compiled(graph, n)]}
-    assert len(found) == 1
+    distinct = {
+        tuple(a.tobytes() for a in run(p, feeds, binder_for(p, n))) for n in (1, 2, 3) for p in [compiled(graph, n)]
+    }
+    assert len(distinct) == 1
 
 
 @pytest.mark.slow
-def test_a_plan_for_one_thread_is_run_by_one() -> None:
-    """However many the server has, so that no more memory is worked in than was planned."""
+def test_single_thread_plan_runs_on_one_thread() -> None:
+    """However many the server has, so that workspaces take no more memory than was planned."""
     graph, feeds = attention_like()
     plan = compiled(graph, 1)
-    binder = ready(plan, 3)
+    binder = binder_for(plan, 3)
     assert max(map(binder.workspace, plan.steps)) == max(
         step.op.recipe.workspace(1) for step in plan.steps if isinstance(step.op, MicrokernelOp)
     )
-    assert [a.tobytes() for a in run(plan, feeds, binder)] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
+    assert [a.tobytes() for a in run(plan, feeds, binder)] == [a.tobytes() for a in run(plan, feeds, binder_for(plan))]
 
 
 class Guarded(Binder):
-    """Another binder, whose steps find bytes behind their workspace that nobody may write."""
+    """A binder that wraps another and checks guard bytes behind the workspace of each step."""
 
     def __init__(self, inner: Binder) -> None:
         self.inner = inner
@@ -128,19 +132,19 @@ class Guarded(Binder):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_products_work_in_what_was_planned(threads: int) -> None:
+def test_products_stay_within_their_workspace(threads: int) -> None:
     graph, feeds = attention_like()
     plan = make_plan(select_microkernels(graph, PLENTY, threads), LIMITS)
-    guarded = Guarded(ready(plan, threads))
+    guarded = Guarded(binder_for(plan, threads))
     assert_close(run(plan, feeds, guarded), NumPyExecutor().interpret(make_plan(graph, LIMITS), feeds))
     assert guarded.checked >= 6
 
 
-def test_a_batched_product_is_one_call() -> None:
+def test_batched_product_is_one_call() -> None:
     """The matrices of a batch are items of the kernel: none is a call of its own."""
     graph, feeds = attention_like()
     plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
-    guarded = Guarded(ready(plan))
+    guarded = Guarded(binder_for(plan))
     run(plan, feeds, guarded)
     assert len(guarded.bound) >= 6
     for calls in guarded.bound:
@@ -148,18 +152,18 @@ def test_a_batched_product_is_one_call() -> None:
         assert isinstance(call, NativeCall)
 
 
-def test_kernels_are_kept_and_found_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_kernels_are_stored_and_reloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     graph, feeds = attention_like()
     plan, texts = compiled(graph), counted(monkeypatch)
-    first = run(plan, feeds, ready(plan, store=KernelStore(tmp_path)))
-    made = len(texts)
-    assert made == len(list(tmp_path.iterdir())) >= 5
-    second = run(plan, feeds, ready(plan, store=KernelStore(tmp_path)))
-    assert len(texts) == made
+    first = run(plan, feeds, binder_for(plan, store=KernelStore(tmp_path)))
+    count = len(texts)
+    assert count == len(list(tmp_path.iterdir())) >= 5
+    second = run(plan, feeds, binder_for(plan, store=KernelStore(tmp_path)))
+    assert len(texts) == count
     assert [a.tobytes() for a in second] == [a.tobytes() for a in first]
 
 
-def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
+def test_fast_results_change_once_and_bitwise_ones_never() -> None:
     graph, feeds = attention_like()
     plan = make_plan(graph, LIMITS)
     fast = NumPyExecutor(determinism="fast", compile="on")
@@ -177,21 +181,21 @@ def test_fast_answers_change_once_and_bitwise_ones_never() -> None:
 
 
 @pytest.mark.slow
-def test_bitwise_runs_what_was_tiled_by_kernels_from_the_first_run_on() -> None:
+def test_bitwise_uses_microkernels_from_the_first_run() -> None:
     graph, feeds = attention_like()
     plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
     executor = NumPyExecutor(determinism="bitwise", compile="on")
-    found = [[a.tobytes() for a in executor.run(plan, feeds)] for _ in range(2)]
+    bits = [[a.tobytes() for a in executor.run(plan, feeds)] for _ in range(2)]
     assert executor.kernels >= 5
-    assert found[0] == found[1] == [a.tobytes() for a in run(plan, feeds, ready(plan))]
+    assert bits[0] == bits[1] == [a.tobytes() for a in run(plan, feeds, binder_for(plan))]
 
 
-def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuses(_: str) -> bytes:
+def test_numpy_is_the_fallback_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: str) -> bytes:
         raise KernelUnavailable("no")
 
     graph, feeds = attention_like()
-    monkeypatch.setattr(kernels, "machine_code", refuses)
+    monkeypatch.setattr(kernels, "machine_code", refuse)
     expected = NumPyExecutor().interpret(make_plan(graph, LIMITS), feeds)
     plan = make_plan(select_microkernels(graph, PLENTY, 1), LIMITS)
     actual = NumPyExecutor(determinism="bitwise", compile="on").run(plan, feeds)
@@ -199,8 +203,8 @@ def test_without_a_compiler_numpy_multiplies(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
-    """Large feeds lie elsewhere in each run: an error, or an infinite number, is that of the run that has it."""
+def test_fallback_uses_the_feeds_of_the_current_run() -> None:
+    """Large feeds move between runs: an error or an infinity belongs to the run that has it."""
     builder, random = Builder(registry()), np.random.default_rng(0)
     x, index = random.normal(size=(300, 400)), random.integers(0, 400, (300, 400))
     image, kernel = random.normal(size=(8, 16, 20, 20)), random.normal(size=(16, 16, 3, 3))
@@ -209,11 +213,11 @@ def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     spread = leaves[2].conv_transpose2d(leaves[3], stride=(2, 2), padding=(1, 1))
     plan = compiled(builder.graph([leaves[0].gather(leaves[1], axis=1), spread]))
     assert sum(step.op.recipe.checked for step in plan.steps if isinstance(step.op, MicrokernelOp)) == 2
-    bound = PreparedPlan(plan, NumPyExecutor(), ready(plan))
+    bound = PreparedPlan(plan, NumPyExecutor(), binder_for(plan))
     for value in (1.0, np.inf, 2.0):
-        again = {**feeds, 0: value + x, 3: kernel.copy()}
-        again[3][3, 4, 1, 2] = value
-        assert_same(bound.run(again), NumPyExecutor().interpret(plan, again))
+        changed = {**feeds, 0: value + x, 3: kernel.copy()}
+        changed[3][3, 4, 1, 2] = value
+        assert_same(bound.run(changed), NumPyExecutor().interpret(plan, changed))
     wrong = index.copy()
     wrong[17, 300] = 400
     with pytest.raises(IndexOutOfRange, match="outside the axis"):
@@ -221,6 +225,6 @@ def test_what_a_kernel_cannot_do_is_done_with_what_was_fed_last() -> None:
     assert_same(bound.run(feeds), NumPyExecutor().interpret(plan, feeds))
 
 
-def assert_same(found: list[Array], wanted: list[Array]) -> None:
-    for one, other in zip(found, wanted, strict=True):
+def assert_same(actual: list[Array], expected: list[Array]) -> None:
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10)

@@ -1,4 +1,4 @@
-"""Loops in pieces give what whole loops give, whatever they carry, read and stack, and however many steps there are."""
+"""Checkpointed loops match whole loops, with all kinds of carries, sequences and stacks, for every length."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from engine.compiler.plan import Plan
 from tests.contract.cases import EXECUTOR, LARGE, assert_planned_peak_holds
 from tests.engine.looping import Array, Write, Writer, Written, direction, same, written
 
-#: with a divisor near the root, without one near it, and without any
+#: with a divisor near the square root, without one near it, and prime
 LENGTHS = [16, 100, 101, 130, 257]
 K, Y = np.float64(0.7), np.linspace(0.1, 1.0, 3)
 
 
-def planned(asked: Written, call: Call, levels: int) -> Plan:
-    """The plan of a call whose loops are in pieces, at so many levels."""
-    return plan_call(CompileRequest(asked.program, asked.types, call, Limits(), levels=levels))[1]
+def planned(case: Written, call: Call, levels: int) -> Plan:
+    """The plan of a call with its loops checkpointed at this many levels."""
+    return plan_call(CompileRequest(case.program, case.types, call, Limits(), levels=levels))[1]
 
 
-def run(asked: Written, call: Call, levels: int, beside: dict[Any, Array] | None = None) -> list[Array]:
-    """What it answers."""
-    plan, feeds = planned(asked, call, levels), {**asked.feeds, **(beside or {})}
-    found: list[Array] = EXECUTOR.run(plan, {feed: feeds[feed] for feed in plan.feeds})
-    return found
+def run(case: Written, call: Call, levels: int, extra_feeds: dict[Any, Array] | None = None) -> list[Array]:
+    """Run the plan of a call."""
+    plan, feeds = planned(case, call, levels), {**case.feeds, **(extra_feeds or {})}
+    results: list[Array] = EXECUTOR.run(plan, {feed: feeds[feed] for feed in plan.feeds})
+    return results
 
 
-def agree(asked: Written, levels: int) -> None:
-    """Whether pieces give the same values, bit for bit, and the same gradients."""
-    values, gradients = Values.of_program(asked.program, asked.results), Gradients.of_program(asked.program)
-    same(run(asked, values, levels), run(asked, values, 0), 0, "values")
-    same(run(asked, gradients, levels), run(asked, gradients, 0), 1e-12, "gradients")
+def assert_agrees(case: Written, levels: int) -> None:
+    """Assert that checkpointed loops give the same values bit for bit, and the same gradients."""
+    values, gradients = Values.of_program(case.program, case.results), Gradients.of_program(case.program)
+    same(run(case, values, levels), run(case, values, 0), 0, "values")
+    same(run(case, gradients, levels), run(case, gradients, 0), 1e-12, "gradients")
 
 
 def decay(g: Writer, k: int, y: int) -> Sequence[int]:
@@ -45,7 +45,7 @@ def decay(g: Writer, k: int, y: int) -> Sequence[int]:
 
 
 def decaying(length: int, **more: Any) -> Write:
-    """A loop of nothing but a carry."""
+    """A loop with only a carry."""
     return lambda g, k, y: g.scan(k, y, body=decay, carries=1, length=length, **more)
 
 
@@ -61,7 +61,7 @@ def rich_loop(*, reverse: bool) -> Write:
 
 
 def rich_arrays(length: int) -> list[Any]:
-    """What it reads."""
+    """Operands of the rich loop."""
     rng = np.random.default_rng(length)
     return [K, Y, np.int64(3), rng.standard_normal((length, 3)), rng.standard_normal(length)]
 
@@ -70,51 +70,51 @@ def rich_arrays(length: int) -> list[Any]:
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_carries_sequences_and_stacks(length: int, levels: int, reverse: bool) -> None:
-    agree(written(rich_loop(reverse=reverse), *rich_arrays(length), floats=(0, 2)), levels)
+    assert_agrees(written(rich_loop(reverse=reverse), *rich_arrays(length), floats=(0, 2)), levels)
 
 
 @pytest.mark.parametrize("levels", [1, 2])
 @pytest.mark.parametrize("length", [1, 15, *LENGTHS])
-def test_a_carry_alone(length: int, levels: int) -> None:
-    agree(written(decaying(length), K, Y), levels)
+def test_loop_with_only_a_carry(length: int, levels: int) -> None:
+    assert_agrees(written(decaying(length), K, Y), levels)
 
 
 @pytest.mark.parametrize("levels", [1, 2])
-def test_loops_within_loops(levels: int) -> None:
+def test_nested_loops(levels: int) -> None:
     def outer(g: Writer, k: int, y: int, s: int) -> Sequence[int]:
         (inner,) = g.scan(k, g.add(y, s), body=decay, carries=1, length=20)
         return [inner, g.sum(inner)]
 
     def looped(g: Writer, k: int, y: int, s: int) -> Sequence[int]:
-        found: list[int] = g.scan(k, y, s, body=outer, carries=1, sequences=1, reverse=True)
-        return found
+        results: list[int] = g.scan(k, y, s, body=outer, carries=1, sequences=1, reverse=True)
+        return results
 
-    agree(written(looped, K, Y, np.linspace(-1, 1, 37)), levels)
+    assert_agrees(written(looped, K, Y, np.linspace(-1, 1, 37)), levels)
 
 
 @pytest.mark.parametrize("levels", [1, 2])
 @pytest.mark.parametrize("mapped", [(0,), (1,), (0, 1)])
 def test_batches(levels: int, mapped: tuple[int, ...]) -> None:
     arrays = [np.stack([x, x + 1]) if i in mapped else x for i, x in enumerate((np.array(0.7), Y))]
-    asked = written(decaying(50), *arrays)
-    call = Batch.of_program(asked.program, asked.types, mapped)
-    same(run(asked, call, levels), run(asked, call, 0), 1e-12)
+    case = written(decaying(50), *arrays)
+    call = Batch.of_program(case.program, case.types, mapped)
+    same(run(case, call, levels), run(case, call, 0), 1e-12)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [1, 2])
 def test_second_order(levels: int) -> None:
-    asked = written(rich_loop(reverse=False), *rich_arrays(40), floats=(0, 2))
-    call = Hessian.of_program(asked.program)
-    same(run(asked, call, levels), run(asked, call, 0), 1e-12)
-    vectors = {(VECTORS, node): direction(asked.feeds[node], node) for node in asked.floats}
-    along = HVP.along(asked.program, tuple((node, asked.types[node]) for node in asked.floats))
-    same(run(asked, along, levels, vectors), run(asked, along, 0, vectors), 1e-12)
+    case = written(rich_loop(reverse=False), *rich_arrays(40), floats=(0, 2))
+    call = Hessian.of_program(case.program)
+    same(run(case, call, levels), run(case, call, 0), 1e-12)
+    vectors = {(VECTORS, node): direction(case.feeds[node], node) for node in case.floats}
+    along = HVP.along(case.program, tuple((node, case.types[node]) for node in case.floats))
+    same(run(case, along, levels, vectors), run(case, along, 0, vectors), 1e-12)
 
 
-def test_pieces_need_the_memory_of_roots() -> None:
-    asked = written(decaying(4096), K, Y)
-    whole, once, twice = (planned(asked, Gradients.of_program(asked.program), levels) for levels in range(3))
+def test_checkpointing_memory_grows_as_a_root_of_the_length() -> None:
+    case = written(decaying(4096), K, Y)
+    whole, once, twice = (planned(case, Gradients.of_program(case.program), levels) for levels in range(3))
     carry = Y.nbytes
     assert whole.peak_bytes > 4096 * carry
     assert once.peak_bytes < 6 * 64 * carry
@@ -124,65 +124,65 @@ def test_pieces_need_the_memory_of_roots() -> None:
 
 
 @pytest.mark.parametrize("memory", [None, 16 << 20, 1 << 18])
-def test_a_long_loop_has_no_more_steps_than_a_short_one(memory: int | None) -> None:
+def test_plan_size_does_not_grow_with_the_loop_length(memory: int | None) -> None:
     def steps(length: int) -> int:
-        asked = written(decaying(length), K, Y)
-        call = Gradients.of_program(asked.program)
-        return len(plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=memory)).plan.steps)
+        case = written(decaying(length), K, Y)
+        call = Gradients.of_program(case.program)
+        return len(plan_within(CompileRequest(case.program, case.types, call, Limits(), memory=memory)).plan.steps)
 
     assert steps(10**6) <= steps(10) + 4
 
 
 def test_a_million_steps_in_16_megabytes() -> None:
-    asked = written(decaying(10**6), K, Y)
-    call = Gradients.of_program(asked.program)
-    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=16 << 20))
-    assert found.fastest.peak_bytes > 16 << 20 >= found.plan.peak_bytes
-    assert 0 < found.plan.recomputed_flops < found.fastest.flops
+    case = written(decaying(10**6), K, Y)
+    call = Gradients.of_program(case.program)
+    fitted = plan_within(CompileRequest(case.program, case.types, call, Limits(), memory=16 << 20))
+    assert fitted.fastest.peak_bytes > 16 << 20 >= fitted.plan.peak_bytes
+    assert 0 < fitted.plan.recomputed_flops < fitted.fastest.flops
 
 
 def test_second_order_through_ten_thousand_steps() -> None:
-    asked = written(decaying(10**4), K, Y)
-    call = Hessian.of_program(asked.program)
-    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=1 << 18))
-    assert found.fastest.peak_bytes > 1 << 18 >= found.plan.peak_bytes
+    case = written(decaying(10**4), K, Y)
+    call = Hessian.of_program(case.program)
+    fitted = plan_within(CompileRequest(case.program, case.types, call, Limits(), memory=1 << 18))
+    assert fitted.fastest.peak_bytes > 1 << 18 >= fitted.plan.peak_bytes
 
 
-def test_ten_thousand_steps_in_less_give_the_same() -> None:
-    asked = written(decaying(10**4), K, Y)
-    call = Gradients.of_program(asked.program)
-    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=1 << 16))
-    assert found.fastest.peak_bytes > 1 << 16 >= found.plan.peak_bytes
-    (value, *gradients), (wanted, *others) = (EXECUTOR.run(p, asked.feeds) for p in (found.plan, found.fastest))
-    same([value], [wanted], 0)
+def test_ten_thousand_steps_in_64_kib_give_the_same() -> None:
+    case = written(decaying(10**4), K, Y)
+    call = Gradients.of_program(case.program)
+    fitted = plan_within(CompileRequest(case.program, case.types, call, Limits(), memory=1 << 16))
+    assert fitted.fastest.peak_bytes > 1 << 16 >= fitted.plan.peak_bytes
+    (value, *gradients), (expected, *others) = (EXECUTOR.run(p, case.feeds) for p in (fitted.plan, fitted.fastest))
+    same([value], [expected], 0)
     same(gradients, others, 1e-12)
 
 
 @pytest.mark.slow
-def test_the_peak_of_a_loop_in_pieces_is_what_is_measured() -> None:
+def test_measured_peak_of_a_checkpointed_loop_matches_the_plan() -> None:
     def looped(g: Writer, k: int, y: int) -> Sequence[int]:
-        found: list[int] = g.scan(k, y, body=lambda g, k, y: [g.mul(k, y)], carries=1, length=300)
-        return found
+        results: list[int] = g.scan(k, y, body=lambda g, k, y: [g.mul(k, y)], carries=1, length=300)
+        return results
 
-    asked = written(looped, K, np.linspace(0.1, 1.0, 2 * 10**5))
-    call = Gradients.of_program(asked.program)
-    plan = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=100_000_000)).plan
+    case = written(looped, K, np.linspace(0.1, 1.0, 2 * 10**5))
+    call = Gradients.of_program(case.program)
+    plan = plan_within(CompileRequest(case.program, case.types, call, Limits(), memory=100_000_000)).plan
     assert LARGE < plan.peak_bytes <= 100_000_000
-    EXECUTOR.run(plan, asked.feeds)
-    assert_planned_peak_holds(plan, asked.feeds)
+    EXECUTOR.run(plan, case.feeds)
+    assert_planned_peak_holds(plan, case.feeds)
 
 
 def above(g: Writer, _: int, y: int) -> Sequence[int]:
-    """Whether to go on."""
+    """The loop condition: the sum exceeds one half."""
     return [g.greater(g.sum(y), g.number(0.5))]
 
 
-def test_a_while_stays_whole() -> None:
+def test_while_is_not_checkpointed() -> None:
     def looped(g: Writer, k: int, y: int) -> Sequence[int]:
-        found: list[int] = g.while_(k, y, condition=above, body=decay, carries=1, max_steps=4096)
-        return found
+        results: list[int] = g.while_(k, y, condition=above, body=decay, carries=1, max_steps=4096)
+        return results
 
-    asked = written(looped, K, Y, floats=(0,))
-    call = Gradients.of_program(asked.program)
-    whole, pieces = (planned(asked, call, levels) for levels in (0, 2))
+    case = written(looped, K, Y, floats=(0,))
+    call = Gradients.of_program(case.program)
+    whole, pieces = (planned(case, call, levels) for levels in (0, 2))
     assert whole.peak_bytes == pieces.peak_bytes

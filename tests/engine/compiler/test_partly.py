@@ -1,4 +1,4 @@
-"""Plans with a part of their kernels: what is left out is computed node by node, and all of it comes out right."""
+"""Plans with a subset of their kernels: the rest is computed node by node, with the same results."""
 
 from __future__ import annotations
 
@@ -30,57 +30,57 @@ from tests.sampling import together
 
 PLENTY = 1 << 40
 LIMITS = Limits()
-#: of the largest number of an answer, by the bytes of a number: some gradients are 0 but for rounding
+#: relative to the largest number of an answer, by itemsize: some gradients are 0 up to rounding
 TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-9}
 COMPILED = ("mlp 3 relu batch_norm", "convnet 2 relu", "transformer 1", "recurrent 6 lstm")
 
 
 def kernels(plan: Plan) -> dict[Hashable, list[Kernel]]:
-    """The ops that can be compiled, by the kernels that they share."""
-    found: dict[Hashable, list[Kernel]] = {}
+    """The ops that can be compiled, grouped by the kernel that they share."""
+    ops: dict[Hashable, list[Kernel]] = {}
     for step in plan.steps:
         if isinstance(step.op, Fused | MicrokernelOp):
-            found.setdefault(_kernel_key(step.op), []).append(step.op)
-    return found
+            ops.setdefault(_kernel_key(step.op), []).append(step.op)
+    return ops
 
 
-def parts(within: Compilable) -> list[list[Kernel]]:
-    """The ops of no kernels, of every second, of the others, and of all."""
-    ops = [*kernels(within.plan).values()]
+def subsets(compilable: Compilable) -> list[list[Kernel]]:
+    """The ops of four subsets of the kernels: none, every second, the others, and all."""
+    ops = [*kernels(compilable.plan).values()]
     return [[*chain(*some)] for some in ([], ops[::2], ops[1::2], ops)]
 
 
-def some_parts(within: Compilable, number: int) -> list[list[Kernel]]:
-    """Two of them, in turn: the first or second half of the kernels that alternate, and none or all."""
-    return parts(within)[number % 2 :: 2]
+def two_subsets(compilable: Compilable, number: int) -> list[list[Kernel]]:
+    """Two of the four subsets, by the parity of a number: either half of the kernels, and none or all."""
+    return subsets(compilable)[number % 2 :: 2]
 
 
-def partly(within: Compilable, kept: Sequence[Kernel]) -> Plan:
-    """A plan with no kernels but those that are kept."""
-    plan = within.plan_part(kept)
+def plan_with(compilable: Compilable, selected: Sequence[Kernel]) -> Plan:
+    """A plan with only the selected kernels."""
+    plan = compilable.plan_part(selected)
     assert plan is not None
-    assert {*chain(*kernels(plan).values())} <= {*kept}
+    assert {*chain(*kernels(plan).values())} <= {*selected}
     return plan
 
 
-def assert_alike(found: Sequence[Array], expected: Sequence[Array]) -> None:
+def assert_alike(actual: Sequence[Array], expected: Sequence[Array]) -> None:
     floats = [array[np.isfinite(array)] for array in expected if array.dtype.kind in "fc"]
     scale = max((float(np.abs(array).max(initial=0.0)) for array in floats), default=0.0)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         tolerance = TOLERANCES[other.real.itemsize] if other.dtype.kind in "fc" else 0
         np.testing.assert_allclose(one, other, tolerance, tolerance * scale)
 
 
-def of_case(case: Case, arrays: list[Array]) -> Graph:
-    """An op's values and gradients, from what is compiled and to what is."""
-    written = case.write(arrays)
-    floats = [(y * 0.5).tanh() for y in written.float_outputs]
+def graph_of_case(case: Case, arrays: list[Array]) -> Graph:
+    """The values and gradients of an op, with nodes after it that can be compiled."""
+    built = case.write(arrays)
+    floats = [(y * 0.5).tanh() for y in built.float_outputs]
     if not floats:
-        return optimise(written.builder.graph(written.outputs))
+        return optimise(built.builder.graph(built.outputs))
     total = reduce(operator.add, (y.sum() for y in floats))
     seeds = [(total, total.full_like(1.0))]
-    gradients = vjp_or_zeros(written.builder, seeds, written.float_operands) if has_rule(case) else []
-    return optimise(written.builder.graph([*written.outputs, *floats, *gradients]))
+    gradients = vjp_or_zeros(built.builder, seeds, built.float_operands) if has_rule(case) else []
+    return optimise(built.builder.graph([*built.outputs, *floats, *gradients]))
 
 
 def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
@@ -90,92 +90,96 @@ def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
 
 @together
 @sample()
-def test_every_op_beside_kernels_that_are_there(case: Case) -> None:
+def test_every_op_beside_a_subset_of_kernels(case: Case) -> None:
     arrays = case.arrays("float32")
-    graph, feeds = of_case(case, arrays), dict(enumerate(arrays))
-    within = compiled_within(graph, PLENTY, 1)
-    if within is None:
+    graph, feeds = graph_of_case(case, arrays), dict(enumerate(arrays))
+    compilable = compiled_within(graph, PLENTY, 1)
+    if compilable is None:
         return
     executor = NumPyExecutor()
     expected = executor.interpret(make_plan(graph, LIMITS), feeds)
-    for kept in some_parts(within, crc32(str(case).encode())):
-        assert_alike(executor.interpret(partly(within, kept), feeds), expected)
+    for selected in two_subsets(compilable, crc32(str(case).encode())):
+        assert_alike(executor.interpret(plan_with(compilable, selected), feeds), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), list(enumerate(REAL_NETWORKS)))
-def test_every_network_with_a_part_of_its_kernels(number: int, name: str) -> None:
+def test_every_network_with_a_subset_of_its_kernels(number: int, name: str) -> None:
     plan, feeds = network(name)
-    within = compiled_within(graph_of(plan, registry()), PLENTY, 1)
-    if within is None:
+    compilable = compiled_within(graph_of(plan, registry()), PLENTY, 1)
+    if compilable is None:
         return
     executor = NumPyExecutor()
     expected = executor.interpret(plan, feeds)
-    for kept in some_parts(within, number):
-        assert_alike(executor.interpret(partly(within, kept), feeds), expected)
+    for selected in two_subsets(compilable, number):
+        assert_alike(executor.interpret(plan_with(compilable, selected), feeds), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_part_of_the_kernels_of_a_network_is_compiled(name: str) -> None:
+def test_network_runs_with_a_compiled_subset_of_kernels(name: str) -> None:
     pytest.importorskip("llvmlite")
     plan, feeds = network(name)
-    within = compiled_within(graph_of(plan, registry()), PLENTY, 1)
-    assert within is not None
-    executor, made = NumPyExecutor(), Kernels()
+    compilable = compiled_within(graph_of(plan, registry()), PLENTY, 1)
+    assert compilable is not None
+    executor, compiler = NumPyExecutor(), Kernels()
     expected = executor.interpret(plan, feeds)
-    for kept in parts(within):
-        part = partly(within, kept)
-        binder = made.compile(part)
+    for selected in subsets(compilable):
+        part = plan_with(compilable, selected)
+        binder = compiler.compile(part)
         assert binder is not None
         for _ in range(2):
             assert_alike(executor._run_prepared(ExecutionTier(part, binder), feeds, NO_DEADLINE), expected)
 
 
-def test_with_all_that_can_be_compiled_it_is_the_whole_plan() -> None:
-    within = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
-    assert within is not None
-    again = partly(within, [*chain(*kernels(within.plan).values())])
-    one, other = ([(step.op.name, step.types, step.places) for step in each.steps] for each in (again, within.plan))
+def test_all_kernels_give_the_whole_plan() -> None:
+    compilable = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
+    assert compilable is not None
+    rebuilt = plan_with(compilable, [*chain(*kernels(compilable.plan).values())])
+    one, other = (
+        [(step.op.name, step.types, step.places) for step in each.steps] for each in (rebuilt, compilable.plan)
+    )
     assert one == other
-    assert kernels(again).keys() == kernels(within.plan).keys()
+    assert kernels(rebuilt).keys() == kernels(compilable.plan).keys()
 
 
-def test_what_is_kept_is_the_same_kernels_as_in_the_whole() -> None:
-    """So nothing is compiled for the time in between alone."""
+def test_subset_uses_the_same_kernels_as_the_whole() -> None:
+    """So nothing is compiled only for the interim plan."""
     plan = layers(4)
-    within = compiled_within(graph_of(plan, registry()), PLENTY, 1)
-    assert within is not None
-    for kept in parts(within):
-        assert kernels(partly(within, kept)).keys() == {
-            _kernel_key(op) for op in kept if isinstance(op, Fused | MicrokernelOp)
+    compilable = compiled_within(graph_of(plan, registry()), PLENTY, 1)
+    assert compilable is not None
+    for selected in subsets(compilable):
+        assert kernels(plan_with(compilable, selected)).keys() == {
+            _kernel_key(op) for op in selected if isinstance(op, Fused | MicrokernelOp)
         }
-        assert_alike(NumPyExecutor().interpret(partly(within, kept), FEED), NumPyExecutor().interpret(plan, FEED))
+        assert_alike(
+            NumPyExecutor().interpret(plan_with(compilable, selected), FEED), NumPyExecutor().interpret(plan, FEED)
+        )
 
 
-def test_a_value_that_a_kernel_has_for_itself_is_computed_for_those_beside_it() -> None:
-    """The way back computes the way there once more; where it has no kernel, it needs its values in memory."""
+def test_value_private_to_a_kernel_is_computed_for_other_nodes() -> None:
+    """The backward pass recomputes forward values; without its kernel, it needs them in memory."""
     builder = Builder(registry())
     x, w = (builder.leaf(TensorType((64, 64), np.dtype("float32")), k) for k in (0, 1))
     h = (x * 2.0).exp().sin()
     y = h @ w
     back = y @ w.transpose()
     graph = builder.graph([y.sum(), (back * h.cos() * (x * 2.0).exp()).tanh()])
-    within = compiled_within(graph, PLENTY, 1)
-    assert within is not None
+    compilable = compiled_within(graph, PLENTY, 1)
+    assert compilable is not None
     rng = np.random.default_rng(0)
     feeds = {k: rng.uniform(-1, 1, (64, 64)).astype("float32") for k in (0, 1)}
     executor = NumPyExecutor()
     expected = executor.interpret(make_plan(graph, LIMITS), feeds)
-    ops = kernels(within.plan)
+    ops = kernels(compilable.plan)
     for left_out in ops:
-        kept = [op for key in ops if key != left_out for op in ops[key]]
-        assert_alike(executor.interpret(partly(within, kept), feeds), expected)
+        selected = [op for key in ops if key != left_out for op in ops[key]]
+        assert_alike(executor.interpret(plan_with(compilable, selected), feeds), expected)
 
 
-def test_a_part_that_takes_more_memory_than_it_may_is_none() -> None:
-    within = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
-    assert within is not None
-    part = partly(within, [])
-    assert within._replace(most_bytes=part.peak_bytes).plan_part([]) is not None
-    assert within._replace(most_bytes=part.peak_bytes - 1).plan_part([]) is None
+def test_no_plan_for_a_subset_over_the_memory_limit() -> None:
+    compilable = compiled_within(graph_of(layers(4), registry()), PLENTY, 1)
+    assert compilable is not None
+    part = plan_with(compilable, [])
+    assert compilable._replace(most_bytes=part.peak_bytes).plan_part([]) is not None
+    assert compilable._replace(most_bytes=part.peak_bytes - 1).plan_part([]) is None

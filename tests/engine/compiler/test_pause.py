@@ -1,4 +1,4 @@
-"""The collector is paused while a plan is made, and left as it was found: after errors, and by the last of several."""
+"""Garbage collection pauses while a plan is compiled, and resumes after errors and after the last of several pauses."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from engine.compiler.compiler import Pause, collector_paused
 
 
 @pytest.fixture(autouse=True)
-def _on() -> Iterator[None]:
+def _collector_enabled() -> Iterator[None]:
     gc.enable()
     yield
     gc.enable()
 
 
-def test_it_is_on_again_after_the_last_of_several() -> None:
+def test_collector_resumes_after_the_last_nested_pause() -> None:
     with collector_paused():
         with collector_paused():
             assert not gc.isenabled()
@@ -31,20 +31,20 @@ def test_it_is_on_again_after_the_last_of_several() -> None:
     assert gc.isenabled()
 
 
-def test_it_stays_off_where_it_was_off() -> None:
+def test_collector_stays_off_if_it_was_off() -> None:
     gc.disable()
     with collector_paused():
         pass
     assert not gc.isenabled()
 
 
-def test_it_is_on_again_after_an_error() -> None:
+def test_collector_resumes_after_an_error() -> None:
     with pytest.raises(KeyError), collector_paused():
         raise KeyError
     assert gc.isenabled()
 
 
-def test_a_thread_that_leaves_first_does_not_end_it_for_the_others() -> None:
+def test_pause_lasts_until_the_last_thread_leaves() -> None:
     def pass_through() -> None:
         with collector_paused():
             assert not gc.isenabled()
@@ -59,7 +59,7 @@ def test_a_thread_that_leaves_first_does_not_end_it_for_the_others() -> None:
     assert gc.isenabled()
 
 
-def test_threads_that_follow_one_another_cannot_put_it_off_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_overlapping_threads_cannot_pause_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     shared = Pause()
@@ -81,7 +81,7 @@ def program(op: str) -> Program:
     return Program(registry(), [Statement(ops["parameter"]), Statement(ops[op], (0,))])
 
 
-def test_planning_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planning_pauses_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     inner = compiling.optimise_and_plan_bodies
     monkeypatch.setattr(
@@ -92,7 +92,7 @@ def test_planning_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gc.isenabled()
 
 
-def test_a_program_that_is_refused_leaves_it_on() -> None:
+def test_collector_is_on_after_a_refused_program() -> None:
     with pytest.raises(EngineError):
         Compiler(Limits()).gradients(program("cholesky"), {0: TensorType((2,), np.dtype("float64"))})
     assert gc.isenabled()

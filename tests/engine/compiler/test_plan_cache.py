@@ -1,4 +1,4 @@
-"""The memory of plans: bounded by count and bytes, and each plan made once, whoever asks for it at a time."""
+"""The plan cache: bounded by count and bytes, and each plan is compiled once for concurrent requests."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from engine.compiler.compiler import Cache
 from engine.ir.fairness import charge_to
 
 TYPES = {0: TensorType((4,), np.dtype("float64"))}
-PATIENCE = 60.0  # seconds; a test that waits as long has failed
+PATIENCE = 60.0  # seconds; a test that waits this long has failed
 
 
 def texts(capacity: int = 10, bytes: int = 100) -> Cache[str]:
-    """A memory of texts, which are as large as they are long."""
+    """A cache of texts, whose size is their length."""
     return Cache(capacity, bytes, len)
 
 
@@ -31,13 +31,13 @@ def never() -> str:
 # ---------------------------------------------------------------- bounds
 
 
-def test_what_is_known_is_not_made_again() -> None:
+def test_cached_value_is_not_built_again() -> None:
     cache = texts()
     assert cache.get("a", lambda: "one") == ("one", False)
     assert cache.get("a", never) == ("one", True)
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
+def test_least_recently_used_is_evicted_first() -> None:
     cache = texts(capacity=2)
     for key in ("a", "b", "a", "c"):
         cache.get(key, lambda: "text")
@@ -54,7 +54,7 @@ def test_bytes_are_bounded() -> None:
     assert not cache.get("a", lambda: "four")[1]
 
 
-def test_what_is_over_the_bound_is_not_kept_and_displaces_nothing() -> None:
+def test_oversized_value_is_not_cached_and_evicts_no_other() -> None:
     cache = texts(bytes=10)
     cache.get("a", lambda: "four")
     assert cache.get("large", lambda: "of eleven..") == ("of eleven..", False)
@@ -63,7 +63,7 @@ def test_what_is_over_the_bound_is_not_kept_and_displaces_nothing() -> None:
     assert cache.get("full", lambda: "of ten....")[0] == cache.get("full", never)[0]
 
 
-def test_what_failed_is_not_kept() -> None:
+def test_failures_are_not_cached() -> None:
     cache = texts()
 
     def fail() -> str:
@@ -80,7 +80,7 @@ def chain(length: int, name: str | None = None) -> Program:
     return Program(registry(), [Statement(registry().ops["parameter"]), *sines])
 
 
-def test_a_plan_over_the_bound_leaves_the_others_alone() -> None:
+def test_oversized_plan_does_not_evict_others() -> None:
     small, large = chain(3), chain(300)
     compiler = Compiler(Limits(), bytes=20_000)
     compiler.forward(small, TYPES)
@@ -90,7 +90,7 @@ def test_a_plan_over_the_bound_leaves_the_others_alone() -> None:
 
 
 @pytest.mark.slow
-def test_two_plans_of_46_000_nodes_with_their_gradients_are_kept_together() -> None:
+def test_two_gradient_plans_of_46_000_nodes_fit_in_the_cache() -> None:
     program, calls = chain(2000), 46_000 / 2000
     plan = Compiler(Limits()).gradients(program, {0: TensorType((), np.dtype("float64"))})
     assert 2 * calls * plan.nbytes < compiling.PLAN_BYTES
@@ -100,7 +100,7 @@ def test_two_plans_of_46_000_nodes_with_their_gradients_are_kept_together() -> N
 
 
 class Gate:
-    """A job that says when it has begun, and goes on when it is told to."""
+    """A job that signals when it has begun, and waits until it is released."""
 
     def __init__(self, job: Callable[[], Any]) -> None:
         self.job, self.count = job, 0
@@ -114,7 +114,7 @@ class Gate:
 
 
 class Joining(Deadline):
-    """A deadline that lets it be known that somebody waits within it."""
+    """A deadline that signals when a thread waits within it."""
 
     def __init__(self) -> None:
         self.waiting = threading.Event()
@@ -130,8 +130,8 @@ class Joining(Deadline):
         self._time = moment
 
 
-def together(cache: Cache[str], first: Gate, second: Callable[[], str]) -> tuple[Future[Any], Future[Any]]:
-    """Two ask for the same: the second once the first has begun, which ends once the second waits for it."""
+def request_concurrently(cache: Cache[str], first: Gate, second: Callable[[], str]) -> tuple[Future[Any], Future[Any]]:
+    """Request a key twice: the second time once the first has begun, which ends once the second waits."""
     joining = Joining()
     with ThreadPoolExecutor(2) as threads:
         leader = threads.submit(cache.get, "a", first)
@@ -142,33 +142,33 @@ def together(cache: Cache[str], first: Gate, second: Callable[[], str]) -> tuple
     return leader, follower
 
 
-def test_two_that_ask_at_a_time_share_what_one_makes() -> None:
+def test_concurrent_requests_share_one_result() -> None:
     cache = texts()
-    leader, follower = together(cache, Gate(lambda: "one"), never)
+    leader, follower = request_concurrently(cache, Gate(lambda: "one"), never)
     assert leader.result() == ("one", False)
     assert follower.result() == ("one", True)
 
 
-def test_what_is_over_the_bound_is_shared_by_those_who_wait_for_it() -> None:
+def test_oversized_value_is_shared_with_waiting_requests() -> None:
     cache = texts(bytes=1)
-    leader, follower = together(cache, Gate(lambda: "large"), never)
+    leader, follower = request_concurrently(cache, Gate(lambda: "large"), never)
     assert (leader.result()[0], follower.result()) == ("large", ("large", True))
 
 
-def test_who_waits_for_one_that_fails_makes_it_anew() -> None:
-    """Its deadline is the other's, and its message may quote the other's names."""
+def test_waiter_retries_after_the_leader_fails() -> None:
+    """The error is about the deadline of the leader, and may quote its node names."""
 
     def late() -> str:
         raise DeadlineExceeded("the request was not finished within its 1 s")
 
     cache = texts()
-    leader, follower = together(cache, Gate(late), lambda: "one")
+    leader, follower = request_concurrently(cache, Gate(late), lambda: "one")
     assert isinstance(leader.exception(), DeadlineExceeded)
     assert follower.result() == ("one", False)
     assert cache.get("a", never) == ("one", True)
 
 
-def test_who_waits_does_so_within_a_deadline_of_its_own() -> None:
+def test_waiter_has_its_own_deadline() -> None:
     cache, first = texts(), Gate(lambda: "one")
     with ThreadPoolExecutor(1) as threads:
         leader = threads.submit(cache.get, "a", first)
@@ -180,21 +180,21 @@ def test_who_waits_does_so_within_a_deadline_of_its_own() -> None:
     assert leader.result() == ("one", False)
 
 
-def test_of_many_threads_one_makes_it() -> None:
-    cache, made = texts(), []
+def test_one_of_many_threads_builds_the_value() -> None:
+    cache, builds = texts(), []
 
-    def make() -> str:
-        made.append(1)
+    def build() -> str:
+        builds.append(1)
         return "one"
 
     with ThreadPoolExecutor(16) as threads:
-        found = [f.result() for f in [threads.submit(cache.get, "a", make) for _ in range(64)]]
-    assert {value for value, _ in found} == {"one"}
-    assert len(made) == 1
+        results = [f.result() for f in [threads.submit(cache.get, "a", build) for _ in range(64)]]
+    assert {value for value, _ in results} == {"one"}
+    assert len(builds) == 1
     assert not cache._pending
 
 
-def test_requests_for_one_plan_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_requests_compile_a_plan_once(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = Gate(lambda: None)
     real, counted = compiling.compile_call, []
 
@@ -217,9 +217,9 @@ def test_requests_for_one_plan_compile_it_once(monkeypatch: pytest.MonkeyPatch) 
     assert len(counted) == 1
 
 
-def test_an_error_names_the_node_as_its_own_request_does() -> None:
-    """Names are no part of what is known a plan by."""
-    compiler, found = Compiler(Limits(flops=10)), []
+def test_error_uses_the_node_name_of_its_own_request() -> None:
+    """Names are not part of the cache key."""
+    compiler, messages = Compiler(Limits(flops=10)), []
     for name in ("mine", "yours"):
         statements = [
             Statement(registry().ops["parameter"]),
@@ -227,9 +227,9 @@ def test_an_error_names_the_node_as_its_own_request_does() -> None:
         ]
         with pytest.raises(EngineError) as caught:
             compiler.forward(Program(registry(), statements), {0: TensorType((2, 3), np.dtype("float64"))})
-        found.append(str(caught.value))
-    assert "mine" in found[0]
-    assert "yours" in found[1]
+        messages.append(str(caught.value))
+    assert "mine" in messages[0]
+    assert "yours" in messages[1]
 
 
 # ---------------------------------------------------------------- owners
@@ -237,13 +237,13 @@ def test_an_error_names_the_node_as_its_own_request_does() -> None:
 
 @pytest.fixture
 def anybody() -> Iterator[None]:
-    """Afterwards, nothing is anybody's."""
+    """Reset the current owner afterwards."""
     yield
     charge_to(None)
 
 
 @pytest.mark.usefixtures("anybody")
-def test_a_thousand_of_one_owner_displace_none_of_another() -> None:
+def test_one_owner_cannot_evict_values_of_another() -> None:
     cache = texts(capacity=16, bytes=1000)
     for number in range(1000):
         charge_to("greedy")
@@ -254,7 +254,7 @@ def test_a_thousand_of_one_owner_displace_none_of_another() -> None:
 
 
 @pytest.mark.usefixtures("anybody")
-def test_large_things_of_one_owner_displace_no_small_ones_of_another() -> None:
+def test_large_values_do_not_evict_small_ones_of_another_owner() -> None:
     cache = texts(capacity=100, bytes=100)
     charge_to("modest")
     for number in range(5):
@@ -267,7 +267,7 @@ def test_large_things_of_one_owner_displace_no_small_ones_of_another() -> None:
 
 
 @pytest.mark.usefixtures("anybody")
-def test_what_two_use_is_there_once_and_stays_for_either() -> None:
+def test_shared_value_is_stored_once_and_stays_for_each_owner() -> None:
     cache = texts(capacity=4)
     charge_to("modest")
     cache.get("shared", lambda: "text")

@@ -1,4 +1,4 @@
-"""What keeping a plan takes: its own constants and nothing of the request, and as many bytes as it is charged for."""
+"""Memory of a cached plan: its own constants without the request, and as many bytes as it is charged for."""
 
 from __future__ import annotations
 
@@ -29,50 +29,50 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 
 
 def compiled(nodes: list[Statement], *shape: int, outputs: range | None = None) -> Compiled:
-    """Compiled once; the first node is fed. Gradients are asked for unless outputs are."""
+    """Compile nodes, of which the first is fed: their outputs if given, else gradients."""
     program, types = Program(registry(), nodes), {0: TensorType(shape, FLOAT64)}
     compiler = Compiler(WIDE)
     return compiler.forward(program, types, outputs) if outputs else compiler.gradients(program, types)
 
 
-def constants(found: Compiled) -> list[Array]:
-    return [v for step in found.plan.steps for v in step.attrs.values() if isinstance(v, np.ndarray)]
+def constants(result: Compiled) -> list[Array]:
+    return [v for step in result.plan.steps for v in step.attrs.values() if isinstance(v, np.ndarray)]
 
 
 # ---------------------------------------------------------------- constants
 
 
 @pytest.mark.usefixtures("own_garbage")
-def test_a_plan_keeps_nothing_of_the_body_that_its_constant_lay_in() -> None:
+def test_plan_does_not_hold_the_request_body() -> None:
     body = np.arange(1 << 20, dtype=np.float64)
-    gone = weakref.ref(body)
+    body_ref = weakref.ref(body)
     statements = [line("parameter"), line("constant", value=body[:3]), line("mul", 0, 1), line("sum", 2)]
     compiler, types = Compiler(Limits()), {0: TensorType((3,), FLOAT64)}
     compiler.gradients(Program(registry(), statements), types)
     again = [line("parameter"), line("constant", value=body[:3].copy()), line("mul", 0, 1), line("sum", 2)]
     del body, statements
     gc.collect()
-    assert gone() is None
-    found = compiler.gradients(Program(registry(), again), types)
-    assert found.cached
-    np.testing.assert_array_equal(CPU.run(found.plan, {0: np.ones(3)})[1], [0, 1, 2])
+    assert body_ref() is None
+    result = compiler.gradients(Program(registry(), again), types)
+    assert result.cached
+    np.testing.assert_array_equal(CPU.run(result.plan, {0: np.ones(3)})[1], [0, 1, 2])
 
 
-def test_a_constant_may_be_changed_once_it_is_compiled() -> None:
+def test_changing_a_constant_does_not_affect_its_plan() -> None:
     value = np.array([1.0, 2.0])
-    found = compiled([line("parameter"), line("constant", value=value), line("mul", 0, 1), line("sum", 2)], 2)
+    result = compiled([line("parameter"), line("constant", value=value), line("mul", 0, 1), line("sum", 2)], 2)
     value[:] = np.nan
-    np.testing.assert_array_equal(CPU.run(found.plan, {0: np.ones(2)})[1], [1, 2])
+    np.testing.assert_array_equal(CPU.run(result.plan, {0: np.ones(2)})[1], [1, 2])
 
 
-def test_the_constants_of_a_plan_cannot_be_written_to() -> None:
+def test_constants_of_a_plan_are_read_only() -> None:
     nodes = [line("parameter"), line("constant", value=np.array([1.0, 2.0])), line("sin", 1), line("add", 0, 1)]
-    found = compiled([*nodes, line("add", 3, 2), line("sum", 4)], 2)
-    assert len(constants(found)) == 2
-    assert not any(a.flags.writeable for a in constants(found))
+    result = compiled([*nodes, line("add", 3, 2), line("sum", 4)], 2)
+    assert len(constants(result)) == 2
+    assert not any(a.flags.writeable for a in constants(result))
 
 
-def test_what_folding_computed_is_not_copied_once_more() -> None:
+def test_folded_constants_are_not_copied() -> None:
     nodes = [line("parameter"), line("constant", value=np.array([1.0, 2.0])), line("sin", 1), line("mul", 0, 2)]
     builder, values = Program(registry(), nodes).build({0: TensorType((2,), FLOAT64)}, [3])
     graph = fold(builder.graph([values[3]]))
@@ -85,8 +85,8 @@ def test_what_folding_computed_is_not_copied_once_more() -> None:
 SHARED = (Op, np.dtype, type, bool, str, type(None))
 
 
-def parts(root: Any) -> Iterator[Any]:
-    """Every object that `root` holds, once; without ops, dtypes, names and the numbers that Python itself keeps."""
+def reachable_objects(root: Any) -> Iterator[Any]:
+    """Yield every object that `root` holds once, except ops, dtypes, names and the small integers of Python."""
     seen, todo = set(), [root]
     while todo:
         x = todo.pop()
@@ -94,10 +94,10 @@ def parts(root: Any) -> Iterator[Any]:
             continue
         seen.add(id(x))
         yield x
-        todo += held(x)
+        todo += references(x)
 
 
-def held(x: Any) -> list[Any]:
+def references(x: Any) -> list[Any]:
     if isinstance(x, dict):
         return [*x.keys(), *x.values()]
     if isinstance(x, tuple | list):
@@ -109,7 +109,7 @@ def held(x: Any) -> list[Any]:
 
 
 def chain(*ops: tuple[str, dict[str, Any]], length: int = 2000) -> list[Statement]:
-    """A chain of these ops in turn, summed up."""
+    """A chain that cycles through these ops, and its sum."""
     links = (ops[i % len(ops)] for i in range(length))
     nodes = [line("parameter"), *(line(op, i, **attrs) for i, (op, attrs) in enumerate(links))]
     return [*nodes, line("sum", length)]
@@ -162,7 +162,7 @@ PLANS: dict[str, Callable[[], Compiled]] = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_is_charged_for_what_it_holds(name: str) -> None:
-    found = PLANS[name]()
-    measured = sum(map(sys.getsizeof, parts(found)))
-    assert 0.5 * measured <= found.nbytes <= 2 * measured
+def test_plan_size_matches_its_objects(name: str) -> None:
+    result = PLANS[name]()
+    measured = sum(map(sys.getsizeof, reachable_objects(result)))
+    assert 0.5 * measured <= result.nbytes <= 2 * measured

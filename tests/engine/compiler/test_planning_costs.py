@@ -1,4 +1,4 @@
-"""Planning stays linear in time and small in memory, whatever graph it is given."""
+"""Planning is linear in time and small in memory for every graph."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def planned(nodes: list[Statement], shape: tuple[int, ...] = ()) -> Plan:
 
 
 def hidden(length: int) -> list[Statement]:
-    """A number behind a chain of views, which as many nodes multiply by."""
+    """A number behind a chain of views, and as many nodes that multiply by it."""
     nodes = [line("parameter"), line("full", shape=[1])]
     for _ in range(length):
         nodes.append(line("broadcast_to", len(nodes) - 1, shape=[1, 1]))
@@ -39,8 +39,8 @@ def hidden(length: int) -> list[Statement]:
     return [*nodes, *(line("mul", 0, end) for _ in products), line("cat", *products)]
 
 
-def test_twice_the_graph_is_about_twice_the_work() -> None:
-    planned(hidden(20), (1,))  # fills the caches that later runs find
+def test_planning_is_linear_in_the_graph() -> None:
+    planned(hidden(20), (1,))  # fills the caches for the runs below
     once, twice = (steps_of(lambda n=n: planned(hidden(n), (1,))) for n in (200, 400))
     assert twice < 2.5 * once
 
@@ -61,17 +61,17 @@ def neighbours(count: int) -> list[Statement]:
 
 
 def beside(count: int, length: int) -> list[Statement]:
-    """exp(xₖ) c, with c from a way of this length that no xₖ is on; and their sum."""
-    way = [line("input"), *(line("sin", count + k) for k in range(length))]
+    """exp(xₖ) c and their sum, with c from a chain of this length that no xₖ reaches."""
+    path = [line("input"), *(line("sin", count + k) for k in range(length))]
     end = count + length
     growths = [line("exp", k) for k in range(count)]
     terms = [line("mul", end + 1 + k, end) for k in range(count)]
     last = range(end + 1 + count, end + 1 + 2 * count)
-    return [*scalars(count), *way, *growths, *terms, line("stack", *last), line("sum", last.stop)]
+    return [*scalars(count), *path, *growths, *terms, line("stack", *last), line("sum", last.stop)]
 
 
 def tall(count: int) -> list[Statement]:
-    """More results than numbers: the Jacobian is swept by columns, each number by itself."""
+    """More results than numbers: the Jacobian is computed column by column."""
     return [*scalars(count), line("stack", *range(count), *range(count)), line("sin", count)]
 
 
@@ -79,38 +79,38 @@ def scalars(count: int) -> list[Statement]:
     return [line("parameter") for _ in range(count)]
 
 
-def asked(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> tuple[Program, dict[int, TensorType], Call]:
+def request(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> tuple[Program, dict[int, TensorType], Call]:
     program = Program(registry(), nodes)
     return program, {i: TensorType((), FLOAT64) for i in program.leaves}, kind.of_program(program)
 
 
-def written(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> int:
-    return len(write_call(CompileRequest(*asked(kind, nodes), Limits())).graph.nodes)
+def node_count(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> int:
+    return len(write_call(CompileRequest(*request(kind, nodes), Limits())).graph.nodes)
 
 
-def test_a_full_block_of_a_hessian_takes_two_nodes() -> None:
-    """The gradient's part by one number, and that in the block's shape: what is beside them is linear."""
-    least, some, most = (written(Hessian, all_at_once(n)) for n in (20, 40, 60))
+def test_full_hessian_block_takes_two_nodes() -> None:
+    """The derivative of one gradient, and its reshape to the block; the other nodes are linear in the count."""
+    least, some, most = (node_count(Hessian, all_at_once(n)) for n in (20, 40, 60))
     assert (most - some) - (some - least) == 2 * (60**2 - 2 * 40**2 + 20**2)
 
 
 @pytest.mark.parametrize(("kind", "graph"), [(Hessian, neighbours), (Jacobian, tall)])
-def test_what_is_written_is_linear_where_what_is_asked_for_is(kind: type[Hessian | Jacobian], graph: Any) -> None:
-    assert written(kind, graph(80)) < 2.2 * written(kind, graph(40))
+def test_node_count_is_linear_in_a_sparse_derivative(kind: type[Hessian | Jacobian], graph: Any) -> None:
+    assert node_count(kind, graph(80)) < 2.2 * node_count(kind, graph(40))
 
 
-def test_twice_the_numbers_are_four_times_the_work_of_a_hessian() -> None:
-    plan_call(CompileRequest(*asked(Hessian, all_at_once(40)), Limits()))
+def test_hessian_work_is_quadratic_in_the_parameters() -> None:
+    plan_call(CompileRequest(*request(Hessian, all_at_once(40)), Limits()))
     once, twice = (
-        steps_of(lambda n=n: plan_call(CompileRequest(*asked(Hessian, all_at_once(n)), Limits()))) for n in (20, 40)
+        steps_of(lambda n=n: plan_call(CompileRequest(*request(Hessian, all_at_once(n)), Limits()))) for n in (20, 40)
     )
     assert twice < 4.4 * once
 
 
 @pytest.mark.parametrize("outputs", ["of their sum", "of each"])
-def test_what_is_on_no_path_is_looked_at_once_for_all_rows(outputs: str) -> None:
+def test_nodes_off_the_path_are_visited_once_for_all_rows(outputs: str) -> None:
     def work(count: int, length: int) -> int:
-        program, types, call = asked(Hessian, beside(count, length))
+        program, types, call = request(Hessian, beside(count, length))
         if outputs == "of each":
             last = 2 * count + length + 1
             call = Jacobian.of_program(program, outputs=range(last, last + count))
@@ -121,7 +121,7 @@ def test_what_is_on_no_path_is_looked_at_once_for_all_rows(outputs: str) -> None
     assert many < 1.1 * few
 
 
-def test_folded_values_are_small_together() -> None:
+def test_folded_values_are_bounded_in_total() -> None:
     chain = [line("parameter"), line("constant", value=np.linspace(0, 1, 8192))]
     chain += [line("sin", i) for i in range(1, 1000)]
     plan = planned([*chain, line("add", 0, len(chain) - 1)])

@@ -1,4 +1,4 @@
-"""Which kernel makes what of a pool."""
+"""The kernel for each direction of a pool."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def test_each_direction_has_its_kernel(direction: PoolDirection, kernel: str, mo
     for name in ("max_pool", "avg_pool", "max_pool_indices", "max_pool_back"):
         monkeypatch.setattr(pools, name, lambda *given, name=name: (name, *given))
     planes, given = MatrixLayout(160, 8, (3200,)), MatrixLayout(80, 8, (800,))
-    of = PoolGeometry("float64", 8, (2,), (20, 20), (10, 10), (2, 2), (2, 2), (0, 0), planes)
+    geometry = PoolGeometry("float64", 8, (2,), (20, 20), (10, 10), (2, 2), (2, 2), (0, 0), planes)
     back = (given,) if direction == "max_back" else ()
-    assert pools.pool_recipe(DirectedPool(of, direction, *back)) == (kernel, of, *back)
+    assert pools.pool_recipe(DirectedPool(geometry, direction, *back)) == (kernel, geometry, *back)

@@ -1,4 +1,4 @@
-"""Plans of a precision: it is part of what they are known by, and of all plans that they run and that replace them."""
+"""Precision of plans: part of their cache key, and shared by the plans that they run and that replace them."""
 
 from __future__ import annotations
 
@@ -30,80 +30,80 @@ def nested(g: Writer, x: int) -> list[int]:
     return [*g.scan(x, body=outer, carries=1, length=3), *g.call(x, body=outer)]
 
 
-ASKED: Written = written(nested, np.array([[0.5, 0.1], [0.2, 0.3]]))
+CASE: Written = written(nested, np.array([[0.5, 0.1], [0.2, 0.3]]))
 
 
 def plan_of(precision: Precision = IEEE, compiler: Compiler | None = None) -> Plan:
     compiler = compiler or Compiler(Limits())
-    call = Values.of_program(ASKED.program, list(ASKED.results))
-    return compiler.compile(ASKED.program, ASKED.types, call, precision=precision).plan
+    call = Values.of_program(CASE.program, list(CASE.results))
+    return compiler.compile(CASE.program, CASE.types, call, precision=precision).plan
 
 
-def within(plan: Plan) -> Iterator[Plan]:
-    """The plan, and all that it runs."""
+def nested_plans(plan: Plan) -> Iterator[Plan]:
+    """Yield the plan, and all plans that it runs."""
     yield plan
     for step in plan.steps:
         for inner in step.op.runs:
-            yield from within(inner)
+            yield from nested_plans(inner)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_bodies_at_every_depth_have_it(precision: Precision) -> None:
-    found = list(within(plan_of(precision)))
-    assert len(found) >= 3
-    assert {plan.precision for plan in found} == {precision}
+def test_bodies_at_every_depth_have_the_precision(precision: Precision) -> None:
+    plans = list(nested_plans(plan_of(precision)))
+    assert len(plans) >= 3
+    assert {plan.precision for plan in plans} == {precision}
 
 
-def test_each_is_a_plan_of_its_own_with_a_key_and_a_digest() -> None:
+def test_each_precision_has_its_own_plan_key_and_digest() -> None:
     compiler = Compiler(Limits())
-    call = Values.of_program(ASKED.program)
-    found = [compiler.compile(ASKED.program, ASKED.types, call, precision=each) for each in PRECISIONS]
-    assert len({each.key for each in found}) == len({each.plan.digest for each in found}) == len(PRECISIONS)
-    again = [compiler.compile(ASKED.program, ASKED.types, call, precision=each) for each in PRECISIONS]
-    assert all(each.cached for each in again)
-    assert [each.plan for each in again] == [each.plan for each in found]
-    assert compiler.compile(ASKED.program, ASKED.types, call).plan is found[0].plan
+    call = Values.of_program(CASE.program)
+    compiled = [compiler.compile(CASE.program, CASE.types, call, precision=each) for each in PRECISIONS]
+    assert len({each.key for each in compiled}) == len({each.plan.digest for each in compiled}) == len(PRECISIONS)
+    repeated = [compiler.compile(CASE.program, CASE.types, call, precision=each) for each in PRECISIONS]
+    assert all(each.cached for each in repeated)
+    assert [each.plan for each in repeated] == [each.plan for each in compiled]
+    assert compiler.compile(CASE.program, CASE.types, call).plan is compiled[0].plan
 
 
-def test_with_less_memory_it_has_another_digest_as_well() -> None:
-    compiler, call = Compiler(Limits()), Values.of_program(ASKED.program)
-    found = [
-        compiler.compile(ASKED.program, ASKED.types, call, memory=memory, precision=precision).plan.digest
+def test_digest_depends_on_both_memory_and_precision() -> None:
+    compiler, call = Compiler(Limits()), Values.of_program(CASE.program)
+    digests = [
+        compiler.compile(CASE.program, CASE.types, call, memory=memory, precision=precision).plan.digest
         for memory in (None, 1 << 20)
         for precision in PRECISIONS
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(digests)) == len(digests)
 
 
-def test_nothing_else_of_a_plan_depends_on_it() -> None:
+def test_precision_changes_no_other_property_of_a_plan() -> None:
     exact, coarse = plan_of(), plan_of("bfloat16")
     assert (exact.peak_bytes, exact.flops, exact.buffers) == (coarse.peak_bytes, coarse.flops, coarse.buffers)
-    for one, other in zip(EXECUTOR.run(exact, dict(ASKED.feeds)), EXECUTOR.run(coarse, dict(ASKED.feeds)), strict=True):
+    for one, other in zip(EXECUTOR.run(exact, dict(CASE.feeds)), EXECUTOR.run(coarse, dict(CASE.feeds)), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_a_plan_that_has_it_is_left_as_it_is() -> None:
+def test_setting_the_same_precision_returns_the_same_plan() -> None:
     plan = plan_of()
     assert with_precision(plan, IEEE) is plan
     back = with_precision(with_precision(plan, "tf32"), IEEE)
-    assert {each.precision for each in within(back)} == {IEEE}
-    assert {each.precision for each in within(plan)} == {IEEE}
+    assert {each.precision for each in nested_plans(back)} == {IEEE}
+    assert {each.precision for each in nested_plans(plan)} == {IEEE}
 
 
-def test_a_body_that_runs_twice_is_one_plan_still() -> None:
-    count = len({*within(plan_of())})
-    assert len({*within(plan_of("tf32"))}) == count
+def test_shared_body_stays_one_plan() -> None:
+    count = len({*nested_plans(plan_of())})
+    assert len({*nested_plans(plan_of("tf32"))}) == count
 
 
-def test_so_have_bodies_that_are_compiled() -> None:
+def test_compiled_bodies_have_the_precision() -> None:
     graph = with_compiled_bodies(graph_of(plan_of("tf32x3"), registry()), microkernels=True)
     plan = make_plan(graph, NO_LIMITS)
-    bodies = [inner for each in within(plan) for inner in within(each) if inner is not plan]
+    bodies = [inner for each in nested_plans(plan) for inner in nested_plans(each) if inner is not plan]
     assert bodies
     assert {each.precision for each in bodies} == {"tf32x3"}
 
 
-def test_a_type_of_a_leaf_alone_makes_no_precision() -> None:
-    types = {node: TensorType(type.shape, np.dtype("float32")) for node, type in ASKED.types.items()}
-    call = Values.of_program(ASKED.program)
-    assert Compiler(Limits()).compile(ASKED.program, types, call).plan.precision == IEEE
+def test_float32_leaves_do_not_change_the_precision() -> None:
+    types = {node: TensorType(type.shape, np.dtype("float32")) for node, type in CASE.types.items()}
+    call = Values.of_program(CASE.program)
+    assert Compiler(Limits()).compile(CASE.program, types, call).plan.precision == IEEE

@@ -1,4 +1,4 @@
-"""Which nodes have kernels for their shapes: what is chosen, and what is left to others."""
+"""Recipe tables: which nodes get microkernels, and which do not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ..
     return dense if strides is None else Strided(dense, strides)
 
 
-#: those of the opset, and one that rules write
+#: ops of the opset, and one that only rules emit
 OPS = {**registry().ops, KERNEL_GRADIENT.name: KERNEL_GRADIENT}
 
 
 def has_recipe(op: str, *types: TensorType, device: str = "cpu", in_body: bool = False, **stated: Any) -> bool:
-    """Whether kernels make the op's result of operands of these types, its attributes as stated or by default."""
+    """Whether an op has a recipe for operands of these types, with attributes as stated or by default."""
     definition = OPS[op]
     assert isinstance(definition, Kernel)
     attrs = {**{name: attr.default for name, attr in definition.attrs.items()}, **stated}
@@ -47,7 +47,7 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("conv_transpose2d", (PLANE, typed((3, 4, 3, 3), "float32")), {}, False),
     ("kernel_gradient", (PLANE, typed((2, 4, 18, 18))), TAPS, True),
     ("kernel_gradient", (PLANE, typed((2, 4, 18, 18), "float32")), TAPS, False),
-    ("kernel_gradient", (PLANE, typed((2, 4, 18, 18), strides=(32, 8, 0, 0))), TAPS, False),  # not side by side
+    ("kernel_gradient", (PLANE, typed((2, 4, 18, 18), strides=(32, 8, 0, 0))), TAPS, False),  # not contiguous
     ("matmul", (typed((3, 5)), typed((5, 4))), {}, True),
     ("matmul", (typed((3, 5), "int64"), typed((5, 4), "int64")), {}, False),
     ("matmul", (typed((3, 5), "float16"), typed((5, 4), "float16")), {}, False),
@@ -63,7 +63,7 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("max_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (50, 50)}, False),
     ("max_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
-    ("max_pool2d", (typed((3, 1, 2**31 - 1), "float32"),), {"kernel_size": (1, 2)}, True),  # an int32 numbers them
+    ("max_pool2d", (typed((3, 1, 2**31 - 1), "float32"),), {"kernel_size": (1, 2)}, True),  # numbered by an int32
     ("max_pool2d", (typed((3, 2**16, 2**15), "float32"),), {"kernel_size": (2, 2)}, False),
     ("max_pool2d_indices", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("max_pool2d_indices", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
@@ -73,13 +73,13 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("avg_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("gather", (typed((50, 40)), INDEX), {"axis": 0}, True),
     ("gather", (typed((50, 40)), typed((30, 40), "int64", (8, 0))), {"axis": 0}, False),  # whole rows
-    ("gather", (typed((50, 2)), typed((30, 2), "int64")), {"axis": 0}, False),  # short ones
+    ("gather", (typed((50, 2)), typed((30, 2), "int64")), {"axis": 0}, False),  # short rows
     ("scatter_add", (typed((30, 50)), INDEX, typed((30, 40))), {"axis": 1}, True),
     ("scatter_add", (typed((50, 40)), INDEX, typed((30, 40))), {"axis": 0}, False),
     ("scatter_add", (typed((50,)), typed((40,), "int64"), typed((40,))), {"axis": 0}, False),
     ("scatter_add", (typed((2, 3, 50)), typed((2, 3, 40), "int64"), typed((2, 3, 40))), {"axis": 2}, True),
     ("scatter_add", (typed((2, 3, 50)), typed((2, 2, 40), "int64"), typed((2, 2, 40))), {"axis": 2}, False),
-    ("sum", (typed((4, 64, 16)),), {"axes": (0, 2)}, True),  # the least that is worth it
+    ("sum", (typed((4, 64, 16)),), {"axes": (0, 2)}, True),  # the smallest worth compiling
     ("sum", (typed((4, 63, 16)),), {"axes": (0, 2)}, False),
     ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (16, 16)}, True),  # no more than 8 times as many taps
     ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (17, 16)}, False),
@@ -89,27 +89,27 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
 
 
 @pytest.mark.parametrize(("op", "types", "attrs", "wanted"), CHOSEN, ids=[f"{i}-{c[0]}" for i, c in enumerate(CHOSEN)])
-def test_what_has_kernels(op: str, types: tuple[TensorType, ...], attrs: dict[str, Any], wanted: bool) -> None:
+def test_recipe_selection(op: str, types: tuple[TensorType, ...], attrs: dict[str, Any], wanted: bool) -> None:
     assert has_recipe(op, *types, **attrs) == wanted
     assert not has_recipe(op, *types, device="cuda", **attrs)
 
 
-def test_every_op_of_the_table_is_tried_here_both_ways() -> None:
+def test_cases_cover_every_op_with_and_without_a_recipe() -> None:
     tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(OPS[op], base)} for base in TABLE}
     assert tried == {base: {True, False} for base in TABLE}
 
 
-def test_a_processor_has_recipes_for_every_geometry() -> None:
+def test_cpu_has_a_recipe_for_every_geometry() -> None:
     assert set(GEOMETRY_RECIPES["cpu"]) == set(get_args(Geometry))
 
 
 SMALL, FEW, SINGLE = typed((3, 3)), typed((3,), "int64"), typed((3, 3), "float32")
 LARGE, HALF = typed((64, 64)), typed((3, 3), "float16")
-#: what has kernels in bodies of loops alone, and what has not even there
+#: ops with recipes only in loop bodies, and ops without recipes even there
 IN_BODIES: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("add", (FEW, FEW), {}, True),
     ("add", (FEW, SMALL), {}, False),
-    ("mod", (FEW, FEW), {}, False),  # more than its ufunc
+    ("mod", (FEW, FEW), {}, False),  # more than a ufunc
     ("relu", (SMALL,), {}, False),  # no ufunc
     ("argmax", (SMALL,), {"axis": 0}, True),
     ("argmax", (HALF,), {"axis": 0}, False),
@@ -146,21 +146,21 @@ IN_BODIES: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
 @pytest.mark.parametrize(
     ("op", "types", "attrs", "wanted"), IN_BODIES, ids=[f"{i}-{c[0]}" for i, c in enumerate(IN_BODIES)]
 )
-def test_what_has_kernels_in_bodies(
+def test_recipe_selection_in_loop_bodies(
     op: str, types: tuple[TensorType, ...], attrs: dict[str, Any], wanted: bool
 ) -> None:
     assert has_recipe(op, *types, in_body=True, **attrs) == wanted
     assert not has_recipe(op, *types, **attrs)
 
 
-def test_outside_of_bodies_is_what_is_meant_where_nothing_is_said() -> None:
+def test_in_body_is_false_by_default() -> None:
     op = OPS["exp"]
     assert isinstance(op, Kernel)
     assert recipe_for(op, "cpu", SMALL, SMALL) is None
     assert recipe_for(op, "cpu", SMALL, SMALL, in_body=True) is not None
 
 
-def test_every_op_of_the_table_of_bodies_is_tried_here_both_ways() -> None:
+def test_body_cases_cover_every_op_with_and_without_a_recipe() -> None:
     tried = {
         base: {wanted for op, _, _, wanted in IN_BODIES if isinstance(registry().ops[op], base)}
         for base in BODY_RECIPES["cpu"]

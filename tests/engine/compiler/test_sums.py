@@ -1,4 +1,4 @@
-"""Sums over the axes before and behind others have a kernel of their shape from some size on."""
+"""Sums over leading and trailing axes get a microkernel above a minimum size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.ir.op import Kernel
 
 
 @pytest.mark.parametrize(("shape", "has"), [((16, 16, 16), True), ((16, 16, 15), False), ((1, 2, 1), False)])
-def test_it_is_worth_compiling_from_4096_elements_on(shape: tuple[int, ...], has: bool) -> None:
+def test_sum_recipe_needs_4096_elements(shape: tuple[int, ...], has: bool) -> None:
     x = TensorType(shape, np.dtype("float64"))
     recipe = sum_recipe(cast("Kernel", registry().ops["sum"]), x.with_shape(shape[1:2]), x, axes=(0, 2))
     assert (recipe is not None) == has

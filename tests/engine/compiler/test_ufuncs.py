@@ -1,4 +1,4 @@
-"""Ufuncs of matrices, called by machine code, give what NumPy gives."""
+"""Ufuncs of matrices, called by machine code, match NumPy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytest.importorskip("llvmlite")
 RNG = np.random.default_rng(9)
 
 
-def made(name: str, *operands: Array) -> Array:
-    """In the body of a loop."""
+def run_in_body(name: str, *operands: Array) -> Array:
+    """Run the recipe of an op in a loop body."""
     op = cast("Kernel", registry().ops[name])
     types = [Strided(TensorType.of(x), x.strides) for x in operands]
     out: Any = op.infer(*types)
@@ -34,18 +34,20 @@ def definite(*shape: int) -> Array:
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 3, 4, 4)])
-def test_a_cholesky_decomposition_is_of_the_symmetric_part(shape: tuple[int, ...]) -> None:
+def test_cholesky_uses_the_symmetric_part(shape: tuple[int, ...]) -> None:
     x = definite(*shape)
-    np.testing.assert_allclose(made("cholesky", x), np.linalg.cholesky((x + x.swapaxes(-1, -2)) / 2), 1e-13, 1e-14)
+    np.testing.assert_allclose(
+        run_in_body("cholesky", x), np.linalg.cholesky((x + x.swapaxes(-1, -2)) / 2), 1e-13, 1e-14
+    )
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 3, 4, 4)])
-def test_an_inverse(shape: tuple[int, ...]) -> None:
+def test_inv_matches_numpy(shape: tuple[int, ...]) -> None:
     x = definite(*shape)
-    np.testing.assert_allclose(made("inv", x), np.linalg.inv(x), 1e-13, 1e-14)
+    np.testing.assert_allclose(run_in_body("inv", x), np.linalg.inv(x), 1e-13, 1e-14)
 
 
 @pytest.mark.parametrize(("a", "b"), [((3, 3), (3, 2)), ((2, 4, 4), (4, 1)), ((2, 1, 3, 3), (5, 3, 4))])
-def test_a_solution(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_solve_matches_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = definite(*a), RNG.normal(size=b)
-    np.testing.assert_allclose(made("solve", x, y), np.linalg.solve(x, y), 1e-12, 1e-14)
+    np.testing.assert_allclose(run_in_body("solve", x, y), np.linalg.solve(x, y), 1e-12, 1e-14)

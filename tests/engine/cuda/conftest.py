@@ -1,4 +1,4 @@
-"""A card for tests of executors: the one that there is, and a stand-in, which needs none."""
+"""A card for tests of executors: the real one, and a stand-in that needs no GPU."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.engine.cuda.stand_in_card import StandInCard, card_in_place
 
 @pytest.fixture
 def stand_in() -> Iterator[StandInCard]:
-    """The stand-in for CuPy and cuBLASLt in their places."""
-    with card_in_place() as made:
-        yield made
+    """The stand-in, in place of CuPy and cuBLASLt."""
+    with card_in_place() as card:
+        yield card
 
 
 @pytest.fixture(params=["card", "stand-in"])
 def card(request: pytest.FixtureRequest) -> None:
-    """Tests run on the card, and without one."""
+    """Run a test on the real card, and on the stand-in."""
     if request.param == "stand-in":
         request.getfixturevalue("stand_in")
     elif not cupy_backend.is_available():

@@ -1,4 +1,4 @@
-"""The samples of every convolution as geometries, in the three directions in which it is computed."""
+"""The samples of every convolution op as geometries, in all three directions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIRECTIONS: tuple[Direction, ...] = ("forward", "adjoint", "by_kernel")
 
 
 class Placing(NamedTuple):
-    """A convolution between images that windows lie in and values of which there is one a window."""
+    """A convolution between images and values, one for each window."""
 
     wide: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -28,7 +28,7 @@ class Placing(NamedTuple):
     dilation: tuple[int, ...]
 
     def geometry(self, direction: Direction, dtype: str) -> ConvolutionGeometry:
-        """On three axes, of dense tensors."""
+        """The geometry on three axes, of dense tensors."""
         itemsize, more = np.dtype(dtype).itemsize, 3 - len(self.stride)
         wide, kernel, narrow = (
             _dense((*shape[:2], *[1] * more, *shape[2:]), itemsize) for shape in (self.wide, self.kernel, self.narrow)
@@ -42,13 +42,13 @@ class Placing(NamedTuple):
 
 
 def _dense(shape: tuple[int, ...], itemsize: int) -> TensorLayout:
-    """An axis of one entry is not stepped along."""
+    """A dense layout; axes of one entry have stride 0."""
     steps = [itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
     return TensorLayout(shape, tuple(step if extent > 1 else 0 for step, extent in zip(steps, shape, strict=True)))
 
 
 class SampledConvolution(NamedTuple):
-    """A sample of an op."""
+    """A sample of a convolution op."""
 
     op: Convolution
     sample: Sample
@@ -58,9 +58,9 @@ class SampledConvolution(NamedTuple):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """As kernels are given them."""
-        stated = {name: tuple(value) if isinstance(value, list) else value for name, value in self.sample.attrs.items()}
-        attrs = {name: attr.default for name, attr in self.op.attrs.items()} | stated
+        """The attributes as kernels receive them."""
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.sample.attrs.items()}
+        attrs = {name: attr.default for name, attr in self.op.attrs.items()} | given
         return self.op.canonical(attrs, *self._types)
 
     @property
@@ -69,7 +69,7 @@ class SampledConvolution(NamedTuple):
 
     @property
     def placing(self) -> Placing:
-        """How its windows lie."""
+        """The placing of its windows."""
         x, kernel = self._types
         attrs = self.attrs
         out = self.op.infer(x, kernel, **attrs)
@@ -80,7 +80,7 @@ class SampledConvolution(NamedTuple):
 
 
 def sampled_convolutions() -> Iterator[SampledConvolution]:
-    """Every sample of every convolution that there is."""
+    """Every sample of every convolution op."""
     for op in registry().ops.values():
         if isinstance(op, Convolution):
             yield from (SampledConvolution(op, sample) for sample in op.samples)

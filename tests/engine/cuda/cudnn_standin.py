@@ -1,6 +1,6 @@
-"""A stand-in for the module `cudnn`: it records what it is asked for, and has the engines that a test gives it.
+"""A stand-in for the module `cudnn`: it records the requested graphs, and has the engines that a test gives it.
 
-It executes convolutions on the memory of the host, element by element.
+It executes convolutions in host memory, element by element.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ NOTES = (
 
 
 class NotSupported(Exception):
-    """As cuDNN's frontend raises it: no RuntimeError."""
+    """The exception of cuDNN's frontend, which is no RuntimeError."""
 
 
 class Engine(NamedTuple):
-    """One that a heuristic proposes."""
+    """An engine that a heuristic proposes."""
 
     name: str
     notes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Tensor:
 
 
 class Graph:
-    """A graph: one op, and the engines of the heuristic that it was asked."""
+    """A graph: one op, and the engines of the requested heuristic."""
 
     def __init__(self, module: Cudnn, given: dict[str, Any]) -> None:
         self.module, self.given = module, given
@@ -175,9 +175,9 @@ class Graph:
             self.op, tensors, operands, results, self.numbers, built = json.loads(bytes(code))
         except ValueError as error:
             raise RuntimeError("this is no plan") from error
-        known = {int(uid): Tensor(*of, int(uid)) for uid, of in tensors.items()}
-        self.operands = {name: known[uid] for name, uid in operands.items()}
-        self.results = tuple(known[uid] for uid in results)
+        rebuilt = {int(uid): Tensor(*fields, int(uid)) for uid, fields in tensors.items()}
+        self.operands = {name: rebuilt[uid] for name, uid in operands.items()}
+        self.results = tuple(rebuilt[uid] for uid in results)
         self.built = Engine(*built)
 
     def execute(self, addresses: dict[int, int], workspace: int, handle: str) -> None:
@@ -202,7 +202,7 @@ class Graph:
             arrays[role][place] += math.prod(value for name, value in given.items() if name != role)
 
     def _attend(self, addresses: dict[int, int]) -> None:
-        """In float64, from what is given in half."""
+        """Compute attention in float64 from float16 operands."""
         given = {name: _array(addresses[t.uid], t).astype("float64") for name, t in self.operands.items()}
         results = [_array(addresses[t.uid], t) for t in self.results]
         q, k, v, scale = given["q"], given["k"], given["v"], self.numbers["attn_scale"]
@@ -231,22 +231,22 @@ def _array(address: int, tensor: Tensor) -> Any:
 def _meetings(
     wide: tuple[int, ...], kernel: tuple[int, ...], narrow: tuple[int, ...], numbers: dict[str, Any]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-    """The elements that are multiplied with one another. Asserts that there are as many windows as cuDNN wants."""
+    """The indices of elements that are multiplied. Asserts that the number of windows is the one that cuDNN expects."""
     placing = list(zip(*(numbers[name] for name in ("stride", "pre_padding", "post_padding", "dilation")), strict=True))
     for extent, taps, windows, (s, before, behind, d) in zip(wide[2:], kernel[2:], narrow[2:], placing, strict=True):
         assert windows == (extent + before + behind - d * (taps - 1) - 1) // s + 1
     groups, features = wide[1] // kernel[1], kernel[0]
     for o, c in product(range(features), range(kernel[1])):
         channel = o // (features // groups) * kernel[1] + c
-        for n, *at in product(range(wide[0]), *map(range, narrow[2:]), *map(range, kernel[2:])):
-            positions, taps = at[: len(placing)], at[len(placing) :]
-            met = [p * s + t * d - b for p, t, (s, b, _, d) in zip(positions, taps, placing, strict=True)]
-            if all(0 <= place < extent for place, extent in zip(met, wide[2:], strict=True)):
-                yield (n, channel, *met), (o, c, *taps), (n, o, *positions)
+        for n, *indices in product(range(wide[0]), *map(range, narrow[2:]), *map(range, kernel[2:])):
+            positions, taps = indices[: len(placing)], indices[len(placing) :]
+            coords = [p * s + t * d - b for p, t, (s, b, _, d) in zip(positions, taps, placing, strict=True)]
+            if all(0 <= place < extent for place, extent in zip(coords, wide[2:], strict=True)):
+                yield (n, channel, *coords), (o, c, *taps), (n, o, *positions)
 
 
 class Cudnn:
-    """The module. `engines` are those of each heuristic, in their order; `fails` is the step that raises, if any."""
+    """The module. `engines` has those of each heuristic, in order; `fails` is the step that raises, if any."""
 
     __version__ = "1.28.0"
     cudnnGraphNotSupportedError = NotSupported  # noqa: N815 - cuDNN's
@@ -257,8 +257,8 @@ class Cudnn:
         self.numerical_note = SimpleNamespace(**{note: note for note in NOTES})
         self.engines, self.computes, self.version = engines, computes, version
         self.fails = ""
-        #: does what was launched on a stream, which takes so many milliseconds
-        self.launch: Callable[[int, float, Callable[[], None]], object] = lambda *of: of[2]()
+        #: does the work launched on a stream, given the stream, its milliseconds and the work
+        self.launch: Callable[[int, float, Callable[[], None]], object] = lambda *arguments: arguments[2]()
         self.asked: list[Graph] = []
         self.launched: list[tuple[Graph, int, dict[int, int], int]] = []
         self.streams: dict[str, int] = {}

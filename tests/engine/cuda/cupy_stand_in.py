@@ -1,9 +1,9 @@
-"""A stand-in for CuPy, as far as executors use it: NumPy computes, and streams and graphs keep lists of what to do.
+"""A stand-in for the part of CuPy that executors use: NumPy computes, and streams and graphs keep lists of work.
 
-Arrays lie in memory of a pool, which has a limit. What is launched on a stream that records is not done, but kept, and
-done with each launch of the graph. While one records, what CuPy 14 refuses is refused: BLAS and LAPACK, copies from and
-to the host, and whatever waits. Kernels in CUDA C are built by the machine's C compiler. Addresses are those of memory
-here, so that kernels and libraries that are given some find what lies there.
+Arrays lie in the memory of a pool, which has a limit. Work launched during capture is not done, but stored, and done
+with each launch of the graph. During capture, the stand-in refuses what CuPy 14 refuses: BLAS and LAPACK, copies from
+and to the host, and synchronization. Kernels in CUDA C are built by the machine's C compiler. Addresses are those of
+host memory, so that kernels and libraries can access it.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from tests.engine.cuda.card_memory import (
 )
 from tests.engine.cuda.running import HALF_ON_HOST
 
-#: of the card
+#: memory of the card
 TOTAL_BYTES = 1 << 34
 
 
 class CUDADriverError(RuntimeError):
-    """The driver's."""
+    """The error of the CUDA driver."""
 
 
 class NVRTCError(RuntimeError):
-    """The compiler's."""
+    """The error of the compiler."""
 
 
 # ------------------------------------------------------------ arrays
 
 
 class DeviceArray(np.ndarray[Any, Any]):
-    """An array of the card: NumPy's, on memory of a pool, whose work is launched on the current stream."""
+    """An array of the card: a NumPy array in pool memory, whose work is launched on the current stream."""
 
     _memory: Memory | None
 
@@ -68,21 +68,21 @@ class DeviceArray(np.ndarray[Any, Any]):
         shape = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         dtype = np.dtype(dtype)
         memptr = memptr or CARD.allocated(math.prod(shape) * dtype.itemsize)
-        made = super().__new__(cls, shape, dtype, memptr.mem.raw, memptr.offset)
-        made._memory = memptr.mem
-        return made
+        array = super().__new__(cls, shape, dtype, memptr.mem.raw, memptr.offset)
+        array._memory = memptr.mem
+        return array
 
     def __array_finalize__(self, of: Any) -> None:
         self._memory = getattr(of, "_memory", None)
 
     @property
     def data(self) -> MemoryPointer:  # type: ignore[override]
-        """Where it begins."""
+        """The pointer to its first element."""
         assert self._memory is not None
         return MemoryPointer(self._memory, self.ctypes.data - self._memory.ptr if self.size else 0)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
-        """Launched. BLAS is refused while a stream records."""
+        """Launch the function. BLAS is refused during capture."""
         if ufunc is np.matmul and any(getattr(x, "dtype", np.dtype(int)).kind == "f" for x in inputs):
             CARD.stream.refuse("cublas.setStream")
         if method == "at":
@@ -91,7 +91,7 @@ class DeviceArray(np.ndarray[Any, Any]):
         return computed(getattr(ufunc, "__call__" if method == "__call__" else method), inputs, kwargs, outs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Launched, or a view. What is known to ask BLAS or LAPACK, or to wait, is refused while a stream records."""
+        """Launch the function, or return a view. Calls of BLAS or LAPACK, and waits, are refused during capture."""
         if "linalg" in func.__module__ or func.__name__ in _BY_BLAS:
             CARD.stream.refuse(func.__name__)
         if func.__name__ in _WAITING:
@@ -122,7 +122,7 @@ class DeviceArray(np.ndarray[Any, Any]):
         return np.array(_plain(self))
 
     def fill(self, value: Any) -> None:
-        """Launched. CuPy's loses the sign of zero."""
+        """Launch a fill, which loses the sign of zero as in CuPy."""
         written(lambda x: x.fill(value + 0), self)
 
     def __bool__(self) -> bool:
@@ -138,11 +138,11 @@ class DeviceArray(np.ndarray[Any, Any]):
         return int(self.get())
 
     def item(self, *args: Any) -> Any:
-        """A number of the host."""
+        """A host scalar."""
         return self.get().item(*args)
 
     def tolist(self) -> Any:
-        """Numbers of the host."""
+        """Host scalars."""
         return self.get().tolist()
 
 
@@ -166,14 +166,14 @@ _WRITES = {np.copyto, np.put_along_axis, np.put, np.place, np.fill_diagonal}
 
 
 def written(work: Callable[..., object], *operands: Any) -> None:
-    """Launch what writes to one of its operands."""
+    """Launch a function that writes to one of its operands."""
     _no_host_arrays(operands)
     plain = _plain(operands)
     CARD.stream.launch(lambda: work(*plain))
 
 
 def computed(function: Callable[..., Any], operands: Any, kwargs: Any, outs: Sequence[Any] = ()) -> Any:
-    """Launch a function that writes to `outs`; or whose results are new arrays of the card, or views of operands."""
+    """Launch a function that writes to `outs`, or returns new arrays of the card or views of operands."""
     _no_host_arrays(operands)
     plain, kwargs = _plain(operands), _plain(kwargs)
     if outs:
@@ -185,7 +185,7 @@ def computed(function: Callable[..., Any], operands: Any, kwargs: Any, outs: Seq
 
 
 def _results(again: Callable[[], Any], operands: Sequence[DeviceArray]) -> Any:
-    """Views of operands are such, and nothing is launched for them; other arrays have memory of their own."""
+    """Wrap results: views of operands without a launch, other arrays in memory of their own."""
     value = again()
     if isinstance(value, tuple | list):
         return type(value)([_results(lambda k=k: again()[k], operands) for k in range(len(value))])
@@ -194,14 +194,14 @@ def _results(again: Callable[[], Any], operands: Sequence[DeviceArray]) -> Any:
     value = np.asarray(value)
     owner = next((x for x in operands if value.size and np.may_share_memory(value, _plain(x))), None)
     if owner is not None:
-        seen = value.view(DeviceArray)
-        seen._memory = owner._memory
-        return seen
-    made = DeviceArray(value.shape, value.dtype)
-    into = _plain(made)
-    # What it is by now is right, unless it is recorded: then nothing was computed yet.
+        view = value.view(DeviceArray)
+        view._memory = owner._memory
+        return view
+    array = DeviceArray(value.shape, value.dtype)
+    into = _plain(array)
+    # The value is already right, except during capture: then it was computed from stale operands.
     CARD.stream.launch((lambda: np.copyto(into, value)) if CARD.stream.records is None else _again(into, again))
-    return made
+    return array
 
 
 def _again(into: np.ndarray[Any, Any], again: Callable[[], Any]) -> Work:
@@ -209,18 +209,18 @@ def _again(into: np.ndarray[Any, Any], again: Callable[[], Any]) -> Work:
 
 
 def as_device(value: Any, dtype: Any = None) -> DeviceArray:
-    """An array of the card; a copy of what lies on the host, which no recording holds."""
+    """An array of the card; host arrays are copied, which is refused during capture."""
     if isinstance(value, DeviceArray):
         return value if dtype is None or value.dtype == dtype else value.astype(dtype)
     CARD.stream.refuse("copy_from_host_async")
     host = np.asarray(value, dtype)
-    made = DeviceArray(host.shape, host.dtype)
-    np.copyto(_plain(made), host + 0 if host.ndim == 0 and host.dtype.kind == "f" else host)
-    return made
+    array = DeviceArray(host.shape, host.dtype)
+    np.copyto(_plain(array), host + 0 if host.ndim == 0 and host.dtype.kind == "f" else host)
+    return array
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's arrays, in the same memory."""
+    """The NumPy arrays in the same memory."""
     if isinstance(value, DeviceArray):
         return value.view(np.ndarray)
     if isinstance(value, tuple | list):
@@ -239,7 +239,7 @@ def _arrays(value: Any) -> Iterator[DeviceArray]:
 
 
 def _no_host_arrays(args: Any) -> None:
-    """CuPy takes none for an operand."""
+    """Refuse host arrays as operands, as CuPy does."""
     if any(type(x) is np.ndarray and x.ndim for x in args):
         raise TypeError("Unsupported type <class 'numpy.ndarray'>")
 
@@ -249,21 +249,21 @@ def _has_mask(key: Any) -> bool:
 
 
 def _wrapped(x: np.ndarray[Any, Any], key: Any) -> Any:
-    """Indices as CuPy reads them: around, without a word."""
+    """Indices as CuPy reads them: wrapped around silently."""
     keys = key if isinstance(key, tuple) else (key,)
     if not any(isinstance(k, np.ndarray) and k.dtype.kind in "iu" for k in keys):
         return key
-    found, axis = [], 0
+    wrapped, axis = [], 0
     for place, k in enumerate(keys):
         if k is Ellipsis:
             axis = x.ndim - sum(other is not None for other in keys[place + 1 :])
         elif k is not None:
             axis += 1
             if isinstance(k, np.ndarray) and k.dtype.kind in "iu":
-                found.append(np.remainder(k, x.shape[axis - 1]))
+                wrapped.append(np.remainder(k, x.shape[axis - 1]))
                 continue
-        found.append(k)
-    return tuple(found)
+        wrapped.append(k)
+    return tuple(wrapped)
 
 
 def _taken_along(x: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any]:
@@ -274,7 +274,7 @@ def _taken_along(x: np.ndarray[Any, Any], indices: np.ndarray[Any, Any], axis: i
 
 
 class _Program:
-    """A text, and what it was compiled to."""
+    """A text and its compiled code."""
 
     def __init__(self, text: str) -> None:
         self.text, self.code, self.log = text, b"", ""
@@ -284,7 +284,7 @@ _COMPILED: dict[str, bytes] = {}
 
 
 def _on_host(text: str) -> str:
-    """The text of a card's kernels as a C compiler takes it: with other definitions before them."""
+    """The text of a card's kernels for a C compiler: with other definitions before it."""
     heads = {
         card_definitions("float16"): ("float32", HALF_ON_HOST),
         cuda_definitions("float32"): ("float32", ""),
@@ -324,19 +324,19 @@ class Module:
             self._library = ctypes.CDLL(file.name)
 
     def get_function(self, name: str) -> Callable[..., None]:
-        """A kernel of it, which takes one argument by value."""
+        """A kernel of the module, which takes one argument by value."""
 
         def kernel(grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
             table = np.array(args[0]).view(np.int64)
             launch = Launch(name, (grid[0], grid[1]), (block[0], block[1]), table, ())
             CARD.stream.launch(lambda: launch_on_host(self._library, launch))
 
-        getattr(self._library, name)  # raises where there is no such kernel
+        getattr(self._library, name)  # raises if there is no such kernel
         return kernel
 
 
 class ElementwiseKernel:
-    """The one kernel of its kind that executors have: it notes the first index outside."""
+    """The only elementwise kernel that executors use: it flags the first index out of range."""
 
     def __init__(self, inputs: str, outputs: str, body: str, name: str) -> None:
         assert (inputs, outputs, body) == ("T index, int64 least, int64 extent, int32 code", "raw int32 flag", _NOTE)
@@ -352,23 +352,23 @@ class ElementwiseKernel:
 # ------------------------------------------------------------ the modules
 
 
-def _kept_on_device(name: str) -> Callable[..., DeviceArray]:
-    """What makes an array of numbers that nobody reads: a kernel of its own."""
+def _created_on_device(name: str) -> Callable[..., DeviceArray]:
+    """A function that creates an array on the card, by a launch of its own."""
 
     def make(*args: Any, **kwargs: Any) -> DeviceArray:
         host = getattr(np, name)(*args, **kwargs)
-        made = DeviceArray(host.shape, host.dtype)
+        array = DeviceArray(host.shape, host.dtype)
         if name != "empty":
-            into = _plain(made)
+            into = _plain(array)
             CARD.stream.launch(lambda: np.copyto(into, host))
-        return made
+        return array
 
     return make
 
 
 def _ascontiguousarray(x: Any, dtype: Any = None) -> DeviceArray:
-    there = as_device(x, dtype)
-    return there if there.flags.c_contiguous else there.copy()
+    array = as_device(x, dtype)
+    return array if array.flags.c_contiguous else array.copy()
 
 
 def _as_strided(x: DeviceArray, shape: Any = None, strides: Any = None) -> DeviceArray:
@@ -376,20 +376,20 @@ def _as_strided(x: DeviceArray, shape: Any = None, strides: Any = None) -> Devic
 
 
 def _pinned_pointer(memory: Any, offset: int) -> Any:
-    """As `PinnedMemoryPointer`, of the beginning of some memory."""
+    """Like `PinnedMemoryPointer`, for the beginning of the memory."""
     assert offset == 0
     return memory
 
 
 class _CuPy(types.ModuleType):
-    """The module cupy: what is not here is NumPy's, whose functions launch where an operand is of the card."""
+    """The module cupy: other names are NumPy's, whose functions launch if an operand is on the card."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
 
 def cupy_stand_in() -> dict[str, types.ModuleType]:
-    """Modules by name, as they are to be found by who imports cupy."""
+    """The modules by name, for those who import cupy."""
     cupy = _CuPy("cupy")
     cupy.__spec__ = ModuleSpec("cupy", None)
     device = types.SimpleNamespace(id=0, compute_capability="90", mem_info=(TOTAL_BYTES, TOTAL_BYTES))
@@ -443,7 +443,7 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         "array": lambda x, dtype=None, order="K": as_device(np.asarray(x, order=order), dtype).copy(),
         "ascontiguousarray": _ascontiguousarray,
         "lib": types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided)),
-        **{name: _kept_on_device(name) for name in ("arange", "empty", "eye", "full", "ones", "zeros", "tri")},
+        **{name: _created_on_device(name) for name in ("arange", "empty", "eye", "full", "ones", "zeros", "tri")},
     }
     for name, value in own.items():
         setattr(cupy, name, value)

@@ -1,4 +1,4 @@
-"""cuDNN for an H100 that is described, and not there: its heuristics and engines need neither a card nor a driver."""
+"""cuDNN for an H100 that is described but absent: its heuristics and engines need neither a card nor a driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from engine.cuda.cudnn_plans import CudnnLibrary
 
-#: as cuDNN describes a card to itself
+#: device properties as cuDNN serializes them
 H100 = {
     "busId": 0,
     "cudaDeviceId": 0,
@@ -49,19 +49,19 @@ _STUBS = Path(__file__).with_name("libcuda_stubs.c")
 
 @cache
 def described_h100() -> CudnnLibrary:
-    """cuDNN for it; skips where cuDNN is not installed."""
+    """cuDNN for the H100; skips the test if cuDNN is not installed."""
     cudnn = pytest.importorskip("cudnn", reason="part of the extra card-tests")
     try:
         cudnn.backend_version()
     except RuntimeError as error:
         pytest.skip(f"cuDNN's frontend is installed, and not cuDNN: {error}")
-    _have_a_driver()
+    _ensure_driver()
     described = {"device_property": cudnn.create_device_properties(json.dumps(H100)), "sm_version": 90, "sm_count": 132}
     return CudnnLibrary(cudnn, "sm_90", described)
 
 
-def _have_a_driver() -> None:
-    """Load a libcuda that refuses everything, unless there is one: it is found by its name from then on."""
+def _ensure_driver() -> None:
+    """Load a libcuda that refuses everything, unless there is a real one: later loads by name find it."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:

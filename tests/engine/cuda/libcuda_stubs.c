@@ -1,8 +1,8 @@
-/* A driver without a card: enough for cuDNN to compile engines and to load them, and nothing that runs. */
+/* A driver without a card: enough for cuDNN to compile and load engines, but not to run them. */
 #define NO_DEVICE 100 /* CUDA_ERROR_NO_DEVICE */
 #define REFUSES(name) int name(void) { return NO_DEVICE; }
 #define DOES_NOTHING(name) int name(void) { return 0; }
-/* What makes something says that it is made, at an address that nobody reads. */
+/* Functions that create an object succeed, with an address that is never read. */
 static int made;
 #define MAKES(name) int name(void **it) { *it = &made; return 0; }
 

@@ -1,4 +1,4 @@
-"""Card recipes run on a processor: kernels as the machine's C compiler builds them, and products by NumPy."""
+"""Card recipes run on the CPU: kernels built by the machine's C compiler, and products by NumPy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.engine.codegen.kernels.cuda_shim import launch_on_host, shimmed
 
 Array = np.ndarray[Any, Any]
 
-#: bytes around what may be written
+#: guard bytes around memory that may be written
 GUARD: Final = 512
-#: what memory holds before: a NaN, for who reads it
+#: initial content of memory: NaN if read as a float
 _UNTOUCHED: Final = 0xFF
-#: a processor's numbers of 16 bits, where a card's are read and rounded by instructions
+#: float16 conversions on the CPU, in place of the card's instructions
 HALF_ON_HOST: Final = """\
 typedef unsigned short E;
 static F WIDEN(E x) { union { E bits; _Float16 number; } u; u.bits = x; return (F)u.number; }
@@ -37,7 +37,7 @@ _WHOLE: Final = "typedef F E;\n#define WIDEN(x) (x)\n#define NARROW(x) (x)\n"
 
 
 class CardRun:
-    """A recipe with its memory: operands, results, the workspace and the flag."""
+    """A recipe with its memory: operands, results, workspace and flag."""
 
     def __init__(self, recipe: CardRecipe, dtype: str, operands: Sequence[Array], *results: Array) -> None:
         self.recipe, self.dtype, self.operands, self.results = recipe, dtype, operands, results
@@ -46,11 +46,11 @@ class CardRun:
 
     @property
     def flag(self) -> int:
-        """What was noted."""
+        """The flag that was set."""
         return int(self._flag[0])
 
     def run(self) -> None:
-        """All phases; nothing is written around the workspace."""
+        """Run all phases. Asserts that nothing is written around the workspace."""
         for phase in self.recipe.phases:
             if isinstance(phase, LaunchPhase):
                 self._launch(phase)
@@ -67,41 +67,43 @@ class CardRun:
         launch_on_host(host_library(self.recipe.text, self.dtype), launch)
 
     def _multiply(self, phase: ProductPhase) -> None:
-        of, number = phase.product, np.dtype(phase.product.dtype)
-        wide = np.dtype(compute_dtype(of.dtype))
-        assert number.itemsize == of.itemsize
-        assert len(of.batch) <= 2
-        a = self._matrices(phase.a, of.a, of.batch, (of.rows, of.inner), number)
-        b = self._matrices(phase.b, of.b, of.batch, (of.inner, of.columns), number)
-        c = self._matrices(phase.c, of.c, of.batch, (of.rows, of.columns), wide if phase.widens else number)
-        found = a.astype(wide) @ b.astype(wide)
+        product, dtype = phase.product, np.dtype(phase.product.dtype)
+        wide = np.dtype(compute_dtype(product.dtype))
+        assert dtype.itemsize == product.itemsize
+        assert len(product.batch) <= 2
+        a = self._matrices(phase.a, product.a, product.batch, (product.rows, product.inner), dtype)
+        b = self._matrices(phase.b, product.b, product.batch, (product.inner, product.columns), dtype)
+        c = self._matrices(
+            phase.c, product.c, product.batch, (product.rows, product.columns), wide if phase.widens else dtype
+        )
+        result = a.astype(wide) @ b.astype(wide)
         if phase.bias is not None:
-            found += self._numbers(phase.bias, of.columns, number)
-        c[...] = c.astype(wide) + found if phase.adds else found
+            result += self._numbers(phase.bias, product.columns, dtype)
+        c[...] = c.astype(wide) + result if phase.adds else result
 
     def _matrices(
         self,
         place: CardPlace,
-        lying: MatrixLayout,
+        layout: MatrixLayout,
         batch: tuple[int, ...],
         shape: tuple[int, int],
         number: np.dtype[Any],
     ) -> Array:
-        """A view of the memory there, as cuBLASLt can have it: numbers of rows, or of columns, side by side."""
+        """A view of memory in a layout that cuBLASLt supports: rows or columns contiguous."""
         rows, columns = shape
         size = number.itemsize
-        assert (lying.column == size and lying.row >= columns * size) or (
-            lying.row == size and lying.column >= rows * size
+        assert (layout.column == size and layout.row >= columns * size) or (
+            layout.row == size and layout.column >= rows * size
         )
-        assert not any(step < 0 or step % size for step in lying.batch)
+        assert not any(step < 0 or step % size for step in layout.batch)
         address = self._address(place)
         assert address % size == 0
         first = np.frombuffer((ctypes.c_char * size).from_address(address), number)
-        found = as_strided(first, (*batch, *shape), (*lying.batch, lying.row, lying.column))
-        low, high = byte_bounds(found)
+        view = as_strided(first, (*batch, *shape), (*layout.batch, layout.row, layout.column))
+        low, high = byte_bounds(view)
         begin, end = self._bounds(place)
         assert begin <= low <= high <= end
-        return found
+        return view
 
     def _numbers(self, place: CardPlace, count: int, number: np.dtype[Any]) -> Array:
         address = self._address(place)
@@ -128,7 +130,7 @@ class CardRun:
 def run_card_recipe(
     recipe: CardRecipe, dtype: str, operands: Sequence[Array], shape: tuple[int, ...], result_dtype: Any = None
 ) -> Array:
-    """The result, dense; nothing around it is written, and nothing is noted."""
+    """The dense result. Asserts that nothing is written around it, and that no flag is set."""
     number = np.dtype(result_dtype or dtype)
     nbytes = int(np.prod(shape, dtype=np.int64)) * number.itemsize
     memory = np.full(nbytes + 2 * GUARD, _UNTOUCHED, np.uint8)
@@ -143,7 +145,7 @@ def run_card_recipe(
 
 @cache
 def host_library(text: str, dtype: str) -> ctypes.CDLL:
-    """The kernels of a text, built for this processor."""
+    """The kernels of a text, built for the CPU."""
     head = card_definitions(dtype)
     assert text.startswith(head)
     kernels = (HALF_ON_HOST if dtype == "float16" else _WHOLE) + text.removeprefix(head)
@@ -151,5 +153,5 @@ def host_library(text: str, dtype: str) -> ctypes.CDLL:
 
 
 def compiled_for(text: str, architecture: str) -> bytes:
-    """What NVRTC makes of a text."""
+    """The machine code that NVRTC compiles from a text."""
     return nvrtc.compiled(text, (*OPTIONS, f"--gpu-architecture={architecture}"))

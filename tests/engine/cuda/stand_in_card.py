@@ -1,4 +1,4 @@
-"""A card that is none, in the place of CuPy and cuBLASLt: what its libraries were asked, and what was launched."""
+"""The stand-in card, in place of CuPy and cuBLASLt: it records library calls and launches."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class StandInCard:
     """The stand-ins of a test."""
 
     cublaslt: CublasLtStandIn = field(default_factory=CublasLtStandIn)
-    #: why there is no cuBLASLt, where there is none
+    #: the reason why cuBLASLt is missing, if it is
     missing: str | None = None
 
     def library(self, name: str) -> CardLibrary:
-        """As `card_library`."""
+        """Load a library like `card_library`."""
         assert name == "cublasLt"
         if self.missing is not None:
             return CardLibrary("cublasLt", missing=self.missing)
@@ -38,32 +38,32 @@ class StandInCard:
 
 
 def _no_assembler() -> CardAssembler:
-    """Kernels are those of CUDA C, which a C compiler builds."""
+    """Refuse, so that kernels are CUDA C, which a C compiler builds."""
     raise KernelUnavailable("this card has NVRTC alone")
 
 
 @contextmanager
 def card_in_place() -> Iterator[StandInCard]:
-    """Have it where CuPy would be."""
+    """Put the stand-in in place of CuPy."""
     if COMPILER is None:
         pytest.skip("there is no C compiler, which kernels of a card are built with here")
-    made = StandInCard()
+    card = StandInCard()
     with pytest.MonkeyPatch.context() as patch:
         for name, module in cupy_stand_in().items():
             patch.setitem(sys.modules, name, module)
-        patch.setattr(cuda_recipes, "card_library", made.library)
+        patch.setattr(cuda_recipes, "card_library", card.library)
         patch.setattr(cuda_compiling, "card_assembler", _no_assembler)
-        if not _emptied():
-            gc.unfreeze()  # somebody still had an executor when it was frozen
-            _emptied()
-        gc.freeze()  # what was there before is not gone through: of a process with many tests that takes seconds
-        yield made
+        if not _empty_pool():
+            gc.unfreeze()  # an executor was still referenced when it was frozen
+            _empty_pool()
+        gc.freeze()  # older objects are not scanned, which takes seconds in a process with many tests
+        yield card
     CARD.pool.set_limit(0)
-    _emptied()
+    _empty_pool()
 
 
-def _emptied() -> bool:
-    """Let go of what nobody has any more: executors and their plans refer to one another. Whether that was all."""
+def _empty_pool() -> bool:
+    """Free unreferenced memory: executors and their plans form cycles. Whether the pool is empty."""
     gc.collect()
     CARD.pool.free_all_blocks()
     return CARD.pool.total_bytes() == 0

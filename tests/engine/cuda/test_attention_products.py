@@ -1,4 +1,4 @@
-"""Attention by products and kernels between them: what its formula gives, however operands lie, and in little room."""
+"""Attention as matrix products with kernels between them: matches the formula for any layout and workspace."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SCALE = 0.3
 
 
 def drawn(lead: tuple[int, ...], queries: int, keys: int, dtype: str, width: int = 5, values: int = 7) -> list[Array]:
-    """q, k, v, and the cotangent of y: queries and keys side by side with other heads, as products leave them."""
+    """Random q, k, v and the cotangent of y, with heads side by side as products leave them."""
     random = np.random.default_rng(len(lead))
     shapes = (queries, width), (keys, width), (keys, values), (queries, values)
     whole = [random.normal(size=(*lead[:-1], rows, *lead[-1:], columns)).astype(dtype) for rows, columns in shapes]
     return [x.swapaxes(-2, -3) if lead else x for x in whole]
 
 
-def by_hand(q: Array, k: Array, v: Array, g: Array, *, causal: bool) -> dict[str, Array]:
-    """In doubles, by the formulas."""
+def reference_results(q: Array, k: Array, v: Array, g: Array, *, causal: bool) -> dict[str, Array]:
+    """Compute the reference results from the formulas, in float64."""
     q, k, v, g = (x.astype("float64") for x in (q, k, v, g))
     scores = SCALE * q @ k.swapaxes(-1, -2)
     hidden = np.triu(np.ones(scores.shape[-2:], bool), 1) if causal else np.zeros(scores.shape[-2:], bool)
@@ -51,47 +51,47 @@ def types(*arrays: Array) -> list[TensorType]:
 
 
 def dense(terms: CardTerms, op: ScoreOp, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
-    """The recipe into dense results."""
+    """The recipe that writes dense results."""
     out = op.infer(*(TensorType.of(x) for x in arrays), causal=causal, scale=scale)
     return card_recipe_for(op, terms, out, *types(*arrays), causal=causal, scale=scale)
 
 
-def forth(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
+def forward_recipe(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
     return dense(terms, ROWS, *arrays, causal=causal, scale=scale)
 
 
-def back(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
+def gradients_recipe(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
     return dense(terms, GRADIENTS, *arrays, causal=causal, scale=scale)
 
 
-def run(recipe: CardRecipe | None, operands: list[Array], *wanted: Array, atol: float) -> None:
+def run(recipe: CardRecipe | None, operands: list[Array], *expected: Array, atol: float) -> None:
     assert recipe is not None
-    results = [np.full(x.shape, np.nan, operands[0].dtype) for x in wanted]
+    results = [np.full(x.shape, np.nan, operands[0].dtype) for x in expected]
     CardRun(recipe, operands[0].dtype.name, operands, *results).run()
-    for found, expected in zip(results, wanted, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol * max(1.0, np.abs(expected).max()))
+    for actual, desired in zip(results, expected, strict=True):
+        np.testing.assert_allclose(actual, desired, rtol=0, atol=atol * max(1.0, np.abs(desired).max()))
 
 
 def check(operands: list[Array], *, causal: bool, terms: CardTerms = PLENTY) -> list[CardRecipe]:
-    """Both ways, each compared; their recipes."""
+    """Compare forward and backward with the formulas; return both recipes."""
     dtype = operands[0].dtype
-    wanted, atol = by_hand(*operands, causal=causal), TOLERANCES[dtype.name]
+    expected, atol = reference_results(*operands, causal=causal), TOLERANCES[dtype.name]
     q, k, v, g = operands
-    saved = [q, k, v, wanted["lse"].astype(dtype), wanted["delta"].astype(dtype), g]
-    there = forth(terms, q, k, v, scale=SCALE, causal=causal)
-    here = back(terms, *saved, scale=SCALE, causal=causal)
-    run(there, [q, k, v], wanted["y"], wanted["lse"], atol=atol)
-    run(here, saved, *(wanted[name] for name in ("dq", "dk", "dv")), atol=4 * atol)
-    assert there
-    assert here
-    return [there, here]
+    saved = [q, k, v, expected["lse"].astype(dtype), expected["delta"].astype(dtype), g]
+    forward = forward_recipe(terms, q, k, v, scale=SCALE, causal=causal)
+    backward = gradients_recipe(terms, *saved, scale=SCALE, causal=causal)
+    run(forward, [q, k, v], expected["y"], expected["lse"], atol=atol)
+    run(backward, saved, *(expected[name] for name in ("dq", "dk", "dv")), atol=4 * atol)
+    assert forward
+    assert backward
+    return [forward, backward]
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize(("queries", "keys"), [(6, 6), (1, 40), (70, 3), (33, 65)])
-def test_both_ways_are_their_formulas(dtype: str, causal: bool, queries: int, keys: int) -> None:
+def test_forward_and_backward_match_the_formulas(dtype: str, causal: bool, queries: int, keys: int) -> None:
     recipes = check(drawn((2, 3), queries, keys, dtype), causal=causal)
     kinds = [[type(phase) for phase in recipe.phases] for recipe in recipes]
     assert kinds[0] == [ProductPhase, LaunchPhase, ProductPhase]
@@ -101,49 +101,49 @@ def test_both_ways_are_their_formulas(dtype: str, causal: bool, queries: int, ke
 @needs_compiler
 @pytest.mark.parametrize("lead", [(), (4,), (2, 3)])
 @pytest.mark.parametrize("matrices", [1, 2, 3, 5])
-def test_in_little_room_matrices_come_one_after_the_other(lead: tuple[int, ...], matrices: int) -> None:
-    """Of 512 bytes each, of which the way back has two for each entry."""
+def test_small_workspace_processes_matrices_in_chunks(lead: tuple[int, ...], matrices: int) -> None:
+    """Each matrix takes 512 bytes; the backward pass needs two per entry."""
     operands = drawn(lead, 8, 8, "float64")
     q, k, v, _ = operands
     terms = CardTerms(workspace=2 * matrices * 512)
-    there, here = check(operands, causal=True, terms=terms)
-    assert max(there.workspace, here.workspace) <= terms.workspace
-    assert len(here.phases) >= 6 * -(-int(np.prod(lead)) // matrices)
-    assert forth(CardTerms(workspace=511), q, k, v, scale=1.0, causal=False) is None
+    forward, backward = check(operands, causal=True, terms=terms)
+    assert max(forward.workspace, backward.workspace) <= terms.workspace
+    assert len(backward.phases) >= 6 * -(-int(np.prod(lead)) // matrices)
+    assert forward_recipe(CardTerms(workspace=511), q, k, v, scale=1.0, causal=False) is None
 
 
 @needs_compiler
-def test_one_key_for_all_heads() -> None:
+def test_one_key_shared_by_all_heads() -> None:
     q, k, v, g = drawn((2, 3), 4, 6, "float64")
-    one, other = (np.broadcast_to(x[:, :1], x.shape) for x in (k, v))
-    check([q, one, other, g], causal=False)
-    recipe = forth(PLENTY, q, k[:1, 0], v, scale=SCALE, causal=False)
-    wanted = by_hand(q, np.broadcast_to(k[:1, 0], k.shape), v, g, causal=False)
-    run(recipe, [q, k[:1, 0], v], wanted["y"], wanted["lse"], atol=1e-14)
+    shared_k, shared_v = (np.broadcast_to(x[:, :1], x.shape) for x in (k, v))
+    check([q, shared_k, shared_v, g], causal=False)
+    recipe = forward_recipe(PLENTY, q, k[:1, 0], v, scale=SCALE, causal=False)
+    expected = reference_results(q, np.broadcast_to(k[:1, 0], k.shape), v, g, causal=False)
+    run(recipe, [q, k[:1, 0], v], expected["y"], expected["lse"], atol=1e-14)
 
 
 @needs_compiler
 @pytest.mark.parametrize("matrices", [1, 4, 100])
-def test_results_lie_where_they_are_read(matrices: int) -> None:
-    """Heads beside one another, or one behind the other; in any room."""
+def test_results_are_written_in_the_requested_layout(matrices: int) -> None:
+    """Heads are interleaved or contiguous, with any workspace."""
     q, k, v, g = drawn((2, 3), 8, 8, "float64")
-    wanted = by_hand(q, k, v, g, causal=False)
-    saved = [q, k, v, wanted["lse"], wanted["delta"], g]
+    references = reference_results(q, k, v, g, causal=False)
+    saved = [q, k, v, references["lse"], references["delta"], g]
     orders = ((0, 2, 1, 3), (1, 2, 0, 3), (0, 1, 2, 3))
     op = PermutedResults(GRADIENTS, orders)
     attrs = {"causal": False, "scale": SCALE}
     out = op.infer(*(TensorType.of(x) for x in saved), **attrs)
     recipe = card_recipe_for(op, CardTerms(workspace=2 * 512 * matrices), out, *types(*saved), **attrs)
-    expected = [wanted[name].transpose(order) for name, order in zip(("dq", "dk", "dv"), orders, strict=True)]
+    expected = [references[name].transpose(order) for name, order in zip(("dq", "dk", "dv"), orders, strict=True)]
     run(recipe, saved, *expected, atol=1e-13)
 
 
 @needs_compiler
-def test_large_scores_do_not_overflow_and_a_nan_stays_in_its_row() -> None:
+def test_large_scores_do_not_overflow_and_nan_stays_in_its_row() -> None:
     q, k, v, _ = drawn((2,), 5, 6, "float32")
     q[0, 1] *= np.float32(1e4)
     q[1, 2, 0] = np.nan
-    recipe = forth(PLENTY, q, k, v, scale=SCALE, causal=False)
+    recipe = forward_recipe(PLENTY, q, k, v, scale=SCALE, causal=False)
     assert recipe is not None
     y, lse = np.zeros((2, 5, 7), "float32"), np.zeros((2, 5, 1), "float32")
     CardRun(recipe, "float32", [q, k, v], y, lse).run()
@@ -156,33 +156,33 @@ def test_large_scores_do_not_overflow_and_a_nan_stays_in_its_row() -> None:
     assert lse[0, 1, 0] == pytest.approx(largest, rel=1e-5)
 
 
-def test_a_precision_is_that_of_products() -> None:
+def test_precision_is_passed_to_the_products() -> None:
     q, k, v, _ = drawn((2,), 5, 6, "float32")
-    for asked, read in (("float32", "float32"), ("tf32x3", "float32"), ("tf32", "tf32"), ("bfloat16", "bfloat16")):
-        terms: Any = PLENTY._replace(precision=asked)
-        recipe = forth(terms, q, k, v, scale=SCALE, causal=False)
+    for requested, used in (("float32", "float32"), ("tf32x3", "float32"), ("tf32", "tf32"), ("bfloat16", "bfloat16")):
+        terms: Any = PLENTY._replace(precision=requested)
+        recipe = forward_recipe(terms, q, k, v, scale=SCALE, causal=False)
         assert recipe is not None
-        assert recipe.precision == read
-        assert {p.precision for p in recipe.phases if isinstance(p, ProductPhase)} == {read}
+        assert recipe.precision == used
+        assert {p.precision for p in recipe.phases if isinstance(p, ProductPhase)} == {used}
 
 
-def test_what_is_left_to_others() -> None:
+def test_unsupported_operands_have_no_recipe() -> None:
     q, k, v, g = drawn((2,), 5, 6, "float32")
     mask, rows = np.zeros((5, 6), "float32"), np.zeros((2, 5, 1), "float32")
     attrs: Any = {"scale": 1.0, "causal": False}
-    assert forth(PLENTY, q, k, v, mask, **attrs) is None
-    assert back(PLENTY, q, k, v, rows, rows, g, mask, **attrs) is None
-    apart = np.zeros((2, 5, 2), "float32")[..., :1]
-    assert back(PLENTY, q, k, v, apart, rows, g, **attrs) is None
+    assert forward_recipe(PLENTY, q, k, v, mask, **attrs) is None
+    assert gradients_recipe(PLENTY, q, k, v, rows, rows, g, mask, **attrs) is None
+    strided = np.zeros((2, 5, 2), "float32")[..., :1]
+    assert gradients_recipe(PLENTY, q, k, v, strided, rows, g, **attrs) is None
     halves = [x.astype("float16") for x in (q, k, v)]
-    assert forth(PLENTY, *halves, **attrs) is None
-    assert forth(PLENTY, q, k[:, :0], v[:, :0], **attrs) is None
-    assert forth(PLENTY, q[..., ::2], k[..., ::2], v, **attrs) is None
+    assert forward_recipe(PLENTY, *halves, **attrs) is None
+    assert forward_recipe(PLENTY, q, k[:, :0], v[:, :0], **attrs) is None
+    assert forward_recipe(PLENTY, q[..., ::2], k[..., ::2], v, **attrs) is None
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("dtype", TOLERANCES)
-def test_nvrtc_takes_the_kernels(dtype: str) -> None:
-    recipe = forth(PLENTY, *drawn((2,), 5, 6, dtype)[:3], scale=SCALE, causal=True)
+def test_nvrtc_compiles_the_kernels(dtype: str) -> None:
+    recipe = forward_recipe(PLENTY, *drawn((2,), 5, 6, dtype)[:3], scale=SCALE, causal=True)
     assert recipe is not None
     assert compiled_for(recipe.text, "sm_90").startswith(b"\x7fELF")

@@ -1,4 +1,4 @@
-"""The quickest algorithms of libraries in plans, on a stand-in for a card: timed under `fast`, once, and kept."""
+"""Autotuned library algorithms in plans, on the stand-in card: timed once under `fast`, and then stored."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def numbers(*shape: int) -> Array:
 
 
 def products() -> tuple[Plan, dict[Any, Array]]:
-    """One of operands as they are fed, and one of what lies in the arena."""
+    """Two products: one of fed operands, and one that reads the arena."""
     x = Builder(registry()).leaf(TensorType((6, 6), np.dtype("float32")), 0)
     return make_plan(x.builder.graph([(x @ x.transpose()) @ x]), Limits()), {0: numbers(6, 6)}
 
 
-def run_as_it_stays(plan: Plan, feeds: Any, **settings: Any) -> tuple[CuPyExecutor, list[Array]]:
-    """An executor that has compiled the plan, and what it answers then."""
+def run_until_compiled(plan: Plan, feeds: Any, **settings: Any) -> tuple[CuPyExecutor, list[Array]]:
+    """An executor that has compiled the plan, and its results from then on."""
     executor = CuPyExecutor(**{"compile": "on", **settings})
     for _ in range(2):
         executor.run(plan, feeds)
@@ -48,83 +48,81 @@ def run_as_it_stays(plan: Plan, feeds: Any, **settings: Any) -> tuple[CuPyExecut
 
 
 def algorithms(library: CublasLtStandIn, executor: CuPyExecutor, plan: Plan, feeds: Any) -> list[int]:
-    """Those of one more run."""
+    """The algorithms that one more run launches."""
     library.calls.clear()
     executor.run(plan, feeds)
     return [call.algorithm for call in library.calls]
 
 
-def timed_by(library: CublasLtStandIn) -> set[int]:
-    """The algorithms that were launched on the stream of a clock: recordings are launched where runs are."""
+def timed_algorithms(library: CublasLtStandIn) -> set[int]:
+    """The algorithms launched on the clock's stream; captured graphs are launched on the stream of runs."""
     return {call.algorithm for call in library.calls if CARD.by_pointer[call.stream].events}
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_clock, "_PATIENCE_SECONDS", 0)
 
 
 @pytest.fixture
 def library(stand_in: StandInCard) -> CublasLtStandIn:
-    """cuBLASLt, whose third algorithm is the quickest of the four that it is asked for."""
+    """cuBLASLt whose third algorithm is the fastest of the four that are requested."""
     stand_in.cublaslt.milliseconds = (3.0, 2.0, 1.0, 4.0, 0.5)
     return stand_in.cublaslt
 
 
-def test_the_quickest_algorithm_is_used_once_a_plan_is_compiled(library: CublasLtStandIn) -> None:
+def test_compiled_plan_uses_the_fastest_algorithm(library: CublasLtStandIn) -> None:
     plan, feeds = products()
     first = CuPyExecutor(compile="on").run(plan, feeds)
     assert [call.algorithm for call in library.calls] == [0, 0]
-    executor, found = run_as_it_stays(plan, feeds)
-    assert timed_by(library) == {0, 1, 2, 3}
+    executor, results = run_until_compiled(plan, feeds)
+    assert timed_algorithms(library) == {0, 1, 2, 3}
     assert algorithms(library, executor, plan, feeds) == [2, 2]
-    np.testing.assert_array_equal(found[0], first[0])
-    np.testing.assert_array_equal(found[0], NumPyExecutor().run(plan, feeds)[0])
+    np.testing.assert_array_equal(results[0], first[0])
+    np.testing.assert_array_equal(results[0], NumPyExecutor().run(plan, feeds)[0])
 
 
-def test_another_process_times_nothing(library: CublasLtStandIn, tmp_path: Path) -> None:
+def test_second_process_reuses_stored_timings(library: CublasLtStandIn, tmp_path: Path) -> None:
     plan, feeds = products()
-    run_as_it_stays(plan, feeds, store=KernelStore(tmp_path))
+    run_until_compiled(plan, feeds, store=KernelStore(tmp_path))
     library.calls.clear()
-    executor, _ = run_as_it_stays(plan, feeds, store=KernelStore(tmp_path))
-    assert not timed_by(library)
+    executor, _ = run_until_compiled(plan, feeds, store=KernelStore(tmp_path))
+    assert not timed_algorithms(library)
     assert algorithms(library, executor, plan, feeds) == [2, 2]
 
 
-def test_a_second_plan_of_the_shape_times_nothing(library: CublasLtStandIn) -> None:
+def test_second_plan_of_the_same_shape_is_not_timed(library: CublasLtStandIn) -> None:
     plan, feeds = products()
-    executor, _ = run_as_it_stays(plan, feeds)
+    executor, _ = run_until_compiled(plan, feeds)
     library.calls.clear()
     other, _ = products()
     for _ in range(2):
         executor.run(other, feeds)
     executor.settle()
-    assert not timed_by(library)
+    assert not timed_algorithms(library)
     assert algorithms(library, executor, other, feeds) == [2, 2]
 
 
 @pytest.mark.parametrize("settings", [{"determinism": "bitwise"}, {"compile": "off"}])
-def test_under_bitwise_nothing_is_timed_and_nothing_that_was_is_used(
-    library: CublasLtStandIn, settings: dict[str, Any]
-) -> None:
+def test_bitwise_or_uncompiled_plans_ignore_autotuning(library: CublasLtStandIn, settings: dict[str, Any]) -> None:
     plan, feeds = products()
     store = KernelStore()
-    run_as_it_stays(plan, feeds, store=store)
+    run_until_compiled(plan, feeds, store=store)
     library.calls.clear()
-    executor, _ = run_as_it_stays(plan, feeds, store=store, **settings)
+    executor, _ = run_until_compiled(plan, feeds, store=store, **settings)
     assert {call.algorithm for call in library.calls} == {0}
-    assert not timed_by(library)
+    assert not timed_algorithms(library)
     assert algorithms(library, executor, plan, feeds) == [0, 0]
 
 
-def test_a_plan_keeps_the_algorithms_that_it_was_compiled_with(library: CublasLtStandIn) -> None:
-    """At other addresses, too, though others were chosen since for another plan: its bits stay."""
+def test_compiled_plan_never_changes_its_algorithms(library: CublasLtStandIn) -> None:
+    """Its results stay bit-identical even after another plan has chosen other algorithms."""
     plan, feeds = products()
-    spoilt = [True]
+    disturbs = [True]
 
-    executor, _ = run_disturbed(plan, feeds, lambda executor: begin_one(executor) if spoilt[0] else None)
+    executor, _ = run_disturbed(plan, feeds, lambda executor: begin_one(executor) if disturbs[0] else None)
     assert algorithms(library, executor, plan, feeds) == [0, 0]
-    spoilt[0] = False
+    disturbs[0] = False
     other, _ = products()
     for _ in range(2):
         executor.run(other, feeds)
@@ -137,43 +135,43 @@ def test_a_plan_keeps_the_algorithms_that_it_was_compiled_with(library: CublasLt
     assert {call.algorithm for call in library.calls} == {0}
 
 
-# ------------------------------------------------------------ runs beside
+# ------------------------------------------------------------ concurrent runs
 
 
 def begin_one(executor: CuPyExecutor) -> None:
-    """As a run does, which ends at once."""
+    """Begin a run that ends at once."""
     with executor._runs:
         pass
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_whoever_runs_a_plan_is_counted_until_it_ends() -> None:
+def test_runs_are_counted_until_they_end() -> None:
     plan, feeds = products()
     executor = CuPyExecutor()
-    seen: list[int | None] = []
-    for watch in (None, lambda *_: seen.append(executor._runs.wait_until_idle(0))):
+    counts: list[int | None] = []
+    for watch in (None, lambda *_: counts.append(executor._runs.wait_until_idle(0))):
         before = executor._runs.started
         executor.run(plan, feeds, watch=watch)
         assert executor._runs.started > before
-    assert seen == [None] * len(plan.steps)
+    assert counts == [None] * len(plan.steps)
     with pytest.raises(MissingFeed):
         executor.run(plan, {})
     assert executor._runs.wait_until_idle(0) == executor._runs.started
 
 
 def run_disturbed(
-    plan: Plan, feeds: Any, beside: Callable[[CuPyExecutor], None], **settings: Any
+    plan: Plan, feeds: Any, interrupt: Callable[[CuPyExecutor], None], **settings: Any
 ) -> tuple[CuPyExecutor, list[Array]]:
-    """As it stays, with something beside each timing."""
+    """Like `run_until_compiled`, with an interruption of each timing."""
     executor = CuPyExecutor(compile="on", **settings)
     seconds = CudaClock.seconds
 
     def disturbed(clock: CudaClock, launch: Callable[[int], object]) -> float | None:
-        def launch_beside(stream: int) -> None:
+        def launch_interrupted(stream: int) -> None:
             launch(stream)
-            beside(executor)
+            interrupt(executor)
 
-        return seconds(clock, launch_beside)
+        return seconds(clock, launch_interrupted)
 
     executor._clock.seconds = disturbed.__get__(executor._clock)  # type: ignore[method-assign]
     for _ in range(2):
@@ -183,7 +181,7 @@ def run_disturbed(
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_a_run_without_memory_waits_for_that_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_waits_for_the_memory_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, feeds = products()
     executor = CuPyExecutor()
     held = [CARD.pool.malloc(1 << 19)]
@@ -193,30 +191,30 @@ def test_a_run_without_memory_waits_for_that_of_the_clock(monkeypatch: pytest.Mo
     assert not held
 
 
-def test_beside_runs_nothing_is_found_out_and_nothing_is_kept(library: CublasLtStandIn) -> None:
+def test_timings_interrupted_by_runs_store_no_choice(library: CublasLtStandIn) -> None:
     plan, feeds = products()
     store = KernelStore()
     executor, _ = run_disturbed(plan, feeds, begin_one, store=store)
     assert algorithms(library, executor, plan, feeds) == [0, 0]
-    assert timed_by(library) <= {0}  # a run that has begun was seen after the first
+    assert timed_algorithms(library) <= {0}  # the run was noticed after the first timing
     library.calls.clear()
-    executor, _ = run_as_it_stays(plan, feeds, store=store)
-    assert timed_by(library) == {0, 1, 2, 3}
+    executor, _ = run_until_compiled(plan, feeds, store=store)
+    assert timed_algorithms(library) == {0, 1, 2, 3}
     assert algorithms(library, executor, plan, feeds) == [2, 2]
 
 
-def test_a_timing_beside_a_run_is_made_again(library: CublasLtStandIn) -> None:
-    """A run that lasts makes an algorithm look slow: what it takes then does not count."""
+def test_timing_interrupted_by_a_run_is_repeated(library: CublasLtStandIn) -> None:
+    """A concurrent run distorts a timing, so that timing does not count."""
     plan, feeds = products()
     count = [0]
 
-    def beside(executor: CuPyExecutor) -> None:
+    def interrupt(executor: CuPyExecutor) -> None:
         count[0] += 1
         if count[0] % 7 == 0:
             with executor._runs:
                 CARD.milliseconds -= 0.9  # as if it were the quickest
 
-    executor, _ = run_disturbed(plan, feeds, beside)
+    executor, _ = run_disturbed(plan, feeds, interrupt)
     assert count[0] > 2 * 4 * 6
     assert algorithms(library, executor, plan, feeds) == [2, 2]
 
@@ -224,45 +222,45 @@ def test_a_timing_beside_a_run_is_made_again(library: CublasLtStandIn) -> None:
 # ------------------------------------------------------------ refusals
 
 
-def test_a_refused_algorithm_is_not_chosen(library: CublasLtStandIn) -> None:
+def test_refused_algorithm_is_not_chosen(library: CublasLtStandIn) -> None:
     library.refuses = (2,)
     plan, feeds = products()
-    executor, found = run_as_it_stays(plan, feeds)
+    executor, results = run_until_compiled(plan, feeds)
     assert algorithms(library, executor, plan, feeds) == [1, 1]
-    np.testing.assert_array_equal(found[0], NumPyExecutor().run(plan, feeds)[0])
+    np.testing.assert_array_equal(results[0], NumPyExecutor().run(plan, feeds)[0])
 
 
-def test_a_kept_algorithm_that_is_not_proposed_any_more_is_ignored(library: CublasLtStandIn) -> None:
+def test_stored_algorithm_no_longer_proposed_is_ignored(library: CublasLtStandIn) -> None:
     plan, feeds = products()
     store = KernelStore()
-    run_as_it_stays(plan, feeds, store=store)
+    run_until_compiled(plan, feeds, store=store)
     library.milliseconds = (3.0, 2.0)
-    executor, _ = run_as_it_stays(plan, feeds, store=store)
+    executor, _ = run_until_compiled(plan, feeds, store=store)
     assert algorithms(library, executor, plan, feeds) == [0, 0]
 
 
-def test_for_another_version_of_the_library_it_is_timed_anew(library: CublasLtStandIn) -> None:
+def test_new_library_version_is_timed_again(library: CublasLtStandIn) -> None:
     plan, feeds = products()
     store = KernelStore()
-    run_as_it_stays(plan, feeds, store=store)
+    run_until_compiled(plan, feeds, store=store)
     library.version += 1
     library.milliseconds = (3.0, 1.0, 2.0)
-    executor, _ = run_as_it_stays(plan, feeds, store=store)
+    executor, _ = run_until_compiled(plan, feeds, store=store)
     assert algorithms(library, executor, plan, feeds) == [1, 1]
 
 
-def test_without_memory_to_spare_the_first_is_used(library: CublasLtStandIn) -> None:
+def test_without_spare_memory_the_default_is_used(library: CublasLtStandIn) -> None:
     library.wants = 4096
     plan, feeds = products()
     held = CARD.pool.malloc(1 << 19)
     before = CARD.pool.total_bytes()
-    executor, _ = run_as_it_stays(plan, feeds, device_bytes=before + (1 << 18), device_workspace=1 << 16)
+    executor, _ = run_until_compiled(plan, feeds, device_bytes=before + (1 << 18), device_workspace=1 << 16)
     assert algorithms(library, executor, plan, feeds) == [2, 2]
     library.calls.clear()
-    executor, _ = run_as_it_stays(
+    executor, _ = run_until_compiled(
         plan, feeds, device_bytes=CARD.pool.total_bytes() + (1 << 17), device_workspace=1 << 16
     )
-    assert not timed_by(library)
+    assert not timed_algorithms(library)
     assert algorithms(library, executor, plan, feeds) == [0, 0]
     del held
 
@@ -272,10 +270,10 @@ def test_without_memory_to_spare_the_first_is_used(library: CublasLtStandIn) -> 
 
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize(("determinism", "found"), [("fast", "quick"), ("bitwise", "first")])
-def test_the_quickest_plan_of_cudnn_is_used(
+def test_fastest_cudnn_plan_is_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, determinism: Any, found: str
 ) -> None:
-    """Of those that are as exact as asked, in the order of the heuristics."""
+    """Only plans of the requested precision take part, in the order of the heuristics."""
     inexact = Engine("inexact", ("WINOGRAD",), milliseconds=0.1)
     cudnn = Cudnn(
         computes=True,
@@ -289,7 +287,7 @@ def test_the_quickest_plan_of_cudnn_is_used(
     )
     plan = make_plan(builder.graph([x.conv2d(kernel)]), Limits())
     feeds = {0: numbers(1, 2, 5, 5), 1: numbers(3, 2, 2, 2)}
-    executor, answered = run_as_it_stays(plan, feeds, determinism=determinism)
+    executor, answered = run_until_compiled(plan, feeds, determinism=determinism)
     np.testing.assert_array_equal(answered[0], NumPyExecutor().run(plan, feeds)[0])
     executor.run(plan, feeds)
     assert cudnn.launched[-1][0].built.name == found  # type: ignore[union-attr]
@@ -299,7 +297,7 @@ def test_the_quickest_plan_of_cudnn_is_used(
 
 
 def on_card(stream: int, milliseconds: float, work: Callable[[], None]) -> None:
-    """Does something on a stream of the stand-in."""
+    """Launch work on a stream of the stand-in."""
 
     def timed() -> None:
         CARD.milliseconds += milliseconds

@@ -1,4 +1,4 @@
-"""LLVM IR as machine code for cards: what is refused, and in which words; calls as nvJitLink's header has them."""
+"""LLVM IR compiled to machine code for a card: refusals and their messages; signatures match nvJitLink's header."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ EMPTY = KERNEL.format(body="")
 needs_assembler = pytest.mark.skipif(card_library("nvJitLink").loaded is None, reason="nvJitLink is not installed")
 
 
-def test_ptx_has_the_kernel_and_its_table() -> None:
+def test_ptx_declares_the_kernel_and_its_table() -> None:
     ptx = card_ptx(EMPTY, "80")
     assert ".target sm_80" in ptx
     assert ".entry rows(\n\t.param .align 8 .b8 rows_param_0[40]" in ptx
 
 
-def test_llvm_refuses_text_that_is_none() -> None:
+def test_llvm_refuses_invalid_ir() -> None:
     with pytest.raises(KernelUnavailable, match="LLVM did not compile a kernel for a card"):
         card_ptx("define void @rows( {", "90")
 
 
-def test_a_number_that_is_cut_off_is_refused() -> None:
+def test_number_beyond_64_bits_is_refused() -> None:
     body = "%place = getelementptr i64, ptr %table, i64 99999999999999999999"
     with pytest.raises(KernelUnavailable, match="64 bits"):
         card_ptx(KERNEL.format(body=body), "90")
 
 
 @needs_assembler
-def test_an_assembler_says_what_it_is() -> None:
-    found = card_assembler()
-    assert found.major >= 12
-    assert re.fullmatch(rf"llvmlite [\d.]+ opt 1, nvJitLink {re.escape(found.version)}", found.compiler)
+def test_assembler_reports_its_version() -> None:
+    assembler = card_assembler()
+    assert assembler.major >= 12
+    assert re.fullmatch(rf"llvmlite [\d.]+ opt 1, nvJitLink {re.escape(assembler.version)}", assembler.compiler)
 
 
 @needs_assembler
 def test_machine_code_is_the_same_from_any_thread() -> None:
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda _: card_code(EMPTY, "90"), range(8)))
-    assert {*found} == {card_code(EMPTY, "90")}
-    assert found[0].startswith(b"\x7fELF")
+        codes = list(threads.map(lambda _: card_code(EMPTY, "90"), range(8)))
+    assert {*codes} == {card_code(EMPTY, "90")}
+    assert codes[0].startswith(b"\x7fELF")
 
 
 @needs_assembler
-def test_a_card_that_is_not_known_is_refused() -> None:
+def test_unknown_architecture_is_refused() -> None:
     with pytest.raises(KernelUnavailable, match=r"nvJitLink .*status \d+"):
         card_code(EMPTY, "999")
 
 
 @needs_assembler
-def test_what_is_no_ptx_is_refused_with_what_the_assembler_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_ptx_is_refused_with_the_assembler_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "card_ptx", lambda *_: ".version 7.8\n.target sm_90\nno such thing;\n")
     with pytest.raises(
         KernelUnavailable, match=r"nvJitLink refused a kernel .*ptxas|nvJitLink refused a kernel .*error"
@@ -70,7 +70,7 @@ def test_what_is_no_ptx_is_refused_with_what_the_assembler_says(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("missing", ["nvJitLink was not found", "too old", "llvmlite"])
-def test_either_may_be_missing(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_or_old_compiler_is_unavailable(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     libraries = {
         "nvJitLink was not found": CardLibrary("nvJitLink", missing="it is nowhere"),
         "too old": CardLibrary("nvJitLink", "libnvJitLink.so.12", loaded=object()),
@@ -86,24 +86,24 @@ def test_either_may_be_missing(missing: str, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def header() -> str:
-    found = card_library("nvJitLink")
-    file = Path(found.path).parents[1] / "include" / "nvJitLink.h" if found.path else Path()
+    library = card_library("nvJitLink")
+    file = Path(library.path).parents[1] / "include" / "nvJitLink.h" if library.path else Path()
     return file.read_text("utf-8") if file.is_file() else ""
 
 
 @pytest.mark.skipif(not header(), reason="nvJitLink's header is not installed")
-def test_calls_are_those_of_the_header() -> None:
-    """Names, which have no version in them, how many operands there are, and the number of what PTX is."""
+def test_signatures_match_the_header() -> None:
+    """Check the unversioned names, the numbers of operands, and the enumerator of PTX input."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", header(), flags=re.DOTALL)
     for name, operands in (
         ("Create", 3), ("Destroy", 1), ("AddData", 5), ("Complete", 1), ("Version", 2),
         ("GetLinkedCubinSize", 2), ("GetLinkedCubin", 2), ("GetErrorLogSize", 2), ("GetErrorLog", 2),
     ):  # fmt: skip
-        (stated,) = {
-            found.count(",") + 1
-            for found in re.findall(rf"extern nvJitLinkResult nvJitLink{name}\s*\((.*?)\)", text, re.DOTALL)
+        (declared,) = {
+            arguments.count(",") + 1
+            for arguments in re.findall(rf"extern nvJitLinkResult nvJitLink{name}\s*\((.*?)\)", text, re.DOTALL)
         }
-        assert stated == operands, name
+        assert declared == operands, name
     inputs = re.search(r"NVJITLINK_INPUT_CUBIN = 1,\s*NVJITLINK_INPUT_PTX,", text)
     assert inputs
     assert module._PTX == 2

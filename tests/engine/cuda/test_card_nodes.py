@@ -1,4 +1,4 @@
-"""Nodes that a card has recipes for, in plans, on a stand-in for one: values and gradients are those of NumPy."""
+"""Nodes with card recipes, in plans on the stand-in card: values and gradients match NumPy."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ OPS = {
     *("conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"),
     *("max_pool2d", "avg_pool2d", "matmul", "scatter_add", "gather", "segment_sum", "embedding", "sum", "mean"),
 }
-#: what results may differ by, relative to the largest of them
+#: allowed difference of results, relative to the largest of them
 TOLERANCES = {"float16": 2.0**-8, "float32": 1e-5, "float64": 1e-12}
-#: cases that are CuPy's: of whole numbers, of nothing that is added up, and with an index that covers not all rows
-LEFT = {
+#: cases left to CuPy: integers, an empty sum, and an index that does not cover all rows
+LEFT_TO_CUPY = {
     "matmul(int[2,3],int[3,2])",
     "matmul(real[2,0],real[0,3])",
     "scatter_add(real[3,4],int[2,5],real[2,5],axis=-1)",
@@ -40,11 +40,11 @@ def has_recipes(case: Case) -> bool:
     return case.op.name in OPS
 
 
-def op_by_dtype(way: tuple[Case, str]) -> list[Hashable]:
-    return [(way[0].op.name, way[1])]
+def op_by_dtype(pair: tuple[Case, str]) -> list[Hashable]:
+    return [(pair[0].op.name, pair[1])]
 
 
-WAYS = [*product(filter(has_recipes, (*all_cases(), *complex_cases())), TOLERANCES)]
+CASES_BY_DTYPE = [*product(filter(has_recipes, (*all_cases(), *complex_cases())), TOLERANCES)]
 
 
 def value_and_gradients(case: Case, dtype: str) -> tuple[Plan, dict[Any, Any]]:
@@ -57,15 +57,15 @@ def value_and_gradients(case: Case, dtype: str) -> tuple[Plan, dict[Any, Any]]:
 
 
 @pytest.mark.usefixtures("stand_in")
-@pytest.mark.parametrize(("case", "dtype"), sampled(WAYS, op_by_dtype))
-def test_a_plan_computes_what_numpy_does(case: Case, dtype: str, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("case", "dtype"), sampled(CASES_BY_DTYPE, op_by_dtype))
+def test_plan_matches_numpy(case: Case, dtype: str, caplog: pytest.LogCaptureFixture) -> None:
     plan, feeds = value_and_gradients(case, dtype)
     executor = CuPyExecutor("bitwise", compile="on")
     runs = [executor.run(plan, feeds) for _ in range(4)]
-    for found, wanted in zip(runs[0], NumPyExecutor().run(plan, feeds), strict=True):
-        assert found.dtype == wanted.dtype
-        close = TOLERANCES[dtype] * max(1.0, np.abs(wanted).max(initial=0.0))
-        np.testing.assert_allclose(found, wanted, atol=close, rtol=0)
+    for actual, expected in zip(runs[0], NumPyExecutor().run(plan, feeds), strict=True):
+        assert actual.dtype == expected.dtype
+        tolerance = TOLERANCES[dtype] * max(1.0, np.abs(expected).max(initial=0.0))
+        np.testing.assert_allclose(actual, expected, atol=tolerance, rtol=0)
     for later in runs[1:]:
         for one, other in zip(later, runs[0], strict=True):
             np.testing.assert_array_equal(one, other)
@@ -74,24 +74,24 @@ def test_a_plan_computes_what_numpy_does(case: Case, dtype: str, caplog: pytest.
 
 @pytest.mark.usefixtures("stand_in")
 @each(lambda case: has_recipes(case) and not case.is_complex)
-def test_each_is_by_recipes_and_in_one_recording(case: Case) -> None:
+def test_nodes_use_recipes_in_one_graph_launch(case: Case) -> None:
     plan, feeds = value_and_gradients(case, "float32")
-    made: list[str] = []
+    recipe_ops: list[str] = []
 
-    def seen(terms: Any, step: Step, *args: Any) -> CardRecipe | None:
-        found = real(terms, step, *args)
-        made.extend([] if found is None else [step.op.name])
-        return found
+    def recording(terms: Any, step: Step, *args: Any) -> CardRecipe | None:
+        recipe = original(terms, step, *args)
+        recipe_ops.extend([] if recipe is None else [step.op.name])
+        return recipe
 
-    real = cuda_recipes.recipe_on
-    with patch("engine.cuda.binding.recipe_on", seen):
+    original = cuda_recipes.recipe_on
+    with patch("engine.cuda.binding.recipe_on", recording):
         executor = CuPyExecutor("bitwise", compile="on")
         for _ in range(3):
             executor.run(plan, feeds)
-    if str(case) in LEFT:
-        assert case.op.name not in made
+    if str(case) in LEFT_TO_CUPY:
+        assert case.op.name not in recipe_ops
         return
-    assert made or case.op.name in {"sum", "mean"}  # sums are in loops
+    assert recipe_ops or case.op.name in {"sum", "mean"}  # sums are fused into kernels
     before = CARD.graph_launches
     executor.run(plan, feeds)
     assert CARD.graph_launches == before + 1

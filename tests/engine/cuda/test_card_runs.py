@@ -1,4 +1,4 @@
-"""Runs on a card, as who wants to be alone with it sees them."""
+"""`CardRuns` counts the runs on a card and waits until it is idle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from engine.cuda.autotuning import CardRuns
 
 
-def test_what_has_begun_is_counted_and_is_under_way_until_it_ends() -> None:
+def test_runs_are_counted_and_active_until_they_end() -> None:
     runs = CardRuns()
     assert runs.wait_until_idle(0) == 0
     with runs:
@@ -21,17 +21,17 @@ def test_what_has_begun_is_counted_and_is_under_way_until_it_ends() -> None:
     assert runs.wait_until_idle(0) == 2
 
 
-def test_a_run_that_fails_has_ended() -> None:
+def test_failed_run_has_ended() -> None:
     runs = CardRuns()
     with pytest.raises(KeyError), runs:
         raise KeyError
     assert runs.wait_until_idle(0) == 1
 
 
-def test_who_waits_is_told_of_the_end() -> None:
-    runs, found = CardRuns(), list[int | None]()
-    waiting = threading.Thread(target=lambda: found.append(runs.wait_until_idle(600)), daemon=True)
+def test_waiter_is_notified_when_the_run_ends() -> None:
+    runs, counts = CardRuns(), list[int | None]()
+    waiting = threading.Thread(target=lambda: counts.append(runs.wait_until_idle(600)), daemon=True)
     with runs:
         waiting.start()
     waiting.join(60)
-    assert found == [1]
+    assert counts == [1]

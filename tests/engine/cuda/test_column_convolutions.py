@@ -1,4 +1,4 @@
-"""Convolutions by columns, in all three directions, against NumPy's in float64."""
+"""Convolutions by columns (im2col), in all three directions, against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler
 Direction = Literal["forward", "adjoint", "by_kernel"]
 DIRECTIONS: tuple[Direction, ...] = ("forward", "adjoint", "by_kernel")
 FLOATS = ("float16", "float32", "float64")
-#: of the sum of magnitudes
+#: error bounds, relative to the sum of magnitudes
 BOUNDS = {"float16": 2.0**-10, "float32": 1e-5, "float64": 1e-12}
 PLENTY = 1 << 26
 
 
 class Case(NamedTuple):
-    """A wide tensor, a narrow one and a kernel, of which a direction has two and gives the third."""
+    """A wide tensor, a narrow one and a kernel; each direction computes one from the other two."""
 
     wide: Array
     narrow: Array
@@ -46,7 +46,7 @@ class Case(NamedTuple):
         return self.kernel.ndim - 2
 
     def arrays(self, direction: Direction) -> tuple[Array, Array, Array]:
-        """Both operands and the one that is given."""
+        """Both operands, and the tensor that is computed."""
         return {
             "forward": (self.wide, self.kernel, self.narrow),
             "adjoint": (self.narrow, self.kernel, self.wide),
@@ -65,30 +65,30 @@ class Case(NamedTuple):
             (neutral,) * more + tuple(placing[name])
             for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))
         )
-        lying = {name: _tensor(t, more) for name, t in tensors.items()}
+        layouts = {name: _tensor(t, more) for name, t in tensors.items()}
         dtype = self.kernel.dtype
         return ConvolutionGeometry(
-            dtype.name, dtype.itemsize, self.groups, **lying, stride=stride, padding=padding, dilation=dilation
+            dtype.name, dtype.itemsize, self.groups, **layouts, stride=stride, padding=padding, dilation=dilation
         )
 
     def recipe(self, direction: Direction, workspace: int = PLENTY) -> CardRecipe | None:
         return column_recipe(self.geometry(direction), direction, workspace)
 
-    def made(self, direction: Direction, workspace: int = PLENTY) -> Array:
+    def computed(self, direction: Direction, workspace: int = PLENTY) -> Array:
         recipe = self.recipe(direction, workspace)
         assert recipe is not None
         assert recipe.workspace <= workspace
-        *operands, given = self.arrays(direction)
-        return run_card_recipe(recipe, self.kernel.dtype.name, operands, given.shape)
+        *operands, target = self.arrays(direction)
+        return run_card_recipe(recipe, self.kernel.dtype.name, operands, target.shape)
 
     def exact(self, direction: Direction, magnitudes: bool = False) -> Array:
-        """By NumPy in float64."""
-        first, second, given = self.arrays(direction)
+        """Compute the result with NumPy in float64."""
+        first, second, target = self.arrays(direction)
         a, b = (abs(x.astype(np.float64)) if magnitudes else x.astype(np.float64) for x in (first, second))
         if direction == "by_kernel":
-            return _by_kernel(a, b, given.shape, self.windows, self.groups)
+            return _by_kernel(a, b, target.shape, self.windows, self.groups)
         op: Any = registry().ops[f"conv{'_transpose' * (direction == 'adjoint')}{max(2, self.rank)}d"]
-        out, attrs = np.zeros(given.shape), {**self.windows.placing, "groups": self.groups}
+        out, attrs = np.zeros(target.shape), {**self.windows.placing, "groups": self.groups}
         if direction == "adjoint":
             attrs["output_padding"] = None
         if self.rank == 1:
@@ -97,12 +97,12 @@ class Case(NamedTuple):
             attrs |= {name: (flat[name], *attrs[name]) for name in flat}
         with np.errstate(invalid="ignore"):
             op.forward(RunContext(np), a, b, out=out, **attrs)
-        return out.reshape(given.shape)
+        return out.reshape(target.shape)
 
-    def assert_near(self, direction: Direction, found: Array) -> None:
-        exact, most = self.exact(direction), self.exact(direction, magnitudes=True)
-        bound = BOUNDS[found.dtype.name] * most + (2.0**-24 if found.dtype == np.float16 else 0)
-        np.testing.assert_array_less(abs(found - exact), bound + 1e-300)
+    def assert_near(self, direction: Direction, actual: Array) -> None:
+        exact, scale = self.exact(direction), self.exact(direction, magnitudes=True)
+        bound = BOUNDS[actual.dtype.name] * scale + (2.0**-24 if actual.dtype == np.float16 else 0)
+        np.testing.assert_array_less(abs(actual - exact), bound + 1e-300)
 
 
 def _tensor(x: Array, more: int) -> TensorLayout:
@@ -111,26 +111,26 @@ def _tensor(x: Array, more: int) -> TensorLayout:
 
 
 def _by_kernel(wide: Array, narrow: Array, shape: tuple[int, ...], windows: Windows, groups: int) -> Array:
-    """Tap by tap, by the definition; zeros of the padding are multiplied, too."""
+    """Compute the kernel's gradient tap by tap, from the definition, including the zeros of the padding."""
     padding = [(0, 0), (0, 0)]
     span = windows.span(narrow.shape[2:])
     padding += [(p, max(0, s - p - n)) for p, s, n in zip(windows.padding, span, wide.shape[2:], strict=True)]
-    seen = np.pad(wide, padding)
-    found = np.zeros(shape)
+    padded = np.pad(wide, padding)
+    result = np.zeros(shape)
     features, depth = shape[0] // groups, shape[1]
     for tap in np.ndindex(shape[2:]):
-        at = tuple(
+        window = tuple(
             slice(t * d, t * d + (n - 1) * s + 1, s)
             for t, d, n, s in zip(tap, windows.dilation, narrow.shape[2:], windows.stride, strict=True)
         )
         for g in range(groups):
             x, y = (
-                seen[(slice(None), slice(g * depth, (g + 1) * depth), *at)],
+                padded[(slice(None), slice(g * depth, (g + 1) * depth), *window)],
                 narrow[:, g * features : (g + 1) * features],
             )
             axes = [0, *range(2, x.ndim)]
-            found[(slice(g * features, (g + 1) * features), slice(None), *tap)] = np.tensordot(y, x, (axes, axes))
-    return found
+            result[(slice(g * features, (g + 1) * features), slice(None), *tap)] = np.tensordot(y, x, (axes, axes))
+    return result
 
 
 def case(
@@ -175,7 +175,7 @@ def cases(draw: st.DrawFn) -> Case:
     )  # fmt: skip
 
 
-WAYS = {
+SAMPLES = {
     "images by themselves": case(3, 3, 4, (16, 15), (3, 3), padding=1),
     "images at once": case(5, 8, 5, (5, 7), (3, 3), padding=1),
     "groups": case(3, 2, 3, (7, 8), (3, 2), groups=3),
@@ -195,38 +195,38 @@ WAYS = {
     "three axes": case(2, 2, 3, (5, 6, 7), (2, 3, 3), stride=(1, 2, 1), padding=(1, 0, 2)),
     "one place": case(6, 3, 4, (3, 3), (3, 3)),
 }  # fmt: skip
-each_way = pytest.mark.parametrize("way", WAYS)
+each_way = pytest.mark.parametrize("way", SAMPLES)
 each_direction = pytest.mark.parametrize("direction", DIRECTIONS)
 
 
-def in_dtype(of: Case, dtype: str) -> Case:
-    return of._replace(**{name: getattr(of, name).astype(dtype) for name in ("wide", "narrow", "kernel")})
+def in_dtype(sample: Case, dtype: str) -> Case:
+    return sample._replace(**{name: getattr(sample, name).astype(dtype) for name in ("wide", "narrow", "kernel")})
 
 
 @together
 @each_direction
 @each_way
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_every_way_is_right(way: str, direction: Direction, dtype: str) -> None:
-    of = in_dtype(WAYS[way], dtype)
-    of.assert_near(direction, of.made(direction))
+def test_samples_match_numpy(way: str, direction: Direction, dtype: str) -> None:
+    sample = in_dtype(SAMPLES[way], dtype)
+    sample.assert_near(direction, sample.computed(direction))
 
 
 @pytest.mark.slow
 @each_direction
 @settings(max_examples=60)
 @given(data=st.data())
-def test_a_convolution_is_right(direction: Direction, data: st.DataObject) -> None:
-    of = data.draw(cases())
-    of.assert_near(direction, of.made(direction))
+def test_random_convolutions_match_numpy(direction: Direction, data: st.DataObject) -> None:
+    sample = data.draw(cases())
+    sample.assert_near(direction, sample.computed(direction))
 
 
-def least(of: Case, direction: Direction) -> int:
-    """The least workspace that there is a recipe for, about."""
+def least_workspace(sample: Case, direction: Direction) -> int:
+    """About the smallest workspace for which there is a recipe."""
     low, high = 0, PLENTY
     while high - low > 64:
         middle = (low + high) // 2
-        low, high = (low, middle) if of.recipe(direction, middle) is not None else (middle, high)
+        low, high = (low, middle) if sample.recipe(direction, middle) is not None else (middle, high)
     return high
 
 
@@ -236,79 +236,79 @@ def least(of: Case, direction: Direction) -> int:
 @each_way
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_pieces_fit_any_workspace(way: str, direction: Direction, dtype: str) -> None:
-    """Images a few at a time, and parts of one."""
-    of = in_dtype(WAYS[way], dtype)
-    whole = of.recipe(direction)
+    """A few images at a time, or parts of one."""
+    sample = in_dtype(SAMPLES[way], dtype)
+    whole = sample.recipe(direction)
     assert whole is not None
-    smallest = least(of, direction)
+    smallest = least_workspace(sample, direction)
     for workspace in {smallest, (smallest + whole.workspace) // 2, whole.workspace - 64}:
-        of.assert_near(direction, of.made(direction, max(smallest, workspace)))
+        sample.assert_near(direction, sample.computed(direction, max(smallest, workspace)))
 
 
 @each_direction
-def test_less_room_is_more_pieces(direction: Direction) -> None:
-    of = WAYS["images at once"]
-    recipes = [of.recipe(direction, workspace) for workspace in (PLENTY, least(of, direction))]
+def test_less_workspace_means_more_pieces(direction: Direction) -> None:
+    sample = SAMPLES["images at once"]
+    recipes = [sample.recipe(direction, workspace) for workspace in (PLENTY, least_workspace(sample, direction))]
     some, more = (sum(isinstance(p, ProductPhase) for p in r.phases) for r in recipes if r is not None)
     assert some == 1 < more
 
 
 @each_direction
 @each_way
-def test_operands_may_lie_in_any_way(way: str, direction: Direction) -> None:
-    of = in_dtype(WAYS[way], "float64")
+def test_operands_may_have_any_layout(way: str, direction: Direction) -> None:
+    sample = in_dtype(SAMPLES[way], "float64")
     names = {"forward": ("wide", "kernel"), "adjoint": ("narrow", "kernel"), "by_kernel": ("wide", "narrow")}
     for name in names[direction]:
-        x = getattr(of, name)
+        x = getattr(sample, name)
         flipped = [np.ascontiguousarray(x[::-1])[::-1], np.ascontiguousarray(x[:, ::-1])[:, ::-1]]
-        for lying in [*lines(x), *flipped]:
-            moved = of._replace(**{name: lying})
-            moved.assert_near(direction, moved.made(direction))
+        for strided in [*lines(x), *flipped]:
+            moved = sample._replace(**{name: strided})
+            moved.assert_near(direction, moved.computed(direction))
 
 
 @each_direction
-def test_a_result_may_lie_in_any_way(direction: Direction) -> None:
-    of = in_dtype(WAYS["images at once"], "float64")
-    *operands, given = of.arrays(direction)
-    for result in lines(np.zeros(given.shape)):
-        recipe = column_recipe(of.geometry(direction, result), direction, PLENTY)
+def test_result_may_have_any_layout(direction: Direction) -> None:
+    sample = in_dtype(SAMPLES["images at once"], "float64")
+    *operands, target = sample.arrays(direction)
+    for result in lines(np.zeros(target.shape)):
+        recipe = column_recipe(sample.geometry(direction, result), direction, PLENTY)
         assert recipe is not None
         CardRun(recipe, "float64", operands, result).run()
-        of.assert_near(direction, result)
+        sample.assert_near(direction, result)
 
 
 @together
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @each_direction
 @each_way
-def test_what_is_not_finite_goes_where_numpy_has_it(way: str, direction: Direction, value: float) -> None:
-    of = in_dtype(WAYS[way], "float64")
+def test_nan_and_infinity_propagate_as_in_numpy(way: str, direction: Direction, value: float) -> None:
+    sample = in_dtype(SAMPLES[way], "float64")
     names = {"forward": ("wide", "kernel"), "adjoint": ("narrow", "kernel"), "by_kernel": ("wide", "narrow")}
     for name in names[direction]:
-        changed = getattr(of, name).copy()
+        changed = getattr(sample, name).copy()
         changed.flat[[0, -1, changed.size // 2]] = value
-        one = of._replace(**{name: changed})
+        special = sample._replace(**{name: changed})
         with np.errstate(invalid="ignore"):
-            exact, found = one.exact(direction), one.made(direction)
-        np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
-        np.testing.assert_array_equal(np.isinf(found), np.isinf(exact))
+            exact, actual = special.exact(direction), special.computed(direction)
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(exact))
+        np.testing.assert_array_equal(np.isinf(actual), np.isinf(exact))
 
 
 def test_float16_is_rounded_once() -> None:
-    """What is added up further is float32: here it would leave the range of float16, and come back."""
+    """Partial sums stay in float32: here they leave the range of float16 and return."""
     large = np.full((2, 1, 16, 16), 300, np.float16)
     opposite = large * np.array([1, -1], np.float16).reshape(2, 1, 1, 1)
-    of = case(2, 1, 1, (16, 16), (1, 1), dtype="float16")._replace(wide=opposite, narrow=large)
-    workspace = least(of, "by_kernel")
-    recipe = of.recipe("by_kernel", workspace)
+    sample = case(2, 1, 1, (16, 16), (1, 1), dtype="float16")._replace(wide=opposite, narrow=large)
+    workspace = least_workspace(sample, "by_kernel")
+    recipe = sample.recipe("by_kernel", workspace)
     assert recipe is not None
     assert sum(isinstance(p, ProductPhase) for p in recipe.phases) > 1
-    np.testing.assert_array_equal(of.made("by_kernel", workspace), np.zeros((1, 1, 1, 1)))
+    np.testing.assert_array_equal(sample.computed("by_kernel", workspace), np.zeros((1, 1, 1, 1)))
 
 
-def test_points_are_multiplied_as_they_lie() -> None:
+def test_pointwise_convolution_is_one_product_without_a_copy() -> None:
     for direction in ("forward", "adjoint"):
-        recipe = WAYS["points in groups"].recipe(direction)  # type: ignore[arg-type]
+        recipe = SAMPLES["points in groups"].recipe(direction)  # type: ignore[arg-type]
         assert recipe is not None
         (phase,) = recipe.phases
         assert isinstance(phase, ProductPhase)
@@ -316,25 +316,25 @@ def test_points_are_multiplied_as_they_lie() -> None:
         assert recipe.workspace == 0
 
 
-def test_what_cannot_be_done_is_none() -> None:
-    of = WAYS["images at once"]
+def test_unsupported_convolution_has_no_recipe() -> None:
+    sample = SAMPLES["images at once"]
     for direction in DIRECTIONS:
-        assert of.recipe(direction, 0) is None
-    empty = of._replace(wide=of.wide[:0], narrow=of.narrow[:0])
+        assert sample.recipe(direction, 0) is None
+    empty = sample._replace(wide=sample.wide[:0], narrow=sample.narrow[:0])
     assert empty.recipe("by_kernel") is None
-    geometry = of.geometry("forward")
+    geometry = sample.geometry("forward")
     assert column_recipe(geometry._replace(stride=(1, 2**61, 1)), "forward", PLENTY) is None
 
 
-def test_where_32_bits_are_not_enough_64_count() -> None:
-    """On the same kernels: what they count may be small."""
+def test_large_sizes_use_64_bit_counters() -> None:
+    """The wide kernels are forced here for small sizes."""
     for direction in DIRECTIONS:
-        of = in_dtype(WAYS["dilation and stride"], "float64")
+        sample = in_dtype(SAMPLES["dilation and stride"], "float64")
         with patch("engine.cuda.column_convolutions.columns_are_wide", return_value=True):
-            recipe = of.recipe(direction)
+            recipe = sample.recipe(direction)
             assert recipe is not None
             assert "typedef long long S" in recipe.text
-            of.assert_near(direction, of.made(direction))
+            sample.assert_near(direction, sample.computed(direction))
 
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
@@ -344,10 +344,10 @@ needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvid
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_nvrtc_compiles_them(dtype: str, architecture: str) -> None:
+def test_nvrtc_compiles_the_kernels(dtype: str, architecture: str) -> None:
     for wide in (False, True):
         with patch("engine.cuda.column_convolutions.columns_are_wide", return_value=wide):
-            recipe = in_dtype(WAYS["groups"], dtype).recipe("forward")
+            recipe = in_dtype(SAMPLES["groups"], dtype).recipe("forward")
         assert recipe is not None
         assert any(isinstance(phase, LaunchPhase) for phase in recipe.phases)
         assert compiled_for(recipe.text, architecture).startswith(b"\x7fELF")

@@ -1,4 +1,4 @@
-"""Convolutions by cuDNN: what is asked of it, that this is the convolution of the op, and what has no plan."""
+"""Convolutions by cuDNN: the requested graphs, their results, and geometries without a plan."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORKSPACE = 64 << 20
 PLAIN = Engine("plain")
 PLACING = Placing((2, 4, 5, 6), (6, 2, 3, 2), (2, 6, 5, 3), 2, (1, 2), (1, 0), (1, 1))
 
-#: fewer windows than fit: what lies behind the last ones is a row, or columns, or padding
+#: fewer windows than fit: rows, columns or padding remain after the last window
 FEWER = [
     Placing((1, 2, 8, 7), (2, 2, 2, 2), (1, 2, 3, 3), 1, (1, 2), (0, 0), (3, 1)),
     Placing((1, 1, 10, 9), (1, 1, 2, 2), (1, 1, 3, 3), 1, (2, 1), (2, 2), (4, 6)),
@@ -38,52 +38,60 @@ FEWER = [
 
 def recipe_by(
     cudnn: Cudnn,
-    of: ConvolutionGeometry,
+    geometry: ConvolutionGeometry,
     direction: Direction,
     *,
     precision: Precision = "float32",
     deterministic: bool = False,
 ) -> CardRecipe | None:
-    """What the stand-in has for a geometry."""
+    """The stand-in's recipe for a geometry."""
     convolutions = CudnnConvolutions(CudnnPlans(CudnnLibrary(cudnn, "sm_90")))
-    return convolutions.recipe(of, direction, precision=precision, deterministic=deterministic, workspace=WORKSPACE)
+    return convolutions.recipe(
+        geometry, direction, precision=precision, deterministic=deterministic, workspace=WORKSPACE
+    )
 
 
-def by_definition(of: Placing, direction: Direction, first: Any, second: Any) -> Any:
-    """The result by array functions: of each tap, what it meets; images have zeros around as far as windows reach."""
+def by_definition(placing: Placing, direction: Direction, first: Any, second: Any) -> Any:
+    """Compute the result tap by tap, from the definition; images are zero-padded as far as windows reach."""
     edges = [
         (p, max(p, (n - 1) * s + d * (k - 1) + 1 - p - e))
         for e, k, n, s, p, d in zip(
-            of.wide[2:], of.kernel[2:], of.narrow[2:], of.stride, of.padding, of.dilation, strict=True
+            placing.wide[2:],
+            placing.kernel[2:],
+            placing.narrow[2:],
+            placing.stride,
+            placing.padding,
+            placing.dilation,
+            strict=True,
         )
     ]
-    per_group = of.kernel[0] // of.groups
+    per_group = placing.kernel[0] // placing.groups
     wide = np.pad(first, [(0, 0), (0, 0), *edges]) if direction != "adjoint" else None
-    spread = np.zeros([*of.wide[:2], *(e + a + b for e, (a, b) in zip(of.wide[2:], edges, strict=True))])
-    narrow, by_kernel = np.zeros(of.narrow), np.zeros(of.kernel)
-    for tap in itertools.product(*map(range, of.kernel[2:])):
-        met = [
+    spread = np.zeros([*placing.wide[:2], *(e + a + b for e, (a, b) in zip(placing.wide[2:], edges, strict=True))])
+    narrow, by_kernel = np.zeros(placing.narrow), np.zeros(placing.kernel)
+    for tap in itertools.product(*map(range, placing.kernel[2:])):
+        window = [
             slice(t * d, t * d + (n - 1) * s + 1, s)
-            for t, d, n, s in zip(tap, of.dilation, of.narrow[2:], of.stride, strict=True)
+            for t, d, n, s in zip(tap, placing.dilation, placing.narrow[2:], placing.stride, strict=True)
         ]
-        for o, c in itertools.product(range(of.kernel[0]), range(of.kernel[1])):
-            channel = o // per_group * of.kernel[1] + c
+        for o, c in itertools.product(range(placing.kernel[0]), range(placing.kernel[1])):
+            channel = o // per_group * placing.kernel[1] + c
             if direction == "forward":
-                narrow[:, o] += wide[:, channel, *met] * second[o, c, *tap]
+                narrow[:, o] += wide[:, channel, *window] * second[o, c, *tap]
             elif direction == "adjoint":
-                spread[:, channel, *met] += first[:, o] * second[o, c, *tap]
+                spread[:, channel, *window] += first[:, o] * second[o, c, *tap]
             else:
-                by_kernel[o, c, *tap] = np.sum(wide[:, channel, *met] * second[:, o])
-    inner = tuple(slice(a, a + e) for e, (a, _) in zip(of.wide[2:], edges, strict=True))
+                by_kernel[o, c, *tap] = np.sum(wide[:, channel, *window] * second[:, o])
+    inner = tuple(slice(a, a + e) for e, (a, _) in zip(placing.wide[2:], edges, strict=True))
     return {"forward": narrow, "adjoint": spread[:, :, *inner], "by_kernel": by_kernel}[direction]
 
 
-def computed(of: Placing, direction: Direction, first: Any, second: Any) -> Any:
-    """What the recipe computes, by the stand-in; whatever lay in the result before is NaN."""
+def computed(placing: Placing, direction: Direction, first: Any, second: Any) -> Any:
+    """Run the recipe on the stand-in, into a result filled with NaN."""
     cudnn = Cudnn(A=[PLAIN], computes=True)
-    recipe = recipe_by(cudnn, of.geometry(direction, "float64"), direction)
+    recipe = recipe_by(cudnn, placing.geometry(direction, "float64"), direction)
     assert recipe is not None
-    shape = {"forward": of.narrow, "adjoint": of.wide, "by_kernel": of.kernel}[direction]
+    shape = {"forward": placing.narrow, "adjoint": placing.wide, "by_kernel": placing.kernel}[direction]
     result = np.full(shape, np.nan)
     places = {("operand", 0): first, ("operand", 1): second, ("result", 0): result}
     for phase in recipe.phases:
@@ -97,33 +105,37 @@ def computed(of: Placing, direction: Direction, first: Any, second: Any) -> Any:
     return result
 
 
-def drawn(of: Placing, direction: Direction) -> tuple[Any, Any]:
-    """Operands, in their order."""
+def drawn(placing: Placing, direction: Direction) -> tuple[Any, Any]:
+    """Random operands, in their order."""
     rng = np.random.default_rng(7)
-    shapes = {"forward": (of.wide, of.kernel), "adjoint": (of.narrow, of.kernel), "by_kernel": (of.wide, of.narrow)}
+    shapes = {
+        "forward": (placing.wide, placing.kernel),
+        "adjoint": (placing.narrow, placing.kernel),
+        "by_kernel": (placing.wide, placing.narrow),
+    }
     first, second = (rng.integers(-4, 5, shape).astype("float64") for shape in shapes[direction])
     return first, second
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("sampled", SAMPLES, ids=str)
-def test_it_is_the_convolution_of_the_op(sampled: SampledConvolution, direction: Direction) -> None:
+def test_samples_match_the_definition(sampled: SampledConvolution, direction: Direction) -> None:
     operands = drawn(sampled.placing, direction)
-    found = computed(sampled.placing, direction, *operands)
-    np.testing.assert_array_equal(found, by_definition(sampled.placing, direction, *operands))
+    actual = computed(sampled.placing, direction, *operands)
+    np.testing.assert_array_equal(actual, by_definition(sampled.placing, direction, *operands))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("of", FEWER)
-def test_what_lies_behind_the_last_window_is_left_out_and_zero(of: Placing, direction: Direction) -> None:
+def test_input_beyond_the_last_window_has_no_effect(of: Placing, direction: Direction) -> None:
     operands = drawn(of, direction)
     np.testing.assert_array_equal(computed(of, direction, *operands), by_definition(of, direction, *operands))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("of", [PLACING, *FEWER])
-def test_plans_are_timed_in_memory_as_large_as_their_tensors_reach(of: Placing, direction: Direction) -> None:
-    """The stand-in writes within it, and all of it is that of the operands."""
+def test_plans_are_timed_in_buffers_of_the_tensor_sizes(of: Placing, direction: Direction) -> None:
+    """The stand-in stays within the buffers, which are no larger than the operands."""
     cudnn = Cudnn(A=[Engine("first", milliseconds=2), Engine("quick", milliseconds=1)], computes=True)
     clock = HostClock(lambda: cudnn.launched[-1][0].built.milliseconds)  # type: ignore[union-attr]
     store = KernelStore()
@@ -144,7 +156,7 @@ def test_plans_are_timed_in_memory_as_large_as_their_tensors_reach(of: Placing, 
     assert wide == 8 * math.prod(of.wide) or of is not PLACING
 
 
-def test_an_axis_on_which_nothing_moves_is_left_out() -> None:
+def test_unit_axis_is_dropped() -> None:
     placing = Placing((2, 3, 9), (4, 3, 2), (2, 4, 8), 1, (1,), (0,), (1,))
     cudnn = Cudnn(A=[PLAIN])
     recipe_by(cudnn, placing.geometry("forward", "float32"), "forward")
@@ -172,7 +184,7 @@ INEXACT = {"DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION", "WINOGRAD", "FF
         ("float64", "bfloat16", INEXACT),
     ],
 )
-def test_no_engine_is_less_exact_than_was_asked_for(
+def test_less_precise_engines_are_excluded(
     dtype: str, precision: Precision, without: set[str], deterministic: bool
 ) -> None:
     cudnn = Cudnn(A=[PLAIN])
@@ -182,16 +194,16 @@ def test_no_engine_is_less_exact_than_was_asked_for(
     assert {*graph.without} == without | ({"NONDETERMINISTIC"} if deterministic else set())
 
 
-def test_of_two_precisions_the_more_exact_one_is_taken() -> None:
-    found = {asked: convolution_precision(asked) for asked in PRECISIONS}
-    assert found == {"float32": "float32", "tf32x3": "float32", "tf32": "tf32", "bfloat16": "tf32"}
+def test_unsupported_precision_becomes_the_next_more_exact_one() -> None:
+    precisions = {requested: convolution_precision(requested) for requested in PRECISIONS}
+    assert precisions == {"float32": "float32", "tf32x3": "float32", "tf32": "tf32", "bfloat16": "tf32"}
 
 
 @pytest.mark.parametrize(
     ("dtype", "element", "summed"),
     [("float16", "HALF", "FLOAT"), ("float32", "FLOAT", "FLOAT"), ("float64", "DOUBLE", "DOUBLE")],
 )
-def test_halves_are_added_up_as_floats(dtype: str, element: str, summed: str) -> None:
+def test_float16_accumulates_in_float32(dtype: str, element: str, summed: str) -> None:
     cudnn = Cudnn(A=[PLAIN])
     recipe_by(cudnn, PLACING.geometry("adjoint", dtype), "adjoint")
     (graph,) = cudnn.asked
@@ -199,33 +211,33 @@ def test_halves_are_added_up_as_floats(dtype: str, element: str, summed: str) ->
     assert {tensor.data_type for tensor in (*graph.tensors.values(), *graph.results)} == {element}
 
 
-def test_the_recipe_works_in_as_much_as_the_plan() -> None:
+def test_recipe_declares_the_workspace_of_the_plan() -> None:
     recipe = recipe_by(Cudnn(A=[Engine("wide", workspace=4096)]), PLACING.geometry("forward", "float32"), "forward")
     assert recipe is not None
     assert (recipe.workspace, recipe.text) == (4096, "")
 
 
-def test_the_precision_and_the_order_of_sums_tell_plans_apart() -> None:
+def test_plans_differ_by_precision_and_determinism() -> None:
     cudnn = Cudnn(A=[Engine("tensor cores", ("TENSOR_CORE",)), Engine("atomics", ("NONDETERMINISTIC",)), PLAIN])
     convolutions = CudnnConvolutions(CudnnPlans(CudnnLibrary(cudnn, "sm_90")))
     names = []
     for precision, deterministic in (("tf32", False), ("float32", False), ("float32", True), ("tf32", False)):
-        found = convolutions.recipe(
+        recipe = convolutions.recipe(
             PLACING.geometry("forward", "float32"),
             "forward",
             precision=precision,  # type: ignore[arg-type]
             deterministic=deterministic,
             workspace=0,
         )
-        assert found is not None
-        names.append(found.phases[0].plan.graph.built.name)  # type: ignore[union-attr]
+        assert recipe is not None
+        names.append(recipe.phases[0].plan.graph.built.name)  # type: ignore[union-attr]
     assert names == ["tensor cores", "atomics", "plain", "tensor cores"]
 
 
 def with_steps(*steps: int) -> ConvolutionGeometry:
-    """The geometry with other steps in x."""
-    of = PLACING.geometry("forward", "float32")
-    return of._replace(x=TensorLayout(of.x.shape, (480, 120, 0, *steps)))
+    """The geometry with other strides of x."""
+    geometry = PLACING.geometry("forward", "float32")
+    return geometry._replace(x=TensorLayout(geometry.x.shape, (480, 120, 0, *steps)))
 
 
 @pytest.mark.parametrize(
@@ -240,13 +252,13 @@ def with_steps(*steps: int) -> ConvolutionGeometry:
         pytest.param(with_steps(26, 4), id="no whole elements"),
     ],
 )
-def test_what_it_has_no_word_for_is_not_asked_for(of: ConvolutionGeometry) -> None:
+def test_unsupported_geometry_is_not_requested(of: ConvolutionGeometry) -> None:
     cudnn = Cudnn(A=[PLAIN])
     assert recipe_by(cudnn, of, "forward") is None
     assert not cudnn.asked
 
 
-def test_rows_may_lie_apart() -> None:
+def test_rows_may_be_strided() -> None:
     cudnn = Cudnn(A=[PLAIN])
     assert recipe_by(cudnn, with_steps(32, 4), "forward")
     assert cudnn.asked[0].tensors[1].stride == (120, 30, 8, 1)
@@ -255,8 +267,8 @@ def test_rows_may_lie_apart() -> None:
 @pytest.mark.card_tests
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("sampled", SAMPLES, ids=str)
-def test_an_h100_has_a_plan_for_every_sample(sampled: SampledConvolution, direction: Direction) -> None:
-    """Of every dtype, precision and determinism, within 64 MiB."""
+def test_h100_has_a_plan_for_every_sample(sampled: SampledConvolution, direction: Direction) -> None:
+    """Every dtype, precision and determinism has one within 64 MiB."""
     convolutions = CudnnConvolutions(CudnnPlans(described_h100()))
     for dtype, precision, deterministic in itertools.product(DTYPES, PRECISIONS, (False, True)):
         recipe = convolutions.recipe(
@@ -273,7 +285,7 @@ def test_an_h100_has_a_plan_for_every_sample(sampled: SampledConvolution, direct
 @pytest.mark.card_tests
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("of", FEWER)
-def test_an_h100_has_a_plan_where_there_are_fewer_windows_than_fit(of: Placing, direction: Direction) -> None:
+def test_h100_has_a_plan_for_fewer_windows_than_fit(of: Placing, direction: Direction) -> None:
     convolutions = CudnnConvolutions(CudnnPlans(described_h100()))
     for dtype in DTYPES:
         geometry = of.geometry(direction, dtype)
@@ -281,8 +293,8 @@ def test_an_h100_has_a_plan_where_there_are_fewer_windows_than_fit(of: Placing, 
 
 
 @pytest.mark.card_tests
-def test_float32_is_tf32_on_an_h100_unless_it_is_told_otherwise() -> None:
-    """The engines that the notes leave out are those that would have been first."""
+def test_h100_uses_tf32_only_if_allowed() -> None:
+    """The engines that the notes exclude are those that cuDNN would try first."""
     library = described_h100()
     placing = Placing((32, 64, 56, 56), (64, 64, 3, 3), (32, 64, 56, 56), 1, (1, 1), (1, 1), (1, 1))
     plans = CudnnConvolutions(CudnnPlans(library))
@@ -294,6 +306,6 @@ def test_float32_is_tf32_on_an_h100_unless_it_is_told_otherwise() -> None:
     )
     assert exact is not None
     assert coarse is not None
-    # TF32 wants channels last, and copies to have them so.
+    # TF32 needs channels last, so it copies the tensors.
     assert exact.workspace == 0
     assert coarse.workspace > placing.wide[0] * placing.wide[1] * 56 * 56

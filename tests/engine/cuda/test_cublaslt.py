@@ -1,4 +1,4 @@
-"""cuBLASLt's binding: numbers and signatures against the header, where its wheel is; and what becomes of refusals."""
+"""The cuBLASLt binding: constants and signatures match the header, if installed; refusals become errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.engine.cuda.cublaslt_stand_in import CublasLtStandIn
 
 
 def include_folder() -> Path | None:
-    """Where a wheel has put cublasLt.h."""
-    found = importlib.util.find_spec("nvidia")
-    folders = [] if found is None or found.submodule_search_locations is None else found.submodule_search_locations
+    """The folder where a wheel has installed cublasLt.h."""
+    spec = importlib.util.find_spec("nvidia")
+    folders = [] if spec is None or spec.submodule_search_locations is None else spec.submodule_search_locations
     return next((header.parent for folder in folders for header in Path(folder).glob("*/include/cublasLt.h")), None)
 
 
@@ -33,21 +33,21 @@ TERMS = MatmulTerms("float32", lt.COMPUTE_32F, SQUARE, SQUARE, SQUARE)
 
 
 def text_of(*names: str) -> str:
-    """Headers without comments."""
+    """The text of headers, without comments."""
     assert INCLUDE is not None
     text = "".join((INCLUDE / name).read_text(encoding="utf-8") for name in names)
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
 
 def enumerated(text: str) -> dict[str, int]:
-    """The numbers that enums state."""
-    found: dict[str, int] = {}
+    """The enumerators of a text, by name."""
+    values: dict[str, int] = {}
     for name, number in re.findall(r"\b(CUBLAS\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\s*[,}\n]", text):
-        found[name] = int(number, 0)
-    return found
+        values[name] = int(number, 0)
+    return values
 
 
-#: our name → what it is there
+#: our name → the header's name
 NUMBERS: Mapping[str, str] = {
     "SUCCESS": "CUBLAS_STATUS_SUCCESS",
     **{name: f"CUBLAS_{name}" for name in vars(lt) if name.startswith(("COMPUTE_", "OP_"))},
@@ -55,7 +55,7 @@ NUMBERS: Mapping[str, str] = {
     **{name: f"CUBLASLT_MATRIX_{name}" for name in vars(lt) if name.startswith("LAYOUT_")},
     **{name: f"CUBLASLT_{name}" for name in vars(lt) if name.startswith(("EPILOGUE_", "BATCH_MODE_", "REDUCTION_"))},
 }
-#: types there → types here; pointers to what is not listed are opaque
+#: C types → ctypes; all other pointers are opaque
 TYPES: Mapping[str, Any] = {
     "cublasStatus_t": ctypes.c_int,
     "cublasComputeType_t": ctypes.c_int,
@@ -87,12 +87,12 @@ TYPES: Mapping[str, Any] = {
 
 
 def declared(text: str, function: str) -> list[Any]:
-    """The result and the arguments of a function, as types here."""
-    found = re.search(rf"([\w ]+\*?)\s+CUBLASWINAPI\s+{function}\(([^)]*)\)", text)
-    assert found, function
-    result, arguments = found.groups()
-    stated = [] if arguments.strip() in ("", "void") else arguments.split(",")
-    named = [re.sub(r"\s*\b\w+(\[\])?\s*$", r"\1", " ".join(argument.split())) for argument in stated]
+    """The result and argument types of a function, as ctypes."""
+    match = re.search(rf"([\w ]+\*?)\s+CUBLASWINAPI\s+{function}\(([^)]*)\)", text)
+    assert match, function
+    result, arguments = match.groups()
+    parameters = [] if arguments.strip() in ("", "void") else arguments.split(",")
+    named = [re.sub(r"\s*\b\w+(\[\])?\s*$", r"\1", " ".join(argument.split())) for argument in parameters]
     spelled = [name.replace("[]", "*").replace(" *", "*").strip() for name in (result.strip(), *named)]
     return [TYPES[name] for name in spelled]
 
@@ -100,20 +100,20 @@ def declared(text: str, function: str) -> list[Any]:
 @pytest.mark.card_tests
 @needs_header
 @pytest.mark.parametrize("name", sorted(NUMBERS))
-def test_numbers_are_those_of_the_header(name: str) -> None:
+def test_constants_match_the_header(name: str) -> None:
     assert getattr(lt, name) == enumerated(text_of("cublas_api.h", "cublasLt.h"))[NUMBERS[name]]
 
 
 @pytest.mark.card_tests
 @needs_header
 @pytest.mark.parametrize("function", sorted(lt.SIGNATURES))
-def test_signatures_are_those_of_the_header(function: str) -> None:
+def test_signatures_match_the_header(function: str) -> None:
     assert list(lt.SIGNATURES[function]) == declared(text_of("cublasLt.h"), function)
 
 
 @pytest.mark.card_tests
 @needs_header
-def test_structures_are_those_of_the_header() -> None:
+def test_structures_match_the_header() -> None:
     text = " ".join(text_of("cublasLt.h").split())
     assert "typedef struct { uint64_t data[8]; } cublasLtMatmulAlgo_t;" in text
     fields = "cublasLtMatmulAlgo_t algo; size_t workspaceSize; cublasStatus_t state; float wavesCount; int reserved[4];"
@@ -123,15 +123,15 @@ def test_structures_are_those_of_the_header() -> None:
 
 @pytest.fixture
 def library() -> Any:
-    """The library itself, with the types of its functions, as far as it can be used without a card."""
+    """The library with typed functions, as far as it works without a card."""
     card_library.cache_clear()
-    found = card_library("cublasLt").loaded
-    if found is None:
+    loaded = card_library("cublasLt").loaded
+    if loaded is None:
         pytest.skip("there is no cuBLASLt")
     for name, (result, *arguments) in lt.SIGNATURES.items():
-        function = getattr(found, name)
+        function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    return found
+    return loaded
 
 
 @pytest.mark.card_tests
@@ -156,51 +156,51 @@ def library() -> Any:
         ),
     ],
 )
-def test_the_library_takes_attributes_of_these_sizes(
+def test_attributes_have_exact_sizes(
     library: Any, kind: str, create: tuple[int, ...], attributes: dict[int, int]
 ) -> None:
-    made, value = ctypes.c_void_p(), ctypes.create_string_buffer(b"\1".ljust(16, b"\0"))
-    assert getattr(library, f"cublasLt{kind}Create")(ctypes.byref(made), *create) == lt.SUCCESS
+    handle, value = ctypes.c_void_p(), ctypes.create_string_buffer(b"\1".ljust(16, b"\0"))
+    assert getattr(library, f"cublasLt{kind}Create")(ctypes.byref(handle), *create) == lt.SUCCESS
     set_attribute = getattr(library, f"cublasLt{kind}SetAttribute")
     for attribute, size in attributes.items():
-        assert set_attribute(made, attribute, ctypes.byref(value), size) == lt.SUCCESS
-        assert set_attribute(made, attribute, ctypes.byref(value), size + 4) != lt.SUCCESS
-    assert getattr(library, f"cublasLt{kind}Destroy")(made) == lt.SUCCESS
+        assert set_attribute(handle, attribute, ctypes.byref(value), size) == lt.SUCCESS
+        assert set_attribute(handle, attribute, ctypes.byref(value), size + 4) != lt.SUCCESS
+    assert getattr(library, f"cublasLt{kind}Destroy")(handle) == lt.SUCCESS
 
 
 @pytest.mark.card_tests
-def test_without_a_card_it_is_unavailable_and_says_why(library: Any) -> None:
+def test_library_is_unavailable_without_a_card(library: Any) -> None:
     if importlib.util.find_spec("cupy") is not None:
         pytest.skip("there may be a card")
     with pytest.raises(KernelUnavailable, match="cublasLtCreate: "):
         CublasLt(library)
 
 
-def test_a_library_without_a_function_is_unavailable() -> None:
+def test_library_without_a_function_is_unavailable() -> None:
     library = CublasLtStandIn()
     del library.cublasLtMatmul
     with pytest.raises(KernelUnavailable, match="has no cublasLtMatmul"):
         CublasLt(library)
 
 
-def test_without_an_algorithm_a_product_is_unavailable() -> None:
+def test_product_without_an_algorithm_is_unavailable() -> None:
     library = CublasLt(CublasLtStandIn(wants=1024))
     with pytest.raises(KernelUnavailable, match="the value is invalid"):
         Matmul(library, TERMS._replace(workspace=1023))
 
 
-def test_what_is_refused_when_it_is_launched_is_an_error() -> None:
+def test_refused_launch_raises() -> None:
     matmul = Matmul(CublasLt(CublasLtStandIn()), TERMS)
     with pytest.raises(CublasLtError, match="cublasLtMatmul: the value is invalid"):
-        matmul.launch(4, 4, 4, 0, 0)  # less aligned than was said
+        matmul.launch(4, 4, 4, 0, 0)  # less aligned than declared
 
 
 @pytest.mark.slow
-def test_what_was_made_goes_with_its_owner() -> None:
+def test_handles_are_destroyed_with_their_owner() -> None:
     functions = CublasLtStandIn()
     library = CublasLt(functions)
     matmul = Matmul(library, TERMS)
-    assert len(functions.there) == 5  # the handle, an operation, three layouts; the preference has gone
+    assert len(functions.objects) == 5  # the handle, an operation, three layouts; the preference is destroyed
     del matmul
     gc.collect()
-    assert len(functions.there) == 1
+    assert len(functions.objects) == 1

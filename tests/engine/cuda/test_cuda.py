@@ -1,4 +1,4 @@
-"""Plans on a card: bound to memory, fused, recorded, and what they find in their data. All of it needs one."""
+"""Plans on a card or its stand-in: bound to memory, fused, captured as graphs, and checked for bad indices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plan_of(*outputs: Value) -> Plan:
 
 
 def rows_of_a_table() -> Plan:
-    """Picked by an index, and summed up."""
+    """Rows of a table gathered by an index, and their sum."""
     builder = Builder(registry())
     table = builder.leaf(TensorType((5, 3), np.dtype("float64")), 0)
     index = builder.leaf(TensorType((4,), np.dtype("int64")), 1)
@@ -37,7 +37,7 @@ def rows_of_a_table() -> Plan:
 
 
 def settled(plan: Plan, feeds: dict[Any, Array], store: KernelStore | None = None) -> CuPyExecutor:
-    """An executor that runs this plan by kernels, recorded."""
+    """An executor that runs this plan by compiled kernels in captured graphs."""
     executor = CuPyExecutor("fast", store, compile="on")
     for _ in range(2):
         executor.run(plan, feeds)
@@ -48,17 +48,17 @@ def settled(plan: Plan, feeds: dict[Any, Array], store: KernelStore | None = Non
 
 
 def bound_of(executor: CuPyExecutor, plan: Plan) -> Any:
-    """What the plan runs by."""
+    """The prepared plan that runs."""
     assert executor._tiers is not None
     return executor.instances.lend(executor._tiers.current(plan).plan)
 
 
-def assert_close(found: list[Array], plan: Plan, feeds: dict[Any, Array]) -> None:
-    for one, other in zip(found, NumPyExecutor().interpret(plan, feeds), strict=True):
+def assert_close(actual: list[Array], plan: Plan, feeds: dict[Any, Array]) -> None:
+    for one, other in zip(actual, NumPyExecutor().interpret(plan, feeds), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_a_plan_computes_the_same_before_and_after_it_is_recorded() -> None:
+def test_results_are_the_same_before_and_after_capture() -> None:
     plan, executor = layers(), CuPyExecutor()
     runs = [executor.run(plan, FEED) for _ in range(4)]
     assert_close(runs[0], plan, FEED)
@@ -67,14 +67,14 @@ def test_a_plan_computes_the_same_before_and_after_it_is_recorded() -> None:
             np.testing.assert_array_equal(one, other)
 
 
-def test_loops_become_kernels() -> None:
+def test_plan_is_compiled_to_kernels() -> None:
     plan = layers()
     executor = settled(plan, FEED)
     assert executor.kernels > 0
     assert_close(executor.run(plan, FEED), plan, FEED)
 
 
-def test_what_can_be_recorded_is() -> None:
+def test_plan_is_captured_as_one_segment() -> None:
     plan = layers()
     bound = bound_of(settled(plan, FEED), plan)
     (segment,) = bound._variants[-1].segments
@@ -82,31 +82,31 @@ def test_what_can_be_recorded_is() -> None:
     assert segment.launches == 1
 
 
-def test_other_feeds_give_other_results() -> None:
+def test_new_feeds_give_new_results() -> None:
     plan = layers()
     executor = settled(plan, FEED)
     held = []
     for k in range(1, 20):
         feeds = {0: FEED[0] * (k / 10)}
-        there = {0: executor.to_device(feeds[0])}
-        held.append(there)
-        assert_close(executor.to_host(executor.execute(plan, there)), plan, feeds)
+        device_feeds = {0: executor.to_device(feeds[0])}
+        held.append(device_feeds)
+        assert_close(executor.to_host(executor.execute(plan, device_feeds)), plan, feeds)
 
 
-def test_results_that_are_held_are_not_written_to() -> None:
+def test_held_results_are_not_overwritten() -> None:
     plan = layers()
     executor = settled(plan, FEED)
-    held, wanted = [], []
+    held, expected = [], []
     for k in range(1, 6):
         feeds = {0: FEED[0] * (k / 10)}
         held.append(executor.execute(plan, {0: executor.to_device(feeds[0])}))
-        wanted.append(NumPyExecutor().interpret(plan, feeds))
-    for found, right in zip(held, wanted, strict=True):
-        for one, other in zip(executor.to_host(found), right, strict=True):
+        expected.append(NumPyExecutor().interpret(plan, feeds))
+    for results, references in zip(held, expected, strict=True):
+        for one, other in zip(executor.to_host(results), references, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_a_result_that_is_fed() -> None:
+def test_result_may_be_a_view_of_a_feed() -> None:
     x = Builder(registry()).leaf(FLOATS, 0)
     plan = plan_of(x.reshape(shape=(240,)), x * 2.0)
     executor = settled(plan, FEED)
@@ -115,7 +115,7 @@ def test_a_result_that_is_fed() -> None:
     np.testing.assert_array_equal(twice, FEED[0] * 2)
 
 
-def test_an_argument_out_of_range_is_computed_by_other_means() -> None:
+def test_out_of_range_argument_falls_back() -> None:
     x = Builder(registry()).leaf(FLOATS, 0)
     plan = plan_of((x * 2.0).sin() + x, x.cos().sum())
     executor = settled(plan, FEED)
@@ -125,7 +125,7 @@ def test_an_argument_out_of_range_is_computed_by_other_means() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, 5, 2**40])
-def test_an_index_outside_is_told_at_the_end(wrong: int) -> None:
+def test_out_of_range_index_is_reported_after_the_run(wrong: int) -> None:
     plan, table = rows_of_a_table(), np.arange(15.0).reshape(5, 3)
     right = {0: table, 1: np.array([0, 4, 2, 2])}
     executor = settled(plan, right)
@@ -138,13 +138,13 @@ def test_an_index_outside_is_told_at_the_end(wrong: int) -> None:
     assert_close(executor.run(plan, right), plan, right)
 
 
-def test_an_index_outside_is_told_in_the_first_run() -> None:
+def test_out_of_range_index_is_reported_in_the_first_run() -> None:
     plan = rows_of_a_table()
     with pytest.raises(IndexOutOfRange):
         CuPyExecutor().run(plan, {0: np.zeros((5, 3)), 1: np.array([0, 0, 0, 5])})
 
 
-def test_what_waits_for_the_card_is_not_recorded() -> None:
+def test_synchronizing_ops_are_not_captured() -> None:
     x = Builder(registry()).leaf(TensorType((5, 5), np.dtype("float64")), 0)
     plan = plan_of((x.inv() @ x).exp(), x.sort(axis=1).sum())
     feeds = {0: np.eye(5) * 3 + 0.1}
@@ -153,7 +153,7 @@ def test_what_waits_for_the_card_is_not_recorded() -> None:
         assert_close(executor.run(plan, {0: feeds[0] * factor}), plan, {0: feeds[0] * factor})
 
 
-def test_another_process_loads_what_was_compiled(tmp_path: Path) -> None:
+def test_compiled_kernels_are_loaded_from_the_store(tmp_path: Path) -> None:
     plan = layers()
     settled(plan, FEED, KernelStore(tmp_path))
     from engine.cuda import compilers as cuda_compiling
@@ -166,17 +166,17 @@ def test_another_process_loads_what_was_compiled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
-def test_each_way_to_decide_is_right(determinism: Any) -> None:
+def test_plan_is_right_under_each_determinism(determinism: Any) -> None:
     plan, executor = layers(fused=True), CuPyExecutor(determinism, compile="on")
     for _ in range(3):
         assert_close(executor.run(plan, FEED), plan, FEED)
     assert executor.close()
 
 
-def test_a_card_that_is_full_says_so() -> None:
+def test_full_card_raises_memory_error() -> None:
     x = Builder(registry()).leaf(TensorType((1 << 20,), np.dtype("float32")), 0)
     plan, feeds = plan_of(x.exp()), {0: np.zeros(1 << 20, "float32")}
-    gc.collect()  # executors that nobody has any more have a workspace
+    gc.collect()  # executors without references still hold a workspace
     executor = CuPyExecutor(device_bytes=1 << 21)
     try:
         with pytest.raises(MemoryError):
@@ -186,17 +186,17 @@ def test_a_card_that_is_full_says_so() -> None:
     assert executor.run(plan, feeds)[0][0] == 1
 
 
-def test_loops_have_the_bits_of_a_processor() -> None:
-    """Elementwise, row by row, and sums over rows."""
+def test_kernels_match_the_cpu_bit_for_bit() -> None:
+    """Elementwise kernels, row kernels, and sums over rows."""
     pytest.importorskip("llvmlite")
     builder = Builder(registry())
     x = builder.leaf(TensorType((300, 70), np.dtype("float32")), 0)
     y = (x.tanh() * x.exp() + 1.0).softmax(axis=1)
     plan = plan_of(y, y.sum(axes=[0]), (y * x).sum(), y.max(axes=[1]))
     feeds = {0: np.random.default_rng(0).normal(size=(300, 70)).astype("float32")}
-    here, there = NumPyExecutor(determinism="fast", compile="on"), settled(plan, feeds)
+    cpu, gpu = NumPyExecutor(determinism="fast", compile="on"), settled(plan, feeds)
     for _ in range(3):
-        here.run(plan, feeds)
-    here.settle()
-    for one, other in zip(there.run(plan, feeds), here.run(plan, feeds), strict=True):
+        cpu.run(plan, feeds)
+    cpu.settle()
+    for one, other in zip(gpu.run(plan, feeds), cpu.run(plan, feeds), strict=True):
         np.testing.assert_array_equal(one, other)

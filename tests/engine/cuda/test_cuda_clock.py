@@ -1,4 +1,4 @@
-"""A card's clock: what it times, on which stream, in whose memory, and that runs come first."""
+"""The card's clock: timing on a stream of its own, in pool memory, with priority for runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("stand_in")
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """It does not wait for runs that nobody ends."""
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Do not wait for runs that never end."""
     monkeypatch.setattr(cuda_clock, "_PATIENCE_SECONDS", 0)
     CARD.pool.free_all_blocks()
     yield
@@ -30,8 +30,8 @@ def clock_of(runs: CardRuns) -> CudaClock:
     return CudaClock(cupy_stand_in()["cupy"], runs)
 
 
-def takes(milliseconds: float, stream: int) -> None:
-    """A launch of so many."""
+def launch_taking(milliseconds: float, stream: int) -> None:
+    """Launch work that takes this many milliseconds."""
 
     def work() -> None:
         CARD.milliseconds += milliseconds
@@ -39,7 +39,7 @@ def takes(milliseconds: float, stream: int) -> None:
     CARD.by_pointer[stream].launch(work)
 
 
-def test_a_launch_takes_what_lies_between_two_events_on_a_stream_of_its_own() -> None:
+def test_launch_is_timed_between_events_on_its_own_stream() -> None:
     clock, streams = clock_of(CardRuns()), set[int]()
     with clock.memory([8]):
         for milliseconds in (3.0, 0.5):
@@ -47,7 +47,7 @@ def test_a_launch_takes_what_lies_between_two_events_on_a_stream_of_its_own() ->
             def launch(stream: int, milliseconds: float = milliseconds) -> None:
                 streams.add(stream)
                 assert stream == CARD.stream.ptr
-                takes(milliseconds, stream)
+                launch_taking(milliseconds, stream)
 
             assert clock.seconds(launch) == pytest.approx(milliseconds / 1000)
     with clock.memory([8]):
@@ -57,7 +57,7 @@ def test_a_launch_takes_what_lies_between_two_events_on_a_stream_of_its_own() ->
     assert CARD.stream is CARD.null
 
 
-def test_its_memory_is_the_pools_of_these_sizes_and_is_given_back() -> None:
+def test_memory_comes_from_the_pool_and_is_released() -> None:
     CARD.pool.set_limit(1 << 20)
     before = CARD.pool.total_bytes()
     with clock_of(CardRuns()).memory([3000, 0, 8000]) as addresses:
@@ -66,20 +66,20 @@ def test_its_memory_is_the_pools_of_these_sizes_and_is_given_back() -> None:
         first, _, last = addresses
         assert abs(first - last) >= 3000
         assert (first % 512, last % 512) == (0, 0)
-        there = np.ctypeslib.as_array((ctypes.c_float * 750).from_address(first))
-        assert np.isfinite(there).all()
-        assert there.all()
+        floats = np.ctypeslib.as_array((ctypes.c_float * 750).from_address(first))
+        assert np.isfinite(floats).all()
+        assert floats.all()
     assert CARD.pool.total_bytes() == before
 
 
-def test_it_is_given_back_where_something_is_raised() -> None:
+def test_memory_is_released_after_an_exception() -> None:
     CARD.pool.set_limit(1 << 20)
     before = CARD.pool.total_bytes()
     with pytest.raises(KeyError), clock_of(CardRuns()).memory([3000]):
         raise KeyError
     assert CARD.pool.total_bytes() == before
     assert CARD.stream is CARD.null
-    # Of two pieces, the second one: what is rounded up is not counted beforehand.
+    # The second of two pieces fails: rounding up is not counted beforehand.
     CARD.pool.set_limit(before + 1600)
     with pytest.raises(MemoryError, match="out of memory"), clock_of(CardRuns()).memory([1, 513, 1]):
         pytest.fail("there is memory")
@@ -87,7 +87,7 @@ def test_it_is_given_back_where_something_is_raised() -> None:
 
 
 @pytest.mark.parametrize(("nbytes", "has_room"), [(1 << 19, True), ((1 << 19) + 512, False)])
-def test_half_of_the_room_is_left_to_runs(nbytes: int, has_room: bool) -> None:
+def test_half_of_the_free_memory_is_left_to_runs(nbytes: int, has_room: bool) -> None:
     before = CARD.pool.total_bytes()
     CARD.pool.set_limit(before + (1 << 20))
     clock = clock_of(CardRuns())
@@ -99,18 +99,18 @@ def test_half_of_the_room_is_left_to_runs(nbytes: int, has_room: bool) -> None:
         pytest.fail("there is memory")
 
 
-def test_while_a_run_is_under_way_there_is_no_memory() -> None:
+def test_no_memory_during_a_run() -> None:
     runs = CardRuns()
     with runs, clock_of(runs).memory([8]) as addresses:
         assert addresses is None
 
 
 @pytest.mark.parametrize("still_under_way", [True, False])
-def test_a_run_that_begins_spoils_what_is_timed_and_all_that_follows(still_under_way: bool) -> None:
+def test_new_run_invalidates_the_timings(still_under_way: bool) -> None:
     runs = CardRuns()
     clock = clock_of(runs)
 
-    def beside(_: int) -> None:
+    def interrupt(_: int) -> None:
         runs.__enter__()
         if not still_under_way:
             runs.__exit__(None, None, None)
@@ -118,24 +118,24 @@ def test_a_run_that_begins_spoils_what_is_timed_and_all_that_follows(still_under
     launched: list[int] = []
     with clock.memory([8]):
         assert clock.seconds(launched.append) == 0
-        assert clock.seconds(beside) is None
+        assert clock.seconds(interrupt) is None
         assert clock.seconds(launched.append) is None
     assert len(launched) == 1  # the run has the card
     with clock.memory([8]) as addresses:
         assert (addresses is None) is still_under_way
 
 
-def test_what_runs_have_launched_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the stream of runs, before anything is timed."""
+def test_clock_waits_for_launched_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits on the stream of runs, before it times anything."""
     waited: list[float | None] = []
     event = cupy_stand_in()["cupy"].cuda.Event
     monkeypatch.setattr(event, "synchronize", lambda self: waited.append(self.at))
-    takes(5.0, CARD.null.ptr)
+    launch_taking(5.0, CARD.null.ptr)
     with clock_of(CardRuns()).memory([8]):
         assert waited == [CARD.milliseconds]
 
 
-def test_who_wants_its_memory_waits_until_it_is_given_back() -> None:
+def test_await_memory_blocks_until_release() -> None:
     runs, order = CardRuns(), list[str]()
     clock, is_held, may_end = clock_of(runs), threading.Event(), threading.Event()
 

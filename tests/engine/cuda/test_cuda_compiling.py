@@ -1,4 +1,4 @@
-"""Which compiler makes a kernel for a card, and how many at a time: with compilers that say what they were asked."""
+"""Choice of the compiler for card kernels, and parallel compilation, with compilers that log their calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DriverError(Exception):
 
 
 class Card:
-    """What is asked of CuPy: a card of sm_90, NVRTC 13.0, and a driver that loads all but what it is to refuse."""
+    """The part of CuPy in use: an sm_90 card, NVRTC 13.0, and a driver that refuses `unloadable` code."""
 
     def __init__(self, unloadable: bytes = b"none") -> None:
         self.loaded: list[bytes] = []
@@ -52,7 +52,7 @@ class Card:
 
 
 class Compilers:
-    """Both, that give back what they read, under their names; what each was asked, in order."""
+    """Both compilers, each returning its input under its name; `asked` logs the calls in order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, refuses: tuple[str, ...] = ()) -> None:
         self.asked: list[str] = []
@@ -71,7 +71,7 @@ class Compilers:
 
 
 def plan_of(count: int) -> Plan:
-    """Of so many loops, each with a text of its own, but for the last, which has that of the one before."""
+    """A plan of `count` kernels with distinct texts, except that the last one repeats the text before it."""
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType((5 + k, 9), np.dtype("float64")), k) for k in range(count)]
     graph = builder.graph([(x.exp() + (1.5 + min(k, count - 2))).sum(axes=[1]) for k, x in enumerate(leaves)])
@@ -80,49 +80,49 @@ def plan_of(count: int) -> Plan:
         return make_plan(fuse(graph, 0, compiled=True), NO_LIMITS)
 
 
-def loops_of(made: Any) -> int:
-    assert made is not None
-    return len(made)
+def kernel_count(kernels: Any) -> int:
+    assert kernels is not None
+    return len(kernels)
 
 
-def test_llvm_is_asked_and_nvrtc_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llvm_is_preferred_to_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers, card = Compilers(monkeypatch), Card()
     kernels = CudaKernels(card)
-    assert loops_of(kernels.compile(plan_of(4))) == 4
+    assert kernel_count(kernels.compile(plan_of(4))) == 4
     assert compilers.asked == ["llvm"] * 3
     assert all(code.startswith(b"llvm define ptx_kernel") for code in card.loaded)
     assert kernels.compiled == len(set(card.loaded)) == len(card.loaded) == kernels.loaded_count == 3
 
 
-def test_a_text_is_compiled_once_and_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_compiled_once_and_then_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers, store = Compilers(monkeypatch), KernelStore()
     first, again = CudaKernels(Card(), store), CudaKernels(Card(), store)
-    loops_of(first.compile(plan_of(3)))
-    asked = list(compilers.asked)
-    loops_of(again.compile(plan_of(3)))
-    assert compilers.asked == asked
+    kernel_count(first.compile(plan_of(3)))
+    calls = list(compilers.asked)
+    kernel_count(again.compile(plan_of(3)))
+    assert compilers.asked == calls
     assert (again.compiled, again.loaded_count) == (0, first.loaded_count)
 
 
-def test_what_llvm_refuses_nvrtc_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvrtc_compiles_kernels_that_llvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers, card = Compilers(monkeypatch, refuses=("llvm",)), Card()
     kernels = CudaKernels(card)
-    loops_of(kernels.compile(plan_of(2)))
+    kernel_count(kernels.compile(plan_of(2)))
     assert sorted(compilers.asked) == ["cuda", "llvm"]
     assert card.loaded[0].startswith(b"cuda ")
-    loops_of(kernels.compile(plan_of(2)))
-    assert len(compilers.asked) == 2  # it is known what was refused
+    kernel_count(kernels.compile(plan_of(2)))
+    assert len(compilers.asked) == 2  # the refusal is cached
 
 
-def test_what_the_driver_does_not_load_nvrtc_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvrtc_compiles_kernels_that_the_driver_rejects(monkeypatch: pytest.MonkeyPatch) -> None:
     Compilers(monkeypatch)
     card = Card(unloadable=b"llvm")
-    assert loops_of(CudaKernels(card).compile(plan_of(2))) == 2
+    assert kernel_count(CudaKernels(card).compile(plan_of(2))) == 2
     assert all(code.startswith(b"cuda ") for code in card.loaded)
     assert card.loaded
 
 
-def test_what_both_refuse_is_said_with_both_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_has_the_reasons_of_both_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers, kernels = Compilers(monkeypatch, refuses=("llvm", "cuda")), CudaKernels(Card())
     for _ in range(2):
         with pytest.raises(KernelUnavailable, match="llvm refused; cuda refused"):
@@ -130,26 +130,26 @@ def test_what_both_refuse_is_said_with_both_reasons(monkeypatch: pytest.MonkeyPa
     assert len(compilers.asked) == 2
 
 
-def test_it_stops_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_stops_between_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_compiling, "_cores", lambda: 1)
     compilers, kernels = Compilers(monkeypatch), CudaKernels(Card())
     assert kernels.compile(plan_of(4), stop=lambda: kernels.compiled >= 2) is None
     assert len(compilers.asked) == 2
-    assert loops_of(kernels.compile(plan_of(4)))
+    assert kernel_count(kernels.compile(plan_of(4)))
     assert kernels.compiled == len(compilers.asked) == 3
 
 
-def test_those_of_the_first_ops_are_compiled_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_of_the_first_ops_are_compiled_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_compiling, "_cores", lambda: 1)
     Compilers(monkeypatch)
     plan, card = plan_of(4), Card()
     ops = [step.op for step in plan.steps if step.op.name == "fused"]
-    made = CudaKernels(card).compile(plan, first=ops[::-1])
-    assert made is not None
-    assert list(made) == list(dict.fromkeys(ops[::-1]))
+    kernels = CudaKernels(card).compile(plan, first=ops[::-1])
+    assert kernels is not None
+    assert list(kernels) == list(dict.fromkeys(ops[::-1]))
 
 
-def test_kernels_are_compiled_side_by_side() -> None:
+def test_kernels_are_compiled_in_parallel() -> None:
     """Two jobs, each of which waits for the other."""
     meeting, done = threading.Barrier(2), list[int]()
 
@@ -172,7 +172,7 @@ TEXTS = ("one recipe", "another recipe")
 
 
 class Meeting(Compilers):
-    """Compilers each of whose first texts waits, until as many are being compiled at a time."""
+    """Compilers that wait until `count` texts are being compiled at the same time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int, refuses: tuple[str, ...] = ()) -> None:
         super().__init__(monkeypatch, refuses)
@@ -186,8 +186,8 @@ class Meeting(Compilers):
         return super()._code(text if text in self._refuses else language, text)
 
 
-def test_texts_of_recipes_are_compiled_side_by_side_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two texts at a time, each of which waits for the other: and none is compiled again when it is loaded."""
+def test_recipe_texts_are_compiled_in_parallel_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts wait for each other, and neither is compiled again when it is loaded."""
     compilers, card, store = Meeting(monkeypatch, 2), Card(), KernelStore()
     kernels = CudaKernels(card, store)
     assert kernels.compile(plan_of(0), texts=[*TEXTS, TEXTS[0]]) == {}
@@ -199,15 +199,15 @@ def test_texts_of_recipes_are_compiled_side_by_side_each_once(monkeypatch: pytes
     assert sorted({*card.loaded}) == sorted(f"cuda {text}".encode() for text in TEXTS)
 
 
-def test_texts_of_recipes_and_loops_are_compiled_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop waits for a recipe's text, and that for the loop."""
+def test_recipe_and_kernel_texts_are_compiled_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel and a recipe's text wait for each other."""
     compilers = Meeting(monkeypatch, 2)
-    assert loops_of(CudaKernels(Card()).compile(plan_of(1), texts=TEXTS[:1])) == 1
+    assert kernel_count(CudaKernels(Card()).compile(plan_of(1), texts=TEXTS[:1])) == 1
     assert compilers.texts[0] != compilers.texts[1]
     assert TEXTS[0] in compilers.texts
 
 
-def test_a_text_that_is_refused_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_text_does_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     compilers = Meeting(monkeypatch, 2, refuses=TEXTS[:1])
     kernels = CudaKernels(Card())
     assert kernels.compile(plan_of(0), texts=TEXTS) == {}
@@ -218,26 +218,26 @@ def test_a_text_that_is_refused_leaves_the_others(monkeypatch: pytest.MonkeyPatc
     assert sorted(compilers.texts) == sorted(TEXTS)
 
 
-# ---------------------------------------------------------------- which there are
+# ---------------------------------------------------------------- available compilers
 
 
-def found(monkeypatch: pytest.MonkeyPatch, assembler: Callable[[], CardAssembler]) -> list[CardCompiler]:
+def available_compilers(monkeypatch: pytest.MonkeyPatch, assembler: Callable[[], CardAssembler]) -> list[CardCompiler]:
     monkeypatch.setattr(cuda_compiling, "card_assembler", assembler)
     return card_compilers(Card())
 
 
-def test_there_is_nvrtc_where_nvjitlink_is_missing_or_of_another_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvrtc_alone_if_nvjitlink_is_missing_or_mismatched(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> CardAssembler:
         raise KernelUnavailable("nvJitLink is not installed")
 
-    both = found(monkeypatch, lambda: CardAssembler("13.5"))
+    both = available_compilers(monkeypatch, lambda: CardAssembler("13.5"))
     assert [compiler.language for compiler in both] == ["llvm", "cuda"]
-    assert [compiler.language for compiler in found(monkeypatch, missing)] == ["cuda"]
-    other = found(monkeypatch, lambda: CardAssembler("12.9"))
+    assert [compiler.language for compiler in available_compilers(monkeypatch, missing)] == ["cuda"]
+    other = available_compilers(monkeypatch, lambda: CardAssembler("12.9"))
     assert [compiler.language for compiler in other] == ["cuda"]
 
 
-def test_keys_tell_apart_compilers_their_versions_and_cards() -> None:
+def test_cache_keys_differ_by_compiler_version_and_card() -> None:
     case = random_case(400)
     text = kernel_card_text(CudaKernel(case.loop, cuda_parts(case.loop), case.space, case.lanes))
     keys = {
@@ -255,7 +255,7 @@ def test_keys_tell_apart_compilers_their_versions_and_cards() -> None:
     assert len(keys) == 8
 
 
-def test_a_text_in_one_language_has_one_way() -> None:
+def test_text_in_one_language_has_one_compilation() -> None:
     both = [CardCompiler("llvm", "llvm", "90", str.encode), CardCompiler("cuda", "cuda", "90", str.encode)]
     ((_, compile),) = compilations(CardText(lambda: "KERNEL"), both)
     assert compile() == b"KERNEL"

@@ -1,4 +1,4 @@
-"""Loops as a card is to run them, on a processor: which kernels there are for them, and what these launch."""
+"""Card kernels of `scan` and `while`, run on the CPU: which kernels there are, and what they launch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C comp
 
 
 class OnCard(np.ndarray[Any, Any]):
-    """An array that says where it lies as CuPy's do."""
+    """An array with its address where CuPy's arrays have it."""
 
     @property
     def data(self) -> Any:  # type: ignore[override]
@@ -39,7 +39,7 @@ def on_card(array: Any) -> Array:
 
 
 class HostModule:
-    """What a card would load, built by the machine's C compiler."""
+    """A card's module, built by the machine's C compiler."""
 
     def __init__(self, op: PlannedScan, folder: Path) -> None:
         assert op.step_loop is not None
@@ -51,8 +51,8 @@ class HostModule:
         launch_on_host(self._library, launch)
 
 
-def compiled_plan(asked: Written, call: Any) -> Plan:
-    plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, call).plan
+def compiled_plan(loop: Written, call: Any) -> Plan:
+    plan = Compiler(NO_LIMITS).compile(loop.program, loop.types, call).plan
     return make_plan(with_compiled_bodies(graph_of(plan, registry()), microkernels=False), NO_LIMITS)
 
 
@@ -61,14 +61,14 @@ def step(g: Writer, k: int, y: int, u: int) -> list[int]:
     return [new, y, g.greater(new, y)]
 
 
-def launched(asked: Written, scan: Step, folder: Path, flag: Array) -> list[Array]:
-    """The results of a scan of a plan's operands, by the one launch that there is."""
+def launched(loop: Written, scan: Step, folder: Path, flag: Array) -> list[Array]:
+    """The results of a scan, computed by its single launch."""
     assert isinstance(scan.op, PlannedScan)
     assert scan.op.step_loop is not None
-    found: Any = CompiledCudaRecurrence(HostModule(scan.op, folder), scan.op.step_loop)  # type: ignore[arg-type]
+    kernel: Any = CompiledCudaRecurrence(HostModule(scan.op, folder), scan.op.step_loop)  # type: ignore[arg-type]
     out = [on_card(np.full(type.shape, 77, type.dtype)) for type in scan.types]
-    operands = [on_card(asked.feeds[i]) for i in scan.operands]
-    binder = CudaBinder({scan.op: found})
+    operands = [on_card(loop.feeds[i]) for i in scan.operands]
+    binder = CudaBinder({scan.op: kernel})
     ((call, arguments),), is_captured, *_ = binder.launches(
         RunContext(np), scan, operands, tuple(out), flag.ctypes.data
     )
@@ -80,69 +80,69 @@ def launched(asked: Written, scan: Step, folder: Path, flag: Array) -> list[Arra
 @needs_compiler
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("shape", [(), (3, 40)])
-def test_a_scan_of_elements_is_one_launch(shape: tuple[int, ...], reverse: bool, tmp_path: Path) -> None:
-    asked = written(
+def test_elementwise_scan_is_one_launch(shape: tuple[int, ...], reverse: bool, tmp_path: Path) -> None:
+    loop = written(
         lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1, reverse=reverse),
         *(random(*lead, *shape, seed=i) for i, lead in enumerate([(), (), (6,)])),
     )
-    call = Values.of_program(asked.program, asked.results)
-    (scan,) = [step for step in compiled_plan(asked, call).steps if isinstance(step.op, PlannedScan)]
+    call = Values.of_program(loop.program, loop.results)
+    (scan,) = [step for step in compiled_plan(loop, call).steps if isinstance(step.op, PlannedScan)]
     flag = np.zeros(1, np.uint8)
-    found = launched(asked, scan, tmp_path, flag)
-    plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, call).plan
-    same(found, EXECUTOR.run(plan, asked.feeds), 1e-13)
+    actual = launched(loop, scan, tmp_path, flag)
+    plan = Compiler(NO_LIMITS).compile(loop.program, loop.types, call).plan
+    same(actual, EXECUTOR.run(plan, loop.feeds), 1e-13)
     assert not flag[0]
 
 
 @needs_compiler
-def test_a_step_out_of_range_sets_the_flag(tmp_path: Path) -> None:
-    asked = written(
+def test_out_of_range_step_sets_the_flag(tmp_path: Path) -> None:
+    loop = written(
         lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), *(0.5, 0.5, np.array([0.1, 1e300, 0.2]))
     )
-    plan = compiled_plan(asked, Values.of_program(asked.program, asked.results))
+    plan = compiled_plan(loop, Values.of_program(loop.program, loop.results))
     flag = np.zeros(1, np.uint8)
-    launched(asked, next(step for step in plan.steps if isinstance(step.op, PlannedScan)), tmp_path, flag)
+    launched(loop, next(step for step in plan.steps if isinstance(step.op, PlannedScan)), tmp_path, flag)
     assert flag[0] == 1
 
 
-def test_of_no_step_the_op_itself_is_made() -> None:
-    """A kernel would leave what only steps write as it is."""
-    asked = written(lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), *(0.5, 0.5, np.zeros(0)))
-    plan = compiled_plan(asked, Values.of_program(asked.program, asked.results))
+def test_scan_of_no_steps_calls_the_op_itself() -> None:
+    """A kernel would leave the results that only steps write uninitialized."""
+    loop = written(lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), *(0.5, 0.5, np.zeros(0)))
+    plan = compiled_plan(loop, Values.of_program(loop.program, loop.results))
     (scan,) = [step for step in plan.steps if isinstance(step.op, PlannedScan)]
     ((call, _),), is_captured, *_ = CudaBinder({scan.op: object()}).launches(RunContext(np), scan, (), (), 0)  # type: ignore[dict-item]
     assert not is_captured
     assert call.func == scan.op.forward  # type: ignore[attr-defined]
 
 
-def kernels_of(monkeypatch: pytest.MonkeyPatch, asked: Written, call: Any) -> list[Any]:
-    """The ops that kernels for a card are made of."""
+def kernels_of(monkeypatch: pytest.MonkeyPatch, loop: Written, call: Any) -> list[Any]:
+    """The ops that have card kernels."""
     monkeypatch.setattr("engine.cuda.kernels.card_compilers", lambda cupy: [])
     monkeypatch.setattr(CudaKernels, "module", lambda self, text: text)
-    made = CudaKernels(None).compile(compiled_plan(asked, call))
-    assert made
-    return list(made)
+    kernels = CudaKernels(None).compile(compiled_plan(loop, call))
+    assert kernels
+    return list(kernels)
 
 
-def test_where_one_kernel_goes_through_all_steps_that_is_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = written(lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), 0.5, 0.5, random(6))
-    (op,) = kernels_of(monkeypatch, asked, Values.of_program(asked.program, asked.results))
+def test_elementwise_scan_needs_no_other_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = written(lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), 0.5, 0.5, random(6))
+    (op,) = kernels_of(monkeypatch, loop, Values.of_program(loop.program, loop.results))
     assert isinstance(op, PlannedScan)
 
 
-def test_loops_in_bodies_have_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scan_bodies_have_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     def recurrent(g: Writer, w: int, y: int) -> list[int]:
         return [g.tanh(g.matmul(w, g.add(y, y)))]
 
-    asked = written(
+    loop = written(
         lambda g, *given: g.scan(*given, body=recurrent, carries=1, length=6), random(3, 3), random(3, seed=1)
     )
-    made = kernels_of(monkeypatch, asked, Values.of_program(asked.program, asked.results))
-    assert all(isinstance(op, Fused) for op in made)
+    ops = kernels_of(monkeypatch, loop, Values.of_program(loop.program, loop.results))
+    assert all(isinstance(op, Fused) for op in ops)
 
 
-def test_where_the_card_alone_knows_how_many_steps_its_body_has_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = written(
+def test_while_bodies_have_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = written(
         lambda g, *given: g.while_(
             *given,
             condition=lambda g, k, y: [g.less(y, g.number(3.0))],
@@ -152,5 +152,5 @@ def test_where_the_card_alone_knows_how_many_steps_its_body_has_kernels(monkeypa
         ),
         *(1.25, 0.5),
     )
-    made = kernels_of(monkeypatch, asked, Gradients.of_program(asked.program, outputs=asked.results[:1]))
-    assert all(isinstance(op, Fused) for op in made)
+    ops = kernels_of(monkeypatch, loop, Gradients.of_program(loop.program, outputs=loop.results[:1]))
+    assert all(isinstance(op, Fused) for op in ops)

@@ -1,4 +1,4 @@
-"""Card recipes in plans, on a stand-in for a card: products by cuBLASLt, recorded, in one workspace; and without it."""
+"""Card recipes in plans on the stand-in card: captured cuBLASLt products in one workspace, and fallbacks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
 
 
 def recorded(plan: Plan, feeds: Feeds, **settings: Any) -> CuPyExecutor:
-    """An executor that has the plan as it stays: with all that is compiled, and recorded."""
+    """An executor that has compiled and captured the plan."""
     executor = CuPyExecutor(**settings)
     for _ in range(2):
         executor.run(plan, feeds)
@@ -61,56 +61,56 @@ def recorded(plan: Plan, feeds: Feeds, **settings: Any) -> CuPyExecutor:
 
 
 def launches_of_a_run(executor: CuPyExecutor, plan: Plan, feeds: Feeds) -> tuple[int, int]:
-    """Graphs, and what was launched beside them, but for the flags that are cleared."""
+    """Count graph launches and direct launches, except for clearing flags."""
     before = CARD.graph_launches, CARD.direct_launches
     executor.run(plan, feeds)
     return CARD.graph_launches - before[0], CARD.direct_launches - before[1]
 
 
 def prepared_of(executor: CuPyExecutor, plan: Plan) -> Any:
-    """What the plan runs by."""
+    """The prepared plan that runs."""
     tier = plan if executor._tiers is None else executor._tiers.current(plan).plan
     return executor.instances.lend(tier)
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_products_are_recorded_before_anything_is_compiled() -> None:
+def test_products_are_captured_before_compilation() -> None:
     x = leaf(6, 6)
     plan, feeds = plan_of(x @ x.transpose(), (x @ x) * 2.0), {0: numbers(6, 6)}
     executor = recorded(plan, feeds)
     assert launches_of_a_run(executor, plan, feeds) == (1, 0)
     assert executor.kernels == 0
-    for found, right in zip(executor.run(plan, feeds), NumPyExecutor().run(plan, feeds), strict=True):
-        np.testing.assert_array_equal(found, right)
+    for actual, expected in zip(executor.run(plan, feeds), NumPyExecutor().run(plan, feeds), strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_heads_are_multiplied_as_they_lie(stand_in: StandInCard, dtype: str) -> None:
+def test_heads_are_multiplied_without_a_copy(stand_in: StandInCard, dtype: str) -> None:
     x = leaf(2, 5, 3, 4, 6, dtype=dtype)
     heads = x.transpose(axes=(2, 0, 3, 1, 4))
     q, k = (heads.slice(starts=[i, 0, 0, 0, 0], stops=[i + 1, 2, 4, 5, 6]).reshape(shape=(2, 4, 5, 6)) for i in (0, 1))
     plan, feeds = plan_of(q @ k.transpose(axes=(0, 1, 3, 2))), {0: numbers(2, 5, 3, 4, 6, dtype=dtype)}
     executor = recorded(plan, feeds)
     stand_in.cublaslt.calls.clear()
-    (found,) = executor.run(plan, feeds)
-    np.testing.assert_array_equal(found, NumPyExecutor().run(plan, feeds)[0])
+    (result,) = executor.run(plan, feeds)
+    np.testing.assert_array_equal(result, NumPyExecutor().run(plan, feeds)[0])
     (called,) = stand_in.cublaslt.calls
     assert called.dtype == dtype
     assert launches_of_a_run(executor, plan, feeds) == (1, 0)
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_other_feeds_give_other_products() -> None:
-    """At other addresses, with other alignments, and at those that were bound once."""
+def test_new_feeds_give_new_products() -> None:
+    """They lie at new addresses, with other alignments, and at addresses bound before."""
     x = leaf(6, 6)
     plan = plan_of(x @ x.transpose())
     executor, held = recorded(plan, {0: numbers(6, 6)}), []
     for k in range(20):
         feed = numbers(6, 6, seed=k)
-        there = executor.to_device(np.concatenate([np.zeros(k % 4, "float32"), feed.ravel()]))[k % 4 :].reshape(6, 6)
-        held.append(there)
-        (found,) = executor.to_host(executor.execute(plan, {0: there}))
-        np.testing.assert_array_equal(found, feed @ feed.T)
+        on_card = executor.to_device(np.concatenate([np.zeros(k % 4, "float32"), feed.ravel()]))[k % 4 :].reshape(6, 6)
+        held.append(on_card)
+        (result,) = executor.to_host(executor.execute(plan, {0: on_card}))
+        np.testing.assert_array_equal(result, feed @ feed.T)
 
 
 @pytest.mark.parametrize(
@@ -122,45 +122,43 @@ def test_other_feeds_give_other_products() -> None:
         (numbers(3, 3, dtype="float16"), numbers(3, 3, seed=1)),
     ],
 )
-def test_what_cublaslt_does_not_multiply_is_cupys(stand_in: StandInCard, a: Array, b: Array) -> None:
+def test_products_unsupported_by_cublaslt_use_cupy(stand_in: StandInCard, a: Array, b: Array) -> None:
     builder = Builder(registry())
     x, y = (builder.leaf(TensorType.of(each), k) for k, each in enumerate((a, b)))
     plan, feeds = plan_of(x @ y), {0: a, 1: b}
-    for found in (CuPyExecutor().run(plan, feeds), recorded(plan, feeds).run(plan, feeds)):
-        np.testing.assert_array_equal(found[0], a @ b)
+    for results in (CuPyExecutor().run(plan, feeds), recorded(plan, feeds).run(plan, feeds)):
+        np.testing.assert_array_equal(results[0], a @ b)
     assert not stand_in.cublaslt.calls
 
 
-def test_without_the_library_products_stand_between_recordings(
-    stand_in: StandInCard, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_cublaslt_products_are_not_captured(stand_in: StandInCard, caplog: pytest.LogCaptureFixture) -> None:
     stand_in.missing = "it is not installed"
     plan = layers()
     executor = recorded(plan, FEED, compile="on")
     graphs, _ = launches_of_a_run(executor, plan, FEED)
     assert graphs > 1
-    for found, right in zip(executor.run(plan, FEED), NumPyExecutor().run(plan, FEED), strict=True):
-        np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5)
+    for actual, expected in zip(executor.run(plan, FEED), NumPyExecutor().run(plan, FEED), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     assert not stand_in.cublaslt.calls
-    told = warnings(caplog)
-    assert len(told) == 2
-    assert "cublasLt was not found: it is not installed" in told[0]
+    messages = warnings(caplog)
+    assert len(messages) == 2
+    assert "cublasLt was not found: it is not installed" in messages[0]
 
 
-def test_a_product_without_an_algorithm_is_cupys_and_that_is_told_once(
+def test_product_without_an_algorithm_uses_cupy_and_warns_once(
     stand_in: StandInCard, caplog: pytest.LogCaptureFixture
 ) -> None:
     stand_in.cublaslt.wants = 1 << 40
     x = leaf(6, 6)
     plan, feeds = plan_of(x @ x, x @ x.transpose()), {0: numbers(6, 6)}
-    found = recorded(plan, feeds).run(plan, feeds)
-    np.testing.assert_array_equal(found[0], feeds[0] @ feeds[0])
+    results = recorded(plan, feeds).run(plan, feeds)
+    np.testing.assert_array_equal(results[0], feeds[0] @ feeds[0])
     assert not stand_in.cublaslt.calls
     assert len(warnings(caplog)) == 1
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_what_is_refused_while_it_is_recorded_is_called_between_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_refused_during_capture_runs_between_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = leaf(6, 6)
     plan, feeds = plan_of((x + 1.0) @ x, x - 1.0), {0: numbers(6, 6)}
     multiply = CardCalls._multiply
@@ -178,7 +176,7 @@ def test_what_is_refused_while_it_is_recorded_is_called_between_recordings(monke
 # ------------------------------------------------------------ memory
 
 
-def test_all_plans_of_an_executor_work_in_one_workspace(stand_in: StandInCard) -> None:
+def test_plans_of_an_executor_share_one_workspace(stand_in: StandInCard) -> None:
     stand_in.cublaslt.wants = 4096
     executor = CuPyExecutor(device_workspace=8192)
     x = leaf(6, 6)
@@ -191,17 +189,17 @@ def test_all_plans_of_an_executor_work_in_one_workspace(stand_in: StandInCard) -
 
 
 @pytest.mark.parametrize("wanted", [0, 8192])
-def test_a_product_has_no_more_than_the_workspace(stand_in: StandInCard, wanted: int) -> None:
+def test_product_is_limited_to_the_workspace(stand_in: StandInCard, wanted: int) -> None:
     stand_in.cublaslt.wants = 4096
     x = leaf(6, 6)
     plan, feeds = plan_of(x @ x), {0: numbers(6, 6)}
-    found = recorded(plan, feeds, device_workspace=wanted).run(plan, feeds)
-    np.testing.assert_array_equal(found[0], feeds[0] @ feeds[0])
+    results = recorded(plan, feeds, device_workspace=wanted).run(plan, feeds)
+    np.testing.assert_array_equal(results[0], feeds[0] @ feeds[0])
     assert bool(stand_in.cublaslt.calls) is (wanted > 0)
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_the_workspace_is_within_what_may_be_taken_and_a_part_of_it() -> None:
+def test_workspace_is_a_share_of_the_memory_limit() -> None:
     gc.collect()
     CARD.pool.free_all_blocks()
     before = CARD.pool.total_bytes()
@@ -214,7 +212,7 @@ def test_the_workspace_is_within_what_may_be_taken_and_a_part_of_it() -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_a_card_that_has_no_room_for_a_workspace_cannot_be_had() -> None:
+def test_card_without_room_for_a_workspace_is_refused() -> None:
     held = CuPyExecutor()
     with pytest.raises(RuntimeError, match="no room for a workspace"):
         CuPyExecutor(device_bytes=held._workspace.nbytes)
@@ -222,7 +220,7 @@ def test_a_card_that_has_no_room_for_a_workspace_cannot_be_had() -> None:
 
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("room", [0, DEVICE_WORKSPACE])
-def test_a_loop_that_wants_more_has_a_workspace_of_its_own(room: int) -> None:
+def test_kernel_that_needs_more_has_its_own_workspace(room: int) -> None:
     x = leaf(300, 70)
     plan, feeds = plan_of((x.tanh() * x.exp() + 1.0).sum()), {0: numbers(300, 70)}
     executor = recorded(plan, feeds, device_workspace=room, compile="on")
@@ -243,7 +241,7 @@ DOUBLE = cuda_definitions("float32") + (
 
 
 def double_recipe(_: CardTerms, out: TensorType, *types: TensorType, **attrs: Any) -> CardRecipe | None:
-    """Of an op that is not recorded, so that it shows that this is."""
+    """A recipe for an op that is not captured by itself, to show that its recipe is."""
     if attrs["axis"] != 0 or len(types) != 1:
         return None
     table = (CardPlace("operand", 0), CardPlace("result", 0), out.size)
@@ -257,7 +255,7 @@ def _doubling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("stand_in", "_doubling")
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
-def test_kernels_of_recipes_are_compiled_and_recorded_where_no_loop_is(determinism: Any) -> None:
+def test_recipe_kernels_are_compiled_and_captured(determinism: Any) -> None:
     x = leaf(4, 5)
     plan, feeds = plan_of(x.sort(axis=0)), {0: numbers(4, 5)}
     executor = recorded(plan, feeds, determinism=determinism, compile="on")
@@ -267,7 +265,7 @@ def test_kernels_of_recipes_are_compiled_and_recorded_where_no_loop_is(determini
 
 
 @pytest.mark.usefixtures("stand_in", "_doubling")
-def test_until_they_are_compiled_the_op_itself_is_made() -> None:
+def test_op_itself_runs_until_its_recipe_is_compiled() -> None:
     x = leaf(4, 5)
     plan, feeds = plan_of(x.sort(axis=0)), {0: numbers(4, 5)}
     executor = recorded(plan, feeds)
@@ -276,7 +274,7 @@ def test_until_they_are_compiled_the_op_itself_is_made() -> None:
 
 
 @pytest.mark.usefixtures("stand_in", "_doubling")
-def test_a_text_that_does_not_compile_leaves_the_others(
+def test_text_that_does_not_compile_does_not_affect_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(globals(), "DOUBLE", "no C at all")
@@ -289,18 +287,18 @@ def test_a_text_that_does_not_compile_leaves_the_others(
 
 
 @pytest.mark.usefixtures("_doubling")
-def test_texts_are_those_of_bodies_too() -> None:
-    asked = written(
+def test_recipe_texts_include_loop_bodies() -> None:
+    loop = written(
         lambda g, *given: g.scan(*given, body=lambda g, w, y: [g.sort(g.matmul(w, y), axis=0)], carries=1, length=3),
         *(random(3, 3), random(3, 2, seed=1)),
     )
-    call = Values.of_program(asked.program, asked.results)
-    plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, call).plan
+    call = Values.of_program(loop.program, loop.results)
+    plan = Compiler(NO_LIMITS).compile(loop.program, loop.types, call).plan
     assert recipe_texts(recipes_of_plan(plan, CardTerms())) == [DOUBLE]
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_in_a_coarser_precision_kernels_split_operands() -> None:
+def test_tf32x3_kernels_split_operands() -> None:
     cupy = cupy_stand_in()["cupy"]
     cards, modules = CardCalls(cupy, cupy.empty(1 << 16, "uint8")), CudaKernels(cupy)
     x = leaf(6, 7)
@@ -309,34 +307,34 @@ def test_in_a_coarser_precision_kernels_split_operands() -> None:
     assert recipe_texts(recipes_of_plan(plan, cards.terms("tf32x3"))) == [SPLIT_TEXT]
     binder = CudaBinder({}, {SPLIT_TEXT: modules.module(SPLIT_TEXT)}, cards)
     a = cupy.asarray(np.full((6, 7), 1 + 2.0**-12, "float32"))
-    found = {}
+    results = {}
     for precision in ("float32", "tf32x3", "tf32"):
         out = cupy.empty((6, 6), "float32")
         launches = binder.launches(RunContext(cupy), step, (a, a.T), out, 0, precision)  # type: ignore[arg-type]
         assert (launches.is_captured, launches.notes, launches.precision) == (True, False, precision)
         for function, arguments in launches.calls:
             function(*arguments)
-        found[precision] = out.get()[0, 0]
+        results[precision] = out.get()[0, 0]
     exact = 7 * (1 + 2.0**-12) ** 2
-    assert found["float32"] == np.float32(exact)
-    assert abs(found["tf32x3"] - exact) < 7 * 2.0**-20
-    assert found["tf32"] == 7
+    assert results["float32"] == np.float32(exact)
+    assert abs(results["tf32x3"] - exact) < 7 * 2.0**-20
+    assert results["tf32"] == 7
 
 
-def test_a_body_of_a_loop_has_its_products_by_the_library(stand_in: StandInCard) -> None:
-    asked = written(
+def test_products_in_loop_bodies_use_cublaslt(stand_in: StandInCard) -> None:
+    loop = written(
         lambda g, *given: g.scan(*given, body=lambda g, w, y: [g.tanh(g.matmul(w, y))], carries=1, length=3),
         *(random(3, 3), random(3, 2, seed=1)),
     )
-    call = Values.of_program(asked.program, asked.results)
-    plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, call).plan
-    found = recorded(plan, asked.feeds).run(plan, asked.feeds)
+    call = Values.of_program(loop.program, loop.results)
+    plan = Compiler(NO_LIMITS).compile(loop.program, loop.types, call).plan
+    results = recorded(plan, loop.feeds).run(plan, loop.feeds)
     assert len(stand_in.cublaslt.calls) >= 3
-    for one, other in zip(found, NumPyExecutor().run(plan, asked.feeds), strict=True):
+    for one, other in zip(results, NumPyExecutor().run(plan, loop.feeds), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-#: y = x at an index, or the operand that has an index outside is noted
+#: y = x at an index; an index out of range sets the flag of its operand
 PICK = cuda_definitions("float32") + (
     "struct Table { long long at[5]; };\n"
     "KERNEL pick(GIVEN) {\nconst long long* const table = TABLE;\nif (THREAD_X) return;\n"
@@ -352,8 +350,8 @@ def pick_recipe(_: CardTerms, __: TensorType, x: TensorType, *___: TensorType, *
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_the_texts_of_a_plans_recipes_are_compiled_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two at a time, each of which waits for the other."""
+def test_recipe_texts_of_a_plan_are_compiled_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts wait for each other."""
     monkeypatch.setattr(card_table, "CARD_RECIPES", {Gather: pick_recipe, Sort: double_recipe})
     monkeypatch.setattr(cuda_compiling, "_cores", lambda: 2)
     meeting, texts, compile_cuda = threading.Barrier(2), list[str](), cuda_compiling.compile_cuda
@@ -376,7 +374,7 @@ def test_the_texts_of_a_plans_recipes_are_compiled_side_by_side(monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_what_a_kernel_of_a_recipe_finds_outside_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recipe_kernel_reports_an_out_of_range_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(card_table, "CARD_RECIPES", {Gather: pick_recipe})
     builder = Builder(registry())
     x, index = leaf(5, builder=builder), leaf(1, dtype="int64", builder=builder, number=1)

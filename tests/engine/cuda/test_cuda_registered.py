@@ -1,4 +1,4 @@
-"""Large feeds from mapped memory: registered once, copied in pieces, and let go of before the memory is gone."""
+"""Large feeds in mapped memory: registered once, copied in chunks, and unregistered before the memory is unmapped."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from tests.engine.cuda.test_cuda_exchange import leaf, numbers, plan_of
 from tests.engine.runtime.kernel_plans import warnings
 
 Array = np.ndarray[Any, Any]
-#: floats of a feed, in two pieces and some more
+#: floats of a feed: two chunks and a remainder
 COUNT = (2 * COPY_CHUNK_BYTES + 40) // 4
 OFFSET = 64
 
 
 @pytest.fixture(autouse=True)
-def _as_if_nothing_was_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fresh_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_registered, "_reasons", Reasons("by other memory: %s"))
 
 
 @pytest.fixture
 def copied(stand_in: StandInCard, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Bytes of what was copied from registered memory to the card, piece by piece."""
+    """The sizes of the copies from registered memory to the card."""
     assert stand_in
     import cupy
 
-    seen: list[int] = []
+    sizes: list[int] = []
     real = cupy.cuda.runtime.memcpyAsync
 
-    def counting(to: int, of: int, nbytes: int, kind: int, stream: int) -> None:
-        if any(start <= of < start + CARD.pinned[start] for start in CARD.registered):
+    def counting(to: int, source: int, nbytes: int, kind: int, stream: int) -> None:
+        if any(start <= source < start + CARD.pinned[start] for start in CARD.registered):
             assert kind == TO_DEVICE
-            seen.append(nbytes)
-        real(to, of, nbytes, kind, stream)
+            sizes.append(nbytes)
+        real(to, source, nbytes, kind, stream)
 
     monkeypatch.setattr(cupy.cuda.runtime, "memcpyAsync", counting)
-    yield seen
+    yield sizes
     assert not CARD.registered
 
 
 def mapped(seed: int = 0) -> tuple[HostMapping, Array]:
-    """Shared memory, and a feed in it that is seen as a worker sees one: by a view of a view of its bytes."""
+    """Shared memory, and a feed in it as a worker sees one: a view of a view of its bytes."""
     mapping = HostMapping(-1, OFFSET + 4 * COUNT)
     np.frombuffer(mapping, "float32", COUNT, OFFSET)[...] = numbers(COUNT, seed=seed)
     body = np.frombuffer(mapping, np.uint8)
@@ -65,12 +65,12 @@ def doubling() -> Plan:
     return plan_of(x * 2.0, x.sum())
 
 
-def assert_doubled(found: list[Array], feed: Array) -> None:
-    np.testing.assert_array_equal(found[0], feed * 2)
-    assert found[1] == feed.sum(dtype="float64")
+def assert_doubled(results: list[Array], feed: Array) -> None:
+    np.testing.assert_array_equal(results[0], feed * 2)
+    assert results[1] == feed.sum(dtype="float64")
 
 
-def test_what_comes_again_is_registered_once_and_copied_in_pieces(copied: list[int]) -> None:
+def test_repeated_feed_is_registered_once_and_copied_in_chunks(copied: list[int]) -> None:
     mapping, feed = mapped()
     plan, executor, before = doubling(), CuPyExecutor(), CARD.registrations
     assert_doubled(executor.run(plan, {0: feed}), feed)
@@ -84,7 +84,7 @@ def test_what_comes_again_is_registered_once_and_copied_in_pieces(copied: list[i
 
 
 @pytest.mark.usefixtures("copied")
-def test_it_is_let_go_of_before_its_memory_is_gone() -> None:
+def test_memory_is_unregistered_before_it_is_unmapped() -> None:
     plan, executor = doubling(), CuPyExecutor()
     for seed in range(3):
         mapping, feed = mapped(seed)
@@ -92,7 +92,7 @@ def test_it_is_let_go_of_before_its_memory_is_gone() -> None:
             assert_doubled(executor.run(plan, {0: feed}), feed)
         assert len(CARD.registered) == 1
         del mapping
-        assert len(CARD.registered) == 1  # the feed still lies there
+        assert len(CARD.registered) == 1  # the feed still refers to it
         del feed
         assert not CARD.registered
     mapping, feed = mapped()
@@ -100,20 +100,20 @@ def test_it_is_let_go_of_before_its_memory_is_gone() -> None:
         executor.run(plan, {0: feed})
     with pytest.raises(BufferError):
         mapping.close()
-    assert not CARD.registered  # it may be closed by any view that goes
+    assert not CARD.registered  # deleting any view may close it
     assert_doubled(executor.run(plan, {0: feed}), feed)
     del feed
     mapping.close()
 
 
-def test_memory_that_says_nothing_of_its_end_is_not_registered(copied: list[int]) -> None:
+def test_memory_without_an_unmap_hook_is_not_registered(copied: list[int]) -> None:
     plan, executor, feed = doubling(), CuPyExecutor(), numbers(2, COUNT // 2)
     for _ in range(3):
         assert_doubled(executor.run(plan, {0: feed}), feed)
     assert copied == []
 
 
-def test_what_lies_askew_there_is_copied_first(copied: list[int]) -> None:
+def test_transposed_feed_is_copied_first(copied: list[int]) -> None:
     _, feed = mapped()
     x = leaf(COUNT // 2, 2)
     plan, executor = plan_of(x + 1.0), CuPyExecutor()
@@ -123,16 +123,16 @@ def test_what_lies_askew_there_is_copied_first(copied: list[int]) -> None:
 
 
 @pytest.mark.parametrize("error", ["cudaErrorNotPermitted", "cudaErrorHostMemoryAlreadyRegistered"])
-def test_what_cuda_refuses_is_copied_as_ever(
+def test_memory_that_cuda_refuses_is_copied_normally(
     copied: list[int], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, error: str
 ) -> None:
-    """One line is told for each reason, and CUDA is asked once for each mapping."""
+    """Each reason is logged once, and CUDA is called once for each mapping."""
     import cupy
 
-    asked: list[int] = []
+    addresses: list[int] = []
 
     def refused(address: int, *_: int) -> None:
-        asked.append(address)
+        addresses.append(address)
         raise cupy.cuda.runtime.CUDARuntimeError(error)
 
     monkeypatch.setattr(cupy.cuda.runtime, "hostRegister", refused)
@@ -141,29 +141,29 @@ def test_what_cuda_refuses_is_copied_as_ever(
     for mapping, feed in mappings:
         for _ in range(3):
             assert_doubled(executor.run(plan, {0: feed}), feed)
-        assert asked.pop() == mapping.address
-    assert not asked
+        assert addresses.pop() == mapping.address
+    assert not addresses
     assert copied == []
     assert warnings(caplog) == [f"by other memory: {error}"]
 
 
-def test_what_another_has_registered_stays_its_own(copied: list[int]) -> None:
-    """Only who registered it knows until when it is."""
+def test_registration_belongs_to_its_owner(copied: list[int]) -> None:
+    """Only the owner knows how long it stays registered."""
     import cupy
 
     _, feed = mapped()
     first, second = RegisteredMemory(cupy), RegisteredMemory(cupy)
-    for known in (first, first, second, second):
-        found = known.copy_to_gpu(feed, cupy.asarray)
+    for memory in (first, first, second, second):
+        copy = memory.copy_to_gpu(feed, cupy.asarray)
         CARD.arrive()
-        np.testing.assert_array_equal(found.get(), feed)
+        np.testing.assert_array_equal(copy.get(), feed)
     assert copied == [COPY_CHUNK_BYTES, COPY_CHUNK_BYTES, 40]
 
 
 # ------------------------------------------------------------ mappings
 
 
-def test_a_mapping_is_found_behind_views() -> None:
+def test_mapping_is_found_through_views() -> None:
     mapping, feed = mapped()
     assert mapping_of(feed) is mapping
     assert mapping_of(feed.view("uint8")[1:, ::2]) is mapping
@@ -171,18 +171,18 @@ def test_a_mapping_is_found_behind_views() -> None:
     assert mapping_of(np.frombuffer(b"12345678")) is None
 
 
-def test_who_has_to_let_go_is_told_once_while_the_memory_is_there() -> None:
+def test_unmap_hook_runs_once_before_unmapping() -> None:
     seen: list[bytes] = []
     mapping = HostMapping(-1, 4096)
     mapping[:3] = b"abc"
     address = mapping.address
 
-    def told() -> None:
+    def hook() -> None:
         import ctypes
 
         seen.append(ctypes.string_at(address, 3))
 
-    mapping.on_unmap(told)
+    mapping.on_unmap(hook)
     del mapping
     assert seen == [b"abc"]
     closed = HostMapping(-1, 4096)
@@ -192,7 +192,7 @@ def test_who_has_to_let_go_is_told_once_while_the_memory_is_there() -> None:
     assert seen == [b"abc", b"closed"]
 
 
-def test_an_end_that_fails_stops_nothing() -> None:
+def test_failing_unmap_hook_is_ignored() -> None:
     mapping = HostMapping(-1, 4096)
     mapping.on_unmap(lambda: 1 / 0)
     del mapping

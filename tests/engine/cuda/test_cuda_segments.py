@@ -1,4 +1,4 @@
-"""When calls on a card are recorded, and what is noted of them; the card is a stand-in that keeps count."""
+"""Which calls on a card are captured, and how their errors are reported, on a stand-in that counts captures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engine.ops.index.indices import INDEX_ERRORS, check_indices, index_error
 
 
 class Tape:
-    """Records by keeping what it is given."""
+    """Captures by keeping the function that it is given."""
 
     def __init__(self) -> None:
         self.records = False
@@ -35,18 +35,18 @@ def step_of(name: str) -> Step:
     return Step(registry().ops[name], (), {}, 0, (), (), (), Origin(7, name), 0)
 
 
-def calls_of(*names: str, said: list[str]) -> list[CudaCall]:
+def calls_of(*names: str, log: list[str]) -> list[CudaCall]:
     return [
-        CudaCall(k, step, (said.append, (step.op.name,)), step.op.is_captured)
+        CudaCall(k, step, (log.append, (step.op.name,)), step.op.is_captured)
         for k, step in enumerate(map(step_of, names))
     ]
 
 
-def segments_of(tape: Any, *names: str, said: list[str] | None = None) -> list[Any]:
-    return in_segments(calls_of(*names, said=[] if said is None else said), tape, lambda number: None)
+def segments_of(tape: Any, *names: str, log: list[str] | None = None) -> list[Any]:
+    return in_segments(calls_of(*names, log=[] if log is None else log), tape, lambda number: None)
 
 
-def test_what_may_be_recorded_stands_apart_from_what_may_not() -> None:
+def test_segments_split_at_uncapturable_ops() -> None:
     tape = Tape()
     segments = segments_of(tape, "exp", "add", "inv", "exp")
     for _ in range(3):
@@ -56,34 +56,34 @@ def test_what_may_be_recorded_stands_apart_from_what_may_not() -> None:
     assert tape.recorded == 2
 
 
-def test_a_first_run_makes_all_ready() -> None:
-    said: list[str] = []
+def test_first_run_is_not_captured() -> None:
+    log: list[str] = []
     tape = Tape()
-    (segment,) = segments_of(tape, "exp", "add", said=said)
+    (segment,) = segments_of(tape, "exp", "add", log=log)
     segment.launch()
-    assert (said, tape.recorded) == (["exp", "add"], 0)
+    assert (log, tape.recorded) == (["exp", "add"], 0)
 
 
-def test_what_cannot_be_recorded_is_called_between_what_can() -> None:
-    said: list[str] = []
+def test_failed_capture_is_called_between_graphs() -> None:
+    log: list[str] = []
     tape = Tape()
 
     def wait() -> None:
         if tape.records:
             tape.records = False
             raise RuntimeError("no graph holds this")
-        said.append("matmul")
+        log.append("matmul")
 
-    calls = calls_of("exp", "add", "tanh", said=said)
+    calls = calls_of("exp", "add", "tanh", log=log)
     calls[1:1] = [CudaCall(9, step_of("add"), (wait, ()), is_captured=True)] * 2
     (segment,) = in_segments(calls, tape, lambda number: None)  # type: ignore[arg-type]
     for _ in range(3):
         segment.launch()
     assert (segment.launches, tape.recorded) == (4, 2)
-    assert said[-5:] == ["exp", "matmul", "matmul", "add", "tanh"]
+    assert log[-5:] == ["exp", "matmul", "matmul", "add", "tanh"]
 
 
-def test_an_error_has_its_node() -> None:
+def test_error_names_its_node() -> None:
     def fail() -> None:
         raise index_error(3, 1)
 
@@ -93,7 +93,7 @@ def test_an_error_has_its_node() -> None:
     assert caught.value.node == 7
 
 
-def test_a_check_that_is_noted_does_not_raise() -> None:
+def test_recorded_index_check_does_not_raise() -> None:
     noted: list[Any] = []
 
     class Notes:
@@ -103,7 +103,7 @@ def test_a_check_that_is_noted_does_not_raise() -> None:
     token = INDEX_ERRORS.set(Notes())
     try:
         check_indices(np.array([9]), 3, operand=1)
-        with pytest.raises(IndexOutOfRange):  # nothing can be read instead
+        with pytest.raises(IndexOutOfRange):  # no element could be read instead
             check_indices(np.array([0]), 0, operand=1)
     finally:
         INDEX_ERRORS.reset(token)

@@ -1,4 +1,4 @@
-"""Attention in half by cuDNN: what is asked of it, that it is attention and its way back, what is left to others."""
+"""float16 attention by cuDNN: the requested graphs, forward and backward results, and unsupported operands."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def half(*shape: int) -> TensorType:
 
 
 def shape_of(*operands: Any, **attrs: Any) -> AttentionShape:
-    """Of arrays, as they lie, or of types."""
+    """The attention shape of strided arrays, or of types."""
     types = [x if isinstance(x, TensorType) else Strided(TensorType.of(x), x.strides) for x in operands]
-    found = attention_shape(*types, **{**ATTRS, **attrs})
-    assert found is not None
-    return found
+    shape = attention_shape(*types, **{**ATTRS, **attrs})
+    assert shape is not None
+    return shape
 
 
 def attention_by(cudnn: Cudnn) -> CudnnAttention:
@@ -41,13 +41,13 @@ def attention_by(cudnn: Cudnn) -> CudnnAttention:
 
 
 def run(cudnn: Cudnn, recipe: CardRecipe | None, operands: list[Array], results: list[Array]) -> None:
-    """The phases on the host's memory, with casts by NumPy."""
+    """Run the phases in host memory."""
     assert recipe is not None
     space = np.full(recipe.workspace, 0x77, np.uint8)
-    lying = {"operand": operands, "result": results, "workspace": [space]}
+    buffers = {"operand": operands, "result": results, "workspace": [space]}
 
     def address(place: CardPlace) -> int:
-        return lying[place.kind][place.number].ctypes.data + place.offset
+        return buffers[place.kind][place.number].ctypes.data + place.offset
 
     for phase in recipe.phases:
         assert isinstance(phase, CudnnPhase)
@@ -69,44 +69,44 @@ CASES = {
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("shapes", CASES.values(), ids=CASES.keys())
-def test_it_is_attention_and_its_way_back(shapes: tuple[tuple[int, ...], ...], causal: bool) -> None:
-    """As the ops compute it, whose sums are of float32."""
+def test_forward_and_backward_match_the_ops(shapes: tuple[tuple[int, ...], ...], causal: bool) -> None:
+    """The ops, which accumulate in float32, are the reference."""
     cudnn = Cudnn(A=[PLAIN], computes=True)
-    by, attrs = attention_by(cudnn), {**ATTRS, "causal": causal}
-    operands = [drawn(*shape) for shape in shapes]
-    of = shape_of(*operands, **attrs)
-    wanted, found = results_of(HALF_ROWS, operands), results_of(HALF_ROWS, operands)
-    HALF_ROWS.forward(RunContext(np), *operands, out=(wanted[0], wanted[1]), **attrs)
-    run(cudnn, by.rows(of, deterministic=False, workspace=WORKSPACE), operands, found)
-    compare(found, wanted)
-    given = [*operands, *wanted, drawn(*wanted[0].shape)]
-    wanted, found = results_of(HALF_GRADIENTS, given), results_of(HALF_GRADIENTS, given)
-    HALF_GRADIENTS.forward(RunContext(np), *given, out=tuple(wanted), **attrs)
-    run(cudnn, by.gradients(of, deterministic=True, workspace=WORKSPACE), given, found)
-    compare(found, wanted)
+    plans, attrs = attention_by(cudnn), {**ATTRS, "causal": causal}
+    operands = [drawn(*operand_shape) for operand_shape in shapes]
+    shape = shape_of(*operands, **attrs)
+    expected, actual = results_of(HALF_ROWS, operands), results_of(HALF_ROWS, operands)
+    HALF_ROWS.forward(RunContext(np), *operands, out=(expected[0], expected[1]), **attrs)
+    run(cudnn, plans.rows(shape, deterministic=False, workspace=WORKSPACE), operands, actual)
+    compare(actual, expected)
+    saved = [*operands, *expected, drawn(*expected[0].shape)]
+    expected, actual = results_of(HALF_GRADIENTS, saved), results_of(HALF_GRADIENTS, saved)
+    HALF_GRADIENTS.forward(RunContext(np), *saved, out=tuple(expected), **attrs)
+    run(cudnn, plans.gradients(shape, deterministic=True, workspace=WORKSPACE), saved, actual)
+    compare(actual, expected)
 
 
 def results_of(op: ScoreOp, operands: list[Array]) -> list[Array]:
-    """Memory for its results, with something in it."""
+    """Buffers for the results of an op, filled with 9."""
     types = op.infer(*map(TensorType.of, operands), **ATTRS)
     assert isinstance(types, tuple)
     return [np.full(t.shape, 9, t.dtype) for t in types]
 
 
-def compare(found: list[Array], wanted: list[Array]) -> None:
-    """Up to the last bit of halves, and some of float32."""
-    for a, b in zip(found, wanted, strict=True):
+def compare(actual: list[Array], expected: list[Array]) -> None:
+    """Compare within a few units in the last place."""
+    for a, b in zip(actual, expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, 4 * np.finfo(a.dtype).eps, 4 * np.finfo(a.dtype).eps)
 
 
-def test_heads_may_lie_between_rows() -> None:
+def test_heads_may_be_interleaved_with_rows() -> None:
     rows = drawn(2, 6, 3, 8)
-    of = shape_of(*[rows.swapaxes(1, 2)] * 3)
-    assert of.q == ((2, 3, 6, 8), (144, 8, 24, 1))
+    shape = shape_of(*[rows.swapaxes(1, 2)] * 3)
+    assert shape.q == ((2, 3, 6, 8), (144, 8, 24, 1))
 
 
-LEFT = {
+UNSUPPORTED = {
     "float32": (TensorType((4, 8), np.dtype("float32")),) * 3,
     "rows of 12": (half(4, 12), half(4, 12), half(4, 8)),
     "rows of 136": (half(4, 136), half(4, 136), half(4, 8)),
@@ -122,17 +122,17 @@ LEFT = {
 }
 
 
-@pytest.mark.parametrize("types", LEFT.values(), ids=LEFT.keys())
-def test_all_else_is_left_to_others(types: tuple[TensorType, ...]) -> None:
+@pytest.mark.parametrize("types", UNSUPPORTED.values(), ids=UNSUPPORTED.keys())
+def test_unsupported_operands_have_no_shape(types: tuple[TensorType, ...]) -> None:
     assert attention_shape(*types, **ATTRS) is None
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_sums_in_an_order_of_chance_are_left_out(deterministic: bool) -> None:
+def test_determinism_excludes_nondeterministic_engines(deterministic: bool) -> None:
     cudnn = Cudnn(A=[PLAIN])
-    by, of = attention_by(cudnn), shape_of(*[half(4, 8)] * 3)
-    assert by.rows(of, deterministic=deterministic, workspace=WORKSPACE)
-    assert by.gradients(of, deterministic=deterministic, workspace=WORKSPACE)
+    plans, shape = attention_by(cudnn), shape_of(*[half(4, 8)] * 3)
+    assert plans.rows(shape, deterministic=deterministic, workspace=WORKSPACE)
+    assert plans.gradients(shape, deterministic=deterministic, workspace=WORKSPACE)
     rows, back = cudnn.asked
     assert rows.without == back.without == (["NONDETERMINISTIC"] if deterministic else [])
     assert back.numbers == {
@@ -141,14 +141,14 @@ def test_sums_in_an_order_of_chance_are_left_out(deterministic: bool) -> None:
     assert rows.numbers == {"attn_scale": 0.25, "use_causal_mask": True, "generate_stats": True}
 
 
-def test_nobody_waits_for_a_plan_who_says_so() -> None:
+def test_may_plan_false_returns_only_cached_plans() -> None:
     cudnn = Cudnn(A=[PLAIN])
-    by, of = attention_by(cudnn), shape_of(*[half(4, 8)] * 3)
+    plans, shape = attention_by(cudnn), shape_of(*[half(4, 8)] * 3)
     terms: dict[str, Any] = {"deterministic": False, "workspace": WORKSPACE}
-    assert by.rows(of, **terms, may_plan=False) is None
+    assert plans.rows(shape, **terms, may_plan=False) is None
     assert not cudnn.asked
-    assert by.rows(of, **terms)
-    assert by.rows(of, **terms, may_plan=False)
+    assert plans.rows(shape, **terms)
+    assert plans.rows(shape, **terms, may_plan=False)
     assert len(cudnn.asked) == 1
 
 
@@ -162,8 +162,8 @@ def test_nobody_waits_for_a_plan_who_says_so() -> None:
     ],
     ids=["as in a network", "odd extents", "wide rows"],
 )
-def test_an_h100_has_plans_both_ways(of: AttentionShape) -> None:
-    by = CudnnAttention(CudnnPlans(described_h100()))
+def test_h100_has_forward_and_backward_plans(of: AttentionShape) -> None:
+    plans = CudnnAttention(CudnnPlans(described_h100()))
     for deterministic in (False, True):
-        assert by.rows(of, deterministic=deterministic, workspace=WORKSPACE)
-        assert by.gradients(of, deterministic=deterministic, workspace=WORKSPACE)
+        assert plans.rows(of, deterministic=deterministic, workspace=WORKSPACE)
+        assert plans.gradients(of, deterministic=deterministic, workspace=WORKSPACE)

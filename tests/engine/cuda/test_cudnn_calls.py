@@ -1,4 +1,4 @@
-"""Plans of cuDNN as calls: where their tensors lie, and on which stream they run."""
+"""cuDNN plans as calls: the addresses of their tensors, and the stream that they run on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.cuda.cudnn_standin import Cudnn
 X, Y, SPACE = CardPlace("operand"), CardPlace("result"), CardPlace("workspace")
 
 
-def test_a_plan_runs_where_its_tensors_lie_on_the_stream_that_is_current() -> None:
+def test_plan_runs_on_its_tensors_and_the_current_stream() -> None:
     cudnn = Cudnn()
     library = CudnnLibrary(cudnn, "sm_90")
     plan = CudnnPlan(library.graph("float32"), 64)
@@ -30,7 +30,7 @@ def test_a_plan_runs_where_its_tensors_lie_on_the_stream_that_is_current() -> No
     assert cudnn.launched == [(plan.graph, 5, {1: 256, 3: 512}, 1024), (plan.graph, 6, {1: 256, 3: 512}, 1024)]
 
 
-def test_a_plan_that_works_in_nothing_is_given_nothing() -> None:
+def test_plan_without_workspace_gets_a_null_address() -> None:
     cudnn = Cudnn()
     library = CudnnLibrary(cudnn, "sm_90")
     phase = CudnnPhase(CudnnPlan(library.graph("float32"), 0), ((1, X),), SPACE)
@@ -41,7 +41,7 @@ def test_a_plan_that_works_in_nothing_is_given_nothing() -> None:
 
 
 @pytest.mark.parametrize("lying", [{X: 264, SPACE: 512}, {X: 256, SPACE: 520}])
-def test_what_does_not_lie_as_cudnn_reads_it_is_not_launched(lying: dict[CardPlace, int]) -> None:
+def test_misaligned_tensors_are_not_launched(lying: dict[CardPlace, int]) -> None:
     library = CudnnLibrary(Cudnn(), "sm_90")
     phase = CudnnPhase(CudnnPlan(library.graph("float32"), 8), ((1, X),), SPACE)
     assert cudnn_call(phase, library, lying.__getitem__, lambda: 0) is None

@@ -1,4 +1,4 @@
-"""cuDNN, where it is installed: what it is asked with, by which thread and on which stream."""
+"""The cuDNN library, if it is installed: handles per thread, streams, and versions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from engine.cuda.cudnn_plans import CudnnLibrary, cudnn_library
 from tests.engine.cuda.cudnn_standin import Cudnn, NotSupported
 
 
-def test_each_thread_has_a_handle_of_its_own() -> None:
+def test_each_thread_has_its_own_handle() -> None:
     library = CudnnLibrary(Cudnn(), "sm_90")
     with ThreadPoolExecutor(1) as other:
-        found = [library.handle(), library.handle(), other.submit(library.handle).result(), library.handle()]
-    assert found == ["handle 0", "handle 0", "handle 1", "handle 0"]
+        handles = [library.handle(), library.handle(), other.submit(library.handle).result(), library.handle()]
+    assert handles == ["handle 0", "handle 0", "handle 1", "handle 0"]
 
 
-def test_a_stream_is_set_where_it_is_another_one() -> None:
+def test_stream_is_set_only_if_it_changes() -> None:
     cudnn = Cudnn()
     library = CudnnLibrary(cudnn, "sm_90")
     for stream in (7, 7, 8, 8, 0):
@@ -28,15 +28,15 @@ def test_a_stream_is_set_where_it_is_another_one() -> None:
     assert cudnn.streams_set == 3
 
 
-def test_plans_depend_on_the_card_and_on_both_versions() -> None:
+def test_target_has_the_card_and_both_versions() -> None:
     assert CudnnLibrary(Cudnn(version=91100), "sm_90").target == "sm_90 cudnn 91100 frontend 1.28.0"
 
 
-def test_what_the_frontend_raises_is_known() -> None:
+def test_frontend_exceptions_are_caught() -> None:
     assert NotSupported in CudnnLibrary(Cudnn(), "sm_90").errors
 
 
-def test_it_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_library_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", Cudnn())
     library = cudnn_library("sm_90")
     assert library is not None
@@ -44,14 +44,14 @@ def test_it_is_used_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 class WithoutLibrary(Cudnn):
-    """The frontend alone."""
+    """The frontend without the library."""
 
     def backend_version(self) -> int:
         raise RuntimeError("Unable to find symbol cudnnGetVersion")
 
 
 @pytest.mark.parametrize("module", [None, WithoutLibrary(), ModuleType("cudnn")])
-def test_it_is_not_used_where_it_is_not_whole(
+def test_incomplete_installation_is_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, module: object
 ) -> None:
     monkeypatch.setitem(sys.modules, "cudnn", module)

@@ -1,4 +1,4 @@
-"""Plans of cuDNN: which one is chosen, that it is kept and found again, and that nothing fails where there is none."""
+"""cuDNN plans: which one is chosen, that it is stored and loaded again, and requests without a plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = Engine("plain")
 WIDE = Engine("wide", workspace=2000)
 
 
-def stated(library: CudnnLibrary) -> Any:
+def convolution_graph(library: CudnnLibrary) -> Any:
     """A small convolution."""
     graph = library.graph("float32")
     x, kernel = (
@@ -32,7 +32,7 @@ def stated(library: CudnnLibrary) -> Any:
 
 
 def request(text: str = "forward of something", *without: str, workspace: int = 1000) -> PlanRequest:
-    return PlanRequest(text, stated, without, workspace)
+    return PlanRequest(text, convolution_graph, without, workspace)
 
 
 def plans_by(cudnn: Cudnn, store: KernelStore | None = None, card: str = "sm_90") -> CudnnPlans:
@@ -54,21 +54,21 @@ def name_of(plan: CudnnPlan | None) -> str | None:
         ({"A": [Engine("fits", workspace=1000)]}, "fits", "A"),
     ],
 )
-def test_the_first_plan_that_passes_is_taken(engines: dict[str, list[Engine]], found: str, asked: str) -> None:
-    """Of heuristic A, then of B, then of those that always work."""
+def test_first_supported_plan_is_used(engines: dict[str, list[Engine]], found: str, asked: str) -> None:
+    """Heuristic A comes first, then B, then the fallback."""
     cudnn = Cudnn(**engines)
     plan = plans_by(cudnn).find(request("forward", "TENSOR_CORE"))
     assert name_of(plan) == found
     assert "".join(graph.mode for graph in cudnn.asked) == asked.replace(" ", "")
 
 
-def test_a_plan_tells_how_much_it_works_in() -> None:
+def test_plan_reports_its_workspace() -> None:
     plan = plans_by(Cudnn(A=[WIDE])).find(request(workspace=2000))
     assert plan is not None
     assert plan.workspace == 2000
 
 
-def test_a_plan_is_made_once() -> None:
+def test_plan_is_built_once() -> None:
     cudnn = Cudnn(A=[PLAIN])
     plans = plans_by(cudnn)
     plan = plans.find(request())
@@ -76,7 +76,7 @@ def test_a_plan_is_made_once() -> None:
     assert len(cudnn.asked) == 1
 
 
-def test_a_plan_that_was_given_up_is_loaded_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evicted_plan_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cudnn_plans, "_MOST_READY", 1)
     cudnn = Cudnn(A=[PLAIN])
     plans = plans_by(cudnn)
@@ -88,7 +88,7 @@ def test_a_plan_that_was_given_up_is_loaded_anew(monkeypatch: pytest.MonkeyPatch
     assert len(cudnn.asked) == 2
 
 
-def test_another_process_loads_what_this_one_has_planned(tmp_path: Path) -> None:
+def test_plan_is_loaded_by_another_process(tmp_path: Path) -> None:
     plans_by(Cudnn(A=[Engine("chosen", workspace=512)]), KernelStore(tmp_path)).find(request())
     later = Cudnn(A=[PLAIN])
     plan = plans_by(later, KernelStore(tmp_path)).find(request())
@@ -108,14 +108,14 @@ def test_another_process_loads_what_this_one_has_planned(tmp_path: Path) -> None
         {"version": 92802},
     ],
 )
-def test_a_kept_plan_is_for_the_same_card_libraries_and_request(tmp_path: Path, other: dict[str, Any]) -> None:
+def test_stored_plan_depends_on_card_versions_and_request(tmp_path: Path, other: dict[str, Any]) -> None:
     plans_by(Cudnn(A=[PLAIN]), KernelStore(tmp_path)).find(request())
     cudnn = Cudnn(A=[Engine("other")], version=other.get("version", 92801))
     plans = plans_by(cudnn, KernelStore(tmp_path), other.get("card", "sm_90"))
     assert name_of(plans.find(other.get("request", request()))) == "other"
 
 
-def test_a_kept_plan_that_cannot_be_loaded_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_unloadable_stored_plan_is_built_again(caplog: pytest.LogCaptureFixture) -> None:
     class Spoilt(KernelStore):
         def get(self, key: str) -> bytes | None:
             return b"no plan"
@@ -139,7 +139,7 @@ def test_a_kept_plan_that_cannot_be_loaded_is_made_anew(caplog: pytest.LogCaptur
         ({"A": [PLAIN]}, "graph", "graph does not work"),
     ],
 )
-def test_no_plan_is_no_error_and_is_said_once_for_each_reason(
+def test_missing_plan_is_logged_once_per_reason(
     caplog: pytest.LogCaptureFixture, engines: dict[str, list[Engine]], fails: str, reason: str
 ) -> None:
     cudnn = Cudnn(**engines)
@@ -150,7 +150,7 @@ def test_no_plan_is_no_error_and_is_said_once_for_each_reason(
     assert [record.message for record in caplog.records] == [f"cuDNN is not used for forward: {reason}"]
 
 
-def test_what_has_no_plan_is_not_asked_for_again() -> None:
+def test_missing_plan_is_cached() -> None:
     cudnn = Cudnn(A=[WIDE])
     plans = plans_by(cudnn)
     assert plans.find(request()) is None
@@ -160,7 +160,7 @@ def test_what_has_no_plan_is_not_asked_for_again() -> None:
     assert len(cudnn.asked) == before
 
 
-def test_a_card_that_is_not_here_loads_nothing(tmp_path: Path) -> None:
+def test_absent_card_loads_no_stored_plan(tmp_path: Path) -> None:
     plans_by(Cudnn(A=[PLAIN]), KernelStore(tmp_path)).find(request())
     cudnn = Cudnn(A=[Engine("planned")])
     plans = CudnnPlans(CudnnLibrary(cudnn, "sm_90", {"device_property": "an H100"}), KernelStore(tmp_path))
@@ -172,7 +172,7 @@ def test_a_card_that_is_not_here_loads_nothing(tmp_path: Path) -> None:
     assert not cudnn.streams
 
 
-# ------------------------------------------------------------ the quickest
+# ------------------------------------------------------------ the fastest plan
 
 TIMED = request()._replace(sizes=((1, 36), (2, 36), (3, 4)))
 FIRST, SLOW, QUICK = (
@@ -186,72 +186,72 @@ def clock_of(cudnn: Cudnn) -> HostClock:
     return HostClock(lambda: cudnn.launched[-1][0].built.milliseconds)  # type: ignore[union-attr]
 
 
-def quickest(cudnn: Cudnn, store: KernelStore | None = None, of: PlanRequest = TIMED) -> str | None:
-    """What a new process has for a plan of ours."""
-    kept = KernelStore() if store is None else store
-    return name_of(plans_by(cudnn, kept).find(of, choices=Choices(kept, clock_of(cudnn))))
+def fastest_plan(cudnn: Cudnn, store: KernelStore | None = None, timed_request: PlanRequest = TIMED) -> str | None:
+    """The plan that a new process chooses."""
+    kernel_store = KernelStore() if store is None else store
+    return name_of(plans_by(cudnn, kernel_store).find(timed_request, choices=Choices(kernel_store, clock_of(cudnn))))
 
 
-def test_of_the_plans_that_pass_the_quickest_is_chosen() -> None:
+def test_fastest_supported_plan_is_chosen() -> None:
     others = [Engine("inexact", ("FFT",), milliseconds=0), Engine("wide", workspace=1001, milliseconds=0)]
     cudnn = Cudnn(A=[FIRST, *others, SLOW, QUICK], B=[Engine("later", milliseconds=0)])
-    kept = KernelStore()
-    plans, clock = plans_by(cudnn, kept), clock_of(cudnn)
-    choices = Choices(kept, clock)
-    of = TIMED._replace(excluded_notes=("FFT",))
-    plan = plans.find(of, choices=choices)
+    store = KernelStore()
+    plans, clock = plans_by(cudnn, store), clock_of(cudnn)
+    choices = Choices(store, clock)
+    timed_request = TIMED._replace(excluded_notes=("FFT",))
+    plan = plans.find(timed_request, choices=choices)
     assert name_of(plan) == "quick"
     assert plan is not None
     assert plan.workspace == 512
     assert clock.sizes == [(36, 36, 4, 512)]
-    assert plans.find(of, choices=choices) is plan
+    assert plans.find(timed_request, choices=choices) is plan
     for graph, _, addresses, workspace in cudnn.launched:
         assert sorted(addresses) == [1, 2, 3]
         assert graph.built is not None
         assert bool(workspace) is (graph.built.name != "slow")
-    assert name_of(plans.find(of)) == "first"  # who has no choices has the first as ever
+    assert name_of(plans.find(timed_request)) == "first"  # without choices, the first one is used
 
 
-def test_no_more_plans_are_timed_than_four() -> None:
+def test_at_most_four_plans_are_timed() -> None:
     cudnn = Cudnn(A=[FIRST, SLOW, SLOW, SLOW, QUICK])
-    assert quickest(cudnn) == "first"
+    assert fastest_plan(cudnn) == "first"
     assert {graph.built.name for graph, *_ in cudnn.launched if graph.built} == {"first", "slow"}
 
 
-def test_another_process_loads_the_quickest_and_times_nothing(tmp_path: Path) -> None:
-    quickest(Cudnn(A=[FIRST, QUICK]), KernelStore(tmp_path))
+def test_another_process_loads_the_fastest_plan_untimed(tmp_path: Path) -> None:
+    fastest_plan(Cudnn(A=[FIRST, QUICK]), KernelStore(tmp_path))
     later = Cudnn(A=[FIRST, SLOW])
-    assert quickest(later, KernelStore(tmp_path)) == "quick"
+    assert fastest_plan(later, KernelStore(tmp_path)) == "quick"
     assert not later.launched
     assert not later.asked
     other = Cudnn(A=[FIRST, SLOW], version=92802)
-    assert quickest(other, KernelStore(tmp_path)) == "first"
+    assert fastest_plan(other, KernelStore(tmp_path)) == "first"
     assert other.launched
 
 
-def test_a_choice_that_cannot_be_loaded_is_ignored() -> None:
+def test_unloadable_choice_is_ignored() -> None:
     class Spoilt(KernelStore):
         def get(self, key: str) -> bytes | None:
-            found = super().get(key)
-            return None if found is None else b"no plan"
+            entry = super().get(key)
+            return None if entry is None else b"no plan"
 
-    kept, cudnn = Spoilt(), Cudnn(A=[FIRST, QUICK])
-    assert quickest(cudnn, kept) == "quick"
-    assert quickest(cudnn, kept) == "first"
+    store, cudnn = Spoilt(), Cudnn(A=[FIRST, QUICK])
+    assert fastest_plan(cudnn, store) == "quick"
+    assert fastest_plan(cudnn, store) == "first"
 
 
-def test_what_says_no_sizes_is_not_timed() -> None:
+def test_request_without_sizes_is_not_timed() -> None:
     cudnn = Cudnn(A=[FIRST, QUICK])
-    assert quickest(cudnn, of=request()) == "first"
+    assert fastest_plan(cudnn, timed_request=request()) == "first"
     assert not cudnn.launched
 
 
-def test_what_has_no_plan_is_not_timed() -> None:
+def test_request_without_a_plan_is_not_timed() -> None:
     cudnn = Cudnn(A=[Engine("no", builds=False)])
-    assert quickest(cudnn) is None
+    assert fastest_plan(cudnn) is None
     assert len(cudnn.asked) == 3  # each of its heuristics once
 
 
-def test_dense_tensors_step_over_what_is_behind() -> None:
+def test_packed_strides() -> None:
     assert packed_strides((2, 3, 4)) == [12, 4, 1]
     assert packed_strides(()) == []

@@ -1,4 +1,4 @@
-"""Reading at indices on a card: what NumPy reads, however operands lie, and what is told of indices outside."""
+"""Gather on a card: matches NumPy for any layout, and flags indices out of range."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recipe_of(x: Array, *index: Array, axis: int, out: TensorType | None = None)
     return card_recipe_for(registry().ops["gather"], CardTerms(), result, *types, axis=axis)
 
 
-def made(x: Array, index: Array, axis: int) -> Array:
+def gathered(x: Array, index: Array, axis: int) -> Array:
     recipe = recipe_of(x, index, axis=axis)
     assert recipe is not None
     assert len(recipe.phases) == 1
@@ -44,10 +44,10 @@ def expected(x: Array, index: Array, axis: int) -> Array:
 @needs_compiler
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("index", INDICES)
-def test_it_reads_what_numpy_does(dtype: str, index: str) -> None:
+def test_gather_matches_numpy(dtype: str, index: str) -> None:
     random = np.random.default_rng(0)
-    x, where = random.normal(size=(4, 90, 5)).astype(dtype), random.integers(0, 90, (4, 7, 5)).astype(index)
-    np.testing.assert_array_equal(made(x, where, 1), expected(x, where, 1))
+    x, indices = random.normal(size=(4, 90, 5)).astype(dtype), random.integers(0, 90, (4, 7, 5)).astype(index)
+    np.testing.assert_array_equal(gathered(x, indices, 1), expected(x, indices, 1))
 
 
 @needs_compiler
@@ -65,41 +65,41 @@ def test_any_axes_and_layouts(data: st.DataObject) -> None:
     x = random.normal(size=[2 * shape[a] for a in order]).transpose(np.argsort(order))
     x = x[tuple(slice(None, None, -2) if draw(st.booleans()) else slice(n) for n in shape)]
     whole = [1 if draw(st.booleans()) and a != axis else n for a, n in enumerate(covered)]
-    where = np.broadcast_to(random.integers(0, shape[axis], whole), covered)
-    np.testing.assert_array_equal(made(x, where, axis), expected(x, where, axis))
+    indices = np.broadcast_to(random.integers(0, shape[axis], whole), covered)
+    np.testing.assert_array_equal(gathered(x, indices, axis), expected(x, indices, axis))
 
 
 @needs_compiler
 @pytest.mark.parametrize("outside", [-1, 9, -(2**31) - 3, 2**62])
-def test_an_index_outside_is_noted(outside: int) -> None:
-    x, where = np.ones((9, 2), "float32"), np.zeros((3, 2), "int64")
-    where[1, 1] = outside
-    recipe = recipe_of(x, where, axis=0)
+def test_out_of_range_index_is_flagged(outside: int) -> None:
+    x, indices = np.ones((9, 2), "float32"), np.zeros((3, 2), "int64")
+    indices[1, 1] = outside
+    recipe = recipe_of(x, indices, axis=0)
     assert recipe is not None
     assert recipe.notes
     result = np.full((3, 2), np.nan, "float32")
-    run = CardRun(recipe, "float32", (x, where), result)
+    run = CardRun(recipe, "float32", (x, indices), result)
     run.run()
     assert run.flag == 2
     np.testing.assert_array_equal(result, [[1, 1], [1, 0], [1, 1]])
 
 
 @needs_compiler
-def test_of_nothing_there_is_nothing() -> None:
-    assert made_of_nothing(np.ones((4, 3), "float32"), np.zeros((0, 3), "int64")) == ()
+def test_empty_index_and_empty_axis() -> None:
+    assert recipe_phases(np.ones((4, 3), "float32"), np.zeros((0, 3), "int64")) == ()
     recipe = recipe_of(np.ones((0, 3), "float32"), np.zeros((2, 3), "int64"), axis=0)
-    assert recipe is not None  # whatever the indices are, they are outside
+    assert recipe is not None  # every index is out of range
     run = CardRun(recipe, "float32", (np.ones(1, "float32"), np.zeros((2, 3), "int64")), np.ones((2, 3), "float32"))
     run.run()
     assert run.flag == 2
 
 
-def made_of_nothing(x: Array, index: Array) -> Any:
+def recipe_phases(x: Array, index: Array) -> Any:
     recipe = recipe_of(x, index, axis=0)
     return recipe and recipe.phases
 
 
-def test_lists_and_whole_numbers_are_others() -> None:
+def test_index_lists_and_integers_have_no_recipe() -> None:
     x = np.ones((4, 3), "float32")
     assert recipe_of(x, axis=0, out=TensorType((2, 3), x.dtype)) is None
     assert recipe_of(x.astype("int64"), np.zeros((2, 3), "int64"), axis=0) is None
@@ -108,7 +108,7 @@ def test_lists_and_whole_numbers_are_others() -> None:
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_nvrtc_takes_the_kernel(dtype: str) -> None:
+def test_nvrtc_compiles_the_kernel(dtype: str) -> None:
     recipe = recipe_of(np.ones((4, 3), dtype), np.zeros((2, 3), "int64"), axis=0)
     assert recipe is not None
     assert compiled_for(recipe.text, "sm_90").startswith(b"\x7fELF")

@@ -1,4 +1,4 @@
-"""Adding at indices on a card: the bits of adding one by one, and what is told of indices outside."""
+"""Scatter-add on a card: bit-identical to sequential addition, and flags indices out of range."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ FLOATS = ("float16", "float32", "float64")
 INDICES = ("int8", "uint8", "int32", "uint32", "int64")
 PLENTY = 1 << 22
 each_dtype = pytest.mark.parametrize("dtype", FLOATS)
-#: of one row: few, as many as are looked through, more than a run, several merges, one that has no neighbour
+#: indices of a row: few, up to a linear search, more than a sorted run, several merges, and an unpaired run
 COUNTS = (0, 1, 64, 65, 256, 257, 700, 1300)
 
 
 def geometry(x: Array, index: Array, updates: Array, axis: int, y: Array | None = None) -> ScatterAddGeometry:
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     dense = np.empty(x.shape, x.dtype) if y is None else y
-    lies = [tuple(array.strides[a] for a in order) for array in (x, index, updates, dense)]
+    strides = [tuple(array.strides[a] for a in order) for array in (x, index, updates, dense)]
     rows = tuple(x.shape[a] for a in order[:-1])
     bits = index.dtype.itemsize, index.dtype.kind == "i"
-    return ScatterAddGeometry(x.dtype.name, x.dtype.itemsize, rows, x.shape[axis], index.shape[axis], *lies, *bits)
+    return ScatterAddGeometry(x.dtype.name, x.dtype.itemsize, rows, x.shape[axis], index.shape[axis], *strides, *bits)
 
 
-def made(x: Array, index: Array, updates: Array, axis: int, workspace: int = PLENTY) -> Array:
+def scattered(x: Array, index: Array, updates: Array, axis: int, workspace: int = PLENTY) -> Array:
     recipe = index_sum_recipe(geometry(x, index, updates, axis), workspace)
     assert recipe is not None
     assert recipe.workspace <= workspace
@@ -53,20 +53,20 @@ def expected(x: Array, index: Array, updates: Array, axis: int) -> Array:
     return out
 
 
-def assert_same_bits(found: Array, wanted: Array) -> None:
-    np.testing.assert_array_equal(found, wanted)
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+def assert_same_bits(actual: Array, expected: Array) -> None:
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
 
 
 def rows(count: int, dtype: str, seed: int = 0, extent: int = 9, index: str = "int64") -> tuple[Array, Array, Array]:
     random = np.random.default_rng(seed)
     x = random.normal(size=(2, 3, extent)).astype(dtype)
-    where = random.integers(0, extent, (2, 3, count)).astype(index)
-    return x, where, random.normal(size=where.shape).astype(dtype)
+    indices = random.integers(0, extent, (2, 3, count)).astype(index)
+    return x, indices, random.normal(size=indices.shape).astype(dtype)
 
 
 def table(count: int, dtype: str, features: tuple[int, ...] = (5,), extent: int = 11) -> tuple[Array, Array, Array]:
-    """Whole rows: all features share their indices."""
+    """Operands that add whole rows: all features share their indices."""
     random = np.random.default_rng(count)
     x = random.normal(size=(extent, *features)).astype(dtype)
     listed = random.integers(0, extent, count).reshape(count, *[1] * len(features))
@@ -75,16 +75,16 @@ def table(count: int, dtype: str, features: tuple[int, ...] = (5,), extent: int 
 
 @each_dtype
 @pytest.mark.parametrize("count", COUNTS)
-def test_rows_have_the_bits_of_adding_one_by_one(count: int, dtype: str) -> None:
+def test_rows_match_sequential_addition_bit_for_bit(count: int, dtype: str) -> None:
     case = rows(count, dtype)
-    assert_same_bits(made(*case, 2), expected(*case, 2))
+    assert_same_bits(scattered(*case, 2), expected(*case, 2))
 
 
 @each_dtype
 @pytest.mark.parametrize("count", COUNTS)
-def test_a_table_has_the_bits_of_adding_one_by_one(count: int, dtype: str) -> None:
+def test_table_matches_sequential_addition_bit_for_bit(count: int, dtype: str) -> None:
     case = table(count, dtype)
-    assert_same_bits(made(*case, 0), expected(*case, 0))
+    assert_same_bits(scattered(*case, 0), expected(*case, 0))
 
 
 @pytest.mark.slow
@@ -107,33 +107,33 @@ def test_any_axes_and_layouts(data: st.DataObject) -> None:
     order = random.permutation(rank)
     x = random.normal(size=[shape[a] for a in order]).astype(dtype).transpose(np.argsort(order))
     updates = random.normal(size=[*covered[:-1], 2 * covered[-1]]).astype(dtype)[..., ::-2]
-    assert_same_bits(made(x, index, updates, axis), expected(x, index, updates, axis))
+    assert_same_bits(scattered(x, index, updates, axis), expected(x, index, updates, axis))
 
 
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize("count", [7, 300])
-def test_every_kind_of_index(count: int, index: str) -> None:
+def test_every_index_dtype(count: int, index: str) -> None:
     case = rows(count, "float64", extent=101, index=index)
-    assert_same_bits(made(*case, 2), expected(*case, 2))
+    assert_same_bits(scattered(*case, 2), expected(*case, 2))
 
 
-def test_all_at_one_place_and_each_at_another() -> None:
+def test_equal_indices_and_distinct_indices() -> None:
     x, _, updates = rows(600, "float32", extent=601)
     for index in (np.zeros((2, 3, 600), np.int64), np.broadcast_to(np.arange(600)[::-1], (2, 3, 600))):
-        assert_same_bits(made(x, index, updates, 2), expected(x, index, updates, 2))
+        assert_same_bits(scattered(x, index, updates, 2), expected(x, index, updates, 2))
 
 
 @pytest.mark.parametrize("keys", [6 * 700, 1400, 700, 699, 100])
 def test_pieces_fit_the_workspace_and_keep_the_order(keys: int) -> None:
-    """Some rows at a time, or some indices of one."""
+    """A few rows at a time, or a part of the indices of one row."""
     case = rows(700, "float32")
-    assert_same_bits(made(*case, 2, 16 * keys), expected(*case, 2))
+    assert_same_bits(scattered(*case, 2, 16 * keys), expected(*case, 2))
     narrow = rows(700, "float16")
     recipe = index_sum_recipe(geometry(*narrow, 2), 16 * keys)
     assert (recipe is None) == (keys < 700)
 
 
-def test_no_room_is_none() -> None:
+def test_too_small_workspace_has_no_recipe() -> None:
     case = rows(700, "float32")
     assert index_sum_recipe(geometry(*case, 2), 0) is None
     assert index_sum_recipe(geometry(*case, 2), 16) is None
@@ -141,23 +141,23 @@ def test_no_room_is_none() -> None:
 
 @each_dtype
 @pytest.mark.parametrize("count", [5, 70, 300])
-def test_segments_begin_with_zeros(count: int, dtype: str) -> None:
-    """Operand 0 has the rows that are added, operand 1 the numbers of their segments."""
+def test_segment_sum_starts_from_zeros(count: int, dtype: str) -> None:
+    """Operand 0 has the rows to add, operand 1 their segment ids."""
     random = np.random.default_rng(count)
     x, ids = random.normal(size=(count, 4)).astype(dtype), random.integers(0, 7, count)
     x[:3] = -0.0
     types = (TensorType.of(array) for array in (np.empty((7, 4), dtype), x, ids))
-    of = adding_of_segments(*types)
-    recipe = index_sum_recipe(of, PLENTY, None, CardPlace("operand", 1), CardPlace("operand", 0))
+    segments = adding_of_segments(*types)
+    recipe = index_sum_recipe(segments, PLENTY, None, CardPlace("operand", 1), CardPlace("operand", 0))
     assert recipe is not None
-    found = run_card_recipe(recipe, dtype, (x, ids), (7, 4))
+    actual = run_card_recipe(recipe, dtype, (x, ids), (7, 4))
     op: Any = registry().ops["segment_sum"]
     out = np.empty((7, 4), dtype)
     op.forward(RunContext(np), x, ids, out=out, segments=7)
-    assert_same_bits(found, out)
+    assert_same_bits(actual, out)
 
 
-def noted(case: tuple[Array, Array, Array], axis: int = 2) -> int:
+def recorded_flag(case: tuple[Array, Array, Array], axis: int = 2) -> int:
     x, index, updates = case
     recipe = index_sum_recipe(geometry(x, index, updates, axis), PLENTY)
     assert recipe is not None
@@ -168,30 +168,30 @@ def noted(case: tuple[Array, Array, Array], axis: int = 2) -> int:
 
 @pytest.mark.parametrize("outside", [-1, 9, 2**31, 2**40, -(2**62)])
 @pytest.mark.parametrize("count", [7, 300])
-def test_an_index_outside_is_told_and_not_followed(count: int, outside: int) -> None:
+def test_out_of_range_index_is_flagged_and_not_written(count: int, outside: int) -> None:
     case = rows(count, "float64")
-    assert noted(case) == 0
+    assert recorded_flag(case) == 0
     case[1][1, 2, count // 2] = outside
-    assert noted(case) == 2
+    assert recorded_flag(case) == 2
 
 
-def test_an_index_outside_disturbs_no_others() -> None:
+def test_out_of_range_index_does_not_affect_others() -> None:
     x, index, updates = rows(300, "float64")
     recipe = index_sum_recipe(geometry(x, index, updates, 2), PLENTY)
     assert recipe is not None
     index[0, 1, 7] = -3
-    found = np.empty_like(x)
-    CardRun(recipe, "float64", (x, index, updates), found).run()
+    actual = np.empty_like(x)
+    CardRun(recipe, "float64", (x, index, updates), actual).run()
     index[0, 1, 7], updates[0, 1, 7] = 0, 0
-    assert_same_bits(found, expected(x, index, updates, 2))
+    assert_same_bits(actual, expected(x, index, updates, 2))
 
 
-def test_rows_that_share_their_indices_are_sorted_once() -> None:
+def test_shared_indices_are_sorted_once() -> None:
     recipes = [index_sum_recipe(geometry(*table(300, "float32", features), 0), PLENTY) for features in ((5,), (5, 8))]
     assert {recipe.workspace for recipe in recipes if recipe} == {2 * 8 * 300}
 
 
-def test_nothing_is_launched_for_no_rows_and_an_empty_axis_is_left() -> None:
+def test_no_rows_launch_nothing_and_empty_axis_has_no_recipe() -> None:
     x, index, updates = rows(7, "float32")
     empty = index_sum_recipe(geometry(x[:0], index[:0], updates[:0], 2), PLENTY)
     assert empty == CardRecipe(())
@@ -199,10 +199,10 @@ def test_nothing_is_launched_for_no_rows_and_an_empty_axis_is_left() -> None:
 
 
 @pytest.mark.parametrize("count", [7, 300])
-def test_where_32_bits_are_not_enough_64_count(count: int) -> None:
+def test_large_sizes_use_64_bit_counters(count: int) -> None:
     case = table(count, "float64")
     with patch("engine.cuda.gather_scatter.is_wide", return_value=True):
-        assert_same_bits(made(*case, 0), expected(*case, 0))
+        assert_same_bits(scattered(*case, 0), expected(*case, 0))
 
 
 @pytest.mark.slow
@@ -212,7 +212,7 @@ def test_where_32_bits_are_not_enough_64_count(count: int) -> None:
     ("dtype", "index", "wide"),
     [*((dtype, "int64", False) for dtype in FLOATS), *(("float32", index, True) for index in INDICES)],
 )
-def test_nvrtc_compiles_them(dtype: str, index: str, wide: bool, architecture: str) -> None:
+def test_nvrtc_compiles_the_kernels(dtype: str, index: str, wide: bool, architecture: str) -> None:
     with patch("engine.cuda.gather_scatter.is_wide", return_value=wide):
         recipe = index_sum_recipe(geometry(*rows(300, dtype, index=index), 2), PLENTY)
     assert recipe is not None

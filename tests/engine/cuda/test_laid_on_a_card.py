@@ -1,4 +1,4 @@
-"""Products laid where they are read, on a stand-in for a card: by cuBLASLt, in one recording, with NumPy's values."""
+"""Products written in the layout of their reader, on the stand-in card: by cuBLASLt, in one graph, matching NumPy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from engine.runtime.numpy_backend import NumPyExecutor
 from tests.engine.cuda.card_memory import CARD
 
 SHAPES = {"x": (6, 8), "w": (8, 24), "bias": (24,), "out": (8, 200), "last": (200,)}
-#: what sums of some dozens of products may differ by, of numbers near 1
+#: allowed difference of sums of some dozens of products, of numbers near 1
 TOLERANCES = {"float16": 2e-2, "float32": 1e-5, "float64": 1e-13}
-#: heads beside one another; the first sum with a bias, which cuBLASLt lacks in float64; the last, where no loop has it
-LAID = {"float16": 3, "float32": 2, "float64": 1}
+#: strided products: interleaved heads; the first sum, with a bias except in float64; the last, unless a kernel has it
+STRIDED_PRODUCTS = {"float16": 3, "float32": 2, "float64": 1}
 
 
 def attention(leaves: Mapping[str, Value]) -> Value:
-    """Of two heads, whose queries, keys and values are one product."""
+    """Attention of two heads, whose queries, keys and values are one product."""
     x, w, bias, out, last = leaves.values()
     one = (x @ w).reshape(shape=(2, 3, 24)) + bias
     three = one.reshape(shape=(2, 3, 3, 2, 4)).transpose(axes=(2, 0, 3, 1, 4))
@@ -45,7 +45,7 @@ def planned(dtype: str) -> tuple[Plan, dict[str, HostArray]]:
 
 
 def settled(plan: Plan, feeds: Mapping[str, HostArray]) -> CuPyExecutor:
-    """Where the compiled plan has taken its place."""
+    """An executor that runs the compiled plan."""
     executor = CuPyExecutor("fast", compile="on")
     for _ in range(2):
         executor.run(plan, feeds)
@@ -56,30 +56,30 @@ def settled(plan: Plan, feeds: Mapping[str, HostArray]) -> CuPyExecutor:
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("precision", ["float32", "tf32x3"])
-def test_it_is_one_recording_without_a_copy(dtype: str, precision: str) -> None:
+def test_plan_is_one_graph_without_copies(dtype: str, precision: str) -> None:
     plan, feeds = planned(dtype)
     plan = with_precision(plan, precision)
     executor = settled(plan, feeds)
     with patch("engine.cuda.binding.recipe_on", wraps=recipe_on) as bound:
         for _ in range(3):
             before = CARD.graph_launches, CARD.direct_launches
-            (found,) = executor.run(plan, feeds)
+            (actual,) = executor.run(plan, feeds)
     assert CARD.graph_launches - before[0] == 1
     assert CARD.direct_launches - before[1] <= 1
-    laid = [call.args[1].op for call in bound.call_args_list if isinstance(call.args[1].op, StridedProducts)]
-    assert len({id(op) for op in laid}) == LAID[dtype]
-    (wanted,) = NumPyExecutor().run(plan, feeds)
-    np.testing.assert_allclose(found, wanted, atol=TOLERANCES[dtype], rtol=0)
+    strided = [call.args[1].op for call in bound.call_args_list if isinstance(call.args[1].op, StridedProducts)]
+    assert len({id(op) for op in strided}) == STRIDED_PRODUCTS[dtype]
+    (expected,) = NumPyExecutor().run(plan, feeds)
+    np.testing.assert_allclose(actual, expected, atol=TOLERANCES[dtype], rtol=0)
 
 
 @pytest.mark.usefixtures("stand_in")
-def test_without_cublaslt_it_is_by_cupys_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cublaslt_products_use_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     from engine.cuda import binding as cuda_recipes
 
     monkeypatch.setattr(cuda_recipes.CardCalls, "_open_products", lambda self: None)
     plan, feeds = planned("float32")
     executor = settled(plan, feeds)
     runs = [executor.run(plan, feeds)[0] for _ in range(3)]
-    (wanted,) = NumPyExecutor().run(plan, feeds)
-    for found in runs:
-        np.testing.assert_allclose(found, wanted, atol=TOLERANCES["float32"], rtol=0)
+    (expected,) = NumPyExecutor().run(plan, feeds)
+    for actual in runs:
+        np.testing.assert_allclose(actual, expected, atol=TOLERANCES["float32"], rtol=0)

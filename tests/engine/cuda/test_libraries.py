@@ -1,4 +1,4 @@
-"""Libraries of a card: one copy of each, where it was found, and what is said where it was not."""
+"""Card libraries: each is loaded once, from where it was found, or reported missing with a reason."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ def _fresh() -> Iterator[None]:
     card_library.cache_clear()
 
 
-def found_by(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
-    """Have this in the place of cuda.pathfinder."""
+def replace_pathfinder(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
+    """Replace cuda.pathfinder by this loader."""
     module = ModuleType("cuda.pathfinder")
     module.load_nvidia_dynamic_lib = load  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cuda", ModuleType("cuda"))
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", module)
 
 
-def test_without_pathfinder_nothing_is_found_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pathfinder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.pathfinder", None)
-    found = card_library("cublasLt")
-    assert found.loaded is None
-    assert "CuPy 14" in str(found)
-    assert str(found).endswith(FALLBACKS["cublasLt"])
+    library = card_library("cublasLt")
+    assert library.loaded is None
+    assert "CuPy 14" in str(library)
+    assert str(library).endswith(FALLBACKS["cublasLt"])
 
 
 @pytest.mark.parametrize("error", [RuntimeError("it is not there\nand more"), PermissionError("it is not there")])
-def test_what_keeps_it_from_being_loaded_is_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_load_error_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def load(_: str) -> Any:
         raise error
 
-    found_by(monkeypatch, load)
+    replace_pathfinder(monkeypatch, load)
     assert card_library("cudnn") == CardLibrary("cudnn", missing="it is not there")
 
 
-def test_it_is_asked_for_once_and_opened_where_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+def test_library_is_located_once_and_opened_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
     path = ctypes.util.find_library("c")
     assert path is not None
 
     def load(name: str) -> Any:
-        asked.append(name)
+        names.append(name)
         return SimpleNamespace(abs_path=path)
 
-    found_by(monkeypatch, load)
-    found = card_library("nvJitLink")
-    assert card_library("nvJitLink") is found
-    assert asked == ["nvJitLink"]
-    assert (found.path, found.version) == (path, None)  # libc knows no version of nvJitLink
-    assert found.loaded._handle == ctypes.CDLL(path)._handle
-    assert str(found) == f"nvJitLink of an unknown version, {path}"
+    replace_pathfinder(monkeypatch, load)
+    library = card_library("nvJitLink")
+    assert card_library("nvJitLink") is library
+    assert names == ["nvJitLink"]
+    assert (library.path, library.version) == (path, None)  # libc has no version of nvJitLink
+    assert library.loaded._handle == ctypes.CDLL(path)._handle
+    assert str(library) == f"nvJitLink of an unknown version, {path}"
 
 
-def test_a_file_that_is_none_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    found_by(monkeypatch, lambda name: SimpleNamespace(abs_path="/nowhere/libcudnn.so"))
+def test_missing_file_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_pathfinder(monkeypatch, lambda name: SimpleNamespace(abs_path="/nowhere/libcudnn.so"))
     assert "libcudnn.so" in str(card_library("cudnn"))
-    found_by(monkeypatch, lambda name: SimpleNamespace(abs_path=None))
+    replace_pathfinder(monkeypatch, lambda name: SimpleNamespace(abs_path=None))
     card_library.cache_clear()
     assert card_library("cudnn").loaded is None
 
@@ -87,7 +87,7 @@ def write_two(major: Any, minor: Any) -> int:
         ("nvJitLink", {"nvJitLinkVersion": write_two}, "13.2"),
     ],
 )
-def test_versions_are_as_the_library_has_them(name: Any, functions: dict[str, Any], version: str) -> None:
+def test_versions_are_formatted(name: Any, functions: dict[str, Any], version: str) -> None:
     library = SimpleNamespace(**functions)
     for function in functions.values():
         function.restype = None

@@ -1,4 +1,4 @@
-"""Pools on a card: the bits that the ops have with NumPy, wherever windows lie, and whatever they see."""
+"""Pooling on a card: bit-identical to the NumPy ops, for all windows and values."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ each_pool = pytest.mark.parametrize("name", POOLS)
 each_dtype = pytest.mark.parametrize("dtype", FLOATS)
 
 
-def recipe_of(of: Case, workspace: int = PLENTY) -> CardRecipe | None:
-    types = [Strided(TensorType.of(x), x.strides) for x in of.operands]
-    geometry = geometry_of(of.op, of.type, *types, **of.attrs)
+def recipe_of(pool: Case, workspace: int = PLENTY) -> CardRecipe | None:
+    types = [Strided(TensorType.of(x), x.strides) for x in pool.operands]
+    geometry = geometry_of(pool.op, pool.type, *types, **pool.attrs)
     assert isinstance(geometry, DirectedPool)
     return pool_card_recipe(CardTerms(workspace=workspace), geometry)
 
 
-def made(of: Case, workspace: int = PLENTY) -> Array:
-    recipe = recipe_of(of, workspace)
+def pooled(pool: Case, workspace: int = PLENTY) -> Array:
+    recipe = recipe_of(pool, workspace)
     assert recipe is not None
     assert recipe.workspace <= workspace
-    return run_card_recipe(recipe, of.operands[-1].dtype.name, of.operands, of.type.shape, of.type.dtype)
+    return run_card_recipe(recipe, pool.operands[-1].dtype.name, pool.operands, pool.type.shape, pool.type.dtype)
 
 
-def assert_same_bits(found: Array, expected: Array) -> None:
-    """A NaN is a NaN."""
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+def assert_same_bits(actual: Array, expected: Array) -> None:
+    """Compare bit for bit; all NaNs are equal."""
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
     numbers = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+    np.testing.assert_array_equal(np.signbit(actual[numbers]), np.signbit(expected[numbers]))
 
 
 @st.composite
@@ -73,9 +73,9 @@ def cases(draw: Any, name: str) -> Case:
 @each_pool
 @settings(max_examples=60)
 @given(data=st.data())
-def test_pools_have_the_bits_of_numpy(name: str, data: st.DataObject) -> None:
-    of = data.draw(cases(name))
-    assert_same_bits(made(of), of.expected())
+def test_pools_match_numpy_bit_for_bit(name: str, data: st.DataObject) -> None:
+    pool = data.draw(cases(name))
+    assert_same_bits(pooled(pool), pool.expected())
 
 
 @each_dtype
@@ -84,83 +84,83 @@ def test_pools_have_the_bits_of_numpy(name: str, data: st.DataObject) -> None:
     ("kernel_size", "stride", "padding"),
     [((3, 3), (2, 2), (1, 1)), ((2, 2), (2, 2), (0, 0)), ((2, 3), (3, 5), (1, 0)), ((3, 2), (1, 1), (1, 1))],
 )
-def test_ties_and_what_is_not_finite(
+def test_ties_and_non_finite_values(
     name: str, dtype: str, kernel_size: tuple[int, int], stride: tuple[int, int], padding: tuple[int, int]
 ) -> None:
     x = np.random.default_rng(1).choice(SPECIAL, (2, 3, 11, 13)).astype(dtype)
-    of = case(name, x, kernel_size=kernel_size, stride=stride, padding=padding)
-    assert_same_bits(made(of), of.expected())
+    pool = case(name, x, kernel_size=kernel_size, stride=stride, padding=padding)
+    assert_same_bits(pooled(pool), pool.expected())
 
 
 @each_dtype
 @each_pool
-def test_nothing_but_padding_and_the_lowest(name: str, dtype: str) -> None:
-    """Padding is no maximum, not even of what is −∞."""
+def test_windows_of_padding_and_lowest_values(name: str, dtype: str) -> None:
+    """Padding is never the maximum, not even among values of −∞."""
     for value in (-np.inf, -0.0, np.nan):
-        of = case(name, np.full((3, 5, 4), value, dtype), kernel_size=(4, 3), stride=(1, 2), padding=(2, 1))
-        assert_same_bits(made(of), of.expected())
+        pool = case(name, np.full((3, 5, 4), value, dtype), kernel_size=(4, 3), stride=(1, 2), padding=(2, 1))
+        assert_same_bits(pooled(pool), pool.expected())
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 4), (2, 0, 3, 5)])
 @each_pool
-def test_of_no_planes_there_is_nothing_to_launch(name: str, shape: tuple[int, ...]) -> None:
-    of = case(name, np.zeros(shape), kernel_size=(2, 2))
-    recipe = recipe_of(of)
+def test_empty_batch_launches_nothing(name: str, shape: tuple[int, ...]) -> None:
+    pool = case(name, np.zeros(shape), kernel_size=(2, 2))
+    recipe = recipe_of(pool)
     assert recipe is not None
     assert not recipe.phases
 
 
 @each_dtype
-def test_what_is_given_back_is_added_up_in_float32_and_rounded_once(dtype: str) -> None:
+def test_max_pool_gradient_accumulates_in_float32(dtype: str) -> None:
     x = np.zeros((1, 3, 3), dtype)
     x[0, 1, 1] = 1
-    of = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
+    pool = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
     g = np.array([2048, 1, 1, 1, 0, 0, 0, 0, 0], dtype).reshape(1, 3, 3)
-    found = made(of._replace(operands=(g, x)))
-    assert found[0, 1, 1] == np.dtype(dtype).type(2051)
+    result = pooled(pool._replace(operands=(g, x)))
+    assert result[0, 1, 1] == np.dtype(dtype).type(2051)
 
 
 @pytest.mark.parametrize(
     ("kernel_size", "stride", "launches"),
     [((2, 2), (2, 2), 1), ((3, 3), (2, 2), 1), ((2, 5), (3, 5), 1), ((3, 3), (1, 1), 2), ((7, 7), (7, 7), 2)],
 )
-def test_where_few_elements_are_looked_at_each_finds_the_maxima(
+def test_small_windows_find_maxima_in_one_launch(
     kernel_size: tuple[int, int], stride: tuple[int, int], launches: int
 ) -> None:
     x = np.random.default_rng(4).choice(SPECIAL, (3, 14, 15))
-    of = case("max_pool2d_back", x, "apart", kernel_size=kernel_size, stride=stride)
-    recipe = recipe_of(of)
+    pool = case("max_pool2d_back", x, "apart", kernel_size=kernel_size, stride=stride)
+    recipe = recipe_of(pool)
     assert recipe is not None
     assert len(recipe.phases) == launches
     assert (recipe.workspace == 0) is (launches == 1)
-    assert_same_bits(made(of), of.expected())
+    assert_same_bits(pooled(pool), pool.expected())
 
 
-def test_planes_go_back_in_pieces_where_there_is_little_room() -> None:
+def test_small_workspace_processes_planes_in_pieces() -> None:
     x = np.random.default_rng(2).normal(size=(2, 5, 7, 6))
-    of = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(1, 1))
-    places = of.operands[0][0, 0].size * 4
-    recipe = recipe_of(of, 3 * places + 2)
+    pool = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(1, 1))
+    places = pool.operands[0][0, 0].size * 4
+    recipe = recipe_of(pool, 3 * places + 2)
     assert recipe is not None
     assert len(recipe.phases) == 8
-    assert_same_bits(made(of, 3 * places + 2), of.expected())
-    assert recipe_of(of, places - 1) is None
+    assert_same_bits(pooled(pool, 3 * places + 2), pool.expected())
+    assert recipe_of(pool, places - 1) is None
 
 
 @each_pool
-def test_where_32_bits_are_not_enough_64_count(name: str) -> None:
+def test_large_sizes_use_64_bit_counters(name: str) -> None:
     x = np.random.default_rng(2).normal(size=(2, 5, 7, 6))
-    of = case(name, x, kernel_size=(3, 3), stride=(2, 2))
+    pool = case(name, x, kernel_size=(3, 3), stride=(2, 2))
     with patch("engine.cuda.pooling.is_wide", return_value=True):
-        recipe = recipe_of(of)
+        recipe = recipe_of(pool)
         assert recipe is not None
         assert "typedef long long S" in recipe.text
-        assert_same_bits(made(of), of.expected())
+        assert_same_bits(pooled(pool), pool.expected())
 
 
-def test_offsets_that_64_bits_do_not_hold() -> None:
-    of = PoolGeometry("float32", 4, (2,), (4, 4), (1, 1), (2, 2), (1, 2**61), (0, 0), MatrixLayout(16, 4, (64,)))
-    assert pool_card_recipe(CardTerms(workspace=PLENTY), DirectedPool(of, "max")) is None
+def test_offsets_beyond_64_bits_have_no_recipe() -> None:
+    geometry = PoolGeometry("float32", 4, (2,), (4, 4), (1, 1), (2, 2), (1, 2**61), (0, 0), MatrixLayout(16, 4, (64,)))
+    assert pool_card_recipe(CardTerms(workspace=PLENTY), DirectedPool(geometry, "max")) is None
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_offsets_that_64_bits_do_not_hold() -> None:
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @each_dtype
 @pytest.mark.parametrize("shape", [(6, 5), (2, 3, 6, 5)])
-def test_nvrtc_compiles_them(shape: tuple[int, ...], dtype: str, architecture: str) -> None:
+def test_nvrtc_compiles_the_kernels(shape: tuple[int, ...], dtype: str, architecture: str) -> None:
     x = np.zeros((*shape[:-2], 6, 5), dtype)
     for wide in (False, True):
         with patch("engine.cuda.pooling.is_wide", return_value=wide):

@@ -1,4 +1,4 @@
-"""Products as cuBLASLt is asked for them, computed by its stand-in, against NumPy's in float64."""
+"""Products as they are passed to cuBLASLt, computed by its stand-in, against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ assert isinstance(MATMUL, Kernel)
 
 
 def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    """Small whole numbers: exact in every format, so that sums are, in whichever order."""
+    """Small integers: exact in every format, so that sums are exact in any order."""
     return np.random.default_rng(seed).integers(-8, 9, shape).astype(dtype)
 
 
 def product_of_arrays(out: Array, a: Array, b: Array) -> Product:
-    found = geometry_of(MATMUL, *(Strided(TensorType.of(x), x.strides) for x in (out, a, b)))
-    assert isinstance(found, Product)
-    return found
+    geometry = geometry_of(MATMUL, *(Strided(TensorType.of(x), x.strides) for x in (out, a, b)))
+    assert isinstance(geometry, Product)
+    return geometry
 
 
 class Multiplier:
-    """Multiplies by the stand-in; arrays of pointers are kept."""
+    """Multiplies with the stand-in, and records the arrays of pointers."""
 
     def __init__(self, **settings: Any) -> None:
         self.library = CublasLtStandIn(**settings)
@@ -66,20 +66,20 @@ class Multiplier:
         return ctypes.addressof(array), array
 
     def multiply(self, out: Array, a: Array, b: Array, bias: Array | None = None, **phase: Any) -> list[Called]:
-        asked = ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE, **phase)
+        product = ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE, **phase)
         places = ProductPlaces(*(x.ctypes.data for x in (a, b, out)), 0 if bias is None else bias.ctypes.data)
-        for each in self.calls.bound(asked, places, self._workspace.nbytes):
+        for each in self.calls.bound(product, places, self._workspace.nbytes):
             each.launch(self._workspace.ctypes.data, 0)
         return self.library.calls
 
 
 def heads(x: Array) -> Array:
-    """[batch, heads, time, width] as it lies among the columns of [batch, time, 3, heads, width]."""
+    """[batch, heads, time, width] as a view of the columns of [batch, time, 3, heads, width]."""
     return x.transpose(2, 0, 3, 1, 4)[1]
 
 
-#: operands as they may lie
-LYING = {
+#: operands in all supported layouts
+LAYOUTS = {
     "rows": (numbers(3, 5), numbers(5, 4, seed=1)),
     "a transposed": (numbers(5, 3).T, numbers(5, 4, seed=1)),
     "b transposed": (numbers(3, 5), numbers(4, 5, seed=1).T),
@@ -103,17 +103,17 @@ LYING = {
 
 @together
 @pytest.mark.parametrize("has_pointer_arrays", [True, False])
-@pytest.mark.parametrize("lying", LYING)
+@pytest.mark.parametrize("lying", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_products_are_right_however_the_operands_lie(dtype: str, lying: str, has_pointer_arrays: bool) -> None:
-    a, b = (_alike(x, dtype) for x in LYING[lying])
+def test_products_are_right_for_any_layout(dtype: str, lying: str, has_pointer_arrays: bool) -> None:
+    a, b = (_with_dtype(x, dtype) for x in LAYOUTS[lying])
     out = np.full(np.matmul(a, b).shape, 77, dtype)
     Multiplier(has_pointer_arrays=has_pointer_arrays).multiply(out, a, b)
     np.testing.assert_array_equal(out, np.matmul(a.astype("float64"), b.astype("float64")).astype(dtype))
 
 
-def _alike(x: Array, dtype: str) -> Array:
-    """The same in another dtype, lying in the same way."""
+def _with_dtype(x: Array, dtype: str) -> Array:
+    """The array in another dtype, with the same layout."""
     base = x
     while isinstance(base.base, np.ndarray):
         base = base.base
@@ -123,9 +123,9 @@ def _alike(x: Array, dtype: str) -> Array:
     return np.lib.stride_tricks.as_strided(other.reshape(-1)[start:], x.shape, steps)
 
 
-@pytest.mark.parametrize("lying", LYING)
-def test_a_transposed_operand_is_read_where_it_is(lying: str) -> None:
-    multiplier, (a, b) = Multiplier(), LYING[lying]
+@pytest.mark.parametrize("lying", LAYOUTS)
+def test_every_layout_is_one_call_without_a_copy(lying: str) -> None:
+    multiplier, (a, b) = Multiplier(), LAYOUTS[lying]
     out = np.empty(np.matmul(a, b).shape, "float32")
     (called,) = multiplier.multiply(out, a, b)
     assert called.matrices == max(1, out[..., 0, 0].size)
@@ -134,15 +134,15 @@ def test_a_transposed_operand_is_read_where_it_is(lying: str) -> None:
     assert [len(each) for each in multiplier.uploaded] == [3 * called.matrices] * by_pointers
 
 
-def test_without_arrays_of_pointers_the_longest_axis_is_one_call() -> None:
-    multiplier, (a, b) = Multiplier(has_pointer_arrays=False), LYING["heads"]
+def test_without_pointer_arrays_the_longest_axis_is_one_call() -> None:
+    multiplier, (a, b) = Multiplier(has_pointer_arrays=False), LAYOUTS["heads"]
     calls = multiplier.multiply(np.empty((2, 4, 5, 5), "float32"), a, b)
     assert [(call.matrices, call.by_pointers) for call in calls] == [(4, False)] * 2
     assert not multiplier.uploaded
 
 
-def test_what_is_asked_alike_shares_an_algorithm() -> None:
-    multiplier, (a, b) = Multiplier(), LYING["rows"]
+def test_equal_products_share_an_algorithm() -> None:
+    multiplier, (a, b) = Multiplier(), LAYOUTS["rows"]
     phase = ProductPhase(product_of_arrays(np.empty((3, 4), "float32"), a, b), PLACE, PLACE, PLACE)
     (one,), (other,) = (multiplier.calls.bound(phase, ProductPlaces(256, 512, start), 64) for start in (768, 1024))
     assert one.matmul is other.matmul
@@ -156,10 +156,10 @@ def reach(x: Array) -> int:
 
 
 @pytest.mark.parametrize("has_pointer_arrays", [True, False])
-@pytest.mark.parametrize("lying", LYING)
-def test_algorithms_are_timed_in_memory_as_large_as_operands_reach(lying: str, has_pointer_arrays: bool) -> None:
-    """And the one that is chosen is what is bound from then on, at other addresses, too."""
-    a, b = LYING[lying]
+@pytest.mark.parametrize("lying", LAYOUTS)
+def test_algorithms_are_timed_in_buffers_of_the_operand_sizes(lying: str, has_pointer_arrays: bool) -> None:
+    """The chosen algorithm is used from then on, at other addresses too."""
+    a, b = LAYOUTS[lying]
     out = np.empty(np.matmul(a, b).shape, "float32")
     multiplier = Multiplier(has_pointer_arrays=has_pointer_arrays, wants=64, milliseconds=(2, 1, 3))
     library, phase = multiplier.library, ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE)
@@ -169,36 +169,36 @@ def test_algorithms_are_timed_in_memory_as_large_as_operands_reach(lying: str, h
     choices.close()
     assert clock.sizes == [(4096, reach(a), reach(b), out.nbytes)]
     assert {call.algorithm for call in library.calls} == {0, 1, 2}
-    found = {}
-    for name, known in (("chosen", choices), ("first", NO_CHOICES)):
+    algorithms = {}
+    for name, current in (("chosen", choices), ("first", NO_CHOICES)):
         library.calls.clear()
         places = ProductPlaces(*(x.ctypes.data for x in (a, b, out)))
-        for each in multiplier.calls.bound(phase, places, 4096, known):
+        for each in multiplier.calls.bound(phase, places, 4096, current):
             each.launch(multiplier._workspace.ctypes.data, 0)
         np.testing.assert_array_equal(out, np.matmul(a, b))
-        found[name] = {call.algorithm for call in library.calls}
-    assert found == {"chosen": {1}, "first": {0}}
+        algorithms[name] = {call.algorithm for call in library.calls}
+    assert algorithms == {"chosen": {1}, "first": {0}}
 
 
-def test_algorithms_are_chosen_for_each_precision_and_workspace() -> None:
-    a, b = LYING["rows"]
+def test_algorithms_are_chosen_per_precision_and_workspace() -> None:
+    a, b = LAYOUTS["rows"]
     multiplier, clock = Multiplier(milliseconds=(2, 1)), HostClock(lambda: 1.0)
     choices = Choices(KernelStore(), clock)
-    of = product_of_arrays(np.empty((3, 4), "float32"), a, b)
+    product = product_of_arrays(np.empty((3, 4), "float32"), a, b)
     for precision in ("float32", "tf32", "float32"):
         for workspace in (0, 64):
             multiplier.calls.choose(
-                ProductPhase(of, PLACE, PLACE, PLACE, precision=precision),  # type: ignore[arg-type]
+                ProductPhase(product, PLACE, PLACE, PLACE, precision=precision),  # type: ignore[arg-type]
                 workspace,
                 choices,
             )
     assert len(clock.sizes) == 4
-    assert {sizes[0] for sizes in clock.sizes} == {0}  # they want none
+    assert {sizes[0] for sizes in clock.sizes} == {0}  # they need no workspace
 
 
 @pytest.mark.parametrize("lying", ["rows", "a batch", "heads"])
-def test_with_a_bias_algorithms_are_timed_with_one(lying: str) -> None:
-    a, b = LYING[lying]
+def test_products_with_a_bias_are_timed_with_it(lying: str) -> None:
+    a, b = LAYOUTS[lying]
     out, bias = np.empty(np.matmul(a, b).shape, "float32"), numbers(b.shape[-1], seed=2)
     multiplier = Multiplier(milliseconds=(2, 1))
     library, clock = multiplier.library, HostClock(lambda: library.milliseconds[library.calls[-1].algorithm])
@@ -216,14 +216,14 @@ def test_with_a_bias_algorithms_are_timed_with_one(lying: str) -> None:
         np.testing.assert_array_equal(out, np.matmul(a, b) + (bias if with_bias else 0))
 
 
-def test_what_has_no_algorithm_is_not_timed() -> None:
-    of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
+def test_product_without_an_algorithm_is_not_timed() -> None:
+    product = product_of_arrays(np.empty((3, 4), "float32"), *LAYOUTS["rows"])
     clock, multiplier = HostClock(lambda: 1.0), Multiplier(milliseconds=(2, 1), wants=65)
-    multiplier.calls.choose(ProductPhase(of, PLACE, PLACE, PLACE), 64, Choices(KernelStore(), clock))
+    multiplier.calls.choose(ProductPhase(product, PLACE, PLACE, PLACE), 64, Choices(KernelStore(), clock))
     assert not clock.sizes
 
 
-def test_the_alignment_is_that_of_each_matrix_of_a_batch() -> None:
+def test_alignment_accounts_for_batch_strides() -> None:
     a, b = numbers(2, 3, 5), numbers(2, 5, 4)
     phase = ProductPhase(product_of_arrays(np.empty((2, 3, 4), "float32"), a, b), PLACE, PLACE, PLACE)
     (bound,) = Multiplier().calls.bound(phase, ProductPlaces(0x1000, 0x2000, 0x3000), 0)
@@ -231,23 +231,23 @@ def test_the_alignment_is_that_of_each_matrix_of_a_batch() -> None:
 
 
 @pytest.mark.parametrize("has_pointer_arrays", [True, False])
-def test_a_bias_goes_to_each_row(has_pointer_arrays: bool) -> None:
+def test_bias_is_added_to_each_row(has_pointer_arrays: bool) -> None:
     bias = numbers(5, seed=2)
-    for a, b in (LYING["heads"], (numbers(3, 7), numbers(7, 5, seed=1))):
+    for a, b in (LAYOUTS["heads"], (numbers(3, 7), numbers(7, 5, seed=1))):
         out = np.empty(np.matmul(a, b).shape, "float32")
         Multiplier(has_pointer_arrays=has_pointer_arrays).multiply(out, a, b, bias)
         np.testing.assert_array_equal(out, np.matmul(a, b) + bias)
 
 
-def test_a_product_is_added_to_what_is_there() -> None:
-    a, b = LYING["b transposed"]
+def test_product_is_added_to_the_output() -> None:
+    a, b = LAYOUTS["b transposed"]
     out = numbers(3, 4, seed=5)
-    wanted = out + a @ b
+    expected = out + a @ b
     Multiplier().multiply(out, a, b, adds=True)
-    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(out, expected)
 
 
-def test_half_adds_up_in_single_and_is_rounded_once() -> None:
+def test_float16_accumulates_in_float32_and_rounds_once() -> None:
     a, b = np.full((1, 4096), 1, "float16"), np.full((4096, 1), 1, "float16")
     b[-1] = 0.5
     out = np.empty((1, 1), "float16")
@@ -257,25 +257,25 @@ def test_half_adds_up_in_single_and_is_rounded_once() -> None:
 
 
 @pytest.mark.parametrize("lying", ["rows", "a batch", "heads"])
-def test_half_may_stay_single(lying: str) -> None:
-    a, b = (_alike(x, "float16") for x in LYING[lying])
+def test_float16_product_may_stay_in_float32(lying: str) -> None:
+    a, b = (_with_dtype(x, "float16") for x in LAYOUTS[lying])
     out = np.full(np.matmul(a, b).shape, 0.25, "float32")
-    wanted = np.matmul(a.astype("float64"), b.astype("float64")) + 0.25
-    of = product_of_arrays(np.empty(out.shape, "float16"), a, b)
+    expected = np.matmul(a.astype("float64"), b.astype("float64")) + 0.25
+    product = product_of_arrays(np.empty(out.shape, "float16"), a, b)
     *batch, row, column = out.strides
-    of = of._replace(c=of.c._replace(row=row, column=column, batch=tuple(batch)))
+    product = product._replace(c=product.c._replace(row=row, column=column, batch=tuple(batch)))
     multiplier = Multiplier()
-    phase = ProductPhase(of, PLACE, PLACE, PLACE, adds=True, widens=True)
+    phase = ProductPhase(product, PLACE, PLACE, PLACE, adds=True, widens=True)
     for each in multiplier.calls.bound(phase, ProductPlaces(*(x.ctypes.data for x in (a, b, out))), 0):
         each.launch(0, 0)
-    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(out, expected)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
-def test_float32_is_read_as_precisely_as_is_said(precision: Any) -> None:
+def test_precision_selects_the_compute_type(precision: Any) -> None:
     computes = {"tf32": COMPUTE_32F_FAST_TF32, "bfloat16": COMPUTE_32F_FAST_16BF}
     for dtype in ("float16", "float32", "float64"):
-        a, b = (_alike(x, dtype) for x in LYING["rows"])
+        a, b = (_with_dtype(x, dtype) for x in LAYOUTS["rows"])
         (called,) = Multiplier().multiply(np.empty((3, 4), dtype), a, b, precision=precision)
         other = COMPUTE_64F if dtype == "float64" else COMPUTE_32F
         assert called.compute == (computes.get(precision, COMPUTE_32F) if dtype == "float32" else other)
@@ -293,7 +293,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("lying", UNREADABLE)
-def test_what_cublaslt_does_not_read_is_left_to_others(lying: str) -> None:
+def test_unsupported_layouts_are_unavailable(lying: str) -> None:
     a, b = UNREADABLE[lying]
     out = np.empty(np.matmul(a, b).shape, a.dtype)
     assert stored_products(product_of_arrays(out, a, b)) == []
@@ -301,24 +301,24 @@ def test_what_cublaslt_does_not_read_is_left_to_others(lying: str) -> None:
         Multiplier().multiply(out, a, b)
 
 
-def test_extents_that_the_library_does_not_count_are_left_to_others() -> None:
-    of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
-    assert stored_products(of._replace(rows=MAX_EXTENT))
-    assert not stored_products(of._replace(rows=MAX_EXTENT + 1))
+def test_extents_beyond_the_library_limit_are_unsupported() -> None:
+    product = product_of_arrays(np.empty((3, 4), "float32"), *LAYOUTS["rows"])
+    assert stored_products(product._replace(rows=MAX_EXTENT))
+    assert not stored_products(product._replace(rows=MAX_EXTENT + 1))
 
 
-def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
-    of = product_of_arrays(np.empty((2, 4, 5, 5), "float32"), *LYING["heads"])
-    few = of._replace(batch=(MAX_BATCH_CALLS, 4))
-    many = of._replace(batch=(MAX_BATCH_CALLS + 1,) * 2)
-    assert [way.by_pointers for way in stored_products(few)] == [True, False]
-    assert [way.by_pointers for way in stored_products(many)] == [True]
+def test_large_strided_batch_requires_pointer_arrays() -> None:
+    product = product_of_arrays(np.empty((2, 4, 5, 5), "float32"), *LAYOUTS["heads"])
+    few = product._replace(batch=(MAX_BATCH_CALLS, 4))
+    many = product._replace(batch=(MAX_BATCH_CALLS + 1,) * 2)
+    assert [layout.by_pointers for layout in stored_products(few)] == [True, False]
+    assert [layout.by_pointers for layout in stored_products(many)] == [True]
     multiplier = Multiplier(has_pointer_arrays=False)
     with pytest.raises(KernelUnavailable):
         multiplier.calls.bound(ProductPhase(many, PLACE, PLACE, PLACE), ProductPlaces(0, 0, 0), 0)
 
 
-def test_axes_that_lie_in_one_another_are_one() -> None:
+def test_contiguous_batch_axes_are_merged() -> None:
     dense = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(2, 3, 4, 6), numbers(2, 3, 6, 5))
     assert [axis.extent for axis in merged_batch_axes(dense)] == [6]
     assert [axis.extent for axis in merged_batch_axes(dense._replace(batch=(1, 3)))] == [3]

@@ -1,4 +1,4 @@
-"""Recipes of products; of `tf32x3`, with its kernels built for this processor and cuBLASLt's stand-in."""
+"""Product recipes; those of `tf32x3` run with kernels built for the CPU and the cuBLASLt stand-in."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def recipe_of(a: Array, b: Array, terms: CardTerms = TERMS) -> CardRecipe | None
 
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Those that split, for this processor."""
+    """The kernels that split operands, built for the CPU."""
     folder: Path = tmp_path_factory.mktemp("split")
     return compile_c(shimmed("float32", SPLIT_KERNELS), folder, "-O1")
 
 
-def made(kernels: Any, a: Array, b: Array) -> tuple[Array, list[int]]:
-    """The product by its recipe, and how the products of parts were computed."""
+def product_by_recipe(kernels: Any, a: Array, b: Array) -> tuple[Array, list[int]]:
+    """The product by its recipe, and the compute types of its partial products."""
     recipe = recipe_of(a, b)
     assert recipe is not None
     assert recipe.text == SPLIT_TEXT
@@ -54,7 +54,7 @@ def made(kernels: Any, a: Array, b: Array) -> tuple[Array, list[int]]:
 def run_phases(
     kernels: Any, recipe: CardRecipe, operands: Sequence[Array], shape: tuple[int, ...]
 ) -> tuple[Array, list[int]]:
-    """What a recipe leaves in its result, and how its products were computed."""
+    """The result of a recipe, and the compute types of its products."""
     out = np.full(shape, 77, "float32")
     raw = np.full(recipe.workspace + 256, 0x77, np.uint8)
     workspace = raw[-raw.ctypes.data % 256 :]
@@ -68,8 +68,8 @@ def run_phases(
     calls = ProductCalls(CublasLt(library), upload)
 
     def address(place: CardPlace) -> int:
-        found = {"operand": operands, "result": (out,), "workspace": (workspace,)}[place.kind][place.number]
-        return int(found.ctypes.data) + place.offset
+        buffer = {"operand": operands, "result": (out,), "workspace": (workspace,)}[place.kind][place.number]
+        return int(buffer.ctypes.data) + place.offset
 
     for phase in recipe.phases:
         if isinstance(phase, ProductPhase):
@@ -88,7 +88,7 @@ def normal(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
-LYING = {
+LAYOUTS = {
     "dense": (normal(20, 30), normal(30, 12, seed=1)),
     "transposed": (normal(30, 20).T, normal(12, 30, seed=1).T),
     "columns apart": (normal(20, 50)[:, 7:37], normal(30, 19, seed=1)[:, :12]),
@@ -101,40 +101,43 @@ LYING = {
 
 
 @needs_compiler
-@pytest.mark.parametrize("lying", LYING)
-def test_three_products_are_nearly_as_exact_as_one_of_float32(kernels: Any, lying: str) -> None:
-    a, b = LYING[lying]
-    found, computed = made(kernels, a, b)
+@pytest.mark.parametrize("lying", LAYOUTS)
+def test_tf32x3_is_nearly_as_exact_as_float32(kernels: Any, lying: str) -> None:
+    a, b = LAYOUTS[lying]
+    actual, computed = product_by_recipe(kernels, a, b)
     assert computed == [COMPUTE_32F_FAST_TF32] * 3
     a, b = a.astype("float64"), b.astype("float64")
-    error = np.abs(found - np.matmul(a, b)) / np.matmul(np.abs(a), np.abs(b))
-    # Both parts of an operand keep 11 bits and a sign, and what is read of the smaller one is cut off, not rounded; the
-    # product of two smaller ones is left out. float32 rounds to 2⁻²⁴, TF32 alone to 2⁻¹¹.
+    error = np.abs(actual - np.matmul(a, b)) / np.matmul(np.abs(a), np.abs(b))
+    # Each part of an operand has 11 bits and a sign; the smaller part is truncated, not rounded, and the product of
+    # two smaller parts is omitted. float32 rounds to 2⁻²⁴, TF32 alone to 2⁻¹¹.
     assert error.max() < 2.0**-20
 
 
 @needs_compiler
-def test_parts_are_exact_where_numbers_are(kernels: Any) -> None:
-    """Operands of 13 significant bits, whose product in TF32 alone differs."""
+def test_exact_split_gives_an_exact_product(kernels: Any) -> None:
+    """The operands have 13 significant bits, which TF32 alone would round."""
     a, b = np.full((4, 4), 1 + 2.0**-12, "float32"), np.eye(4, dtype="float32")
-    found, _ = made(kernels, a, b)
-    np.testing.assert_array_equal(found, a)
+    actual, _ = product_by_recipe(kernels, a, b)
+    np.testing.assert_array_equal(actual, a)
 
 
 @needs_compiler
-@pytest.mark.parametrize("factor", [1.0, 1.0003, 1.0007])  # of which the small part is 0, positive, and negative
+@pytest.mark.parametrize("factor", [1.0, 1.0003, 1.0007])  # whose small part is 0, positive, and negative
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, np.finfo("float32").max, 1e-30])
-def test_what_is_at_the_end_of_the_numbers_stays_what_it_is(kernels: Any, number: float, factor: float) -> None:
+def test_extreme_numbers_are_preserved(kernels: Any, number: float, factor: float) -> None:
     a, b = np.eye(4, dtype="float32") * np.float32(factor), np.eye(4, dtype="float32")
     b[1, 2] = number
     a[0, 1] = 0
     with np.errstate(all="ignore"):
-        found, wanted = made(kernels, a, b)[0], np.matmul(a.astype("float64"), b.astype("float64")).astype("float32")
-    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-45)
+        actual, expected = (
+            product_by_recipe(kernels, a, b)[0],
+            np.matmul(a.astype("float64"), b.astype("float64")).astype("float32"),
+        )
+    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-45)
 
 
-def test_in_a_workspace_that_is_too_small_float32_is_read_as_it_is() -> None:
-    a, b = LYING["dense"]
+def test_small_workspace_falls_back_to_float32() -> None:
+    a, b = LAYOUTS["dense"]
     split = recipe_of(a, b)
     assert split is not None
     recipe = recipe_of(a, b, CardTerms("tf32x3", split.workspace - 1))
@@ -144,22 +147,22 @@ def test_in_a_workspace_that_is_too_small_float32_is_read_as_it_is() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 def test_other_dtypes_are_not_split(dtype: str) -> None:
-    a, b = (x.astype(dtype) for x in LYING["dense"])
+    a, b = (x.astype(dtype) for x in LAYOUTS["dense"])
     recipe = recipe_of(a, b)
     assert recipe is not None
     assert [type(phase) for phase in recipe.phases] == [ProductPhase]
 
 
-def test_axes_that_the_kernel_does_not_go_along_are_read_as_they_lie() -> None:
+def test_unsupported_axes_are_not_split() -> None:
     a = normal(3, 2, 3, 2, 3, 4, 30)[::2, :, ::2, :, ::2]
     recipe = recipe_of(a, normal(30, 12))
     assert recipe is None or not any(isinstance(phase, LaunchPhase) for phase in recipe.phases)
 
 
-# ---------------------------------------------------------------- laid where they are read
+# ---------------------------------------------------------------- products in the layout of their reader
 
 
-def laid_recipe(terms: CardTerms, parts: Sequence[StridedProduct], shape: tuple[int, ...], *arrays: Array) -> Any:
+def strided_recipe(terms: CardTerms, parts: Sequence[StridedProduct], shape: tuple[int, ...], *arrays: Array) -> Any:
     type = TensorType(shape, arrays[0].dtype)
     op = StridedProducts(type, parts)
     return card_recipe_for(op, terms, type, *(Strided(TensorType.of(x), x.strides) for x in arrays))
@@ -170,64 +173,64 @@ HEADS = StridedProduct((2, 3, 5, 6), 0, (5 * 54, 6, 54, 1))
 LAST = StridedProduct((10, 36), 18, (54, 1), has_bias=True)
 
 
-def laid_operands(dtype: str) -> list[Array]:
-    """Whole numbers, whose products are exact."""
+def strided_operands(dtype: str) -> list[Array]:
+    """Integer operands, whose products are exact."""
     shapes = (2, 3, 5, 4), (2, 3, 4, 6), (10, 4), (4, 36), (36,)
     draws = np.random.default_rng(5)
     return [draws.integers(-4, 5, shape).astype(dtype) for shape in shapes]
 
 
-def laid_by_hand(a: Array, b: Array, c: Array, d: Array, bias: Array) -> Array:
+def strided_reference(a: Array, b: Array, c: Array, d: Array, bias: Array) -> Array:
     heads = (a @ b).swapaxes(1, 2).reshape(10, 18)
     return np.concatenate([heads, c @ d + bias], axis=1).reshape(2, 5, 54)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_parts_lie_where_they_are_read(dtype: str) -> None:
-    arrays = laid_operands(dtype)
-    recipe = laid_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays)
+def test_parts_are_written_in_the_layout_of_their_reader(dtype: str) -> None:
+    arrays = strided_operands(dtype)
+    recipe = strided_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays)
     assert [type(phase) for phase in recipe.phases] == [ProductPhase] * 2
-    found = run_card_recipe(recipe, dtype, arrays, (2, 5, 54))
-    np.testing.assert_array_equal(found, laid_by_hand(*arrays))
+    actual = run_card_recipe(recipe, dtype, arrays, (2, 5, 54))
+    np.testing.assert_array_equal(actual, strided_reference(*arrays))
 
 
 @needs_compiler
-def test_parts_of_three_products_each_lie_there_too(kernels: Any) -> None:
-    """Numbers that the products have no end of are put right where they lie, and their neighbours stay."""
-    arrays = laid_operands("float32")
+def test_tf32x3_parts_are_written_in_the_same_layout(kernels: Any) -> None:
+    """Infinite results are corrected in place, and their neighbours do not change."""
+    arrays = strided_operands("float32")
     arrays[0][1, 2, 3, 0] = np.inf
     arrays[1][1, 2, 0] = 3
-    recipe = laid_recipe(TERMS, (HEADS, LAST), (2, 5, 54), *arrays)
+    recipe = strided_recipe(TERMS, (HEADS, LAST), (2, 5, 54), *arrays)
     assert recipe.precision == "tf32x3"
     with np.errstate(all="ignore"):
-        found, wanted = run_phases(kernels, recipe, arrays, (2, 5, 54))[0], laid_by_hand(*arrays)
-    assert np.isinf(wanted).sum() == 6
-    np.testing.assert_array_equal(found, wanted)
+        actual, expected = run_phases(kernels, recipe, arrays, (2, 5, 54))[0], strided_reference(*arrays)
+    assert np.isinf(expected).sum() == 6
+    np.testing.assert_array_equal(actual, expected)
 
 
-def test_parts_are_read_in_one_precision() -> None:
-    """What one part has no workspace for, no part has."""
-    arrays = laid_operands("float32")
-    small, large = (laid_recipe(TERMS, (part,), (2, 5, 54), *of) for part, of in _each(arrays))
+def test_parts_share_one_precision() -> None:
+    """If the workspace is too small for one part, all parts use float32."""
+    arrays = strided_operands("float32")
+    small, large = (strided_recipe(TERMS, (part,), (2, 5, 54), *operands) for part, operands in _with_operands(arrays))
     assert small.workspace != large.workspace
     terms = TERMS._replace(workspace=max(small.workspace, large.workspace) - 1)
-    recipe = laid_recipe(terms, (HEADS, LAST), (2, 5, 54), *arrays)
+    recipe = strided_recipe(terms, (HEADS, LAST), (2, 5, 54), *arrays)
     assert (recipe.precision, recipe.workspace, len(recipe.phases)) == ("float32", 0, 2)
 
 
-def _each(arrays: Sequence[Array]) -> list[tuple[StridedProduct, Sequence[Array]]]:
+def _with_operands(arrays: Sequence[Array]) -> list[tuple[StridedProduct, Sequence[Array]]]:
     return [(HEADS, arrays[:2]), (LAST, arrays[2:])]
 
 
-def test_a_part_that_cublaslt_does_not_write_leaves_all_to_others() -> None:
-    arrays = laid_operands("float32")
-    across = StridedProduct((10, 36), 0, (1, 10))
-    assert laid_recipe(CardTerms(), (HEADS, across), (2, 5, 54), *arrays[:4]) is None
-    apart = np.zeros((72,), "float32")[::2]
-    assert laid_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays[:4], apart) is None
+def test_one_unsupported_part_makes_the_recipe_unavailable() -> None:
+    arrays = strided_operands("float32")
+    transposed = StridedProduct((10, 36), 0, (1, 10))
+    assert strided_recipe(CardTerms(), (HEADS, transposed), (2, 5, 54), *arrays[:4]) is None
+    strided_bias = np.zeros((72,), "float32")[::2]
+    assert strided_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays[:4], strided_bias) is None
 
 
-def test_there_are_none_of_whole_numbers() -> None:
+def test_integers_have_no_recipe() -> None:
     a = np.ones((3, 3), "int64")
     assert recipe_of(a, a) is None
     assert has_card_recipes(MATMUL)
@@ -238,6 +241,6 @@ def test_there_are_none_of_whole_numbers() -> None:
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
-def test_nvrtc_takes_the_kernels(architecture: str) -> None:
+def test_nvrtc_compiles_the_kernels(architecture: str) -> None:
     code = nvrtc.compiled(SPLIT_TEXT, (*OPTIONS, f"--gpu-architecture={architecture}"))
     assert code.startswith(b"\x7fELF")

@@ -1,4 +1,4 @@
-"""Sums over axes on a card, against NumPy's in float64."""
+"""Sums over axes on a card, against NumPy in float64."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from tests.engine.cuda.running import Array, compiled_for, run_card_recipe
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 FLOATS = ("float16", "float32", "float64")
-#: additions in a row that a sum here takes at most: it is as exact as that many allow
-IN_A_ROW = 200
+#: most additions in a row within one sum, which bound its error
+LONGEST_CHAIN = 200
 PLENTY = 1 << 22
 each_dtype = pytest.mark.parametrize("dtype", FLOATS)
 
 
 def recipe_of(x: Array, axes: tuple[int, ...], workspace: int = PLENTY, divisor: int = 1) -> CardRecipe | None:
-    of = SummedAxes.over(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
-    return axis_sum_recipe(of, workspace, divisor)
+    summed = SummedAxes.over(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
+    return axis_sum_recipe(summed, workspace, divisor)
 
 
-def kept(x: Array, axes: tuple[int, ...]) -> tuple[int, ...]:
+def result_shape(x: Array, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for axis, n in enumerate(x.shape) if axis not in axes)
 
 
 def check(x: Array, axes: tuple[int, ...], divisor: int = 1) -> Array:
-    """Within n·ε·Σ|x| (Higham 2002, §4.2), and half a unit of float16."""
+    """Check the sum within n·ε·Σ|x| (Higham 2002, §4.2), plus half a unit of float16."""
     recipe = recipe_of(x, axes, divisor=divisor)
     assert recipe is not None
-    found = run_card_recipe(recipe, x.dtype.name, (x,), kept(x, axes))
+    actual = run_card_recipe(recipe, x.dtype.name, (x,), result_shape(x, axes))
     wide = np.float64 if x.dtype != np.float64 else np.longdouble
-    exact, most = (np.sum(each.astype(wide), axis=axes) / divisor for each in (x, abs(x)))
+    exact, magnitude = (np.sum(each.astype(wide), axis=axes) / divisor for each in (x, abs(x)))
     eps = np.finfo(np.float32 if x.dtype == np.float16 else x.dtype).eps
-    bound = IN_A_ROW * eps * most
+    bound = LONGEST_CHAIN * eps * magnitude
     if x.dtype == np.float16:
         bound = bound + abs(exact) * 2.0**-11 + 2.0**-25
-    np.testing.assert_array_less(abs(found - exact), bound.astype(np.float64) + 1e-300)
-    return found
+    np.testing.assert_array_less(abs(actual - exact), bound.astype(np.float64) + 1e-300)
+    return actual
 
 
 def normal(*shape: int, dtype: str = "float32") -> Array:
@@ -87,24 +87,24 @@ def test_any_axes_and_layouts(data: st.DataObject) -> None:
 
 
 @each_dtype
-def test_means_are_divided_before_they_are_rounded(dtype: str) -> None:
+def test_means_divide_before_rounding(dtype: str) -> None:
     x = np.full((3, 4096), 100, dtype)
     np.testing.assert_array_equal(check(x, (1,), 4096), np.full(3, 100))
     check(normal(70, 40, dtype=dtype), (0,), 70)
 
 
 @pytest.mark.parametrize(("shape", "axes"), [((0, 3), (1,)), ((3, 0), (1,)), ((0,), (0,)), ((3, 0, 2), (0, 1))])
-def test_of_nothing(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+def test_empty_sums_and_means(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     x = np.zeros(shape)
     recipe = recipe_of(x, axes)
     assert recipe is not None
-    np.testing.assert_array_equal(run_card_recipe(recipe, "float64", (x,), kept(x, axes)), np.sum(x, axis=axes))
+    np.testing.assert_array_equal(run_card_recipe(recipe, "float64", (x,), result_shape(x, axes)), np.sum(x, axis=axes))
     mean = recipe_of(x, axes, divisor=int(np.prod([shape[a] for a in axes])))
     assert mean is not None
-    assert np.isnan(run_card_recipe(mean, "float64", (x,), kept(x, axes))).all()
+    assert np.isnan(run_card_recipe(mean, "float64", (x,), result_shape(x, axes))).all()
 
 
-def test_few_numbers_are_cut_into_parts_and_many_are_not() -> None:
+def test_few_long_sums_are_split_into_parts() -> None:
     for shape, axes, launches in (
         ((3, 5000), (1,), 2),
         ((2, 40), (1,), 1),
@@ -118,8 +118,8 @@ def test_few_numbers_are_cut_into_parts_and_many_are_not() -> None:
     assert recipe_of(np.zeros((3, 5000)), (1,), workspace=100) is None
 
 
-def test_a_long_sum_is_exact_to_as_many_additions_as_are_in_a_row() -> None:
-    """Each number by one thread alone: 8,192 thirds in a row would be further off."""
+def test_long_sum_error_is_bounded_by_its_longest_chain() -> None:
+    """One thread computes each result: 8,192 thirds in a row would exceed the bound."""
     x = np.full((1 << 13, 3), 1 / 3, np.float32)
     with patch("engine.cuda.sums._BUSY", 1):
         recipe = recipe_of(x, (0,))
@@ -129,7 +129,7 @@ def test_a_long_sum_is_exact_to_as_many_additions_as_are_in_a_row() -> None:
 
 
 @pytest.mark.parametrize(("shape", "axes"), SHAPES[:8])
-def test_where_32_bits_are_not_enough_64_count(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
+def test_large_sizes_use_64_bit_counters(shape: tuple[int, ...], axes: tuple[int, ...]) -> None:
     with patch("engine.cuda.sums.is_wide", return_value=True):
         check(normal(*shape), axes)
 
@@ -146,7 +146,7 @@ def test_where_32_bits_are_not_enough_64_count(shape: tuple[int, ...], axes: tup
         ((4, 6, 5, 7), (0, 2), "float16", True),
     ],
 )
-def test_nvrtc_compiles_them(
+def test_nvrtc_compiles_the_kernels(
     shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, wide: bool, architecture: str
 ) -> None:
     with patch("engine.cuda.sums.is_wide", return_value=wide):

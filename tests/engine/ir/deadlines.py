@@ -11,7 +11,7 @@ from engine import Builder, Deadline, DeadlineExceeded, Graph, TensorType, regis
 
 
 def chain() -> Graph:
-    """Some nodes, the first of which nobody needs."""
+    """A chain of nodes, and one that no output needs."""
     builder = Builder(registry())
     x = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
     x.sin()
@@ -19,6 +19,6 @@ def chain() -> Graph:
 
 
 def assert_stops(apply: Callable[[Graph, Deadline], object]) -> None:
-    """A pass does not begin where nobody waits any more."""
+    """Assert that a pass stops at once if the client is gone."""
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
         apply(chain(), Deadline(60, stop=b"\1"))

@@ -1,4 +1,4 @@
-"""Optimising takes what its request may: FLOPs hold for what is folded too, and the deadline inside each pass."""
+"""Optimisation stays within its request: FLOPs of folding count, and every pass checks the deadline."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def line(op: str, *operands: int, **attrs: Any) -> Statement:
 
 
 def products(count: int) -> list[Statement]:
-    """Products of whole numbers, each of 2 · 16 · 2000 · 16 FLOPs, which is little enough to be folded; and a feed."""
+    """Products of whole numbers, each of 2 · 16 · 200 · 16 FLOPs, few enough to be folded; and a feed."""
     rng = np.random.default_rng(0)
     nodes, sums = [line("parameter")], []
     for _ in range(count):
@@ -57,10 +57,10 @@ TYPES = {0: TensorType((16, 16), FLOAT64)}
 ONE = 2 * 16 * 200 * 16
 
 
-def test_products_of_constants_are_refused_as_if_nothing_were_folded() -> None:
+def test_over_budget_error_counts_folded_products() -> None:
     nodes = products(30)
     program = Program(registry(), nodes)
-    whole = make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
+    whole = make_plan(optimise(graph_of(nodes), off=("fold",)), Limits()).flops
     assert whole > 30 * ONE
     for flops in (ONE // 2, 30 * ONE):
         with pytest.raises(OverBudget) as caught:
@@ -68,16 +68,16 @@ def test_products_of_constants_are_refused_as_if_nothing_were_folded() -> None:
         assert caught.value.detail == f"this needs {whole} FLOPs, and the limit is {flops} FLOPs"
 
 
-def test_a_forecast_over_the_budget_counts_what_is_not_folded_then() -> None:
+def test_analysis_over_the_budget_counts_unfolded_flops() -> None:
     nodes = products(30)
     program = Program(registry(), nodes)
-    found = analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE)))
-    assert not found.within
-    assert found.forward_flops == make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
+    analysis = analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE)))
+    assert not analysis.within
+    assert analysis.forward_flops == make_plan(optimise(graph_of(nodes), off=("fold",)), Limits()).flops
     assert analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits())).forward_flops < ONE
 
 
-def test_what_is_folded_and_what_is_left_are_within_the_budget_together() -> None:
+def test_flop_budget_covers_folded_and_remaining_nodes() -> None:
     program = Program(registry(), products(30))
     whole = Compiler(Limits()).forward(program, TYPES).plan.flops
     assert whole < ONE, "folded"
@@ -86,18 +86,18 @@ def test_what_is_folded_and_what_is_left_are_within_the_budget_together() -> Non
             Compiler(Limits(flops=flops)).forward(program, TYPES)
 
 
-def written(nodes: list[Statement]) -> Graph:
+def graph_of(nodes: list[Statement]) -> Graph:
     builder, values = Program(registry(), nodes).build(TYPES, [len(nodes) - 1])
     return builder.graph([values[len(nodes) - 1]])
 
 
-def test_a_graph_over_the_budget_is_left_as_it_is() -> None:
-    graph = written(products(3))
+def test_fold_leaves_a_graph_over_the_budget_unchanged() -> None:
+    graph = graph_of(products(3))
     assert fold(graph, Allowance(flops=3 * ONE)) is graph
     assert len([n for n in fold(graph, Allowance(flops=4 * ONE)).nodes if n.op.name == "matmul"]) == 0
 
 
-def long(count: int) -> Graph:
+def long_chains(count: int) -> Graph:
     """A chain on a feed, and one on a constant."""
     builder = Builder(registry())
     x, c = builder.leaf(TYPES[0], 0), builder.constant(np.array([0.25, 0.5]))
@@ -107,17 +107,17 @@ def long(count: int) -> Graph:
 
 
 @pytest.mark.parametrize("apply", {f.__name__: f for f in PASSES}.values(), ids=lambda f: f.__name__)
-def test_the_deadline_is_looked_at_inside_every_pass(apply: Pass, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = long(1500)
+def test_every_pass_checks_the_deadline(apply: Pass, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = long_chains(1500)
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded):
         apply(graph, Allowance(deadline=Deadline(8)))
 
 
 @pytest.mark.parametrize("seconds", [2, 15, 30, 45])
-def test_the_deadline_is_looked_at_all_the_while_a_plan_is_made(seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that moves on with each look: at 3,000 nodes, storage, costs, packing and steps look 13 times each."""
-    graph = long(1500)
+def test_planning_checks_the_deadline_throughout(seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock advances with each read: at 3,000 nodes, storage, costs, packing and steps read it 13 times each."""
+    graph = long_chains(1500)
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded):
         make_plan(graph, Limits(), Deadline(seconds))

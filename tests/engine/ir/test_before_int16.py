@@ -1,4 +1,4 @@
-"""In graphs of opset 1, int8 with uint8 is int32, in values too; since opset 2 it is int16, as NumPy's."""
+"""Promotion of int8 with uint8: int32 in graphs of opset 1, int16 since opset 2, as in NumPy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROW = np.array([255, 1], "uint8")
 
 def run(opset: int, op: str, *arrays: Any, **attrs: Any) -> np.ndarray[Any, Any]:
     ops, feeds = registry().ops, dict(enumerate(map(np.asarray, arrays)))
-    said = [*[Statement(ops["input"])] * len(feeds), Statement(ops[op], tuple(feeds), attrs)]
-    program = Program(registry(), said, opset=opset)
+    statements = [*[Statement(ops["input"])] * len(feeds), Statement(ops[op], tuple(feeds), attrs)]
+    program = Program(registry(), statements, opset=opset)
     plan = Compiler(Limits()).forward(program, {i: TensorType.of(a) for i, a in feeds.items()}).plan
-    found: np.ndarray[Any, Any] = open_executor("cpu").run(plan, feeds)[0]
-    return found
+    result: np.ndarray[Any, Any] = open_executor("cpu").run(plan, feeds)[0]
+    return result
 
 
-def test_int16_is_since_opset_2() -> None:
+def test_int16_needs_opset_2() -> None:
     assert "int16" in INTEGERS
     assert promote(np.dtype("int8"), np.dtype("uint8")) == np.int16
     x = np.array([1, -2], "int16")
@@ -35,7 +35,7 @@ def test_int16_is_since_opset_2() -> None:
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "maximum", "matmul"])
-def test_arithmetic_is_that_of_the_common_dtype(op: str) -> None:
+def test_arithmetic_uses_the_common_dtype(op: str) -> None:
     function = getattr(np, {"sub": "subtract", "mul": "multiply"}.get(op, op))
     first, second = run(1, op, SIGNED, UNSIGNED), run(2, op, SIGNED, UNSIGNED)
     assert (first.dtype, second.dtype) == (np.int32, np.int16)
@@ -43,7 +43,7 @@ def test_arithmetic_is_that_of_the_common_dtype(op: str) -> None:
     np.testing.assert_array_equal(second, function(SIGNED, UNSIGNED))
 
 
-def test_powers_do_not_wrap_where_they_did_not() -> None:
+def test_pow_wraps_only_since_opset_2() -> None:
     assert run(1, "pow", np.array([-100], "int8"), np.array([3], "uint8")).tolist() == [-1_000_000]
     wrapped = (-1_000_000 + 2**15) % 2**16 - 2**15
     assert run(2, "pow", np.array([-100], "int8"), np.array([3], "uint8")).tolist() == [wrapped]
@@ -62,24 +62,24 @@ def test_powers_do_not_wrap_where_they_did_not() -> None:
         ("scatter_add", (SIGNED, np.zeros((2, 2), "uint8"), UNSIGNED), {}),
     ],
 )
-def test_whatever_brings_operands_together(op: str, operands: tuple[Any, ...], attrs: dict[str, Any]) -> None:
+def test_joining_ops_promote_their_operands(op: str, operands: tuple[Any, ...], attrs: dict[str, Any]) -> None:
     first = run(1, op, *operands, **attrs)
     wide = [x.astype("int32") if x.dtype in (np.int8, np.uint8) else x for x in operands]
     assert (first.dtype, run(2, op, *operands, **attrs).dtype) == (np.int32, np.int16)
     np.testing.assert_array_equal(first, run(1, op, *wide, **attrs))
 
 
-def test_what_is_computed_before_they_meet_is_computed_as_before() -> None:
-    """x w is int8 and wraps; the bias makes int32 of it."""
+def test_linear_promotes_only_at_the_bias() -> None:
+    """x w is int8 and wraps; adding the bias promotes it to int32."""
     product = np.matmul(SIGNED, SIGNED)
     assert product.dtype == np.int8
-    found = run(1, "linear", SIGNED, SIGNED, ROW)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, product.astype("int32") + ROW)
+    result = run(1, "linear", SIGNED, SIGNED, ROW)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, product.astype("int32") + ROW)
     assert run(1, "linear", SIGNED, UNSIGNED, ROW, activation="tanh").dtype == np.float64
 
 
-def test_what_is_read_by_an_index_keeps_its_dtype() -> None:
+def test_indexing_keeps_the_dtype() -> None:
     index = np.array([[1, 0]], "uint8")
     for opset in (1, 2):
         assert run(opset, "gather", SIGNED, index).dtype == np.int8
@@ -88,5 +88,5 @@ def test_what_is_read_by_an_index_keeps_its_dtype() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_promotion_of_int16_is_numpys(dtype: str) -> None:
+def test_int16_promotion_matches_numpy(dtype: str) -> None:
     assert promote(np.dtype("int16"), np.dtype(dtype)) == np.result_type(np.int16, np.dtype(dtype))

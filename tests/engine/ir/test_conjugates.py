@@ -1,4 +1,4 @@
-"""Conjugates write nothing for what is real; a real operand's cotangent is the real part, in its dtype."""
+"""Conjugates add no nodes for real values; a real operand's cotangent is the real part, in its dtype."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def leaf(dtype: str) -> Value:
     return Builder(registry()).leaf(TensorType((2, 3), np.dtype(dtype)), dtype)
 
 
-def test_of_what_is_real_nothing_is_written() -> None:
+def test_real_values_need_no_conjugate() -> None:
     x = leaf("float32")
     assert conjugate(x) is x
     assert adjoint(x).node.op.name == "transpose"
@@ -21,7 +21,7 @@ def test_of_what_is_real_nothing_is_written() -> None:
     assert cast_cotangent(x, x.type) is x
 
 
-def test_of_what_is_complex_the_conjugate_is() -> None:
+def test_complex_values_are_conjugated() -> None:
     x = leaf("complex64")
     assert conjugate(x).node.op.name == "conj"
     assert (adjoint(x).node.op.name, adjoint(x).shape) == ("conj", (3, 2))
@@ -38,8 +38,8 @@ def test_of_what_is_complex_the_conjugate_is() -> None:
         ("float64", "float32", ["cast"]),
     ],
 )
-def test_a_cotangent_becomes_one_of_its_node(given: str, wanted: str, written: list[str]) -> None:
+def test_cotangent_is_cast_to_the_dtype_of_its_node(given: str, wanted: str, written: list[str]) -> None:
     g = leaf(given)
-    found = cast_cotangent(g, TensorType((2, 3), np.dtype(wanted)))
-    assert found.dtype == wanted
+    cotangent = cast_cotangent(g, TensorType((2, 3), np.dtype(wanted)))
+    assert cotangent.dtype == wanted
     assert [node.op.name for node in g.builder.nodes[1:]] == written

@@ -1,4 +1,4 @@
-"""No gradient ends in an op that has a rule of gradients: what leaves the numbers that have derivatives says so."""
+"""Gradients never end silently: an op with a gradient rule and a non-differentiable result must declare it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ OPS = registry().ops
 
 
 class Floored(type(OPS["neg"])):  # type: ignore[misc]
-    """A mistake: a rule of gradients, and a result that has none."""
+    """A faulty op: it has a gradient rule, but its result has no gradients."""
 
     name = "floored"
     internal = True
 
     def result_dtype(self, *dtypes: Any, **attrs: Any) -> Any:
-        """Whole numbers, of whatever comes."""
+        """Return an integer dtype for all operands."""
         return INT64
 
 
 class Declared(Floored):
-    """The same, which says that gradients end."""
+    """The same op, which declares that gradients end."""
 
     vjp = NoGradient("it is constant between its steps")
 
@@ -42,7 +42,7 @@ def leaf(type: TensorType = F) -> Value:
     return Builder(registry()).leaf(type, 0)
 
 
-def test_an_op_with_a_rule_may_not_leave_what_is_differentiated() -> None:
+def test_op_with_a_rule_may_not_return_integers() -> None:
     x = leaf()
     with pytest.raises(TypeError, match=r"^floored makes int64\[2,3\] of float64\[2,3\], .* NoGradient") as raised:
         x.builder.emit(Floored(), (x,), {})
@@ -50,14 +50,14 @@ def test_an_op_with_a_rule_may_not_leave_what_is_differentiated() -> None:
     assert len(x.builder.nodes) == 1, "nothing was written"
 
 
-def test_nor_in_a_graph_that_was_written_otherwise() -> None:
+def test_verifier_refuses_an_undeclared_end_of_gradients() -> None:
     x = leaf()
     y = x.builder.append(x.neg().node._replace(op=Floored(), types=(F.with_dtype(INT64),)))
     with pytest.raises(MalformedGraph, match="floored makes int64"):
         verify(x.builder.graph([y]))
 
 
-def test_it_may_where_it_says_so_or_there_is_nothing_to_lose() -> None:
+def test_declared_or_trivial_end_of_gradients_is_accepted() -> None:
     x = leaf()
     cut = x.builder.emit(Declared(), (x,), {})
     assert vjp(x.builder, [(cut.cast(dtype=F.dtype).sum(), x.builder.full((), 1.0, F.dtype))], [x]) == [None]
@@ -65,7 +65,7 @@ def test_it_may_where_it_says_so_or_there_is_nothing_to_lose() -> None:
     assert whole.builder.emit(Floored(), (whole,), {}).dtype == INT64
 
 
-def test_a_cast_to_integers_is_asked_for_by_name() -> None:
+def test_cast_to_integers_is_accepted() -> None:
     assert leaf().cast(dtype=INT64).dtype == INT64
 
 
@@ -84,9 +84,9 @@ def typings(op: Definition) -> Iterator[tuple[tuple[TensorType, ...], dict[str, 
 
 
 def disconnected(op: Definition, types: tuple[TensorType, ...], attrs: dict[str, Any]) -> set[str]:
-    """Operands whose derivatives end in an op on these types; none where it is refused.
+    """Operands whose derivatives end in an op on these types; none if it is refused.
 
-    Raises TypeError where it has a rule of derivatives, and does not say so.
+    Raises TypeError if the op has a gradient rule and does not declare them.
     """
     try:
         results = inferred(op, types, attrs).types
@@ -99,7 +99,7 @@ def disconnected(op: Definition, types: tuple[TensorType, ...], attrs: dict[str,
 
 @together
 @pytest.mark.parametrize("name", sorted(OPS))
-def test_every_op_says_whose_gradients_end_in_it(name: str) -> None:
+def test_every_op_declares_the_operands_it_disconnects(name: str) -> None:
     op = OPS[name]
     ending = set[str]().union(*(disconnected(op, types, attrs) for types, attrs in typings(op)))
     assert ending.issuperset(op.may_disconnect), "it states operands of which it has a rule throughout"

@@ -1,4 +1,4 @@
-"""One of a thing is not several: no message says “1 operands”."""
+"""Singular and plural in messages: no message says “1 operands”."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PINNED = Path(__file__).parents[2] / "golden/messages.txt"
 Case = tuple[str, list[tuple[int, ...]], dict[str, Any], Limits, str, str, str]
 ANY = Limits()
 
-#: op, shapes of its operands, attributes, limits; the end of the sentence, what was expected, what came
+#: op, shapes of its operands, attributes, limits; the end of the message, expected, got
 ONE: list[Case] = [
     ("add", [(2,)], {}, ANY, "takes 2 operands (a, b), but got 1", "2 operands", "1 operand"),
     ("cat", [], {}, ANY, "takes at least 1 operand (x...), but got 0", "at least 1 operand", "0 operands"),
@@ -46,7 +46,7 @@ def build(op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], limits:
 
 
 @pytest.mark.parametrize(("op", "shapes", "attrs", "limits", "end", "expected", "got"), ONE)
-def test_one_is_singular(
+def test_counts_of_one_are_singular(
     op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], limits: Limits, end: str, expected: str, got: str
 ) -> None:
     with pytest.raises(EngineError) as caught:
@@ -56,17 +56,17 @@ def test_one_is_singular(
     assert (error.expected, error.got) == (expected, got)
 
 
-def test_a_feed_of_no_node_counts_the_nodes() -> None:
+def test_feed_of_an_unknown_node_counts_the_nodes() -> None:
     program = Program(registry(), [Statement(registry().ops["full"])])
     with pytest.raises(EngineError, match=r"but the graph has 1 node$"):
         Compiler(Limits()).forward(program, {7: TensorType((), np.dtype("float64"))})
 
 
-def test_a_number_has_its_noun() -> None:
+def test_counted_picks_singular_or_plural() -> None:
     assert [counted(i, "entry", "entries") for i in range(3)] == ["0 entries", "1 entry", "2 entries"]
     assert [counted(i, "node") for i in range(3)] == ["0 nodes", "1 node", "2 nodes"]
 
 
-def test_no_pinned_sentence_has_one_of_several() -> None:
-    several = re.compile(r"\b1 (?:operands|entries|elements|axes|nodes|bytes|FLOPs|parts|outputs|channels|groups)\b")
-    assert not several.findall(PINNED.read_text(encoding="utf-8"))
+def test_pinned_messages_have_no_plural_after_one() -> None:
+    plural = re.compile(r"\b1 (?:operands|entries|elements|axes|nodes|bytes|FLOPs|parts|outputs|channels|groups)\b")
+    assert not plural.findall(PINNED.read_text(encoding="utf-8"))

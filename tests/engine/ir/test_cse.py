@@ -1,4 +1,4 @@
-"""Common subexpressions: the same op on the same operands with the same attributes is one node, and nothing else is."""
+"""Common subexpressions: nodes with the same op, operands and attributes are merged, and no others."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def xy() -> tuple[Value, Value]:
     return builder.leaf(F, 0), builder.leaf(F, 1)
 
 
-def are_one(first: Value, second: Value) -> bool:
+def are_merged(first: Value, second: Value) -> bool:
     a, b = cse(first.builder.graph([first, second])).outputs
     return a == b
 
 
-def test_what_is_said_twice_is_one_node(xy: tuple[Value, Value]) -> None:
+def test_equal_nodes_are_merged(xy: tuple[Value, Value]) -> None:
     x, y = xy
-    assert are_one((x * y).sin(), (x * y).sin())
+    assert are_merged((x * y).sin(), (x * y).sin())
     graph = cse(x.builder.graph([(x * y).sin(), (x * y).sin()]))
     assert [node.op.name for node in graph.nodes] == ["input", "input", "mul", "sin"]
 
 
-def test_operands_may_be_swapped_where_that_changes_no_bit(xy: tuple[Value, Value]) -> None:
+def test_operands_may_be_swapped_if_no_bit_changes(xy: tuple[Value, Value]) -> None:
     x, y = xy
-    assert are_one(x * y, y * x)
-    assert are_one(x.maximum(y), y.maximum(x)) == registry().ops["maximum"].commutative
-    assert not are_one(x - y, y - x)
-    assert not are_one(x / y, y / x)
+    assert are_merged(x * y, y * x)
+    assert are_merged(x.maximum(y), y.maximum(x)) == registry().ops["maximum"].commutative
+    assert not are_merged(x - y, y - x)
+    assert not are_merged(x / y, y / x)
 
 
 SWAPPED = {"add": True, "mul": True, "equal": True, "not_equal": True, "logical_and": True, "logical_or": True,
@@ -43,9 +43,9 @@ SWAPPED = {"add": True, "mul": True, "equal": True, "not_equal": True, "logical_
 
 
 @pytest.mark.parametrize("op", SWAPPED)
-def test_which_operands_may_be_swapped(xy: tuple[Value, Value], op: str) -> None:
+def test_only_commutative_ops_are_swapped(xy: tuple[Value, Value], op: str) -> None:
     x, y = xy
-    assert are_one(getattr(x, op)(y), getattr(y, op)(x)) == SWAPPED[op]
+    assert are_merged(getattr(x, op)(y), getattr(y, op)(x)) == SWAPPED[op]
 
 
 @pytest.mark.parametrize(
@@ -55,23 +55,25 @@ def test_which_operands_may_be_swapped(xy: tuple[Value, Value], op: str) -> None
         ({"axes": (0,), "keepdims": False}, {"axes": (0,), "keepdims": True}),
     ],
 )
-def test_attributes_tell_nodes_apart(xy: tuple[Value, Value], one: dict[str, object], other: dict[str, object]) -> None:
+def test_nodes_with_different_attributes_are_not_merged(
+    xy: tuple[Value, Value], one: dict[str, object], other: dict[str, object]
+) -> None:
     x, _ = xy
-    assert are_one(x.sum(**one), x.sum(**one))
-    assert not are_one(x.sum(**one), x.sum(**other))
+    assert are_merged(x.sum(**one), x.sum(**one))
+    assert not are_merged(x.sum(**one), x.sum(**other))
 
 
-def test_numbers_are_told_apart_as_their_dtype_does(xy: tuple[Value, Value]) -> None:
+def test_attribute_numbers_are_compared_by_bits(xy: tuple[Value, Value]) -> None:
     x, _ = xy
-    assert not are_one(x.add_scalar(scalar=0.0), x.add_scalar(scalar=-0.0))
-    assert are_one(x.add_scalar(scalar=float("nan")), x.add_scalar(scalar=float("nan")))
+    assert not are_merged(x.add_scalar(scalar=0.0), x.add_scalar(scalar=-0.0))
+    assert are_merged(x.add_scalar(scalar=float("nan")), x.add_scalar(scalar=float("nan")))
 
 
-def test_leaves_are_never_one() -> None:
+def test_leaves_are_never_merged() -> None:
     """Two feeds may have the same type, and not the same numbers."""
     builder = Builder(registry())
-    assert not are_one(builder.leaf(F, 0), builder.leaf(F, 1))
+    assert not are_merged(builder.leaf(F, 0), builder.leaf(F, 1))
 
 
-def test_the_time_is_looked_at() -> None:
+def test_cse_checks_the_deadline() -> None:
     assert_stops(lambda graph, deadline: cse(graph, Allowance(deadline=deadline)))

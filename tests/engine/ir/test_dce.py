@@ -1,4 +1,4 @@
-"""Dead code: what no output depends on goes, the rest keeps its order and its origin."""
+"""Dead code: nodes that no output depends on are removed, the rest keeps its order and its origin."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from engine.ir.text import parse_graph, print_graph
 from tests.engine.ir.deadlines import assert_stops
 
 
-def cut(text: str) -> str:
+def without_dead_code(text: str) -> str:
     return print_graph(dce(parse_graph(text, registry())))
 
 
-def test_what_nobody_reads_goes_and_what_is_behind_it_moves_up() -> None:
-    assert cut(
+def test_dead_nodes_are_removed_and_the_rest_renumbered() -> None:
+    assert without_dead_code(
         '%0 = parameter {"feed": 0} : float64[2]\n'
         '%1 = parameter {"feed": 1} : float64[2]\n'
         "%2 = sin(%1) : float64[2]\n"
@@ -32,16 +32,16 @@ def test_what_nobody_reads_goes_and_what_is_behind_it_moves_up() -> None:
     )
 
 
-def test_a_graph_of_which_all_is_read_is_the_same_object() -> None:
+def test_graph_without_dead_nodes_is_returned_as_is() -> None:
     graph = parse_graph('%0 = parameter {"feed": 0} : float64[2]\n%1 = sin(%0) : float64[2]\nreturn %1', registry())
     assert dce(graph) is graph
 
 
-def test_an_output_that_is_asked_for_twice_stays_twice() -> None:
+def test_repeated_output_stays_repeated() -> None:
     graph = parse_graph('%0 = parameter {"feed": 0} : float64[]\n%1 = sin(%0) : float64[]\nreturn %0, %0', registry())
     assert dce(graph).outputs == (0, 0)
     assert len(dce(graph).nodes) == 1
 
 
-def test_the_time_is_looked_at() -> None:
+def test_dce_checks_the_deadline() -> None:
     assert_stops(lambda graph, deadline: dce(graph, Allowance(deadline=deadline)))

@@ -1,4 +1,4 @@
-"""What a deadline remembers of a run: its tier, and the coarsest way in which it has read float32."""
+"""Run reports of a deadline: the tier, and the coarsest precision used for float32."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.ir.run_report import PRECISIONS, Precision, RunReport, coarsest
 
 
 @pytest.mark.parametrize("used", [*permutations(PRECISIONS, 2)])
-def test_the_coarsest_counts_whatever_comes_first(used: tuple[Precision, ...]) -> None:
+def test_coarsest_precision_is_reported_in_any_order(used: tuple[Precision, ...]) -> None:
     deadline = Deadline(60.0)
     deadline.begin_run("compiled")
     for each in used:
@@ -20,13 +20,13 @@ def test_the_coarsest_counts_whatever_comes_first(used: tuple[Precision, ...]) -
     assert PRECISIONS.index(deadline.precision) == max(map(PRECISIONS.index, used))
 
 
-def test_of_a_run_that_multiplies_nothing_float32_is_told() -> None:
+def test_run_without_products_reports_float32() -> None:
     deadline = Deadline(60.0)
     deadline.begin_run("uncompiled")
     assert deadline.report == RunReport("uncompiled", "float32")
 
 
-def test_a_run_begins_anew() -> None:
+def test_new_run_resets_the_report() -> None:
     deadline = Deadline(60.0)
     deadline.begin_run("compiled")
     deadline.record_precision("bfloat16")
@@ -34,6 +34,6 @@ def test_a_run_begins_anew() -> None:
     assert deadline.report == RunReport("uncompiled", "float32")
 
 
-def test_the_deadline_of_all_that_have_none_remembers_nothing() -> None:
+def test_shared_no_deadline_records_no_precision() -> None:
     NO_DEADLINE.record_precision("bfloat16")
     assert NO_DEADLINE.report == RunReport()

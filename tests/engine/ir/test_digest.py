@@ -1,4 +1,4 @@
-"""What a plan is known by costs one look at each attribute, and a plan that is known costs no name of its graph."""
+"""Cost of plan keys: each attribute is hashed once, and a cached plan needs no graph id."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def with_constant() -> Program:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [graph_id, lambda program: program.digest], ids=["graph_id", "digest"])
-def test_a_long_list_is_not_walked_entry_by_entry(name: Callable[[Program], object]) -> None:
+def test_long_list_is_hashed_in_bulk(name: Callable[[Program], object]) -> None:
     program = Program(registry(), [line("parameter"), line("gather", 0, indices=[0, 1] * 5000)])
     assert steps_of(lambda: name(program)) < 1000
 
 
-def test_a_tensor_is_hashed_once_for_each_of_the_two_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensor_is_hashed_once_for_digest_and_once_for_graph_id(monkeypatch: pytest.MonkeyPatch) -> None:
     dense, real = list[int](), np.ascontiguousarray
 
     def counting(array: Any, *dtype: Any) -> Any:
@@ -46,35 +46,35 @@ def test_a_tensor_is_hashed_once_for_each_of_the_two_names(monkeypatch: pytest.M
     assert dense == [32, 32]
 
 
-def test_a_program_keeps_its_constants_when_their_array_is_written_to() -> None:
+def test_program_copies_writable_constants() -> None:
     value = np.arange(4.0)
     lines = [line("parameter"), line("constant", value=value), line("mul", 0, 1)]
     program, compiler = Program(registry(), lines), Compiler(Limits())
     compiler.forward(program, TYPES)
     value[:] = 100
     compiler.forward(program, TYPES, [1])
-    found = compiler.forward(with_constant(), TYPES, [1])
-    assert found.cached
-    assert open_executor("cpu").run(found.plan, {})[0].tolist() == [0, 1, 2, 3]
+    compiled = compiler.forward(with_constant(), TYPES, [1])
+    assert compiled.cached
+    assert open_executor("cpu").run(compiled.plan, {})[0].tolist() == [0, 1, 2, 3]
 
 
-def test_a_constant_that_nobody_can_write_to_is_not_copied() -> None:
+def test_read_only_constant_is_not_copied() -> None:
     value = np.arange(4.0)
     value.flags.writeable = False
     assert Program(registry(), [line("constant", value=value)]).attrs[0]["value"] is value
 
 
-def test_a_known_plan_costs_no_name_of_its_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_plan_computes_no_graph_id(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = Compiler(Limits())
-    with monkeypatch.context() as unnamed:
-        unnamed.setattr(identity, "graph_id", lambda _: pytest.fail("nobody has asked for it"))
+    with monkeypatch.context() as patch:
+        patch.setattr(identity, "graph_id", lambda _: pytest.fail("nobody has asked for it"))
         first = compiler.forward(with_constant(), TYPES)
     assert first.name.get(with_constant()) == graph_id(with_constant())
     monkeypatch.setattr(identity, "graph_id", lambda _: pytest.fail("the plan is known, and its name"))
     assert compiler.forward(with_constant(), TYPES).name.get(with_constant()) == graph_id(with_constant())
 
 
-def test_a_key_tells_types_and_bits_apart_in_lists_too() -> None:
+def test_keys_of_lists_distinguish_types_and_bits() -> None:
     values: list[Any] = [(), (1,), (True,), (1.0,), (0.0,), (-0.0,), (1, 2), (12,), ((1,), 2), (None,), ("1",), 1, True]
     assert len({key(value) for value in values}) == len(values)
     assert key((1, 2)) == key((1, 2))

@@ -1,4 +1,4 @@
-"""The table of dtypes: what it says is so, and types and printers say the same."""
+"""The table of dtypes: it matches NumPy, and types and printers match it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LETTERS = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c":
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
-def test_a_row_says_what_numpy_does(element: ElementType) -> None:
+def test_dtype_row_matches_numpy(element: ElementType) -> None:
     dtype = np.dtype(element.name)
     assert (dtype.name, dtype.itemsize, LETTERS[dtype.kind]) == (element.name, element.width, element.kind)
     assert element_type(dtype) is element
@@ -39,7 +39,7 @@ def test_a_row_says_what_numpy_does(element: ElementType) -> None:
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
-def test_a_type_says_what_its_row_does(element: ElementType) -> None:
+def test_tensor_type_matches_its_row(element: ElementType) -> None:
     type = TensorType((2, 3), np.dtype(element.name))
     assert type.nbytes == 6 * element.width
     assert type.is_differentiable is element.is_differentiable
@@ -49,13 +49,13 @@ def test_a_type_says_what_its_row_does(element: ElementType) -> None:
     assert has_kernels(type.dtype) is (element.name in FORMATS)
 
 
-def test_what_is_not_in_the_table_is_neither() -> None:
+def test_unlisted_dtype_is_neither_float_nor_differentiable() -> None:
     for dtype in ("complex256", "uint16", "U3"):
         type = TensorType((2,), np.dtype(dtype))
         assert (element_type(type.dtype), type.is_differentiable, type.is_float) == (None, False, False)
 
 
-def test_every_name_is_there_once_and_kinds_part_them() -> None:
+def test_dtype_names_are_unique_and_partitioned_by_kind() -> None:
     spellings = [element.safetensors for element in ELEMENT_TYPES]
     assert len(set(DTYPES)) == len(set(spellings)) == len(ELEMENT_TYPES)
     assert {*INTEGERS, *FLOATS, *COMPLEX, "bool"} == set(DTYPES)
@@ -64,15 +64,15 @@ def test_every_name_is_there_once_and_kinds_part_them() -> None:
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
-def test_parts_are_those_of_numpy(element: ElementType) -> None:
+def test_real_dtype_matches_numpy(element: ElementType) -> None:
     dtype = np.dtype(element.name)
     assert real_dtype(dtype) == np.zeros((), dtype).real.dtype
     assert (element.parts == "") is (element.kind != "complex")
 
 
-def test_of_a_kind_the_narrowest_comes_first() -> None:
+def test_narrower_dtypes_of_a_kind_come_first() -> None:
     widths = [(element.kind, element.width) for element in ELEMENT_TYPES]
-    assert all(here[1] <= there[1] for here, there in pairwise(widths) if here[0] == there[0])
+    assert all(first[1] <= second[1] for first, second in pairwise(widths) if first[0] == second[0])
 
 
 def test_promotion_stays_in_the_table() -> None:
@@ -82,7 +82,7 @@ def test_promotion_stays_in_the_table() -> None:
 
 
 @pytest.mark.parametrize(("absent", "wider"), [("uint16", "int32"), ("uint64", "int64")])
-def test_integers_that_the_opset_lacks(absent: str, wider: str) -> None:
+def test_integers_outside_the_opset_are_widened(absent: str, wider: str) -> None:
     assert in_opset(np.dtype(absent)) == np.dtype(wider)
 
 

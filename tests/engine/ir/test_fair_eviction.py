@@ -1,4 +1,4 @@
-"""Who gives way in something bounded: nobody to an owner who holds no more."""
+"""Fair eviction: the owner that holds most loses an entry first."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ uses = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), max_size=
 
 
 @given(uses)
-def test_one_alone_keeps_what_it_used_last(uses: list[tuple[str, int]]) -> None:
-    claims, wanted = FairEviction(), OrderedDict[int, None]()
+def test_single_owner_gets_plain_lru(uses: list[tuple[str, int]]) -> None:
+    claims, expected = FairEviction(), OrderedDict[int, None]()
     for _, key in uses:
         claims.use(key, "a")
-        wanted[key] = None
-        wanted.move_to_end(key)
-        if len(wanted) > 4:
-            assert claims.evict() == wanted.popitem(last=False)[0]
-    assert len(claims) == len(wanted)
+        expected[key] = None
+        expected.move_to_end(key)
+        if len(expected) > 4:
+            assert claims.evict() == expected.popitem(last=False)[0]
+    assert len(claims) == len(expected)
 
 
 @given(uses, st.integers(3, 9))
-def test_who_holds_less_than_its_share_loses_nothing(uses: list[tuple[str, int]], room: int) -> None:
-    """Where each has things of its own."""
+def test_owner_below_its_share_loses_no_entry(uses: list[tuple[str, int]], room: int) -> None:
+    """Each owner has its own entries."""
     claims, held = FairEviction(), {owner: set[tuple[str, int]]() for owner in "abc"}
     for use in uses:
         owner = use[0]
         claims.use(use, owner)
         held[owner].add(use)
         while len(claims) > room:
-            gone = claims.evict()
-            assert isinstance(gone, tuple)
-            assert len(held[gone[0]]) > room / 3
-            assert len(held[gone[0]]) == max(map(len, held.values()))
-            held[gone[0]].discard(gone)
+            evicted = claims.evict()
+            assert isinstance(evicted, tuple)
+            assert len(held[evicted[0]]) > room / 3
+            assert len(held[evicted[0]]) == max(map(len, held.values()))
+            held[evicted[0]].discard(evicted)
 
 
-def test_by_size() -> None:
+def test_eviction_by_size() -> None:
     claims = FairEviction()
     claims.use("large", "a", 100)
     for key in range(3):
@@ -50,7 +50,7 @@ def test_by_size() -> None:
     assert claims.evict() == 1, "used longest ago"
 
 
-def test_what_several_hold_stays_until_the_last_lets_go() -> None:
+def test_shared_entry_stays_until_its_last_owner_drops_it() -> None:
     claims = FairEviction()
     claims.use("shared", "a")
     claims.use("shared", "b")
@@ -63,7 +63,7 @@ def test_what_several_hold_stays_until_the_last_lets_go() -> None:
     assert not claims.has("b")
 
 
-def test_who_has_long_not_been_there_goes_first() -> None:
+def test_idle_owner_is_evicted_first() -> None:
     now = 0.0
     claims = FairEviction(lambda: now)
     claims.use("old", "a")
@@ -73,14 +73,14 @@ def test_who_has_long_not_been_there_goes_first() -> None:
     assert claims.evict() == "old"
 
 
-def test_owners_of_one_thing_are_bounded() -> None:
+def test_owners_of_one_entry_are_bounded() -> None:
     claims = FairEviction()
     for owner in range(3 * MOST_OWNERS):
         claims.use("shared", owner)
     assert len(claims._owners["shared"]) == MOST_OWNERS == len(claims._by_owner)
 
 
-def test_whose_it_is() -> None:
+def test_charge_to_sets_the_current_owner() -> None:
     charge_to("a")
     try:
         assert current_owner() == "a"

@@ -1,4 +1,4 @@
-"""Names of other systems are told ours, slips are told what was meant, and nonsense gets no hint."""
+"""Hints for unknown names: names of other systems and typos get a suggestion, nonsense does not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engine import Program, Statement, registry
-from engine.ir import spellings as near
+from engine.ir import spellings as suggestions
 from engine.ir.attributes import Attr, bind
 from engine.ir.errors import BadAttribute, UnknownOp
 from engine.ir.op import Op, Registry
@@ -19,7 +19,7 @@ from engine.ir.spellings import LOOKED_AT, familiar_attributes, familiar_ops, fa
 ROOT = Path(__file__).parents[3]
 OPS = registry().ops
 
-#: from each of the systems, as people type them
+#: names of each of the systems, as people type them
 FAMILIAR = {
     "swish": "silu",
     "permute": "transpose",
@@ -50,7 +50,7 @@ FAMILIAR = {
     "GlobalAveragePool": "mean (over the spatial axes, with keepdims)",
     "moveaxis": "transpose (with all axes in their new order)",
 }
-#: a prefix, other underscores and case are looked through
+#: prefixes, underscores and case are ignored
 DECORATED = {
     "torch.permute": "transpose",
     "torch.nn.functional.log_softmax": "log_softmax",
@@ -65,7 +65,7 @@ DECORATED = {
     "LeakyRelu": "leaky_relu",
     "add_": "add",
 }
-SLIPS = {
+TYPOS = {
     "mutmul": "matmul",
     "sofmax": "softmax",
     "oftmax": "softmax",
@@ -93,8 +93,8 @@ NONSENSE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "meant"), [*FAMILIAR.items(), *DECORATED.items(), *SLIPS.items()])
-def test_what_was_meant_is_said(name: str, meant: str) -> None:
+@pytest.mark.parametrize(("name", "meant"), [*FAMILIAR.items(), *DECORATED.items(), *TYPOS.items()])
+def test_unknown_op_suggests_the_intended_name(name: str, meant: str) -> None:
     with pytest.raises(UnknownOp) as caught:
         registry().get(name)
     assert caught.value.detail == f"there is no op called “{name}”; did you mean {meant}?"
@@ -108,24 +108,24 @@ def test_nonsense_gets_no_hint(name: str) -> None:
         registry().get(name)
 
 
-def test_every_name_leads_to_an_op() -> None:
+def test_every_familiar_name_maps_to_an_op() -> None:
     assert not [familiar for familiar in familiar_ops() if familiar.op not in OPS]
 
 
-def test_no_name_is_one_of_ours_or_found_by_its_letters_alone() -> None:
+def test_familiar_names_are_not_spellings_of_our_ops() -> None:
     ours = {plain(spelling) for op in OPS.values() for spelling in (op.name, *op.aliases)}
     assert not [familiar for familiar in familiar_ops() if plain(familiar.name) in ours]
 
 
-def test_every_name_is_of_a_system_with_a_title() -> None:
+def test_every_familiar_name_has_listed_systems() -> None:
     assert not [f for f in familiar_ops() if not f.systems or not set(f.systems) <= set(familiar_systems())]
 
 
-def test_notes_are_short_and_no_sentences() -> None:
+def test_notes_are_short_phrases() -> None:
     assert not [f for f in familiar_ops() if len(f.note) > 90 or f.note.endswith(".")]
 
 
-def test_a_name_means_one_thing() -> None:
+def test_familiar_name_has_one_meaning() -> None:
     meanings: dict[str, set[tuple[str, str]]] = {}
     for name, op, _, note in familiar_ops():
         meanings.setdefault(plain(name), set()).add((op, note))
@@ -137,13 +137,13 @@ def test_every_system_has_names_for_the_common_ops() -> None:
         assert sum(system in familiar.systems for familiar in familiar_ops()) > 40
 
 
-def test_only_what_a_registry_has_is_suggested() -> None:
+def test_only_registered_ops_are_suggested() -> None:
     small = Registry([OPS["sum"], OPS["relu"]])
     assert small.hint("reduce_sum") == "did you mean sum?"
     assert small.hint("swish") is None
 
 
-def test_the_table_goes_into_the_package() -> None:
+def test_familiar_names_are_packaged() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packed = settings["tool"]["setuptools"]["package-data"]["engine.ir"]
     assert [name for name in packed if (files("engine.ir") / name).is_file()] == ["familiar_names.toml"]
@@ -185,45 +185,45 @@ def sentence(op: str, **attrs: Any) -> str:
         ("gelu", "Approximate", "approximate"),
     ],
 )
-def test_an_attribute_of_another_system_is_told_ours(op: str, theirs: str, ours: str) -> None:
+def test_familiar_attribute_suggests_ours(op: str, theirs: str, ours: str) -> None:
     assert f"there is no attribute {theirs} here" in sentence(op, **{theirs: 1})
     assert sentence(op, **{theirs: 1}).endswith(f"; did you mean {ours}?")
 
 
 @pytest.mark.parametrize(("op", "name"), [("relu", "dim"), ("abs", "axis"), ("sum", "colour"), ("matmul", "epsilon")])
-def test_an_attribute_that_the_op_lacks_is_not_suggested(op: str, name: str) -> None:
+def test_attribute_that_the_op_lacks_is_not_suggested(op: str, name: str) -> None:
     assert "did you mean" not in sentence(op, **{name: 1})
 
 
-def test_attributes_of_the_table_are_ours() -> None:
+def test_familiar_attributes_map_to_registered_ones() -> None:
     assert {name for names in familiar_attributes().values() for name in names} <= set(registry().attributes)
 
 
-# ---------------------------------------------------------------- names without end
+# ---------------------------------------------------------------- long names
 
 
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of all names whose letters were compared."""
     lengths: list[int] = []
-    edits = near._edit_distance
-    monkeypatch.setattr(near, "_edit_distance", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
+    edits = suggestions._edit_distance
+    monkeypatch.setattr(suggestions, "_edit_distance", lambda a, b: lengths.extend((len(a), len(b))) or edits(a, b))
     return lengths
 
 
 LONG = "relu" * (2 << 20)
 
 
-def test_a_long_name_is_cut_before_it_is_compared(compared: list[int]) -> None:
+def test_long_name_is_truncated_before_comparison(compared: list[int]) -> None:
     with pytest.raises(UnknownOp) as caught:
         registry().get(LONG)
     assert len(caught.value.detail) < 200
     assert len(caught.value.got or "") <= LOOKED_AT
-    near.nearest(LONG, [LONG, LONG[:LOOKED_AT]])
+    suggestions.nearest(LONG, [LONG, LONG[:LOOKED_AT]])
     assert max(compared) == LOOKED_AT
 
 
-def test_a_long_attribute_name_is_cut_before_it_is_compared(compared: list[int]) -> None:
+def test_long_attribute_name_is_truncated_before_comparison(compared: list[int]) -> None:
     declared = {LONG[: LOOKED_AT - 1]: Attr("int", 0), "axes": Attr("ints", None)}
     with pytest.raises(BadAttribute) as caught:
         bind(declared, {LONG: 1})
@@ -232,44 +232,44 @@ def test_a_long_attribute_name_is_cut_before_it_is_compared(compared: list[int])
     assert max(compared) == LOOKED_AT
 
 
-def test_plain_looks_at_the_beginning_only() -> None:
+def test_plain_truncates_long_names() -> None:
     assert plain(LONG) == LONG[:LOOKED_AT]
 
 
 class Counted(str):
-    """A text that notices when it is written out."""
+    """A string that counts how often it is formatted."""
 
     __slots__ = ()
-    written = 0
+    formatted = 0
 
     def __repr__(self) -> str:
-        Counted.written += 1
+        Counted.formatted += 1
         return super().__repr__()
 
     __str__ = __repr__
 
 
 @pytest.mark.parametrize("value", [LONG, [LONG], [[LONG]], [{LONG: LONG}], {LONG: 1}, (LONG, LONG), [True, "x"]])
-def test_what_came_is_shown_at_a_cost_that_does_not_grow_with_it(value: Any) -> None:
+def test_bad_value_is_shown_without_formatting_all_of_it(value: Any) -> None:
     def watched(value: Any) -> Any:
         if isinstance(value, list | tuple):
             return type(value)(map(watched, value))
         return Counted(value) if isinstance(value, str) else value
 
-    Counted.written = 0
+    Counted.formatted = 0
     with pytest.raises(BadAttribute) as caught:
         bind({"axes": Attr("ints")}, {"axes": watched(value)})
-    assert Counted.written == 0
+    assert Counted.formatted == 0
     assert len(caught.value.detail) < 200
     assert len(caught.value.got or "") <= LOOKED_AT
 
 
-def test_a_list_is_shown_as_a_client_writes_it() -> None:
+def test_list_is_shown_as_json() -> None:
     with pytest.raises(BadAttribute, match=r"but is \[true, “x”, \[…\], 1.5\]$"):
         bind({"axes": Attr("ints")}, {"axes": [True, "x", [1], 1.5]})
 
 
-def test_a_hint_stays_with_the_node_it_is_for() -> None:
+def test_hint_is_reported_with_its_node() -> None:
     op: Op = OPS["sum"]
     with pytest.raises(BadAttribute) as caught:
         Program(registry(), [Statement(OPS["input"]), Statement(op, (0,), {"dim": 1}, "total")])

@@ -1,4 +1,4 @@
-"""All that is wrong with a graph comes in one answer: the first fault as ever, the others attached, ten at most."""
+"""All faults of a graph come in one error: the first is raised with the others attached, ten at most."""
 
 from __future__ import annotations
 
@@ -27,11 +27,14 @@ X = node("parameter")
 
 
 def faults(
-    statements: list[Statement], types: dict[int, TensorType] | None = None, limits: Limits | None = None, **asked: Any
+    statements: list[Statement],
+    types: dict[int, TensorType] | None = None,
+    limits: Limits | None = None,
+    **request: Any,
 ) -> list[str]:
-    """The sentence that is raised, and those attached."""
+    """The message that is raised, and those attached."""
     with pytest.raises(EngineError) as caught:
-        Compiler(limits or Limits()).forward(Program(registry(), statements), types or {}, **asked)
+        Compiler(limits or Limits()).forward(Program(registry(), statements), types or {}, **request)
     assert all(not other.others for other in caught.value.others)
     return [error.detail for error in (caught.value, *caught.value.others)]
 
@@ -39,7 +42,7 @@ def faults(
 # ---------------------------------------------------------------- form
 
 
-def test_statements_tell_all_that_is_wrong_with_them() -> None:
+def test_all_faults_of_form_are_reported() -> None:
     assert faults([node("neg", 3), X, node("sum", 1, axs=0, name="total"), node("relu", 1, 1), node("cast", 1)]) == [
         "node 0 (neg): operand 0 must be absent: node 0 has no earlier nodes, but is 3",
         "node 2 (sum “total”): there is no attribute axs here (known: axes, keepdims); did you mean axes?",
@@ -48,7 +51,7 @@ def test_statements_tell_all_that_is_wrong_with_them() -> None:
     ]
 
 
-def test_one_statement_tells_of_its_operands_and_all_its_attributes() -> None:
+def test_operand_and_attribute_faults_of_one_node_are_reported() -> None:
     assert faults([X, node("sum", 7, dim=0, keepdim=True, axes=1)]) == [
         "node 1 (sum): operand 0 must be an earlier node, 0 to 0, but is 7",
         "node 1 (sum): there is no attribute dim here (known: axes, keepdims); did you mean axes?",
@@ -57,7 +60,7 @@ def test_one_statement_tells_of_its_operands_and_all_its_attributes() -> None:
     ]
 
 
-def test_operands_of_a_graph_of_good_form_are_counted_where_they_are_needed_alone() -> None:
+def test_operand_counts_are_checked_only_for_needed_nodes() -> None:
     statements = [X, node("relu", 0, 0), node("neg", 0)]
     Compiler(Limits()).forward(Program(registry(), statements), {0: F})
     assert faults(statements, {0: F}, outputs=[1]) == ["node 1 (relu): takes 1 operand (x), but got 2"]
@@ -66,7 +69,7 @@ def test_operands_of_a_graph_of_good_form_are_counted_where_they_are_needed_alon
 # ---------------------------------------------------------------- types and feeds
 
 
-def test_independent_nodes_tell_what_is_wrong_with_their_operands() -> None:
+def test_type_faults_of_independent_nodes_are_reported() -> None:
     statements = [X, node("input"), node("add", 0, 1), node("neg", 2), node("softplus", 3), node("sum", 0, axes=[4])]
     assert faults([*statements, node("relu", 0, 1), node("mul", 4, 5)], {0: M, 1: F}, outputs=[6, 7]) == [
         "node 2 (add): shapes [2, 3] and [2] do not broadcast: their extents at axis -1 differ and none of them is 1",
@@ -75,12 +78,12 @@ def test_independent_nodes_tell_what_is_wrong_with_their_operands() -> None:
     ]
 
 
-def test_a_node_that_reads_a_fault_is_not_blamed() -> None:
+def test_consequences_of_a_fault_are_not_reported() -> None:
     statements = [X, node("sum", 0, axes=[4]), node("add", 1, 0), node("matmul", 2, 0), node("neg", 3)]
     assert len(faults(statements, {0: F})) == 1
 
 
-def test_feeds_that_lack_and_feeds_too_many_come_together() -> None:
+def test_missing_and_unexpected_feeds_are_reported_together() -> None:
     statements = [X, node("input", name="data"), node("input", dtype="int64"), node("sum", 0, axes=[4])]
     statements += [node("cat", 0, 1, 2, 3), node("input")]
     assert faults(statements, {9: F, 0: F, 2: F, 5: F}, outputs=[4]) == [
@@ -91,19 +94,19 @@ def test_feeds_that_lack_and_feeds_too_many_come_together() -> None:
     ]
 
 
-def test_nodes_of_wrt_that_are_not_float_come_together() -> None:
+def test_all_non_float_nodes_of_wrt_are_reported() -> None:
     statements = [node("parameter", name="w"), node("parameter"), X, node("cat", 0, 1, 2), node("mean", 3)]
     with pytest.raises(EngineError) as caught:
         Compiler(Limits()).gradients(Program(registry(), statements), {0: INT, 1: INT, 2: F})
     assert [caught.value.node, *(other.node for other in caught.value.others)] == [0, 1]
 
 
-# ---------------------------------------------------------------- how many, and when it stops
+# ---------------------------------------------------------------- limits of the search
 
 
-def test_ten_are_told() -> None:
+def test_at_most_ten_faults_are_reported() -> None:
     statements = [X, *(node("sum", 0, colour=1) for _ in range(30))]
-    assert [f"node {i} " in said for i, said in enumerate(faults(statements), 1)] == [True] * MOST_FAULTS
+    assert [f"node {i} " in message for i, message in enumerate(faults(statements), 1)] == [True] * MOST_FAULTS
     statements = [X, *(node("sum", 0, axes=[4]) for _ in range(30))]
     statements.append(node("cat", *range(1, 31)))
     assert len(faults(statements, {0: F})) == MOST_FAULTS
@@ -111,12 +114,12 @@ def test_ten_are_told() -> None:
     assert len(faults([X, node("sum", 0, **many), node("sum", 0, **many)])) == MOST_FAULTS
 
 
-def test_the_eleventh_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = []
-    monkeypatch.setattr("engine.ir.program.bind", lambda *_: looked.append(1) or {})
+def test_search_stops_after_ten_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = []
+    monkeypatch.setattr("engine.ir.program.bind", lambda *_: checks.append(1) or {})
     monkeypatch.setattr("engine.ir.program.check_references", refuse)
     assert len(faults([Statement(registry().ops["sum"], (0,))] * 100)) == MOST_FAULTS
-    assert len(looked) < MOST_FAULTS
+    assert len(checks) < MOST_FAULTS
 
 
 def refuse(*_: object) -> None:
@@ -124,7 +127,7 @@ def refuse(*_: object) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(bytes=100), Limits(nodes=5)], ids=["bytes", "nodes"])
-def test_a_spent_budget_ends_the_search(limits: Limits) -> None:
+def test_exceeded_budget_ends_the_search(limits: Limits) -> None:
     large = node("full", shape=[1000]), node("exp", 0)
     statements = [X, *large, node("sum", 0, axes=[9]), node("cat", 0, 1, 2, 3)]
     first = faults(statements, {0: F}, limits)
@@ -135,7 +138,7 @@ def test_a_spent_budget_ends_the_search(limits: Limits) -> None:
     assert faults(before, {0: F}, Limits(bytes=100)) == ["node 1 (sum): axes must be between -1 and 0, but is 9"]
 
 
-def test_an_endless_attribute_ends_the_search() -> None:
+def test_oversized_attribute_ends_the_search() -> None:
     endless = node("full", shape=[1] * 200)
     with pytest.raises(OverBudget):
         Program(registry(), [endless, node("neg", 5)])
@@ -143,7 +146,7 @@ def test_an_endless_attribute_ends_the_search() -> None:
 
 
 @pytest.mark.parametrize("spent", [OverBudget("bytes"), TooManyNodes("nodes"), DeadlineExceeded("time")])
-def test_a_budget_is_raised_at_once_and_alone(spent: EngineError) -> None:
+def test_budget_error_is_raised_alone(spent: EngineError) -> None:
     collected = Faults()
     with pytest.raises(type(spent)) as caught, collected:
         raise spent
@@ -151,13 +154,13 @@ def test_a_budget_is_raised_at_once_and_alone(spent: EngineError) -> None:
     assert not caught.value.others
 
 
-def test_what_is_no_fault_of_the_graph_goes_through() -> None:
+def test_other_exceptions_pass_through() -> None:
     with pytest.raises(ZeroDivisionError), Faults():
         raise ZeroDivisionError
     Faults().report()
 
 
-def test_a_place_is_for_one_part_only() -> None:
+def test_location_applies_only_within_its_block() -> None:
     collected = Faults()
     with collected.at(3, "sum", "total"):
         pass
@@ -171,15 +174,15 @@ def test_a_place_is_for_one_part_only() -> None:
 
 
 class Body:
-    """What a caller holds while it asks: as large as a request."""
+    """A large object that the caller holds during the call, such as a request body."""
 
 
 @pytest.mark.parametrize("count", [1, 3, 30])
 @pytest.mark.parametrize("wrong", [node("sum", 0, axes=[4]), node("sum", 0, colour=1)], ids=["types", "form"])
-def test_what_the_caller_held_is_free_once_the_answer_is_given(wrong: Statement, count: int) -> None:
+def test_error_does_not_hold_objects_of_the_caller(wrong: Statement, count: int) -> None:
     held: list[weakref.ref[Body]] = []
 
-    def asked() -> None:
+    def compile_wrong_graph() -> None:
         body = Body()
         held.append(weakref.ref(body))
         program = Program(registry(), [X, *[wrong] * count, node("cat", *range(1, count + 1))])
@@ -188,28 +191,28 @@ def test_what_the_caller_held_is_free_once_the_answer_is_given(wrong: Statement,
     gc.disable()
     try:
         with suppress(EngineError):
-            asked()
+            compile_wrong_graph()
         assert held[0]() is None
     finally:
         gc.enable()
 
 
-def test_the_time_is_up_before_anything_is_found() -> None:
+def test_passed_deadline_is_raised_before_faults() -> None:
     with pytest.raises(DeadlineExceeded):
         Compiler(Limits()).forward(Program(registry(), [X, node("sum", 0, axes=[9])]), {0: F}, deadline=Deadline(-1.0))
 
 
-def test_looking_for_what_else_is_wrong_ends_with_the_time() -> None:
-    """A feed that lacks is found at once; the graph beside it may be long."""
-    looked: list[int] = []
+def test_search_for_more_faults_ends_at_the_deadline() -> None:
+    """A missing feed is found at once; the rest of the graph may be long."""
+    checks: list[int] = []
 
     class Past(Deadline):
         def check(self) -> None:
-            looked.append(1)
+            checks.append(1)
             super().check()
 
     statements = [X, *[node("exp", i) for i in range(3000)], node("input"), node("add", 3000, 3001)]
     program = Program(registry(), statements)
     with pytest.raises(MissingFeed):
         Compiler(Limits()).forward(program, {0: F}, deadline=Past(1.0, start=time.monotonic() - 2.0))
-    assert len(looked) == 1
+    assert len(checks) == 1

@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants alone is computed once, within bounds; what fails is left to fail."""
+"""Constant folding: nodes of constants are computed once, within bounds; nodes that fail are left for the run."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ def constant(builder: Builder, value: Any) -> Value:
 
 
 def last(graph: Graph) -> tuple[str, Any]:
-    """Op of the only output, and what it holds."""
+    """The op of the only output, and the value it holds."""
     (output,) = graph.outputs
     node = graph.nodes[output]
     return node.op.name, node.attrs.get("value", node.attrs.get("fill"))
 
 
-def test_a_tensor_is_computed(builder: Builder) -> None:
+def test_constant_tensor_is_folded(builder: Builder) -> None:
     name, value = last(fold(builder.graph([constant(builder, [1.0, 2.0]).square().neg()])))
     assert name == "constant"
     assert value.tolist() == [-1.0, -4.0]
     assert not value.flags.writeable
 
 
-def test_one_number_everywhere_is_a_full(builder: Builder) -> None:
+def test_uniform_result_is_a_full(builder: Builder) -> None:
     x = builder.full((2, 3), 3.0, np.dtype("float32"))
     graph = fold(builder.graph([x.square()]))
     assert last(graph) == ("full", 9.0)
     assert graph.nodes[graph.outputs[0]].type == x.type
 
 
-def test_what_is_fed_is_not_known(builder: Builder) -> None:
+def test_feeds_are_not_folded(builder: Builder) -> None:
     x = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
     graph = builder.graph([x + constant(builder, [1.0, 2.0])])
     assert fold(graph).nodes == graph.nodes
 
 
 @pytest.mark.parametrize("fill", [0.0, -1.0, np.inf])
-def test_what_gives_nan_or_infinity_is_left_to_be_found(builder: Builder, fill: float) -> None:
+def test_nan_and_infinity_are_not_folded(builder: Builder, fill: float) -> None:
     graph = builder.graph([builder.full((2,), fill, np.dtype("float64")).log().sqrt()])
     assert last(fold(graph))[0] == "sqrt"
 
 
-def test_infinity_itself_is_a_number_like_others(builder: Builder) -> None:
+def test_infinite_constant_is_unchanged(builder: Builder) -> None:
     graph = builder.graph([builder.full((2,), np.inf, np.dtype("float64"))])
     assert last(fold(graph)) == ("full", np.inf)
 
 
-def test_what_is_refused_is_left_to_be_refused(builder: Builder) -> None:
+def test_failing_node_is_not_folded(builder: Builder) -> None:
     index = constant(builder, [0, 5])
     graph = builder.graph([constant(builder, [1.0, 2.0]).gather(index, axis=0)])
     assert last(fold(graph))[0] == "gather"
 
 
-def test_nothing_large_is_made(builder: Builder) -> None:
+def test_large_results_are_not_folded(builder: Builder) -> None:
     size = MOST_BYTES // 8
     fits = builder.graph([builder.full((size,), 2.0, np.dtype("float64")).square()])
     assert last(fold(fits)) == ("full", 4.0)
@@ -75,14 +75,14 @@ def test_nothing_large_is_made(builder: Builder) -> None:
     assert last(fold(larger))[0] == "square"
 
 
-def test_a_graph_over_its_arithmetic_keeps_all_of_it_for_the_plan(builder: Builder) -> None:
+def test_graph_over_the_flop_allowance_is_not_folded(builder: Builder) -> None:
     graph = builder.graph([builder.full((10,), 2.0, np.dtype("float64")).square().square()])
     flops = 20
     assert last(fold(graph, Allowance(flops=flops))) == ("full", 16.0)
     assert fold(graph, Allowance(flops=flops - 1)) is graph
 
 
-def test_all_values_together_are_bounded(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_bytes_of_folded_values_are_bounded(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folding, "MOST_BYTES_IN_ALL", 3 * 80)
     x = constant(builder, np.arange(10.0))
     folded = fold(builder.graph([x.square(), x.neg(), x.exp()]))
@@ -90,5 +90,5 @@ def test_all_values_together_are_bounded(builder: Builder, monkeypatch: pytest.M
     assert names == ["constant", "constant", "exp"]
 
 
-def test_the_time_is_looked_at() -> None:
+def test_fold_checks_the_deadline() -> None:
     assert_stops(lambda graph, deadline: fold(graph, Allowance(deadline=deadline)))

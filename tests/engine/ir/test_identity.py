@@ -1,4 +1,4 @@
-"""The name of a graph: the same for the same graph, wherever it is computed."""
+"""Graph ids: the same for the same graph, in every implementation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def s(op: str, *operands: int, name: str | None = None, **attrs: object) -> Stat
     return Statement(OPS[op], operands, attrs, name)
 
 
-#: programs, their text and its hash, for whoever computes it elsewhere
+#: programs, their canonical text and its hash, for other implementations
 VECTORS = [
     (
         [s("parameter"), s("square", 0), s("sum", 1)],
@@ -50,27 +50,31 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("statements", "text", "digest"), VECTORS, ids=["plain", "attributes", "a tensor"])
-def test_vectors(statements: list[Statement], text: str, digest: str) -> None:
+def test_graph_id_vectors(statements: list[Statement], text: str, digest: str) -> None:
     program = Program(registry(), statements)
     assert canonical(program) == text
     assert graph_id(program) == digest == sha256(text.encode()).hexdigest()
 
 
-def test_functions_come_first() -> None:
-    def written(name: str, *outputs: int) -> Program:
+def test_functions_come_first_in_the_canonical_text() -> None:
+    def with_function(name: str, *outputs: int) -> Program:
         inside = [s("input", name=name), s("mul_scalar", 0, scalar=2.0)]
         function = Function(registry(), inside, outputs, name=name)
         return Program(registry(), [s("input"), s("call", 0, body=0)], opset=2, functions=[function])
 
-    assert canonical(written("double", 1, 0)) == (
+    assert canonical(with_function("double", 1, 0)) == (
         '{"functions":[{"nodes":[{"op":"input"},{"attrs":{"scalar":"4000000000000000"},"op":"mul_scalar",'
         '"operands":[0]}],"outputs":[1,0]}],'
         '"nodes":[{"op":"input"},{"attrs":{"body":0},"op":"call","operands":[0]}],"opset":2}'
     )
-    assert graph_id(written("double", 1, 0)) == graph_id(written("twice", 1, 0)) != graph_id(written("double", 0, 1))
+    assert (
+        graph_id(with_function("double", 1, 0))
+        == graph_id(with_function("twice", 1, 0))
+        != graph_id(with_function("double", 0, 1))
+    )
 
 
-def test_names_and_stated_defaults_do_not_count() -> None:
+def test_graph_id_ignores_names_and_stated_defaults() -> None:
     plain = Program(registry(), [s("parameter"), s("sum", 0)])
     spelled = Program(registry(), [s("parameter", name="w"), s("sum", 0, keepdims=False, name="total")])
     assert graph_id(plain) == graph_id(spelled)
@@ -91,7 +95,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_everything_else_counts(other: str) -> None:
+def test_graph_id_depends_on_everything_else(other: str) -> None:
     assert graph_id(Program(registry(), BASE)) != graph_id(Program(registry(), OTHERS[other]))
 
 
@@ -110,11 +114,11 @@ CONSTANTS = [
 ]
 
 
-def test_each_constant_has_a_name_of_its_own() -> None:
+def test_each_constant_has_its_own_graph_id() -> None:
     assert len({graph_id(Program(registry(), [s("constant", value=value)])) for value in CONSTANTS}) == len(CONSTANTS)
 
 
-def test_how_a_constant_lies_in_memory_does_not_count() -> None:
+def test_graph_id_ignores_the_layout_of_constants() -> None:
     dense = np.arange(6.0).reshape(2, 3)
     for other in (np.asfortranarray(dense), dense.astype(">f8"), np.repeat(dense, 2, 1)[:, ::2]):
         assert graph_id(Program(registry(), [s("constant", value=other)])) == graph_id(

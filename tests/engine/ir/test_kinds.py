@@ -1,4 +1,4 @@
-"""Every kind of attributes: its samples, and the values that ops have, are stated, bound, printed, sent, told apart."""
+"""Attribute kinds: samples and values of ops round-trip through binding, text and wire, and have distinct keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.sampling import together
 
 
 def values() -> Iterator[Any]:
-    """Each kind with each of its samples, and with what the samples and defaults of ops state."""
+    """Yield each kind with each of its samples, and with the values in samples and defaults of ops."""
     for kind in ATTRIBUTE_KINDS.values():
         yield from ((kind, stated) for stated in kind.samples)
     for op in registry().ops.values():
@@ -42,7 +42,7 @@ def type_of(value: Any) -> TensorType:
 
 @together
 @each
-def test_what_is_stated_is_bound_and_stated_again(kind: AttributeKind, stated: Any) -> None:
+def test_stated_value_round_trips_through_binding(kind: AttributeKind, stated: Any) -> None:
     assert kind.admits(stated)
     value = kind.bound(stated)
     assert kind.is_bound(value)
@@ -53,7 +53,7 @@ def test_what_is_stated_is_bound_and_stated_again(kind: AttributeKind, stated: A
 
 @together
 @each
-def test_what_is_printed_is_read_again(kind: AttributeKind, stated: Any) -> None:
+def test_value_round_trips_through_text(kind: AttributeKind, stated: Any) -> None:
     value = kind.bound(stated)
     printed = json.loads(json.dumps(kind.printed(value)))
     again = kind.parsed(printed, type_of(value))
@@ -63,8 +63,8 @@ def test_what_is_printed_is_read_again(kind: AttributeKind, stated: Any) -> None
 
 @together
 @each
-def test_what_is_sent_is_read_again(kind: AttributeKind, stated: Any) -> None:
-    """Tensors stand for themselves here: their message is the service's."""
+def test_value_round_trips_through_the_wire(kind: AttributeKind, stated: Any) -> None:
+    """Tensors are passed through: their encoding belongs to the service."""
     sent = kind.written(kind.stated(kind.bound(stated)), lambda tensor: {"tensor": tensor})
     assert isinstance(sent, dict) is kind.is_object
     again = kind.from_wire(sent, lambda message: message["tensor"])
@@ -73,14 +73,14 @@ def test_what_is_sent_is_read_again(kind: AttributeKind, stated: Any) -> None:
 
 @together
 @each
-def test_what_is_remembered_is_hashable_and_keeps_its_name(kind: AttributeKind, stated: Any) -> None:
+def test_key_is_hashable_and_canonical_form_is_stable(kind: AttributeKind, stated: Any) -> None:
     value = kind.bound(stated)
     hash(key(value))
     assert json.dumps(kind.canonical(value), sort_keys=True) == json.dumps(kind.canonical(value), sort_keys=True)
     assert is_cacheable(value) is kind.is_cacheable(value)
 
 
-def test_a_function_is_told_by_what_it_says() -> None:
+def test_function_key_is_its_digest() -> None:
     kind = ATTRIBUTE_KINDS["function"]
     one, same, other = Callee(b"one"), Callee(b"one"), Callee(b"other")
     assert kind.is_bound(one)
@@ -91,15 +91,15 @@ def test_a_function_is_told_by_what_it_says() -> None:
     assert not kind.admits(-1)
 
 
-def test_samples_have_keys_and_names_of_their_own() -> None:
+def test_samples_have_distinct_keys_and_canonical_forms() -> None:
     for kind in ATTRIBUTE_KINDS.values():
         bound = [kind.bound(stated) for stated in kind.samples]
         assert len({key(value) for value in bound}) == len(bound)
         assert len({json.dumps(kind.canonical(value), sort_keys=True) for value in bound}) == len(bound)
 
 
-def test_each_kind_refuses_what_is_of_another() -> None:
-    """But for numbers, whose kinds differ in the digits that they keep, and names of dtypes, which are strings."""
+def test_each_kind_refuses_samples_of_other_kinds() -> None:
+    """Exceptions: kinds of numbers, which differ only in precision, and names of dtypes, which are strings."""
     admitted = {
         (kind.name, other.name)
         for kind in ATTRIBUTE_KINDS.values()
@@ -118,36 +118,36 @@ def test_each_kind_refuses_what_is_of_another() -> None:
     }
 
 
-def test_python_s_types_are_told_by_one_kind_each() -> None:
+def test_each_python_type_belongs_to_one_kind() -> None:
     forms = [form for kind in ATTRIBUTE_KINDS.values() for form in kind.forms]
     assert len(forms) == len(set(forms))
     assert all(kind.forms or kind.name == "number" for kind in ATTRIBUTE_KINDS.values())
 
 
-def test_they_stand_in_one_order() -> None:
-    known = ["int", "float", "number", "bool", "string", "ints", "dtype", "tensor"]
-    assert [name for name in ATTRIBUTE_KINDS if name in known] == known
+def test_order_of_kinds() -> None:
+    expected = ["int", "float", "number", "bool", "string", "ints", "dtype", "tensor"]
+    assert [name for name in ATTRIBUTE_KINDS if name in expected] == expected
 
 
-def test_what_is_long_is_not_remembered() -> None:
+def test_long_values_are_not_cacheable() -> None:
     most = LONGEST_CACHED
     assert [is_cacheable(v) for v in ("x" * most, (1,) * most, None)] == [True] * 3
     assert [is_cacheable(v) for v in ("x" * (most + 1), (1,) * (most + 1), np.zeros(1), np.float64(1))] == [False] * 4
 
 
-def test_values_like_those_of_a_kind_are_told_apart_as_these_are() -> None:
+def test_keys_of_subclasses_match_their_kind() -> None:
     assert key(np.float64(-0.0)) == key(-0.0) != key(np.float64(0.0))
     mapped = np.zeros(3).view(np.memmap)
     assert key(mapped) == key(np.zeros(3))
     assert len({key(v) for v in ((1, 2.0), (1, 2), (True, 2), (1, -0.0), (1, 0.0), (1, "2.0"))}) == 6
 
 
-def test_an_unknown_kind_is_refused_where_it_is_declared() -> None:
+def test_unknown_kind_is_refused_at_declaration() -> None:
     with pytest.raises(ValueError, match=r"there is no kind of attributes called floats \(known: int, float, number"):
         Attr("floats")
 
 
-def test_a_number_has_one_form() -> None:
+def test_number_has_one_form() -> None:
     assert [exact(n) for n in (1, 2**53, 2**53 + 1, 2**63 - 1, 2**63 + 1, 1e300)] == [
         1, 2**53, 2**53 + 1, 2**63 - 1, 2.0**63, 1e300,
     ]  # fmt: skip
@@ -156,11 +156,11 @@ def test_a_number_has_one_form() -> None:
     assert not ATTRIBUTE_KINDS["float"].is_bound(2**53 + 1)
 
 
-def test_a_number_that_widens_nothing_is_a_float() -> None:
+def test_weak_number_is_a_float() -> None:
     assert type(weak_number(2**53 + 1)) is float
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *COMPLEX])
-def test_a_number_of_a_float_dtype_is_a_float(dtype: str) -> None:
+def test_number_of_a_float_dtype_is_a_float(dtype: str) -> None:
     assert type(typed_number(2**53 + 1, np.dtype(dtype))) is float
     assert typed_number(2**53 + 1, np.dtype("int64")) == 2**53 + 1

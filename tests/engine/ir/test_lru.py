@@ -8,7 +8,7 @@ import threading
 from engine.ir.lru import LRU
 
 
-def test_the_least_recently_used_goes_first() -> None:
+def test_least_recently_used_is_evicted_first() -> None:
     evicted: list[bytes] = []
     cache: LRU[str, bytes] = LRU(10, len, evicted=evicted.append)
     for key in "abc":
@@ -20,7 +20,7 @@ def test_the_least_recently_used_goes_first() -> None:
     assert cache.hit(None) is None
 
 
-def test_without_sizes_values_are_counted() -> None:
+def test_capacity_counts_values_without_a_size_function() -> None:
     cache: LRU[int, int] = LRU(2)
     for key in range(3):
         cache.put(key, key)
@@ -28,7 +28,7 @@ def test_without_sizes_values_are_counted() -> None:
     assert [cache.hit(key) for key in range(3)] == [None, 1, 2]
 
 
-def test_a_value_that_is_replaced_is_counted_once_and_not_evicted() -> None:
+def test_replaced_value_is_counted_once_and_not_evicted() -> None:
     evicted: list[bytes] = []
     cache: LRU[str, bytes] = LRU(10, len, evicted=evicted.append)
     for size in (9, 4, 4):
@@ -38,7 +38,7 @@ def test_a_value_that_is_replaced_is_counted_once_and_not_evicted() -> None:
     assert evicted == []
 
 
-def test_putting_a_value_again_uses_it() -> None:
+def test_put_marks_an_existing_key_as_used() -> None:
     cache: LRU[str, int] = LRU(2)
     for key in "abac":
         cache.put(key, 0)
@@ -51,7 +51,7 @@ def test_empty_values_are_hits() -> None:
     assert cache.hit("a") == b""
 
 
-def test_one_that_is_larger_than_all_may_be_is_not_kept() -> None:
+def test_value_over_the_capacity_is_not_cached() -> None:
     evicted: list[bytes] = []
     cache: LRU[str, bytes] = LRU(10, len, evicted=evicted.append)
     cache.put("a", bytes(2))
@@ -60,7 +60,7 @@ def test_one_that_is_larger_than_all_may_be_is_not_kept() -> None:
     assert evicted == [bytes(2), bytes(20)]
 
 
-def test_the_newest_may_be_larger_where_it_is_to_be_kept() -> None:
+def test_keep_newest_allows_a_value_over_the_capacity() -> None:
     cache: LRU[str, bytes] = LRU(10, len, keep_newest=True)
     cache.put("a", bytes(2))
     cache.put("b", bytes(20))
@@ -69,15 +69,15 @@ def test_the_newest_may_be_larger_where_it_is_to_be_kept() -> None:
     assert (cache.hit("b"), cache.hit("c")) == (None, bytes(1))
 
 
-def test_who_is_told_may_use_the_cache() -> None:
-    cache: LRU[str, str] = LRU(1, evicted=lambda value: told.append((value, cache.hit("b"))))
-    told: list[tuple[str, str | None]] = []
+def test_eviction_callback_may_use_the_cache() -> None:
+    cache: LRU[str, str] = LRU(1, evicted=lambda value: evicted.append((value, cache.hit("b"))))
+    evicted: list[tuple[str, str | None]] = []
     cache.put("a", "first")
     cache.put("b", "second")
-    assert told == [("first", "second")]
+    assert evicted == [("first", "second")]
 
 
-def test_threads_may_share_it() -> None:
+def test_threads_may_share_a_cache() -> None:
     cache: LRU[int, int] = LRU(8, lambda value: value % 3)
     errors: list[BaseException] = []
 

@@ -1,4 +1,4 @@
-"""Axes in another order and back; nothing is written where nothing changes."""
+"""Permuting axes and back; no node is added if nothing changes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tests.engine.ops.values import written
 X = np.arange(24.0).reshape(2, 3, 4)
 
 
-def test_permuted_and_back() -> None:
+def test_permute_and_unpermute() -> None:
     for order in permutations(range(3)):
-        (moved, back), (there, here) = written(
+        (moved, back), (permuted, restored) = written(
             lambda x, order=order: [permute(x, order), unpermute(permute(x, order), order)], X
         )
-        np.testing.assert_array_equal(there, X.transpose(order))
-        np.testing.assert_array_equal(here, X)
+        np.testing.assert_array_equal(permuted, X.transpose(order))
+        np.testing.assert_array_equal(restored, X)
         assert (moved.node.is_leaf, back.node.is_leaf)[0] == (order == (0, 1, 2))
 
 
-def test_shaped() -> None:
+def test_shaped_adds_a_node_only_if_needed() -> None:
     (same, flat), (_, numbers) = written(lambda x: [shaped(x, [2, 3, 4]), shaped(x, [24])], X)
     assert same.node.is_leaf
     assert not flat.node.is_leaf

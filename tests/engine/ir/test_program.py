@@ -1,4 +1,4 @@
-"""What is wrong with a client's graph, before any op looks at it: each error with its sentence."""
+"""Errors in a client's graph, found before a run: each with its code, node and message."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
 @pytest.mark.parametrize(
     ("statements", "types", "request_", "code", "where", "detail"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG]
 )
-def test_a_wrong_graph_is_told_what_is_wrong(
+def test_invalid_graph_error(
     statements: list[Statement],
     types: dict[int, TensorType],
     request_: dict[str, Any],
@@ -280,7 +280,7 @@ def test_a_wrong_graph_is_told_what_is_wrong(
     assert (caught.value.code, caught.value.node, str(caught.value)) == (code, where, detail)
 
 
-def test_an_unknown_op_is_told_the_nearest() -> None:
+def test_unknown_op_suggests_the_nearest() -> None:
     with pytest.raises(EngineError, match="there is no op called “mutmul”; did you mean") as caught:
         registry().get("mutmul")
     assert caught.value.code == "unknown_op"
@@ -289,7 +289,7 @@ def test_an_unknown_op_is_told_the_nearest() -> None:
 
 
 def chained(count: int) -> list[Function]:
-    """Functions of which each runs the one before it."""
+    """Functions, each of which runs the previous one."""
     functions: list[Function] = []
     for index in range(count):
         called = [node("call", 0, body=index - 1), node("get_output", 1, index=0)] if index else [node("neg", 0)]
@@ -297,12 +297,12 @@ def chained(count: int) -> list[Function]:
     return functions
 
 
-def test_a_function_is_as_deep_as_those_that_it_runs() -> None:
-    """However many these are: none is looked at again."""
+def test_function_depth_includes_the_functions_it_calls() -> None:
+    """For any number of them: none is visited twice."""
     assert [function.depth for function in chained(3000)] == list(range(1, 3001))
 
 
-def test_a_program_is_as_large_as_its_functions_and_itself() -> None:
+def test_program_size_includes_its_functions() -> None:
     functions = chained(3)
     program = Program(registry(), [node("input"), node("neg", 0)], opset=2, functions=functions)
     assert (program.size, [function.size for function in functions]) == (2 + 8, [2, 3, 3])
@@ -310,13 +310,13 @@ def test_a_program_is_as_large_as_its_functions_and_itself() -> None:
         Program(registry(), [node("input")], Limits(nodes=8), opset=2, functions=functions)
 
 
-def test_a_function_names_none_of_those_that_join_it() -> None:
+def test_function_can_only_call_earlier_functions() -> None:
     functions = chained(2)
     with pytest.raises(BadAttribute, match="must be the index of an earlier function, 0 to 1, but is 2"):
         Function(registry(), [node("input"), node("call", 0, body=2)], [0], functions=functions)
 
 
-def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
+def test_digest_ignores_names_but_not_types_and_bits() -> None:
     def digest(*statements: Statement) -> bytes:
         return Program(registry(), statements).digest
 
@@ -327,7 +327,7 @@ def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:
     assert digest(node("constant", value=one)) != digest(node("constant", value=true))
 
 
-def test_what_a_kernel_finds_names_the_op_that_the_client_wrote() -> None:
+def test_kernel_error_names_the_op_of_the_client() -> None:
     statements = [X, node("input"), node("embedding", 0, 1), node("sum", 2)]
     table, outside = np.ones((4, 2)), np.array([1, 4])
     plan = (

@@ -1,4 +1,4 @@
-"""Discovery: names are unique, an attribute has one type, and spellings are found whatever their case."""
+"""The op registry: unique names, one type per attribute name, and lookup that ignores case."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from engine.ir.op import Composite, Definition, Kernel, NoGradient, Op, Registry
 
 
 def twin(op: Definition, **changes: Any) -> Definition:
-    """An op like `op` but for some of what it states."""
+    """A copy of `op` with some class attributes changed."""
     return type("Twin", (type(op),), changes)()
 
 
 SUM, CAST = registry().ops["sum"], registry().ops["cast"]
 
 
-def test_two_ops_of_one_name_are_refused() -> None:
+def test_duplicate_op_names_are_refused() -> None:
     with pytest.raises(ValueError, match="two ops are called sum"):
         Registry([SUM, twin(SUM)])
 
 
-def test_an_alias_that_is_anothers_name_is_refused() -> None:
+def test_alias_that_names_another_op_is_refused() -> None:
     with pytest.raises(ValueError, match="two ops are called cast"):
         Registry([CAST, twin(SUM, aliases={"CAST": "born"})])
 
 
-def test_one_attribute_name_with_two_types_is_refused() -> None:
+def test_attribute_name_with_two_types_is_refused() -> None:
     with pytest.raises(ValueError, match="attribute axes is int in total and ints elsewhere"):
         Registry([SUM, twin(SUM, name="total", aliases={}, attrs={"axes": Attr("int")})])
 
 
 @pytest.mark.parametrize("spelling", ["matmul", "MatMul", "BATCHMATMULOP", "batchMatMul"])
-def test_spellings_ignore_case(spelling: str) -> None:
-    found = registry().find(spelling)
-    assert found is not None
-    assert found.name == "matmul"
+def test_lookup_ignores_case(spelling: str) -> None:
+    op = registry().find(spelling)
+    assert op is not None
+    assert op.name == "matmul"
 
 
-def test_every_alias_leads_to_its_op() -> None:
+def test_every_alias_finds_its_op() -> None:
     for op in registry().ops.values():
         for alias in op.aliases:
             assert registry().find(alias) is op
 
 
-def test_the_catalogue_has_a_row_for_every_op() -> None:
+def test_catalogue_has_a_row_for_every_op() -> None:
     rows = describe(registry())
     assert [row["name"] for row in rows] == sorted(registry().ops)
     gather = next(row for row in rows if row["name"] == "gather")
@@ -88,30 +88,30 @@ def test_bound_attributes_are_complete() -> None:
     assert Attr("int").default is REQUIRED
 
 
-def test_keys_tell_types_and_bits_apart() -> None:
+def test_keys_distinguish_types_and_bits() -> None:
     values: list[Any] = [1, 1.0, True, 0.0, -0.0, (1,), (1.0,), np.zeros(1), np.zeros(1, "float32"), -np.zeros(1), "1"]
     assert len({key(v) for v in values}) == len(values)
 
 
-def test_an_op_has_what_it_is_asked_for_and_nothing_that_only_refuses() -> None:
+def test_ops_have_only_the_methods_they_implement() -> None:
     for op in registry().ops.values():
         computes, has_rules = isinstance(op, Kernel), isinstance(op, Op)
-        written_out = isinstance(op, Composite) or op.name in ("grad", "input", "parameter")
-        of_an_image = op.name in ("conv1d", "conv_transpose1d")  # they take their types from convolutions that compute
-        assert computes != written_out or of_an_image, op.name
+        is_decomposed = isinstance(op, Composite) or op.name in ("grad", "input", "parameter")
+        is_1d_conv = op.name in ("conv1d", "conv_transpose1d")  # they take their types from convolutions that compute
+        assert computes != is_decomposed or is_1d_conv, op.name
         assert has_rules == (computes and bool(op.operands)), op.name
         assert hasattr(op, "forward") == computes, op.name
         assert hasattr(op, "batch") == has_rules, op.name
 
 
-def test_a_rule_of_no_gradient_has_no_path_to_any_operand() -> None:
-    found = [op for op in registry().ops.values() if isinstance(op.vjp, NoGradient)]
-    assert found
-    assert all(op.vjp("g", "y", "a", "b") == [None, None] for op in found)
+def test_no_gradient_rule_returns_no_cotangents() -> None:
+    ops = [op for op in registry().ops.values() if isinstance(op.vjp, NoGradient)]
+    assert ops
+    assert all(op.vjp("g", "y", "a", "b") == [None, None] for op in ops)
 
 
-def test_no_stub_is_left_in_the_engine() -> None:
-    said = re.compile(r"never reached|NotImplementedError", re.IGNORECASE)
+def test_engine_has_no_stubs() -> None:
+    stub = re.compile(r"never reached|NotImplementedError", re.IGNORECASE)
     assert not [
-        path.name for path in Path(engine.__file__).parent.rglob("*.py") if said.search(path.read_text("utf-8"))
+        path.name for path in Path(engine.__file__).parent.rglob("*.py") if stub.search(path.read_text("utf-8"))
     ]

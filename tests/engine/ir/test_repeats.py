@@ -1,4 +1,4 @@
-"""Statements that say the same as one before are written as that was: the same nodes as where each is looked at."""
+"""Repeated statements reuse the nodes of earlier ones, with the same result as checking each of them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OPS = registry().ops
 
 
 def built(program: Program, types: dict[int, TensorType], roots: list[int]) -> tuple[list[Any], dict[int, int]]:
-    """The nodes, as far as they can be compared, and where the program's are."""
+    """The nodes in comparable form, and the index of each node of the program."""
     builder, values = program.build(types, roots)
-    said = [node._replace(attrs={} if node.is_leaf else make_attributes_key(node.attrs)) for node in builder.nodes]
-    return said, {node: value.index for node, value in values.items()}
+    nodes = [node._replace(attrs={} if node.is_leaf else make_attributes_key(node.attrs)) for node in builder.nodes]
+    return nodes, {node: value.index for node, value in values.items()}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(sketches())
-def test_nodes_are_the_same_as_one_by_one(sketch: Sketch) -> None:
+def test_reuse_gives_the_same_nodes(sketch: Sketch) -> None:
     program, roots = Program(registry(), sketch.nodes), list(range(len(sketch.nodes)))
     quick = built(program, sketch.types, roots)
     with patch.object(Builder, "may_repeat", PropertyMock(return_value=False)):
@@ -43,13 +43,13 @@ def test_nodes_are_the_same_as_one_by_one(sketch: Sketch) -> None:
     ],
     ids=["axes", "the sign of zero", "types", "ops"],
 )
-def test_what_differs_is_no_repetition(others: list[Statement]) -> None:
+def test_different_statements_are_not_reused(others: list[Statement]) -> None:
     program = Program(registry(), [Statement(OPS["parameter"]), *others])
     nodes, _ = built(program, {0: TensorType((2, 3), FLOAT64)}, list(range(len(others) + 1)))
     assert len({(node.op.name, str(node.attrs), str(node.types)) for node in nodes}) == len(nodes)
 
 
-def test_the_limit_holds_for_what_is_repeated() -> None:
+def test_node_limit_applies_to_repeated_statements() -> None:
     chain = [Statement(OPS["parameter"]), *(Statement(OPS["sin"], (i,)) for i in range(600))]
     program = Program(registry(), chain, Limits(nodes=601))
     with pytest.raises(TooManyNodes, match="node 500"):

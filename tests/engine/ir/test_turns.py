@@ -1,4 +1,4 @@
-"""Turns, on a time that is only counted: whoever waits has its share, nobody starves, and one alone has everything."""
+"""Turns in simulated time: waiting owners get their share, no owner starves, and a single owner gets everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OWNERS = "abcd"
 
 @dataclass(frozen=True)
 class Work:
-    """An item that comes at a time, costs so much of a server, and is expected to cost something else."""
+    """An item with an arrival time, a cost in server time, and an expected cost."""
 
     owner: str
     comes: int
@@ -28,7 +28,7 @@ class Work:
 
 
 class Done(NamedTuple):
-    """A work, and when it was begun and ended."""
+    """An item with the times of its begin and end."""
 
     work: Work
     begun: int
@@ -48,7 +48,7 @@ works = st.lists(
 
 
 def served(works: Sequence[Work], servers: int = 1) -> list[Done]:
-    """What becomes of works: a server that is free takes the next one, and what it cost is charged when it is over."""
+    """Simulate servers: a free one takes the next item, and its actual cost is charged when it ends."""
     turns: Turns[Work] = Turns()
     coming, running, done, now = sorted(works, key=lambda work: work.comes), list[tuple[int, int]](), list[Done](), 0
     while coming or running or turns.count:
@@ -67,7 +67,7 @@ def served(works: Sequence[Work], servers: int = 1) -> list[Done]:
 
 
 def waiting(done: Sequence[Done], owner: str, start: int, end: int) -> bool:
-    """Whether this owner has something that waits, all the time between."""
+    """Whether this owner has a waiting item all the time between start and end."""
     spans = sorted((each.work.comes, each.begun) for each in done if each.work.owner == owner)
     reached = start
     for comes, begun in spans:
@@ -76,13 +76,13 @@ def waiting(done: Sequence[Done], owner: str, start: int, end: int) -> bool:
     return reached >= end
 
 
-def had(done: Sequence[Done], owner: str, start: int, end: int) -> int:
-    """What was begun of this owner's between, by what it cost."""
+def service_received(done: Sequence[Done], owner: str, start: int, end: int) -> int:
+    """The total cost of this owner's items that began between start and end."""
     return sum(each.work.cost for each in done if each.work.owner == owner and start <= each.begun < end)
 
 
 @given(works)
-def test_of_two_who_wait_neither_gets_ahead_by_more_than_an_item_of_each(works: list[Work]) -> None:
+def test_waiting_owners_differ_by_at_most_one_item_each(works: list[Work]) -> None:
     done = served(works)
     moments = sorted({each.begun for each in done})
     for first, other in [(a, b) for a in OWNERS for b in OWNERS if a != b]:
@@ -90,11 +90,13 @@ def test_of_two_who_wait_neither_gets_ahead_by_more_than_an_item_of_each(works: 
         for i, start in enumerate(moments):
             for end in moments[i + 1 :]:
                 if waiting(done, first, start, end):
-                    assert had(done, other, start, end) <= had(done, first, start, end) + sum(costs)
+                    assert service_received(done, other, start, end) <= service_received(done, first, start, end) + sum(
+                        costs
+                    )
 
 
 @given(works, st.integers(1, 3))
-def test_nobody_starves_and_nothing_is_idle(works: list[Work], servers: int) -> None:
+def test_all_items_run_and_servers_do_not_idle(works: list[Work], servers: int) -> None:
     done = served(works, servers)
     assert sorted(map(id, (each.work for each in done))) == sorted(map(id, works))
     for each in done:
@@ -103,7 +105,7 @@ def test_nobody_starves_and_nothing_is_idle(works: list[Work], servers: int) -> 
 
 
 @given(works, st.integers(1, 3))
-def test_those_of_one_owner_are_taken_in_their_order(works: list[Work], servers: int) -> None:
+def test_items_of_one_owner_run_in_order(works: list[Work], servers: int) -> None:
     taken = defaultdict(list)
     for each in served(works, servers):
         taken[each.work.owner].append(each.work)
@@ -113,35 +115,35 @@ def test_those_of_one_owner_are_taken_in_their_order(works: list[Work], servers:
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=30))
-def test_one_alone_has_everything(costs: list[int]) -> None:
+def test_single_owner_gets_all_turns(costs: list[int]) -> None:
     done = served([Work("a", 0, cost, 0) for cost in costs])
     assert [each.work.cost for each in done] == costs
     assert done[-1].ended == sum(costs)
 
 
-def test_a_turn_that_was_not_taken_is_not_saved_up() -> None:
-    """One who was there, and comes back late, shares from then on."""
+def test_unused_turns_are_not_saved_up() -> None:
+    """An owner that comes back late shares from then on."""
     late = [Work("b", 30, 1, 1) for _ in range(15)]
     done = served([Work("b", 0, 1, 1), *(Work("a", 0, 1, 1) for _ in range(50)), *late])
     assert [each.work.owner for each in done[:30]].count("b") == 1
     assert 9 <= [each.work.owner for each in done[30:50]].count("b") <= 11
 
 
-def test_one_who_is_seldom_there_is_next() -> None:
-    """Whoever asks for little never waits for more than what is begun."""
+def test_infrequent_owner_is_next() -> None:
+    """An owner with few items waits at most for the running one."""
     many = [Work("a", 0, 5, 0) for _ in range(100)]
     done = served([*many, *(Work("b", 50 * i, 1, 0) for i in range(1, 9))])
     assert max(each.begun - each.work.comes for each in done if each.work.owner == "b") <= 5
 
 
-def test_what_is_put_back_comes_first() -> None:
+def test_item_put_back_comes_first() -> None:
     turns: Turns[str] = Turns()
     turns.put("a", "second")
     turns.put_back("a", "first")
     assert [turns.take_next("a"), turns.take_next("a")] == ["first", "second"]
 
 
-def test_who_suits() -> None:
+def test_first_with_a_predicate() -> None:
     turns: Turns[int] = Turns()
     turns.put("a", 1)
     turns.put("b", 2)
@@ -154,7 +156,7 @@ def test_who_suits() -> None:
     assert (turns.count, turns.count_of("a"), turns.count_of("b"), turns.count_of("c")) == (1, 1, 0, 0)
 
 
-def test_who_waits_for_most_gives_way() -> None:
+def test_longest_queue_drops_its_last_item() -> None:
     turns: Turns[int] = Turns()
     for item in range(3):
         turns.put("a", item)
@@ -166,7 +168,7 @@ def test_who_waits_for_most_gives_way() -> None:
 
 
 @pytest.mark.slow
-def test_owners_are_forgotten() -> None:
+def test_idle_owners_are_dropped() -> None:
     turns: Turns[int] = Turns()
     for owner in range(10_000):
         turns.put(owner, 0)

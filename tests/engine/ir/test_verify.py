@@ -1,4 +1,4 @@
-"""The verifier finds what is wrong with a graph, and all that makes one runs it here; what rules give is checked."""
+"""The graph verifier: the defects that it reports, where the tests run it, and checks of results of rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.ir.graph import KeyedAttributes, Origin
 from engine.ir.op import Registry
 from engine.ir.passes import PASSES, Allowance, run_passes
 from engine.ir.verify import MalformedGraph, verify
-from tests.engine.ir.verified import made
+from tests.engine.ir.verified import constructed
 
 OPS = registry().ops
 F = TensorType((2, 3), np.dtype("float64"))
@@ -36,7 +36,7 @@ def small() -> Builder:
 
 
 def altered(index: int, **fields: Any) -> Graph:
-    """That graph with one node that is not what it must be, made behind the verifier's back."""
+    """The small graph with one invalid node, built without the verifier."""
     nodes = list(small().nodes)
     nodes[index] = nodes[index]._replace(**fields)
     return unverified(nodes, (len(nodes) - 1,))
@@ -49,12 +49,12 @@ def unverified(nodes: Sequence[Node], outputs: tuple[int, ...]) -> Graph:
     return graph
 
 
-def test_a_sound_graph() -> None:
+def test_valid_graph_passes() -> None:
     builder = small()
     verify(builder.graph([builder.value(5)]), expanded=True)
 
 
-def test_what_was_sound_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verified_statements_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     builder = Builder(registry())
     x = builder.leaf(F, 0)
     (x * x).sum(axes=(1,))
@@ -72,8 +72,8 @@ def test_what_was_sound_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) 
     assert inferred == ["sum"]
 
 
-def test_nothing_of_a_graph_that_was_sound_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither leaves nor several results, and their projections."""
+def test_verified_graph_is_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Including leaves, several results and their projections."""
     verified: set[Hashable] = set()
     verify(unverified(small().nodes, (5,)), verified=verified)
     monkeypatch.setattr(
@@ -82,7 +82,7 @@ def test_nothing_of_a_graph_that_was_sound_is_looked_at_again(monkeypatch: pytes
     verify(unverified(small().nodes, (5,)), verified=verified)
 
 
-def test_what_is_sound_in_one_registry_is_not_in_another() -> None:
+def test_verification_is_per_registry() -> None:
     verified: set[Hashable] = set()
     graph = unverified(small().nodes, (5,))
     verify(graph, verified=verified)
@@ -91,7 +91,7 @@ def test_what_is_sound_in_one_registry_is_not_in_another() -> None:
         verify(graph, verified=verified)
 
 
-def test_what_was_wrong_stays_wrong() -> None:
+def test_defects_are_reported_every_time() -> None:
     verified: set[Hashable] = set()
     for _ in range(2):
         with pytest.raises(MalformedGraph) as caught:
@@ -147,8 +147,8 @@ WRONG: dict[str, tuple[Graph, str]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("rest", ["seen", "new"])
-def test_what_is_wrong_is_named(rest: str, name: str) -> None:
-    """Whether or not the rest of it was found to be sound before."""
+def test_defect_is_reported(rest: str, name: str) -> None:
+    """The rest of the graph may have been verified before."""
     graph, sentence = WRONG[name]
     verified: set[Hashable] = set()
     if rest == "seen":
@@ -159,7 +159,7 @@ def test_what_is_wrong_is_named(rest: str, name: str) -> None:
     assert sentence in str(raised.value)
 
 
-def test_the_node_and_its_op_are_told() -> None:
+def test_error_has_the_node_and_its_op() -> None:
     with pytest.raises(MalformedGraph) as raised:
         verify(altered(3, types=(F,)))
     assert (raised.value.node, raised.value.op) == (3, "sum")
@@ -171,7 +171,7 @@ def nested() -> Graph:
     return builder.graph([x.square().sum().grad(x)])
 
 
-def test_grad_is_there_until_it_is_written_out() -> None:
+def test_grad_is_valid_until_it_is_expanded() -> None:
     verify(nested())
     with pytest.raises(
         MalformedGraph, match=r"^%3 = grad\(%2, %0\) : float64\[2,3\]: it should have been written out$"
@@ -181,52 +181,52 @@ def test_grad_is_there_until_it_is_written_out() -> None:
 
 
 @pytest.mark.parametrize("use", [lambda graph: make_plan(graph, Limits()), lambda graph: vmap(graph, {0}, 2)])
-def test_a_grad_that_is_left_neither_runs_nor_is_mapped(use: Callable[[Graph], Any]) -> None:
+def test_unexpanded_grad_cannot_run_or_be_vmapped(use: Callable[[Graph], Any]) -> None:
     with pytest.raises(TypeError, match=r"^grad has no (kernel|rules): .* should have been written out$"):
         use(nested())
 
 
-def test_a_grad_that_is_left_is_not_differentiated() -> None:
+def test_unexpanded_grad_cannot_be_differentiated() -> None:
     builder = Builder(registry(), nodes=list(nested().nodes))
     with pytest.raises(TypeError, match=r"^grad has no rules"):
         vjp(builder, [(builder.value(3), builder.value(0))], [builder.value(0)])
 
 
-# ---------------------------------------------------------------- where the tests verify
+# ---------------------------------------------------------------- verification in the tests
 
 
-def counted(make: Callable[[], Any]) -> int:
-    before = made["graphs"]
+def count_graphs(make: Callable[[], Any]) -> int:
+    before = constructed["graphs"]
     make()
-    return made["graphs"] - before
+    return constructed["graphs"] - before
 
 
 @pytest.mark.parametrize("apply", PASSES, ids=lambda apply: apply.__name__)
 def test_every_pass_is_verified(apply: Callable[[Graph], Graph]) -> None:
-    """Each has something to do: a constant to fold, and a node that nobody reads."""
+    """The graph has work for each: a constant to fold, and a dead node."""
     builder = small()
     builder.value(5).exp()
     graph = builder.graph([builder.value(5), builder.full((), 1.0, F.dtype).sin()])
-    assert counted(lambda: apply(graph)) >= 1
+    assert count_graphs(lambda: apply(graph)) >= 1
 
 
 @pytest.mark.parametrize(
     "transform", [lambda: expand_grad(nested()), lambda: vmap(expand_grad(nested()), {0}, 2)], ids=["grad", "vmap"]
 )
 def test_every_transform_is_verified(transform: Callable[[], Graph]) -> None:
-    assert counted(transform) >= 2
+    assert count_graphs(transform) >= 2
 
 
-def test_what_a_call_writes_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_of_a_call_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(registry(), [Statement(OPS["input"]), Statement(OPS["grad"], (0, 0))])
     call = Values.of_program(program)
-    assert counted(lambda: compiler.write_call(CompileRequest(program, {0: F}, call, Limits()))) >= 2
+    assert count_graphs(lambda: compiler.write_call(CompileRequest(program, {0: F}, call, Limits()))) >= 2
     monkeypatch.setattr(compiler, "expand_grad", lambda graph, *_: graph)
     with pytest.raises(MalformedGraph, match="it should have been written out"):
         compiler.write_call(CompileRequest(program, {0: F}, call, Limits()))
 
 
-def test_a_broken_pass_is_caught() -> None:
+def test_broken_pass_is_caught() -> None:
     def widen(graph: Graph, _: Allowance) -> Graph:
         nodes = [
             node._replace(types=(F.with_dtype("float32"),)) if node.op.name == "mul" else node for node in graph.nodes
@@ -238,7 +238,7 @@ def test_a_broken_pass_is_caught() -> None:
         run_passes(builder.graph([builder.value(5)]), (*PASSES[:1], widen))
 
 
-# ---------------------------------------------------------------- what rules hand over
+# ---------------------------------------------------------------- results of rules
 
 
 class Misruled(type(OPS["exp"])):  # type: ignore[misc]
@@ -273,13 +273,13 @@ def transforms() -> Iterator[tuple[str, Callable[[Builder, Value, Value], Any]]]
 
 
 @pytest.mark.parametrize("transform", [pytest.param(apply, id=name) for name, apply in transforms()])
-def test_a_cotangent_of_another_shape_names_the_op_whose_rule_gave_it(transform: Any) -> None:
+def test_wrong_cotangent_shape_names_the_op_of_the_rule(transform: Any) -> None:
     with pytest.raises(MalformedGraph, match=SHAPE):
         transform(*misruled())
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_rule_that_gives_too_few_or_too_many_cotangents(count: int) -> None:
+def test_wrong_number_of_cotangents_is_refused(count: int) -> None:
     builder, x, y = misruled(lambda g: (g,) * count)
     with pytest.raises(MalformedGraph, match=RULE + f"{count} cotangents for 1 operand$"):
         vjp(builder, [(y, y.full_like(1.0))], [x])
@@ -293,13 +293,13 @@ def test_a_rule_that_gives_too_few_or_too_many_cotangents(count: int) -> None:
         (lambda g: (1.0,), "operand 0 a float, not a value"),
     ],
 )
-def test_a_rule_that_gives_something_else_than_cotangents(cotangents: Any, wrong: str) -> None:
+def test_invalid_cotangents_are_refused(cotangents: Any, wrong: str) -> None:
     builder, x, y = misruled(cotangents)
     with pytest.raises(MalformedGraph, match=RULE + f"{wrong}$"):
         vjp(builder, [(y, y.full_like(1.0))], [x])
 
 
-def test_a_batching_rule_that_returns_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batching_rule_without_a_result_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     builder, _, y = misruled()
     monkeypatch.setattr(Misruled, "batch", lambda *_: None)
     graph = unverified(builder.nodes, (y.index,))
@@ -307,14 +307,14 @@ def test_a_batching_rule_that_returns_nothing(monkeypatch: pytest.MonkeyPatch) -
         vmap(graph, {0}, 5)
 
 
-def test_a_cotangent_of_another_dtype_is_cast_and_no_mistake() -> None:
+def test_cotangent_of_another_dtype_is_cast() -> None:
     builder, x, y = misruled(lambda g: (g.cast(dtype="float32"),))
-    (found,) = vjp(builder, [(y, y.full_like(1.0))], [x])
-    assert found is not None
-    assert found.type == x.type
+    (cotangent,) = vjp(builder, [(y, y.full_like(1.0))], [x])
+    assert cotangent is not None
+    assert cotangent.type == x.type
 
 
-def test_a_seed_of_another_shape_names_the_node_that_it_is_for() -> None:
+def test_wrong_seed_shape_names_its_node() -> None:
     builder, x, y = misruled()
     with pytest.raises(
         MalformedGraph, match=r"^%1 = exp\(%0\) : float64\[2,3\]: it is given a cotangent of float64\[\]$"
@@ -322,7 +322,7 @@ def test_a_seed_of_another_shape_names_the_node_that_it_is_for() -> None:
         vjp(builder, [(y, y.sum())], [x])
 
 
-def test_a_batch_of_another_shape_names_the_op_whose_rule_gave_it() -> None:
+def test_wrong_batch_shape_names_the_op_of_the_rule() -> None:
     builder, _, y = misruled()
     graph = unverified(builder.nodes, (y.index,))
     with pytest.raises(

@@ -1,7 +1,7 @@
-"""Every graph that any test makes is verified as it is made: after every pass, every transform and every call.
+"""Verify every graph that a test builds: after every pass, every transform and every call.
 
-A graph comes to be in one place, so that is where the verifier stands; production runs without it. `made` counts the
-graphs, so that a test can tell whether it does. What one graph was right to say is not looked at again in the next.
+All graphs are built by one constructor, which `verified` wraps; production runs without it. `constructed` counts the
+graphs, so that a test can tell whether they are verified. Nodes that were valid in one graph are not checked again.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from engine import Graph
 from engine.compiler import compiler
 from engine.ir.verify import verify
 
-made: Counter[str] = Counter()
-sound: set[Hashable] = set()
+constructed: Counter[str] = Counter()
+valid_nodes: set[Hashable] = set()
 
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """Who traces the test to count its steps does not count these."""
+    """Suspend tracing, so that tests that count steps do not count the verifier's."""
     trace = sys.gettrace()
     sys.settrace(None)
     try:
@@ -35,19 +35,19 @@ def untraced() -> Iterator[None]:
 
 @contextmanager
 def verified() -> Iterator[None]:
-    """Verify graphs from here on; those that a call has written may hold no `grad` nodes any more."""
+    """Verify graphs from here on; graphs of calls may hold no `grad` nodes."""
     construct, write_call = Graph.__init__, compiler.write_call
 
     def construct_verified(graph: Graph, *fields: Any, **named: Any) -> None:
         construct(graph, *fields, **named)
         with untraced():
-            verify(graph, verified=sound)
-        made["graphs"] += 1
+            verify(graph, verified=valid_nodes)
+        constructed["graphs"] += 1
 
-    def write_verified(*asked: Any, **options: Any) -> compiler.Traced:
-        traced = write_call(*asked, **options)
+    def write_verified(*args: Any, **options: Any) -> compiler.Traced:
+        traced = write_call(*args, **options)
         with untraced():
-            verify(traced.graph, expanded=True, verified=sound)
+            verify(traced.graph, expanded=True, verified=valid_nodes)
         return traced
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""Settings of convolutions on any number of spatial axes: what tests of them are written with."""
+"""Convolution settings on any number of spatial axes: helpers for convolution tests."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Axis:
     def positions(self) -> int:
         return self.spare // self.stride + 1
 
-    def meetings(self) -> list[Index]:
-        """Each position with the element that each tap sees there."""
-        places = product(range(self.positions), range(self.size))
-        seen = [(i * self.stride + a * self.dilation - self.padding, i, a) for i, a in places]
-        return [found for found in seen if 0 <= found[0] < self.extent]
+    def contacts(self) -> list[Index]:
+        """Return the pairs of position and tap that read an element, as (element, position, tap)."""
+        pairs = product(range(self.positions), range(self.size))
+        contacts = [(i * self.stride + a * self.dilation - self.padding, i, a) for i, a in pairs]
+        return [contact for contact in contacts if 0 <= contact[0] < self.extent]
 
 
 @dataclass(frozen=True)
@@ -63,27 +63,27 @@ class Setting:
 
     @property
     def shapes(self) -> tuple[Index, Index, Index]:
-        """Of images, results and a kernel."""
+        """Shapes of images, results and a kernel."""
         wide = (self.images, self.depth * self.groups, *self.each("extent"))
         narrow = (self.images, self.features * self.groups, *self.each("positions"))
         return wide, narrow, (self.features * self.groups, self.depth, *self.each("size"))
 
     def draw(self) -> list[Array]:
-        """Images, results and a kernel."""
+        """Return random images, results and a kernel."""
         return [RNG.normal(size=shape) for shape in self.shapes]
 
     def terms(self) -> Iterator[tuple[Index, Index, Index]]:
-        """Where in images, results and kernel each product of the definition lies."""
-        inside = list(product(*(axis.meetings() for axis in self.axes)))
+        """Yield the indices in images, results and kernel of each product in the definition."""
+        inside = list(product(*(axis.contacts() for axis in self.axes)))
         for n, group, f, c in product(*map(range, (self.images, self.groups, self.features, self.depth))):
             o = group * self.features + f
-            for met in inside:
-                seen, position, tap = zip(*met, strict=True)
-                yield (n, group * self.depth + c, *seen), (n, o, *position), (o, c, *tap)
+            for contacts in inside:
+                elements, position, tap = zip(*contacts, strict=True)
+                yield (n, group * self.depth + c, *elements), (n, o, *position), (o, c, *tap)
 
 
 def by_loops(setting: Setting, wide: Array, narrow: Array, kernel: Array) -> tuple[Array, Array, Array]:
-    """The sum over all terms of two of the tensors, for each third one: the derivatives of the trilinear form."""
+    """Sum all terms over two of the tensors, for each third one: the derivatives of the trilinear form."""
     results = np.zeros_like(wide), np.zeros_like(narrow), np.zeros_like(kernel)
     for x, y, k in setting.terms():
         results[0][x] += narrow[y] * kernel[k]
@@ -97,10 +97,10 @@ def check(setting: Setting) -> None:
     by_wide, by_narrow, by_kernel = by_loops(setting, wide, narrow, kernel)
     rank = len(setting.axes)
     value, gradients = grads(f"conv{rank}d", wide, kernel, cotangent=narrow, **setting.attrs)
-    for found, expected in zip([value, *gradients], [by_narrow, by_wide, by_kernel], strict=True):
-        np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+    for actual, expected in zip([value, *gradients], [by_narrow, by_wide, by_kernel], strict=True):
+        np.testing.assert_allclose(actual, expected, 1e-12, 1e-12)
     if rank > 1:
         attrs = {**setting.attrs, "output_padding": setting.rest}
         value, gradients = grads(f"conv_transpose{rank}d", narrow, kernel, cotangent=wide, **attrs)
-        for found, expected in zip([value, *gradients], [by_wide, by_narrow, by_kernel], strict=True):
-            np.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+        for actual, expected in zip([value, *gradients], [by_wide, by_narrow, by_kernel], strict=True):
+            np.testing.assert_allclose(actual, expected, 1e-12, 1e-12)

@@ -1,4 +1,4 @@
-"""Derivatives of one op, of any order: what tests of special points are written with."""
+"""Derivatives of one op, of any order: helpers for tests at special points."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Array = np.ndarray[Any, Any]
 
 
 def derivatives(op: str, *arrays: Any, by: int | tuple[int, ...] = (0, 0), **attrs: Any) -> list[Array]:
-    """The op's value and its elementwise derivatives: by the first operand of `by`, then by the second, and so on.
+    """Return the op's value and elementwise derivatives with respect to the operands in `by`, one after the other.
 
-    Operands that are differentiated by must have the shape of the result.
+    These operands must have the shape of the result.
     """
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
     builder = Builder(registry())

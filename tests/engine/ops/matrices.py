@@ -1,4 +1,4 @@
-"""Matrices to draw, and what is made of them: what tests of factorizations are written with."""
+"""Random matrices and evaluation of small graphs: helpers for tests of factorizations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.ops.run import EXECUTOR, Array
 
 RTOL, ATOL = 1e-11, 1e-13
 RNG = np.random.default_rng(0)
-FIRST = RNG.bit_generator.state
+INITIAL_STATE = RNG.bit_generator.state
 
 
 def real(*shape: int) -> Array:
@@ -31,13 +31,13 @@ def definite(*shape: int) -> Array:
     return x @ x.swapaxes(-1, -2) + np.eye(shape[-1])
 
 
-def close(found: Any, wanted: Any) -> None:
-    assert np.shape(found) == np.shape(wanted)
-    np.testing.assert_allclose(found, wanted, RTOL, ATOL)
+def close(actual: Any, expected: Any) -> None:
+    assert np.shape(actual) == np.shape(expected)
+    np.testing.assert_allclose(actual, expected, RTOL, ATOL)
 
 
 def evaluate(write: Callable[..., Sequence[Value]], *arrays: Any) -> list[Array]:
-    """The values that `write` makes of its operands."""
+    """Return the values of the graph that `write` builds from its operands."""
     builder, feeds = Builder(registry()), {i: np.asarray(a) for i, a in enumerate(arrays)}
     outputs = write(*(builder.leaf(TensorType.of(a), i) for i, a in feeds.items()))
     plan = make_plan(optimise(builder.graph(list(outputs))), Limits())
@@ -52,8 +52,8 @@ def slogdet(x: Any) -> list[Array]:
     return evaluate(write, x)
 
 
-def slope(write: Callable[[Value], Value], x: Any) -> Array:
-    """The gradient of the sum of what `write` makes of x."""
+def gradient_of_sum(write: Callable[[Value], Value], x: Any) -> Array:
+    """Return the gradient of the sum of the value that `write` builds from x."""
 
     def graph(v: Value) -> list[Value]:
         total = write(v).sum()
@@ -62,5 +62,5 @@ def slope(write: Callable[[Value], Value], x: Any) -> Array:
     return evaluate(graph, x)[0]
 
 
-def mirrored(x: Array) -> Array:
+def transposed(x: Array) -> Array:
     return x.swapaxes(-1, -2)

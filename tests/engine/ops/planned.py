@@ -1,4 +1,4 @@
-"""The plan of one op: what tests of cost are written with."""
+"""The plan of one op: helper for tests of cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.compiler.plan import Plan
 
 
 def plan_of(op: str, *shapes: Sequence[int], wrt: Sequence[int] | None = None, **attrs: Any) -> Plan:
-    """The plan of an op on float64 inputs of these shapes, or of its sum's gradient by `wrt`; nothing is run."""
+    """Return the plan of an op on float64 inputs, or of its sum's gradient with respect to `wrt`; nothing runs."""
     leaves = [Statement(registry().ops["input"]) for _ in shapes]
     used = Statement(registry().get(op), tuple(range(len(shapes))), attrs)
     program = Program(registry(), [*leaves, used, Statement(registry().ops["sum"], (len(shapes),))], opset=LATEST)

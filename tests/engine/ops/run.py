@@ -1,4 +1,4 @@
-"""One op, run as a client would have it run: what tests of single ops are written with."""
+"""Run one op as a client would: helpers for tests of single ops."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Array = np.ndarray[Any, Any]
 
 
 def _program(op: str, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Program, dict[int, Array]]:
-    known = registry()
+    ops = registry()
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
-    leaves = [Statement(known.ops["input"]) for _ in arrays]
-    program = Program(registry(), [*leaves, Statement(known.get(op), tuple(feeds), attrs)], opset=LATEST)
+    leaves = [Statement(ops.ops["input"]) for _ in arrays]
+    program = Program(registry(), [*leaves, Statement(ops.get(op), tuple(feeds), attrs)], opset=LATEST)
     return program, feeds
 
 
@@ -40,7 +40,7 @@ def _types(feeds: dict[int, Array]) -> dict[int, TensorType]:
 
 
 def run(op: str, *arrays: Any, **attrs: Any) -> Array:
-    """The op's value."""
+    """Return the op's value."""
     program, feeds = _program(op, arrays, attrs)
     compiled = Compiler(Limits()).forward(program, _types(feeds))
     return EXECUTOR.run(compiled.plan, feeds)[0]
@@ -49,23 +49,23 @@ def run(op: str, *arrays: Any, **attrs: Any) -> Array:
 def grads(
     op: str, *arrays: Any, cotangent: Any = None, wrt: list[int] | None = None, **attrs: Any
 ) -> tuple[Array, list[Array]]:
-    """The op's value, and the gradients of sum(value · cotangent) by the float operands (or those in `wrt`)."""
+    """Return the op's value, and the gradients of sum(value · cotangent) for the float operands (or those in `wrt`)."""
     program, feeds = _program(op, arrays, attrs)
     value = run(op, *arrays, **attrs)
     seed = np.ones_like(value) if cotangent is None else np.asarray(cotangent, value.dtype)
-    by = [i for i, a in feeds.items() if a.dtype.kind == "f"] if wrt is None else wrt
-    compiled = Compiler(Limits()).gradients(program, _types(feeds), wrt=by, cotangent=TensorType.of(seed))
+    inputs = [i for i, a in feeds.items() if a.dtype.kind == "f"] if wrt is None else wrt
+    compiled = Compiler(Limits()).gradients(program, _types(feeds), wrt=inputs, cotangent=TensorType.of(seed))
     value, *gradients = EXECUTOR.run(compiled.plan, {**feeds, (COTANGENTS, len(feeds)): seed})
     return value, gradients
 
 
 def error(op: str, *arrays: Any, **attrs: Any) -> EngineError:
-    """The error that the op's use ends in. The operand that it points at is there, and the one that it speaks of."""
+    """Return the error of running the op. The operand it names must exist, and match the one in the message."""
     with pytest.raises(EngineError) as caught:
         run(op, *arrays, **attrs)
-    found = caught.value
-    spoken = re.search(r"\boperand (\d+)", found.detail)
-    if found.operand is not None:
-        assert 0 <= found.operand < max(len(arrays), len(registry().get(op).operands))
-        assert spoken is None or int(spoken[1]) == found.operand
-    return found
+    raised = caught.value
+    mentioned = re.search(r"\boperand (\d+)", raised.detail)
+    if raised.operand is not None:
+        assert 0 <= raised.operand < max(len(arrays), len(registry().get(op).operands))
+        assert mentioned is None or int(mentioned[1]) == raised.operand
+    return raised

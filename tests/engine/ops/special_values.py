@@ -1,4 +1,4 @@
-"""Values of the special functions, found in 80 digits and rounded to the nearest float64."""
+"""Values of special functions, computed in 80 digits and rounded to the nearest float64."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ DIGAMMA = [
     (-30.001, 1003.4145143779103, 1000003.2570893088),
     (-1000.4, 7.929420246508908, 10.910567160706298),
 ]
-# order: x, the polygamma function of this order, that of the next
+# order: x, the polygamma function of this order, and of the next order
 POLYGAMMA: dict[int, list[tuple[float, float, float]]] = {
     1: [
         (1e-09, 9.999999999999999e+17, -1.9999999999999998e+27),
@@ -161,7 +161,7 @@ LOG_NDTR = [
     (37.0, -5.725571222524577e-300, 2.1200065515246056e-298, -7.84402424064104e-297),
     (38.4, -6.4e-323, 2.535e-321, -9.741e-320),
 ]
-# a, b, log B(a, b), its derivatives by a, by b, by a twice, by a and b
+# a, b, log B(a, b), its derivatives with respect to a, b, a twice, a and b
 BETALN = [
     (0.5, 0.5, 1.1447298858494002, -1.3862943611198906, -1.3862943611198906, 3.289868133696453, -1.6449340668482264),
     (1.0, 1.0, 0.0, -1.0, -1.0, 1.0, -0.6449340668482264),

@@ -1,4 +1,4 @@
-"""Attention a tile at a time, and what is made of graphs with it: further derivatives, batches, programs, plans."""
+"""Tiled attention in transformed graphs: higher derivatives, batches, programs and plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ATTRS: Final = [{"scale": 0.8, "causal": False}, {"scale": 0.6, "causal": True}]
 
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All attention in tiles of a few scores."""
+    """Compute all attention in tiles of a few scores."""
     monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
     monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     monkeypatch.setattr(score_tiles, "TILE_BYTES", 8 * 40)
@@ -40,12 +40,12 @@ small: Final = pytest.mark.usefixtures("_small")
 
 
 def operands(op: ScoreOp, mask: str) -> list[Array]:
-    """Any at all: the ops are functions of each by itself."""
+    """Return unrelated random operands: the ops treat them as independent."""
     shapes = {"q": (2, 5, 3), "k": (7, 3), "v": (2, 1, 7, 2), "lse": (2, 2, 5, 1), "delta": (2, 2, 5, 1)}
-    drawn = [RNG.normal(size=shapes.get(name, (2, 2, 5, 2))) for name in op.operands[:-1]]
-    laid = {"none": [], "added": [RNG.normal(size=(2, 1, 7))], "keep": [RNG.random((5, 7)) < 0.7]}
-    laid["keep"][0][:, 0] = True
-    return [*drawn, *laid[mask]]
+    floats = [RNG.normal(size=shapes.get(name, (2, 2, 5, 2))) for name in op.operands[:-1]]
+    masks = {"none": [], "added": [RNG.normal(size=(2, 1, 7))], "keep": [RNG.random((5, 7)) < 0.7]}
+    masks["keep"][0][:, 0] = True
+    return [*floats, *masks[mask]]
 
 
 USES: Final = [
@@ -57,8 +57,8 @@ USES: Final = [
 ]
 
 
-def written(op: ScoreOp, arrays: list[Array], attrs: dict[str, Any]) -> tuple[Builder, list[Value], list[Value]]:
-    """The op on leaves: these, and its results."""
+def build(op: ScoreOp, arrays: list[Array], attrs: dict[str, Any]) -> tuple[Builder, list[Value], list[Value]]:
+    """Return a builder with the op on leaves, the leaves, and the results."""
     builder = Builder(registry(), LIMITS)
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     y = builder.emit(op, leaves, attrs)
@@ -73,53 +73,55 @@ def graph_of(builder: Builder, outputs: list[Value]) -> Graph:
 
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
-def test_it_is_what_it_is_written_out_as(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
+def test_op_matches_its_decomposition(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
     arrays = operands(op, mask)
-    builder, leaves, results = written(op, arrays, attrs)
-    out = op.written_out(*leaves, **attrs)
-    found = run_graph(graph_of(builder, [*results, *out]), dict(enumerate(arrays)))
-    for tiled, whole in zip(found[: len(results)], found[len(results) :], strict=True):
+    builder, leaves, results = build(op, arrays, attrs)
+    decomposed = op.written_out(*leaves, **attrs)
+    actual = run_graph(graph_of(builder, [*results, *decomposed]), dict(enumerate(arrays)))
+    for tiled, whole in zip(actual[: len(results)], actual[len(results) :], strict=True):
         np.testing.assert_allclose(tiled, whole, 1e-10, 1e-12)
 
 
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
-def test_each_operand_has_its_slope(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
-    """The rule, from all results and from each by itself, against central differences in a random direction."""
+def test_gradients_match_finite_differences(op: ScoreOp, mask: str, attrs: dict[str, Any]) -> None:
+    """The rule, from all results and from each alone, against central differences in a random direction."""
     arrays = operands(op, mask)
-    builder, leaves, results = written(op, arrays, attrs)
+    builder, leaves, results = build(op, arrays, attrs)
     values, feeds = graph_of(builder, results), dict(enumerate(arrays))
     seeds = [RNG.normal(size=y.shape) for y in results]
-    along = {i: RNG.normal(size=x.shape) for i, x in feeds.items() if x.dtype == float}
-    ends = {(i, h): run_graph(values, {**feeds, i: feeds[i] + h * d}) for i, d in along.items() for h in (1e-5, -1e-5)}
-    for among in {(*range(len(results)),), *((k,) for k in range(len(results)))}:
-        gradients = vjp(builder, [(results[k], builder.constant(seeds[k])) for k in among], leaves)
-        by = [i for i in along if gradients[i] is not None]
-        assert by == list(along)
-        found = run_graph(graph_of(builder, [g for g in gradients if g is not None]), feeds)
-        for i, gradient in zip(by, found, strict=True):
-            rise = sum(((ends[i, 1e-5][k] - ends[i, -1e-5][k]) * seeds[k]).sum() for k in among)
-            np.testing.assert_allclose((gradient * along[i]).sum(), rise / 2e-5, 1e-6, 1e-8)
+    directions = {i: RNG.normal(size=x.shape) for i, x in feeds.items() if x.dtype == float}
+    ends = {
+        (i, h): run_graph(values, {**feeds, i: feeds[i] + h * d}) for i, d in directions.items() for h in (1e-5, -1e-5)
+    }
+    for subset in {(*range(len(results)),), *((k,) for k in range(len(results)))}:
+        gradients = vjp(builder, [(results[k], builder.constant(seeds[k])) for k in subset], leaves)
+        inputs = [i for i in directions if gradients[i] is not None]
+        assert inputs == list(directions)
+        actual = run_graph(graph_of(builder, [g for g in gradients if g is not None]), feeds)
+        for i, gradient in zip(inputs, actual, strict=True):
+            difference = sum(((ends[i, 1e-5][k] - ends[i, -1e-5][k]) * seeds[k]).sum() for k in subset)
+            np.testing.assert_allclose((gradient * directions[i]).sum(), difference / 2e-5, 1e-6, 1e-8)
 
 
 @small
 @pytest.mark.parametrize(("op", "mask", "attrs"), USES)
 @pytest.mark.parametrize("which", ["first", "last", "all"])
-def test_a_batch_is_one_after_the_other(op: ScoreOp, mask: str, attrs: dict[str, Any], which: str) -> None:
+def test_vmap_matches_a_loop(op: ScoreOp, mask: str, attrs: dict[str, Any], which: str) -> None:
     arrays = operands(op, mask)
     mapped = {"first": {0}, "last": {len(arrays) - 1}, "all": set(range(len(arrays)))}[which]
     many = [np.stack([np.roll(x, s, axis=-2) for s in range(3)]) if i in mapped else x for i, x in enumerate(arrays)]
-    builder, _, results = written(op, arrays, attrs)
+    builder, _, results = build(op, arrays, attrs)
     graph = graph_of(builder, results)
-    found = run_graph(vmap(graph, mapped, 3), dict(enumerate(many)))
+    actual = run_graph(vmap(graph, mapped, 3), dict(enumerate(many)))
     for i in range(3):
         single = run_graph(graph, {j: x[i] if j in mapped else x for j, x in enumerate(many)})
-        for batch, one in zip(found, single, strict=True):
+        for batch, one in zip(actual, single, strict=True):
             np.testing.assert_allclose(batch[i], one, 1e-10, 1e-12)
 
 
 def network(mask: bool) -> tuple[Net, int, list[int]]:
-    """A loss of attention among rows of one input and its weights."""
+    """Build a loss of attention between rows of one input and its weights."""
     net = Net()
     x, w = net.leaf(RNG.normal(size=(9, 3))), net.leaf(RNG.normal(size=(3, 3)))
     bias = [net.leaf(RNG.normal(size=(9, 9)))] if mask else []
@@ -129,14 +131,14 @@ def network(mask: bool) -> tuple[Net, int, list[int]]:
 
 @small
 @pytest.mark.parametrize("mask", [False, True])
-def test_calls_for_second_derivatives(mask: bool) -> None:
+def test_second_derivative_calls_match_each_other(mask: bool) -> None:
     net, loss, wrt = network(mask)
     tangents = {node: RNG.normal(size=net.feeds[node].shape) for node in wrt}
-    types, fed = net.given("tangents", tangents)
-    vectors, along = net.given("vectors", tangents)
+    types, tangent_feeds = net.given("tangents", tangents)
+    vectors, vector_feeds = net.given("vectors", tangents)
     hessian = kind(net.ask(Hessian.of_program(net.program, loss, wrt[:2])), "hessian")
-    pushed = kind(net.ask(JVP.of_program(net.program, types, [loss]), fed), "tangents")
-    products = kind(net.ask(HVP.along(net.program, vectors, loss, wrt), along), "hvp")
+    pushed = kind(net.ask(JVP.of_program(net.program, types, [loss]), tangent_feeds), "tangents")
+    products = kind(net.ask(HVP.along(net.program, vectors, loss, wrt), vector_feeds), "hvp")
     first = {0: gradients(net, loss, wrt)}
     for step in (1e-5, -1e-5):
         moved = Net(net.statements, {i: x + step * tangents[i] for i, x in net.feeds.items()})
@@ -156,32 +158,32 @@ def gradients(net: Net, loss: int, wrt: list[int]) -> dict[tuple[int, ...], Arra
 
 @small
 @pytest.mark.parametrize("mask", [False, True])
-def test_an_exported_gradient_is_in_ops_of_the_registry(mask: bool) -> None:
+def test_exported_gradients_use_public_ops_only(mask: bool) -> None:
     net, loss, wrt = network(mask)
     exported = export_gradients(net.program, net.types, Gradients.of_program(net.program, loss, wrt), Limits())
     assert {statement.op for statement in exported.statements} <= set(registry().ops.values())
-    found = Net(list(exported.statements), net.feeds).values(*dict(exported.gradients).values())
-    for gradient, expected in zip(found, gradients(net, loss, wrt).values(), strict=True):
+    actual = Net(list(exported.statements), net.feeds).values(*dict(exported.gradients).values())
+    for gradient, expected in zip(actual, gradients(net, loss, wrt).values(), strict=True):
         np.testing.assert_allclose(gradient, expected, 1e-9, 1e-12)
 
 
 @small
-def test_the_tangent_of_a_gradient_passes_both_ways() -> None:
-    """Forward over reverse is reverse over reverse, where all results of the ops are read."""
+def test_forward_over_reverse_matches_reverse_over_reverse() -> None:
+    """Forward over reverse equals reverse over reverse if all results of the ops are read."""
     arrays = operands(ROWS, "added")
-    builder, leaves, results = written(ROWS, arrays, ATTRS[0])
+    builder, leaves, results = build(ROWS, arrays, ATTRS[0])
     seeds = [(y, builder.constant(RNG.normal(size=y.shape))) for y in results]
     first = [g for g in vjp(builder, seeds, leaves) if g is not None]
-    along = [builder.constant(RNG.normal(size=x.shape)) for x in leaves]
-    forward = [t for t in jvp(builder, first, list(zip(leaves, along, strict=True))) if t is not None]
-    back = [g for g in vjp(builder, list(zip(first, along, strict=True)), leaves) if g is not None]
-    found = run_graph(graph_of(builder, [*forward, *back]), dict(enumerate(arrays)))
-    for pushed, pulled in zip(found[:4], found[4:], strict=True):
+    directions = [builder.constant(RNG.normal(size=x.shape)) for x in leaves]
+    forward = [t for t in jvp(builder, first, list(zip(leaves, directions, strict=True))) if t is not None]
+    reverse = [g for g in vjp(builder, list(zip(first, directions, strict=True)), leaves) if g is not None]
+    actual = run_graph(graph_of(builder, [*forward, *reverse]), dict(enumerate(arrays)))
+    for pushed, pulled in zip(actual[:4], actual[4:], strict=True):
         np.testing.assert_allclose(pushed, pulled, 1e-9, 1e-11)
 
 
 def plan_of(*arrays: TensorType, differentiated: bool, **attrs: Any) -> Any:
-    """The plan of attention's value, or of all gradients of its sum."""
+    """Return the plan of attention's value, or of all gradients of its sum."""
     ops, n = registry().ops, len(arrays)
     statements = [Statement(ops["input"])] * n
     statements += [Statement(ops["attention"], tuple(range(n)), attrs), Statement(ops["sum"], (n,))]
@@ -192,7 +194,7 @@ def plan_of(*arrays: TensorType, differentiated: bool, **attrs: Any) -> Any:
     return compiled.plan
 
 
-def test_memory_is_far_below_the_scores() -> None:
+def test_peak_memory_is_far_below_the_score_matrix() -> None:
     """8 heads of 4,096 tokens: 512 MiB of scores."""
     x = TensorType((1, 8, 4096, 64), np.dtype("float32"))
     mask = TensorType((4096, 4096), np.dtype("float32"))
@@ -202,7 +204,7 @@ def test_memory_is_far_below_the_scores() -> None:
     assert plan_of(x, x, x, mask, differentiated=True).peak_bytes < scores / 5 + mask.nbytes
 
 
-def test_what_is_small_holds_its_scores() -> None:
+def test_small_attention_stores_its_scores() -> None:
     x = TensorType((8, 256, 64), np.dtype("float32"))
     assert "softmax" in [step.op.name for step in plan_of(x, x, x, differentiated=False).steps]
 
@@ -216,7 +218,7 @@ def test_what_is_small_holds_its_scores() -> None:
         ("float16", (8, 1024, 32), "float16", False),
     ],
 )
-def test_the_peak_is_as_planned(dtype: str, shape: tuple[int, ...], mask: str | None, causal: bool) -> None:
+def test_memory_stays_within_plan(dtype: str, shape: tuple[int, ...], mask: str | None, causal: bool) -> None:
     arrays = [RNG.normal(size=shape).astype(dtype) for _ in "qkv"]
     arrays += [] if mask is None else [(RNG.normal(size=(1024, 1024)) > 0).astype(mask)]
     for differentiated in (False, True):
@@ -227,34 +229,32 @@ def test_the_peak_is_as_planned(dtype: str, shape: tuple[int, ...], mask: str | 
 
 @small
 @pytest.mark.parametrize("causal", [False, True])
-def test_a_query_without_keys_leaves_the_others_their_second_derivatives(
-    monkeypatch: pytest.MonkeyPatch, causal: bool
-) -> None:
-    """NaN is where the formula has it."""
+def test_second_derivatives_ignore_queries_without_keys(monkeypatch: pytest.MonkeyPatch, causal: bool) -> None:
+    """NaN appears only where the formula has it."""
     net = Net()
     q, k, v = (net.leaf(RNG.normal(size=(5, 2))) for _ in "qkv")
     keep = np.arange(5)[:, None] + 0 * np.arange(5) != 3
     y = net.add("attention", q, k, v, net.leaf(keep, "input"), causal=causal)
     shown = net.add("where", net.leaf(keep[:, :1], "input"), y, net.leaf(np.zeros((5, 2)), "input"))
     loss = net.add("sum", net.add("square", shown))
-    vectors, along = net.given("vectors", {x: RNG.normal(size=(5, 2)) for x in (q, k)})
-    found = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
+    vectors, vector_feeds = net.given("vectors", {x: RNG.normal(size=(5, 2)) for x in (q, k)})
+    actual = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), vector_feeds), "hvp")
     monkeypatch.setattr(attention, "HELD_SCORE_BYTES", np.inf)
-    expected = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), along), "hvp")
+    expected = kind(net.ask(HVP.along(net.program, vectors, loss, [q, k]), vector_feeds), "hvp")
     for x in (q, k):
-        np.testing.assert_allclose(found[(x,)], expected[(x,)], 1e-9, 1e-11)
-    assert np.isfinite(found[(q,)]).all()
+        np.testing.assert_allclose(actual[(x,)], expected[(x,)], 1e-9, 1e-11)
+    assert np.isfinite(actual[(q,)]).all()
 
 
 @small
-def test_a_query_without_keys_has_no_part_in_cotangents_of_queries_and_keys() -> None:
-    """Its logarithm and its δ are NaN, as its row of the result."""
+def test_query_without_keys_does_not_affect_cotangents() -> None:
+    """Its log-sum and δ are NaN, like its row of the result."""
     arrays = operands(GRADIENTS, "keep")
     arrays[6][3] = False
     for row in arrays[3:5]:
         row[..., 3, :] = np.nan
-    builder, leaves, results = written(GRADIENTS, arrays, ATTRS[0])
+    builder, leaves, results = build(GRADIENTS, arrays, ATTRS[0])
     seeds = [(y, builder.constant(RNG.normal(size=y.shape))) for y in results[:2]]
     by_q, by_k = (g for g in vjp(builder, seeds, leaves[:2]) if g is not None)
-    for found in run_graph(graph_of(builder, [by_q, by_k]), dict(enumerate(arrays))):
-        assert np.isfinite(found).all()
+    for actual in run_graph(graph_of(builder, [by_q, by_k]), dict(enumerate(arrays))):
+        assert np.isfinite(actual).all()

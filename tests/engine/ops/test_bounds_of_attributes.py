@@ -1,4 +1,4 @@
-"""Attributes at their least and their most: taken there, and in the one form that says the same."""
+"""Attributes at their minimum and maximum: accepted, and in canonical form."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ LEAST: list[tuple[str, list[Array], dict[str, Any], Array]] = [
 
 
 @pytest.mark.parametrize(("op", "operands", "attrs", "wanted"), LEAST, ids=[op for op, *_ in LEAST])
-def test_the_least(op: str, operands: list[Array], attrs: dict[str, Any], wanted: Array) -> None:
+def test_minimum_attribute_values(op: str, operands: list[Array], attrs: dict[str, Any], wanted: Array) -> None:
     np.testing.assert_allclose(run(op, *operands, **attrs), wanted, 1e-15)
 
 
-def test_the_highest_order_of_polygamma() -> None:
+def test_polygamma_order_is_at_most_170() -> None:
     assert np.isfinite(run("polygamma", np.full(1, 40.0), order=170))
     assert error("polygamma", np.ones(1), order=171).expected == "a whole number of at most 170"
 
 
-def test_the_most_operands_of_einsum() -> None:
+def test_einsum_accepts_at_most_32_operands() -> None:
     for count in (32, 33):
         operands, equation = [np.ones(1)] * count, ",".join("i" * count) + "->i"
         if count == 32:
@@ -43,14 +43,16 @@ def test_the_most_operands_of_einsum() -> None:
             assert error("einsum", *operands, equation=equation).code == "operand_count"
 
 
-def test_a_slice_of_one_has_step_one() -> None:
+def test_slice_of_one_entry_has_canonical_step_one() -> None:
     op, x = registry().ops["slice"], TensorType((7,), np.dtype("float64"))
-    found = [op.canonical({"starts": [2], "stops": stops, "steps": [step]}, x) for stops, step in (([3], 1), (None, 5))]
-    assert found == [{"starts": (2,), "stops": (3,), "steps": (1,)}] * 2
+    actual = [
+        op.canonical({"starts": [2], "stops": stops, "steps": [step]}, x) for stops, step in (([3], 1), (None, 5))
+    ]
+    assert actual == [{"starts": (2,), "stops": (3,), "steps": (1,)}] * 2
 
 
-def test_the_largest_of_many_are_sorted() -> None:
-    """More than are found one by one, but not all; equal ones in order."""
+def test_topk_of_many_entries_is_sorted() -> None:
+    """More than selected one by one, but not all; equal entries in order."""
     x = np.random.default_rng(0).integers(0, 50, (2, 400)).astype(float)
     order = np.argsort(-x, axis=1, kind="stable")[:, :300]
     values, indices = np.empty((2, 300)), np.empty((2, 300), "int64")
@@ -66,11 +68,11 @@ RANGES = [(0, 5, 2, 3), (5, 0, -2, 3), (0, 0, 1, 0), (3, 1, 1, 0), (1, 3, -1, 0)
 
 @pytest.mark.parametrize("dtype", ["int64", "float64"])
 @pytest.mark.parametrize(("start", "stop", "step", "count"), RANGES)
-def test_how_many_numbers_a_range_has(start: float, stop: float, step: float, count: int, dtype: str) -> None:
-    found = run("arange", start=start, stop=stop, step=step, dtype=dtype)
-    np.testing.assert_array_equal(found, start + step * np.arange(count))
+def test_arange_length(start: float, stop: float, step: float, count: int, dtype: str) -> None:
+    actual = run("arange", start=start, stop=stop, step=step, dtype=dtype)
+    np.testing.assert_array_equal(actual, start + step * np.arange(count))
 
 
-def test_a_range_too_short_to_be_told_from_none_has_its_start() -> None:
+def test_tiny_range_contains_its_start() -> None:
     for step, stop in ((1e300, 5e-324), (0.5e300, 5e-324), (-1e300, -5e-324)):
         assert run("arange", start=0.0, stop=stop, step=step, dtype="float64").tolist() == [0.0]

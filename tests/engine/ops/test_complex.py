@@ -1,4 +1,4 @@
-"""Ops on complex numbers, each against itself on real and imaginary parts in opset 1; cuts and zeros."""
+"""Complex ops against the same ops on real and imaginary parts in opset 1; branch cuts and zeros."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from engine.ir.passes import optimise
 from tests.engine.ops.run import Array, grads, run
 
 EXECUTOR = open_executor("cpu")
-#: what opset 1 has: the pairs are computed with these alone
-FIRST = {name for name, op in registry().ops.items() if op.since == OPSET}
+#: the ops of opset 1; pairs are computed with these only
+OPSET_1 = {name for name, op in registry().ops.items() if op.since == OPSET}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Pair:
         return Pair(self.re / size, -self.im / size)
 
     def each(self, op: str, **attrs: Any) -> Pair:
-        """The same op on either part."""
+        """Apply the same op to both parts."""
         return Pair(getattr(self.re, op)(**attrs), getattr(self.im, op)(**attrs))
 
     def angle(self) -> Value:
@@ -75,13 +75,13 @@ class Pair:
         return Pair(self.re + number, self.im)
 
     def doubled(self) -> Value:
-        """[[a, −b], [b, a]], which multiplies, and is inverted, as the matrix a + bi."""
+        """[[a, −b], [b, a]], which multiplies and inverts like the matrix a + bi."""
         upper = self.re.cat(-self.im, axis=-1)
         return upper.cat(self.im.cat(self.re, axis=-1), axis=-2)
 
 
 def halved(doubled: Value) -> Pair:
-    """What `doubled` made."""
+    """Return the pair that a doubled matrix represents."""
     n = doubled.shape[-1] // 2
     left = doubled.slice(starts=(0, 0), stops=(2 * n, n))
     return Pair(left.slice(stops=(n,)), left.slice(starts=(n,)))
@@ -96,7 +96,7 @@ def cosh(z: Pair) -> Pair:
 
 
 def product(z: Pair) -> Pair:
-    """Of the rows of a matrix of three columns."""
+    """Multiply the three columns of a matrix."""
     a, b, c = (z.each("select", index=i, axis=1) for i in range(3))
     return a * b * c
 
@@ -122,7 +122,7 @@ def lower(a: Pair) -> Pair:
 ROWS, SQUARE = ((2, 3),), ((3, 3),)
 TWO = ((2, 3), (3,))
 SYSTEM = ((3, 3), (3, 2))
-#: op, its attributes, shapes of its operands, and the same on pairs
+#: op, its attributes, shapes of its operands, and the equivalent rule on pairs
 OPS: list[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...], Callable[..., Pair | Value]]] = [
     ("add", {}, TWO, lambda a, b: a + b),
     ("sub", {}, TWO, lambda a, b: a - b),
@@ -174,22 +174,22 @@ OPS: list[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...], Callable[..., 
 ]
 
 
-def drawn(shapes: tuple[tuple[int, ...], ...], seed: int) -> list[Array]:
+def draw(shapes: tuple[tuple[int, ...], ...], seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for shape in shapes:
         z = rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)
-        found.append(z + 3 * np.eye(3) if shape == (3, 3) else z)
-    return found
+        result.append(z + 3 * np.eye(3) if shape == (3, 3) else z)
+    return result
 
 
-def answered(builder: Builder, outputs: list[Value], feeds: dict[Any, Array]) -> list[Array]:
+def evaluate(builder: Builder, outputs: list[Value], feeds: dict[Any, Array]) -> list[Array]:
     graph = optimise(builder.graph(outputs))
     return EXECUTOR.run(make_plan(graph, Limits()), {key: feeds[key] for key in graph.feeds})
 
 
 def by_op(op: str, attrs: dict[str, Any], arrays: list[Array], seed: Array) -> list[Array]:
-    """The value, the gradients, and the derivative of these along ones by the first operand: by complex numbers."""
+    """Return the value, the gradients, and second derivatives along ones, in complex numbers."""
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
     if op == "where":
@@ -198,11 +198,11 @@ def by_op(op: str, attrs: dict[str, Any], arrays: list[Array], seed: Array) -> l
     g = builder.constant(seed if y.type.is_complex else seed.real)
     first = vjp_or_zeros(builder, [(y, g)], leaves)
     second = vjp_or_zeros(builder, [(x, builder.constant(np.ones(x.shape, x.dtype))) for x in first], leaves)
-    return answered(builder, [y, *first, *second], dict(enumerate(arrays)))
+    return evaluate(builder, [y, *first, *second], dict(enumerate(arrays)))
 
 
 def by_parts(rule: Callable[..., Pair | Value], arrays: list[Array], seed: Array) -> list[Array]:
-    """The same by real numbers, in ops of opset 1."""
+    """Return the same in real numbers, with ops of opset 1."""
     builder = Builder(registry())
     parts = [part for a in arrays for part in (a.real.copy(), a.imag.copy())]
     leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(parts)]
@@ -210,31 +210,31 @@ def by_parts(rule: Callable[..., Pair | Value], arrays: list[Array], seed: Array
     results = [y.re, y.im] if isinstance(y, Pair) else [y]
     seeds = [builder.constant(s) for s in (seed.real.copy(), seed.imag.copy())[: len(results)]]
     first = vjp_or_zeros(builder, list(zip(results, seeds, strict=True)), leaves)
-    along = [(x, x.full_like(float(i % 2 == 0))) for i, x in enumerate(first)]
-    second = vjp_or_zeros(builder, along, leaves)
-    assert {node.op.name for node in builder.nodes} <= FIRST
-    found = answered(builder, [*results, *first, *second], dict(enumerate(parts)))
-    value = [found[0] + 1j * found[1]] if len(results) == 2 else found[:1]
-    rest = found[len(results) :]
+    seeds_of_gradients = [(x, x.full_like(float(i % 2 == 0))) for i, x in enumerate(first)]
+    second = vjp_or_zeros(builder, seeds_of_gradients, leaves)
+    assert {node.op.name for node in builder.nodes} <= OPSET_1
+    result = evaluate(builder, [*results, *first, *second], dict(enumerate(parts)))
+    value = [result[0] + 1j * result[1]] if len(results) == 2 else result[:1]
+    rest = result[len(results) :]
     return [*value, *(re + 1j * im for re, im in zip(rest[::2], rest[1::2], strict=True))]
 
 
 @pytest.mark.parametrize(("op", "attrs", "shapes", "rule"), OPS, ids=[f"{op}{attrs}" for op, attrs, *_ in OPS])
-def test_it_is_itself_on_real_and_imaginary_parts(
+def test_complex_op_matches_real_and_imaginary_parts(
     op: str, attrs: dict[str, Any], shapes: tuple[tuple[int, ...], ...], rule: Callable[..., Pair | Value]
 ) -> None:
-    """In value, gradients, and derivatives of these."""
-    arrays = drawn(shapes, len(op))
+    """Values, gradients, and derivatives of the gradients."""
+    arrays = draw(shapes, len(op))
     shape = run(op, *((arrays[0].real, *arrays[1:]) if op == "where" else arrays), **attrs).shape
-    seed = drawn((shape,), 99)[0] if shape != (3, 3) else drawn(((3, 4),), 99)[0][:, :3]
-    found, wanted = by_op(op, attrs, arrays, seed), by_parts(rule, arrays, seed)
-    for a, b in zip(found, wanted, strict=True):
+    seed = draw((shape,), 99)[0] if shape != (3, 3) else draw(((3, 4),), 99)[0][:, :3]
+    actual, expected = by_op(op, attrs, arrays, seed), by_parts(rule, arrays, seed)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b if np.iscomplexobj(a) else b.real, rtol=1e-9, atol=1e-11)
 
 
-def test_a_determinant_and_a_factor_are_those_of_the_doubled_matrix() -> None:
-    """|det (a + bi)|² is the determinant of [[a, −b], [b, a]]; the factor's product is the Hermitian part."""
-    (a,) = drawn(SQUARE, 3)
+def test_slogdet_and_cholesky_match_the_doubled_matrix() -> None:
+    """|det (a + bi)|² is the determinant of [[a, −b], [b, a]]; the factor times its adjoint is the Hermitian part."""
+    (a,) = draw(SQUARE, 3)
     sign, size = (run_output("slogdet", a, k) for k in range(2))
     doubled = np.block([[a.real, -a.imag], [a.imag, a.real]])
     np.testing.assert_allclose(2 * size, np.linalg.slogdet(doubled)[1], rtol=1e-12)
@@ -249,53 +249,53 @@ def test_a_determinant_and_a_factor_are_those_of_the_doubled_matrix() -> None:
 def run_output(op: str, x: Array, index: int) -> Array:
     builder = Builder(registry())
     y = builder.emit(registry().ops[op], [builder.leaf(TensorType.of(x), 0)], {}).output(index)
-    return answered(builder, [y], {0: x})[0]
+    return evaluate(builder, [y], {0: x})[0]
 
 
 @pytest.mark.parametrize("n", [3, 70])
-def test_large_and_small_matrices_go_the_same_way(n: int) -> None:
-    (a,) = drawn(((n, n),), 5)
+def test_large_and_small_complex_systems(n: int) -> None:
+    (a,) = draw(((n, n),), 5)
     a = a + n * np.eye(n)
-    (b,) = drawn(((n, 2),), 6)
+    (b,) = draw(((n, 2),), 6)
     np.testing.assert_allclose(a @ run("solve", a, b), b, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(np.tril(a).T @ run("triangular_solve", a, b, transpose=True), b, rtol=1e-9, atol=1e-10)
     factor = run("cholesky", a)
     np.testing.assert_allclose(factor @ factor.conj().T, (a + a.conj().T) / 2, rtol=1e-10, atol=1e-10)
-    found = run("solve", a.astype("complex64"), b.astype("complex64"))
-    assert found.dtype == np.complex64
-    np.testing.assert_allclose(found, run("solve", a, b), rtol=2e-5, atol=1e-6)
+    actual = run("solve", a.astype("complex64"), b.astype("complex64"))
+    assert actual.dtype == np.complex64
+    np.testing.assert_allclose(actual, run("solve", a, b), rtol=2e-5, atol=1e-6)
 
 
-def test_a_singular_matrix_is_nan_for_itself_alone() -> None:
+def test_singular_matrix_does_not_affect_the_others() -> None:
     a = np.stack([np.eye(2) * (1 + 1j), np.zeros((2, 2))])
-    found = run("inv", a)
-    np.testing.assert_allclose(found[0], np.eye(2) / (1 + 1j))
-    assert np.isnan(found[1]).all()
+    actual = run("inv", a)
+    np.testing.assert_allclose(actual[0], np.eye(2) / (1 + 1j))
+    assert np.isnan(actual[1]).all()
     factors = run("cholesky", np.stack([np.eye(2) + 0j, -np.eye(2) + 0j]))
     assert (factors[0] == np.eye(2)).all()
     assert np.isnan(factors[1]).all()
 
 
-# ---------------------------------------------------------------- cuts, from the side that the sign of zero says
+# ---------------------------------------------------------------- branch cuts, on the side given by the sign of zero
 
 SIDES = [complex(-4, 0.0), complex(-4, -0.0)]
 
 
 @pytest.mark.parametrize("z", SIDES, ids=["above", "below"])
 @pytest.mark.parametrize("op", ["log", "sqrt", "angle", "rsqrt"])
-def test_a_cut_is_seen_from_its_side(op: str, z: complex) -> None:
-    """Value and gradient are those of a point beside the cut, on the side of the zero's sign."""
+def test_branch_cut_is_continuous_from_its_side(op: str, z: complex) -> None:
+    """Value and gradient equal those of a point next to the cut, on the side given by the sign of zero."""
     side = np.copysign(1.0, z.imag)
     near = z + side * 1e-9j
     value, (gradient,) = grads(op, np.array([z]), wrt=[0])
-    beside, (slope,) = grads(op, np.array([near]), wrt=[0])
-    np.testing.assert_allclose(value, beside, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-8, atol=1e-8)
-    other, _ = grads(op, np.array([np.conj(near)]), wrt=[0])
-    assert abs(other - beside) > 0.5, "there is a cut"
+    value_near, (gradient_near,) = grads(op, np.array([near]), wrt=[0])
+    np.testing.assert_allclose(value, value_near, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gradient, gradient_near, rtol=1e-8, atol=1e-8)
+    value_across, _ = grads(op, np.array([np.conj(near)]), wrt=[0])
+    assert abs(value_across - value_near) > 0.5, "there is a cut"
 
 
-def test_values_on_the_cut() -> None:
+def test_values_on_the_branch_cut() -> None:
     above, below = (np.array([z]) for z in SIDES)
     assert run("angle", above)[0] == np.pi
     assert run("angle", below)[0] == -np.pi
@@ -305,12 +305,12 @@ def test_values_on_the_cut() -> None:
 
 
 @pytest.mark.parametrize("op", ["add_scalar", "mul_scalar", "neg", "conj"])
-def test_the_sign_of_the_imaginary_zero_is_kept_by_what_scales_and_shifts(op: str) -> None:
+def test_sign_of_imaginary_zero(op: str) -> None:
     attrs = {"scalar": 0.5} if op.endswith("scalar") else {}
     for z in SIDES:
-        turned = op in ("neg", "conj")
-        found = run(op, np.array([z]), **attrs)[0]
-        assert bool(np.signbit(found.imag) != np.signbit(z.imag)) is turned
+        is_flipped = op in ("neg", "conj")
+        actual = run(op, np.array([z]), **attrs)[0]
+        assert bool(np.signbit(actual.imag) != np.signbit(z.imag)) is is_flipped
 
 
 # ---------------------------------------------------------------- at 0
@@ -319,7 +319,7 @@ ZEROS = np.array([0, complex(0.0, -0.0), complex(-0.0, 0.0)])
 
 
 @pytest.mark.parametrize("op", ["abs", "angle"])
-def test_gradients_at_zero_are_zero_in_every_order(op: str) -> None:
+def test_gradients_of_abs_and_angle_at_zero_are_zero(op: str) -> None:
     _, (gradient,) = grads(op, ZEROS, wrt=[0])
     assert (gradient == 0).all()
     builder = Builder(registry())
@@ -327,11 +327,11 @@ def test_gradients_at_zero_are_zero_in_every_order(op: str) -> None:
     y = builder.emit(registry().ops[op], [x], {})
     (first,) = vjp_or_zeros(builder, [(y, y.full_like(1.0))], [x])
     (second,) = vjp_or_zeros(builder, [(first, builder.constant(np.full(3, 1 + 1j)))], [x])
-    assert (answered(builder, [second], {0: ZEROS})[0] == 0).all()
+    assert (evaluate(builder, [second], {0: ZEROS})[0] == 0).all()
 
 
 @pytest.mark.parametrize("op", ["log", "sqrt"])
-def test_gradients_at_zero_are_not_finite_where_there_are_none(op: str) -> None:
+def test_gradients_of_log_and_sqrt_at_zero_are_not_finite(op: str) -> None:
     _, (gradient,) = grads(op, ZEROS, wrt=[0])
     assert not np.isfinite(gradient).any()
 
@@ -345,7 +345,7 @@ def test_nan_in_either_part_is_nan() -> None:
     assert run("not_equal", z, z).all()
 
 
-def test_a_real_number_has_no_imaginary_part() -> None:
+def test_real_and_imag_of_real_numbers() -> None:
     x = np.array([1.5, -2.0, np.inf])
     for dtype in ("float16", "float64"):
         np.testing.assert_array_equal(run("imag", x.astype(dtype)), np.zeros(3, dtype))

@@ -1,5 +1,6 @@
-"""Decompositions of complex matrices: their results multiply to the matrix, and functions that phases do not change
-have the gradients that differences have, to second order."""
+"""Complex decompositions: factors multiply to the matrix, and phase-invariant functions of them have the gradients of
+finite differences, to second order.
+"""
 
 from __future__ import annotations
 
@@ -18,157 +19,168 @@ Loss = Callable[[Value], Value]
 STEP = 1e-6
 
 
-def drawn(*shape: int, seed: int = 0) -> Array:
+def draw(*shape: int, seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
-    found: Array = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
-    return found
+    result: Array = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    return result
 
 
 def adjoint(x: Array) -> Array:
-    found: Array = x.swapaxes(-1, -2).conj()
-    return found
+    result: Array = x.swapaxes(-1, -2).conj()
+    return result
 
 
-def h(x: Value) -> Value:
+def hermitian_transpose(x: Value) -> Value:
     return x.transpose().conj()
 
 
-def seen(x: Value, seed: int = 7) -> Value:
-    """A real number of a complex matrix: what it is along another."""
-    weights = drawn(*x.shape, seed=seed)
+def real_projection(x: Value, seed: int = 7) -> Value:
+    """Return a real number from a complex matrix: its inner product with another."""
+    weights = draw(*x.shape, seed=seed)
     return (x * x.builder.constant(weights.conj())).real().sum()
 
 
-def of_vectors(x: Value) -> Value:
-    """A projector onto two eigenvectors, weighed by their values."""
-    found = x.eigh()
-    w, v = found.output(0), found.output(1)
+def eigenvector_loss(x: Value) -> Value:
+    """Projector onto the eigenvectors, weighted by functions of the eigenvalues."""
+    factors = x.eigh()
+    w, v = factors.output(0), factors.output(1)
     weights = (w * 0.3).sin()
-    return seen((v * weights.reshape(shape=(*w.shape[:-1], 1, w.shape[-1]))) @ h(v)) + (w * w * w).sum()
+    return (
+        real_projection((v * weights.reshape(shape=(*w.shape[:-1], 1, w.shape[-1]))) @ hermitian_transpose(v))
+        + (w * w * w).sum()
+    )
 
 
-def of_one_vector(x: Value) -> Value:
+def one_eigenvector_loss(x: Value) -> Value:
     v = x.eigh().output(1)
     first = v.slice(starts=(0, 1), stops=(v.shape[0], 2))
-    return seen(first @ h(first))
+    return real_projection(first @ hermitian_transpose(first))
 
 
-def of_singular_vectors(x: Value) -> Value:
-    found = x.svd()
-    u, s, vh = (found.output(i) for i in range(3))
-    return seen((u * (s * 0.5).tanh()) @ vh) + seen(u @ h(u), 8) + seen(h(vh) @ vh, 9) + s.log().sum()
+def singular_vector_loss(x: Value) -> Value:
+    factors = x.svd()
+    u, s, vh = (factors.output(i) for i in range(3))
+    return (
+        real_projection((u * (s * 0.5).tanh()) @ vh)
+        + real_projection(u @ hermitian_transpose(u), 8)
+        + real_projection(hermitian_transpose(vh) @ vh, 9)
+        + s.log().sum()
+    )
 
 
-def of_phases(x: Value) -> Value:
-    """u's and v's phases together, of one pair alone."""
-    found = x.svd()
-    u, vh = found.output(0), found.output(2)
+def phase_loss(x: Value) -> Value:
+    """Phases of one pair of singular vectors."""
+    factors = x.svd()
+    u, vh = factors.output(0), factors.output(2)
     k = vh.shape[0]
-    return seen(u.slice(starts=(0, 0), stops=(u.shape[0], 1)) @ vh.slice(starts=(0, 0), stops=(1, vh.shape[1]))) * k
+    return (
+        real_projection(u.slice(starts=(0, 0), stops=(u.shape[0], 1)) @ vh.slice(starts=(0, 0), stops=(1, vh.shape[1])))
+        * k
+    )
 
 
-def of_factors(x: Value) -> Value:
-    found = x.qr()
-    return seen(found.output(0)) + seen(found.output(1), 8)
+def qr_loss(x: Value) -> Value:
+    factors = x.qr()
+    return real_projection(factors.output(0)) + real_projection(factors.output(1), 8)
 
 
-def of_triangles(x: Value) -> Value:
-    found = x.lu()
-    return seen(found.output(1)) + seen(found.output(2), 8)
+def lu_loss(x: Value) -> Value:
+    factors = x.lu()
+    return real_projection(factors.output(1)) + real_projection(factors.output(2), 8)
 
 
 LOSSES: Sequence[tuple[Loss, tuple[int, int]]] = [
-    (of_vectors, (3, 3)),
-    (of_one_vector, (4, 4)),
-    (of_singular_vectors, (3, 3)),
-    (of_singular_vectors, (4, 2)),
-    (of_singular_vectors, (2, 4)),
-    (of_phases, (3, 3)),
-    (of_phases, (4, 2)),
-    (of_factors, (3, 3)),
-    (of_factors, (4, 2)),
-    (of_triangles, (3, 3)),
-    (of_triangles, (4, 2)),
-    (of_triangles, (2, 4)),
-    (lambda x: seen(x.matrix_exp()), (3, 3)),
-    (lambda x: seen(x.matrix_power(k=-3)), (2, 2)),
+    (eigenvector_loss, (3, 3)),
+    (one_eigenvector_loss, (4, 4)),
+    (singular_vector_loss, (3, 3)),
+    (singular_vector_loss, (4, 2)),
+    (singular_vector_loss, (2, 4)),
+    (phase_loss, (3, 3)),
+    (phase_loss, (4, 2)),
+    (qr_loss, (3, 3)),
+    (qr_loss, (4, 2)),
+    (lu_loss, (3, 3)),
+    (lu_loss, (4, 2)),
+    (lu_loss, (2, 4)),
+    (lambda x: real_projection(x.matrix_exp()), (3, 3)),
+    (lambda x: real_projection(x.matrix_power(k=-3)), (2, 2)),
 ]
 IDS = [f"{getattr(loss, '__name__', 'loss')}-{m}x{n}" for loss, (m, n) in LOSSES]
 
 
 def gradient(loss: Loss, x: Array, order: int = 1) -> Array:
-    """Of the loss; or of what its gradient is along a matrix."""
+    """Return the gradient of the loss, or of the projection of that gradient."""
 
     def write(v: Value) -> list[Value]:
         (g,) = vjp_or_zeros(v.builder, [(loss(v), v.builder.full((), 1.0, np.dtype("float64")))], [v])
         if order == 2:
-            y = seen(g, 11)
+            y = real_projection(g, 11)
             (g,) = vjp_or_zeros(v.builder, [(y, y.full_like(1.0))], [v])
         return [g]
 
     return evaluate(write, x)[0]
 
 
-def by_differences(function: Callable[[Array], float], x: Array) -> Array:
+def finite_differences(function: Callable[[Array], float], x: Array) -> Array:
     """∂/∂x + i ∂/∂y, entry by entry."""
-    found = np.zeros_like(x)
-    for place in np.ndindex(x.shape):
+    result = np.zeros_like(x)
+    for position in np.ndindex(x.shape):
         for direction in (1, 1j):
             step = np.zeros_like(x)
-            step[place] = STEP * direction
-            found[place] += direction * (function(x + step) - function(x - step)) / (2 * STEP)
-    return found
+            step[position] = STEP * direction
+            result[position] += direction * (function(x + step) - function(x - step)) / (2 * STEP)
+    return result
 
 
 @pytest.mark.parametrize(("loss", "shape"), LOSSES, ids=IDS)
-def test_the_gradient_is_that_of_differences(loss: Loss, shape: tuple[int, int]) -> None:
-    x = drawn(*shape)
-    wanted = by_differences(lambda a: float(evaluate(lambda v: [loss(v)], a)[0]), x)
-    np.testing.assert_allclose(gradient(loss, x), wanted, rtol=1e-6, atol=1e-7)
+def test_gradients_match_finite_differences(loss: Loss, shape: tuple[int, int]) -> None:
+    x = draw(*shape)
+    expected = finite_differences(lambda a: float(evaluate(lambda v: [loss(v)], a)[0]), x)
+    np.testing.assert_allclose(gradient(loss, x), expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize(("loss", "shape"), LOSSES, ids=IDS)
-def test_so_is_the_second(loss: Loss, shape: tuple[int, int]) -> None:
-    x, weights = drawn(*shape), drawn(*shape, seed=11)
-    wanted = by_differences(lambda a: float(np.vdot(weights, gradient(loss, a)).real), x)
-    np.testing.assert_allclose(gradient(loss, x, order=2), wanted, rtol=1e-5, atol=1e-6)
+def test_second_derivatives_match_finite_differences(loss: Loss, shape: tuple[int, int]) -> None:
+    x, weights = draw(*shape), draw(*shape, seed=11)
+    expected = finite_differences(lambda a: float(np.vdot(weights, gradient(loss, a)).real), x)
+    np.testing.assert_allclose(gradient(loss, x, order=2), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (0, 2, 2), (40, 40)])
-def test_what_the_results_multiply_to(dtype: str, shape: tuple[int, ...]) -> None:
-    x = drawn(*shape).astype(dtype)
-    most = 2e-5 if dtype == "complex64" else 2e-13
+def test_factors_multiply_to_the_matrix(dtype: str, shape: tuple[int, ...]) -> None:
+    x = draw(*shape).astype(dtype)
+    tolerance = 2e-5 if dtype == "complex64" else 2e-13
 
     def write(v: Value) -> list[Value]:
         results = [(v.eigh(), 2), (v.svd(), 3), (v.qr(), 2), (v.lu(), 3)]
-        return [found.output(i) for found, count in results for i in range(count)]
+        return [result.output(i) for result, count in results for i in range(count)]
 
     w, v, u, s, vh, q, r, rows, lower, upper = evaluate(write, x)
     assert {a.dtype.name for a in (v, u, vh, q, r, lower, upper)} == {dtype}
     assert {a.dtype for a in (w, s)} == {x.real.dtype}
-    for found, wanted in (
+    for actual, expected in (
         ((v * w[..., None, :]) @ adjoint(v), (x + adjoint(x)) / 2),
         ((u * s[..., None, :]) @ vh, x),
         (q @ r, x),
         (lower @ upper, np.take_along_axis(x, rows[..., None], -2)),
     ):
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=most)
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
     assert not np.diagonal(r, axis1=-2, axis2=-1).imag.any()
 
 
-def test_one_without_an_answer_stands_alone() -> None:
-    x = drawn(3, 2, 2)
+def test_nan_matrix_does_not_affect_the_others() -> None:
+    x = draw(3, 2, 2)
     x[1, 0, 0] = complex(0, np.nan)
     for name in ("eigh", "svd", "qr"):
-        (found,) = evaluate(lambda v, name=name: [getattr(v, name)().output(1)], x)
-        assert np.isnan(found[1]).all()
-        assert np.isfinite(found[[0, 2]]).all()
+        (actual,) = evaluate(lambda v, name=name: [getattr(v, name)().output(1)], x)
+        assert np.isnan(actual[1]).all()
+        assert np.isfinite(actual[[0, 2]]).all()
     assert np.isnan(run("matrix_exp", x)[1]).all()
 
 
-def test_small_and_large_matrices_exchange_the_same_rows() -> None:
-    """By |Re| + |Im|, as LAPACK compares them, and not by |z|."""
+def test_swept_and_lapack_lu_exchange_the_same_rows() -> None:
+    """Pivots maximize |Re| + |Im|, as in LAPACK, not |z|."""
     x = np.array([[3 + 3j, 1], [5, 2]])
     many = np.broadcast_to(x, (40, 2, 2)).copy()
     (rows,) = evaluate(lambda v: [v.lu().output(0)], many)
@@ -176,6 +188,6 @@ def test_small_and_large_matrices_exchange_the_same_rows() -> None:
     assert rows.tolist() == [alone.tolist()] * 40 == [[0, 1]] * 40
 
 
-def test_functions_of_symmetric_matrices_are_of_real_ones() -> None:
+def test_symmetric_function_refuses_complex_matrices() -> None:
     with pytest.raises(DtypeMismatch):
-        run("symmetric_function", drawn(2, 2), function="exp")
+        run("symmetric_function", draw(2, 2), function="exp")

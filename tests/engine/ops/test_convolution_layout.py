@@ -1,4 +1,4 @@
-"""How much of a convolution is laid out at a time, and what of it is copied."""
+"""Chunks of the im2col layout, and which parts of it are copied."""
 
 from __future__ import annotations
 
@@ -18,75 +18,75 @@ from tests.engine.ops.values import allocated
 RNG = np.random.default_rng(5)
 
 
-def placed(setting: Setting) -> Windows:
+def windows_of(setting: Setting) -> Windows:
     return Windows(*(tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation")))
 
 
-def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> convolution_layout.Layout:
+def layout_of(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> convolution_layout.Layout:
     setting = Setting(axes, **counts)
     wide, narrow, _ = (TensorType(shape, np.dtype(dtype)) for shape in setting.shapes)
-    return convolution_layout.layout(wide, narrow, narrow, placed(setting), setting.groups)
+    return convolution_layout.layout(wide, narrow, narrow, windows_of(setting), setting.groups)
 
 
-def test_rows_images_and_groups_are_laid_out_two_mebibytes_at_a_time() -> None:
-    """Rows where an image has many windows, but never few windows; groups where a row of all of them is too much."""
+def test_chunks_of_rows_images_and_groups_are_2_mib() -> None:
+    """Chunks are of rows, with enough windows each; and of groups if a row of all groups is too large."""
     chunk = 2 << 20
-    large = laid_out((Axis(130, 3), Axis(130, 3)), images=1, depth=8)
+    large = layout_of((Axis(130, 3), Axis(130, 3)), images=1, depth=8)
     assert (large.groups_at_once, large.images_at_once) == (1, 1)
     assert large.rows_at_once == chunk // (8 * 9 * 8) // 128 == 28
     assert [rows[1].stop - rows[1].start for rows in large.row_chunks()] == [28] * 4 + [16]
     assert large.windows_at_once == 28 * 128
-    small = laid_out((Axis(10, 3), Axis(10, 3)), images=64, depth=8)
+    small = layout_of((Axis(10, 3), Axis(10, 3)), images=64, depth=8)
     assert small.images_at_once == chunk // (8 * 9 * 8 * 64) == 56
     assert [s.stop - s.start for s in small.image_chunks()] == [56, 8]
-    line = laid_out((Axis(1), Axis(100_000, 3)), images=1, depth=2)
+    line = layout_of((Axis(1), Axis(100_000, 3)), images=1, depth=2)
     assert line.rows == (1, 1)
     assert line.rows_at_once == chunk // (2 * 3 * 8)
-    assert laid_out((Axis(9, 3), Axis(1_000_000, 3)), images=1).rows_at_once == 1
-    wide = laid_out((Axis(1, 1), Axis(10_000, 1)), images=4, groups=100)
+    assert layout_of((Axis(9, 3), Axis(1_000_000, 3)), images=1).rows_at_once == 1
+    wide = layout_of((Axis(1, 1), Axis(10_000, 1)), images=4, groups=100)
     assert wide.groups_at_once == chunk // (10_000 * 2 * 8) == 13
     assert [part.groups for _, part in wide.parts()] == [13] * 7 + [9]
     assert wide.part(9).wide == (4, 9, 1, 10_000)
     assert wide.part(9).narrow == (4, 18, 1, 10_000)
-    assert laid_out((Axis(9, 2),), depth=3, groups=4).part(2).wide == (2, 6, 9)
+    assert layout_of((Axis(9, 2),), depth=3, groups=4).part(2).wide == (2, 6, 9)
 
 
-def test_few_windows_are_not_laid_out_alone() -> None:
+def test_chunks_hold_at_least_256_windows() -> None:
     """Reading the kernel would take longer than multiplying by it."""
-    deep = laid_out((Axis(20, 3), Axis(20, 3)), images=1, depth=4096, features=1)
+    deep = layout_of((Axis(20, 3), Axis(20, 3)), images=1, depth=4096, features=1)
     assert deep.rows_at_once == 256 // 18 == 14
-    assert laid_out((Axis(300, 3),), images=1, depth=1000, features=1).rows_at_once == 256
-    assert laid_out((Axis(7, 3), Axis(7, 3)), images=40, depth=512, features=1).images_at_once == 256 // 25 == 10
+    assert layout_of((Axis(300, 3),), images=1, depth=1000, features=1).rows_at_once == 256
+    assert layout_of((Axis(7, 3), Axis(7, 3)), images=40, depth=512, features=1).images_at_once == 256 // 25 == 10
 
 
-def test_columns_of_single_bytes_are_laid_out_two_mebibytes_at_a_time() -> None:
-    assert laid_out((Axis(3000), Axis(3000)), "int8", images=1, features=1).rows_at_once == (2 << 20) // 3000 == 699
-    assert laid_out((Axis(1), Axis(1)), "int8", images=5_000_000, features=1).images_at_once == 2 << 20
+def test_chunks_of_int8_columns_are_2_mib() -> None:
+    assert layout_of((Axis(3000), Axis(3000)), "int8", images=1, features=1).rows_at_once == (2 << 20) // 3000 == 699
+    assert layout_of((Axis(1), Axis(1)), "int8", images=5_000_000, features=1).images_at_once == 2 << 20
 
 
-def test_windows_are_large_where_they_are_fewer_than_their_taps() -> None:
-    """And a single one is the first row."""
-    assert not laid_out((Axis(3, 2), Axis(1))).large_windows
-    assert laid_out((Axis(3, 3), Axis(2))).large_windows
-    assert laid_out((Axis(2, 2),)).rows == (0, 1)
-    assert list(laid_out((Axis(2, 2),)).row_chunks()) == [(..., slice(0, 1))]
+def test_windows_are_large_if_fewer_than_their_taps() -> None:
+    """A single window is the first row."""
+    assert not layout_of((Axis(3, 2), Axis(1))).large_windows
+    assert layout_of((Axis(3, 3), Axis(2))).large_windows
+    assert layout_of((Axis(2, 2),)).rows == (0, 1)
+    assert list(layout_of((Axis(2, 2),)).row_chunks()) == [(..., slice(0, 1))]
 
 
-def test_channels_go_last_where_their_runs_are_much_longer_than_those_of_positions() -> None:
-    assert laid_out((Axis(14, 3, padding=1), Axis(14, 3, padding=1)), depth=15).channels_last
-    assert not laid_out((Axis(14, 3, padding=1), Axis(14, 3, padding=1)), depth=14).channels_last
-    assert not laid_out((Axis(16, 3), Axis(16, 3, dilation=1 + 1, padding=1)), depth=40).channels_last
+def test_channels_are_last_if_their_runs_are_much_longer() -> None:
+    assert layout_of((Axis(14, 3, padding=1), Axis(14, 3, padding=1)), depth=15).channels_last
+    assert not layout_of((Axis(14, 3, padding=1), Axis(14, 3, padding=1)), depth=14).channels_last
+    assert not layout_of((Axis(16, 3), Axis(16, 3, dilation=1 + 1, padding=1)), depth=40).channels_last
 
 
-def test_the_gradient_by_a_kernel_is_laid_out_as_its_convolution() -> None:
-    """A convolution whose kernel is the images given, which has changed places with them."""
+def test_kernel_gradient_has_the_layout_of_its_convolution() -> None:
+    """The kernel gradient is a convolution in which images and kernel are exchanged."""
     axes = Axis(9, 3, 2, 1), Axis(7, 2, 1, 0, 3)
-    forth = laid_out(axes, images=3, depth=4, features=5, groups=2)
-    windows = Windows(forth.positions, (1, 3), (1, 0), (2, 1))
+    forward = layout_of(axes, images=3, depth=4, features=5, groups=2)
+    windows = Windows(forward.positions, (1, 3), (1, 0), (2, 1))
     wide, narrow = TensorType((4, 6, 9, 7), np.dtype("float64")), TensorType((4, 10, 3, 2), np.dtype("float64"))
-    back = convolution_layout.layout(wide, narrow, narrow, windows, 2)
-    assert back.large_windows
-    assert back.exchanged == forth
+    gradient = convolution_layout.layout(wide, narrow, narrow, windows, 2)
+    assert gradient.large_windows
+    assert gradient.exchanged == forward
 
 
 @pytest.mark.parametrize(
@@ -100,16 +100,16 @@ def test_the_gradient_by_a_kernel_is_laid_out_as_its_convolution() -> None:
     ],
     ids=["many results", "many groups", "large windows", "channels last", "single channels"],
 )
-def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
-    """Sums are written where they belong, groups are taken some at a time, and so are channels of large windows."""
+def test_memory_stays_within_stated_workspace(setting: Setting) -> None:
+    """Sums are written in place, groups are chunked, and so are channels of large windows."""
     wide, narrow, kernel = setting.draw()
     types = [TensorType.of(a) for a in (wide, narrow, kernel)]
-    windows, groups = placed(setting), setting.groups
+    windows, groups = windows_of(setting), setting.groups
     sizes = convolution_layout.layout(wide, narrow, narrow, windows, groups)
-    found = allocated(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
-    assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
-    found = allocated(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))
-    assert found <= add_windows_workspace(sizes, *types[1:]) + SLACK
+    peak = allocated(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
+    assert peak <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
+    peak = allocated(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))
+    assert peak <= add_windows_workspace(sizes, *types[1:]) + SLACK
 
 
 BOX = RNG.normal(size=(5, 4, 6, 8))
@@ -129,9 +129,9 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize(("array", "lies"), LAYOUTS)
-def test_a_matrix_is_read_where_it_lies_if_its_rows_are_whole_and_apart(array: Array, lies: bool) -> None:
-    """What BLAS cannot read NumPy would multiply without it."""
-    found = matrix(np, array, array.shape, array.dtype)
-    np.testing.assert_array_equal(found, array)
-    assert np.shares_memory(found, array) == lies
-    assert lies or found.flags.c_contiguous
+def test_matrix_is_a_view_if_blas_can_read_it(array: Array, lies: bool) -> None:
+    """NumPy would multiply without BLAS if BLAS cannot read the matrix."""
+    actual = matrix(np, array, array.shape, array.dtype)
+    np.testing.assert_array_equal(actual, array)
+    assert np.shares_memory(actual, array) == lies
+    assert lies or actual.flags.c_contiguous

@@ -1,4 +1,4 @@
-"""Convolution on one and three spatial axes: against a definition in loops, and against conv2d."""
+"""Convolution on one and three spatial axes: against loops, and against conv2d."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AXES = [
 @together
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("axis", AXES, ids=str)
-def test_every_way_to_place_windows_on_one_axis(axis: Axis, groups: int) -> None:
+def test_window_placements_on_one_axis(axis: Axis, groups: int) -> None:
     check(Setting((axis,), groups=groups, depth=groups, features=3 - groups))
 
 
@@ -40,7 +40,7 @@ def test_windows_on_three_axes(number: int) -> None:
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("counts", list(product((0, 1, 2), (0, 2), (0, 1), (1, 3))), ids=str)
-def test_few_and_no_images_channels_and_features(rank: int, counts: tuple[int, int, int, int]) -> None:
+def test_few_or_zero_images_channels_and_features(rank: int, counts: tuple[int, int, int, int]) -> None:
     check(Setting((Axis(4, 2, 2, 1), Axis(2), Axis(0, 1, 1, 1))[:rank], *counts))
 
 
@@ -57,7 +57,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("axes", SHAPES, ids=str)
 @pytest.mark.parametrize(("chunk", "least"), [(1, 1), (150, 1), (400, 2), (400, 256), (1500, 4), (5000, 1)])
-def test_what_is_laid_out_at_a_time_makes_no_difference(
+def test_results_do_not_depend_on_chunk_size(
     monkeypatch: pytest.MonkeyPatch, axes: tuple[Axis, ...], chunk: int, least: int
 ) -> None:
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
@@ -67,7 +67,7 @@ def test_what_is_laid_out_at_a_time_makes_no_difference(
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
+def test_attributes_have_one_number_per_axis(rank: int) -> None:
     stated = {name: (a.kind, a.default, a.minimum) for name, a in transposed_placing_attrs(rank).items()}
     ones, zeros = ("ints", (1,) * rank, 1), ("ints", (0,) * rank, 0)
     spatial = {"stride": ones, "padding": zeros, "dilation": ones, "output_padding": zeros}
@@ -87,36 +87,36 @@ def test_attributes_have_one_number_for_each_axis(rank: int) -> None:
     ],
     ids=str,
 )
-def test_examples_go_into_images_or_features_or_groups(
+def test_vmap_extends_images_features_or_groups(
     name: str, mapped: set[int], groups: int, shape: Index, together: int
 ) -> None:
-    """Three, with two images and four features each: into the groups only where nothing else is left."""
+    """Three examples, with two images and four features each: into groups only if nothing else is possible."""
     builder = Builder(registry())
     shapes = (2, 4, 3, 3), (4, 4 // groups, 1, 1)
     x, kernel = (builder.leaf(TensorType(s, np.dtype("float64")), i) for i, s in enumerate(shapes))
     graph = builder.graph([getattr(x, name)(kernel, groups=groups)])
-    found = [node for node in vmap(graph, mapped, 3).nodes if node.op.name == name]
-    assert [(node.type.shape, node.attrs["groups"]) for node in found] == [(shape, together)]
+    actual = [node for node in vmap(graph, mapped, 3).nodes if node.op.name == name]
+    assert [(node.type.shape, node.attrs["groups"]) for node in actual] == [(shape, together)]
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_operands_may_lie_in_memory_in_any_way(rank: int) -> None:
-    """Transposed, reversed by a flip, and repeated along an axis, as graphs hand them on."""
+def test_operands_of_any_memory_layout(rank: int) -> None:
+    """Transposed, and repeated along an axis, as in graphs."""
     shape, size = (2, 4, 5, 4, 3)[: rank + 2], (4, 4, 2, 2, 1)[: rank + 2]
     x, kernel = RNG.normal(size=shape), RNG.normal(size=size)
     builder = Builder(registry())
     plain = [builder.leaf(TensorType.of(a), i) for i, a in enumerate((x, kernel))]
     order = (*range(1, rank + 2), 0)
-    back = (rank + 1, *range(rank + 1))
-    turned = [v.transpose(axes=order).identity().transpose(axes=back) for v in plain]
+    inverse = (rank + 1, *range(rank + 1))
+    transposed = [v.transpose(axes=order).identity().transpose(axes=inverse) for v in plain]
     repeated = plain[1].sum(axes=(2,), keepdims=True).broadcast_to(shape=size)
     for name in [f"conv{rank}d", *([f"conv_transpose{rank}d"] if rank > 1 else [])]:
-        ys = [getattr(a, name)(b) for a in (plain[0], turned[0]) for b in (plain[1], turned[1])]
+        ys = [getattr(a, name)(b) for a in (plain[0], transposed[0]) for b in (plain[1], transposed[1])]
         wide = [getattr(plain[0], name)(b) for b in (repeated, repeated.identity())]
-        found = EXECUTOR.run(make_plan(optimise(builder.graph([*ys, *wide])), Limits()), {0: x, 1: kernel})
-        for y in found[1:4]:
-            np.testing.assert_allclose(y, found[0], 1e-13, 1e-13)
-        np.testing.assert_allclose(found[4], found[5], 1e-13, 1e-13)
+        actual = EXECUTOR.run(make_plan(optimise(builder.graph([*ys, *wide])), Limits()), {0: x, 1: kernel})
+        for y in actual[1:4]:
+            np.testing.assert_allclose(y, actual[0], 1e-13, 1e-13)
+        np.testing.assert_allclose(actual[4], actual[5], 1e-13, 1e-13)
 
 
 def test_conv1d_is_conv2d_of_one_row() -> None:
@@ -138,16 +138,16 @@ def test_bias_is_added_to_each_feature(rank: int) -> None:
         np.testing.assert_allclose(db, [value.size / 3] * 3)
 
 
-def quadratic(name: str, arrays: Sequence[Array], along: Sequence[Array], **attrs: Any) -> list[Array]:
-    """Of the loss Σ y²: its second derivative along a direction, and the loss at three points on the line."""
+def quadratic(name: str, arrays: Sequence[Array], direction: Sequence[Array], **attrs: Any) -> list[Array]:
+    """Return the loss Σ y², its slope and its second derivative along a direction."""
     builder = Builder(registry())
     xs = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
     y = getattr(xs[0], name)(*xs[1:], **attrs)
     loss = y.square().sum()
     first = vjp_or_zeros(builder, [(loss, loss.full_like(1.0))], xs)
-    slope = sum((g * builder.constant(d)).sum() for g, d in zip(first, along, strict=True))
+    slope = sum((g * builder.constant(d)).sum() for g, d in zip(first, direction, strict=True))
     second = vjp_or_zeros(builder, [(slope, slope.full_like(1.0))], xs)
-    curvature = sum((g * builder.constant(d)).sum() for g, d in zip(second, along, strict=True))
+    curvature = sum((g * builder.constant(d)).sum() for g, d in zip(second, direction, strict=True))
     plan = make_plan(optimise(builder.graph([loss, slope, curvature])), Limits())
     return EXECUTOR.run(plan, dict(enumerate(arrays)))
 
@@ -160,19 +160,21 @@ def quadratic(name: str, arrays: Sequence[Array], along: Sequence[Array], **attr
         ("conv_transpose3d", ((1, 2, 2, 3, 2), (2, 1, 2, 1, 2)), {"stride": (2, 1, 2), "output_padding": (1, 0, 0)}),
     ],
 )
-def test_the_second_derivative_of_a_polynomial(name: str, shapes: Sequence[Index], attrs: dict[str, Any]) -> None:
-    """Along a line the loss is a polynomial p of degree 4: p″(0) from p at five points, without rounding of steps."""
-    arrays, along = ([RNG.normal(size=s) for s in shapes] for _ in range(2))
-    _, slope, curvature = quadratic(name, arrays, along, **attrs)
+def test_second_derivative_along_a_line_matches_a_polynomial(
+    name: str, shapes: Sequence[Index], attrs: dict[str, Any]
+) -> None:
+    """Along a line the loss is a polynomial p of degree 4: p″(0) from p at five points, without truncation error."""
+    arrays, direction = ([RNG.normal(size=s) for s in shapes] for _ in range(2))
+    _, slope, curvature = quadratic(name, arrays, direction, **attrs)
     points = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-    moved = [[a + t * d for a, d in zip(arrays, along, strict=True)] for t in points]
-    losses = [float(np.sum(np.square(run(name, *at, **attrs)))) for at in moved]
+    moved = [[a + t * d for a, d in zip(arrays, direction, strict=True)] for t in points]
+    losses = [float(np.sum(np.square(run(name, *point, **attrs)))) for point in moved]
     p = np.polynomial.Polynomial.fit(points, losses, 4).convert()
     np.testing.assert_allclose(slope, p.coef[1], 1e-9)
     np.testing.assert_allclose(curvature, 2 * p.coef[2], 1e-9)
 
 
-def test_numbers_that_no_window_feels_may_be_huge() -> None:
+def test_huge_stride_and_dilation_without_effect() -> None:
     x, kernel = RNG.normal(size=(1, 1, 2)), RNG.normal(size=(1, 1, 1))
     value, (dx, dk) = grads("conv1d", x, kernel, stride=[2**63 - 1], dilation=[2**62])
     np.testing.assert_allclose(value, x[:, :, :1] * kernel)
@@ -180,15 +182,15 @@ def test_numbers_that_no_window_feels_may_be_huge() -> None:
     np.testing.assert_allclose(dk, x[:, :, :1])
 
 
-def test_dtypes_and_sums_are_those_of_conv2d() -> None:
+def test_dtypes_and_accumulation_match_conv2d() -> None:
     for rank in (1, 3):
         ones = [1] * rank
         x, kernel = np.full((1, 4096, *ones), 1, "float16"), np.full((1, 4096, *ones), 1.001, "float16")
-        found = run(f"conv{rank}d", x, kernel)
-        assert found.dtype == np.float16
-        assert found == np.float16(4096 * float(kernel.flat[0]))
-        counted = run(f"conv{rank}d", np.full((1, 1, *ones), 200, "uint8"), np.full((1, 1, *ones), 300, "int32"))
-        assert (counted.dtype, counted.item()) == (np.int32, 60_000)
+        actual = run(f"conv{rank}d", x, kernel)
+        assert actual.dtype == np.float16
+        assert actual == np.float16(4096 * float(kernel.flat[0]))
+        integers = run(f"conv{rank}d", np.full((1, 1, *ones), 200, "uint8"), np.full((1, 1, *ones), 300, "int32"))
+        assert (integers.dtype, integers.item()) == (np.int32, 60_000)
 
 
 LINE, BLOCK = np.ones((2, 4, 5)), np.ones((2, 4, 5, 5, 5))
@@ -223,9 +225,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("name", "operands", "attrs", "code", "sentence"), WRONG)
-def test_errors(name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(name, *operands, **attrs)
-    assert (found.code, found.detail) == (code, f"node {len(operands)} ({name}): {sentence}")
+def test_invalid_operands_are_refused(
+    name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error(name, *operands, **attrs)
+    assert (refused.code, refused.detail) == (code, f"node {len(operands)} ({name}): {sentence}")
 
 
 HUGE = 2**40
@@ -239,6 +243,6 @@ HUGE = 2**40
         ("conv_transpose3d", {"stride": [1, HUGE, 1]}),
     ],
 )
-def test_more_than_the_budget_is_refused_before_anything_is_allocated(name: str, attrs: dict[str, Any]) -> None:
+def test_over_budget_is_refused_before_allocation(name: str, attrs: dict[str, Any]) -> None:
     x = LINE if name == "conv1d" else BLOCK
     assert error(name, x, np.ones((4, 4, *[3] * (x.ndim - 2))), **attrs).code == "over_budget"

@@ -1,4 +1,4 @@
-"""What all decompositions keep: memory that is planned, layouts, a look at the deadline, and FLOPs as LAPACK counts."""
+"""Common behaviour of decompositions: planned memory, layouts, deadline checks, and LAPACK's FLOP counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Write = Callable[[Value], list[Value]]
 
 
 def outputs(name: str, count: int, **attrs: Any) -> Write:
-    """All results of an op."""
+    """Return a writer of all results of an op."""
 
     def write(x: Value) -> list[Value]:
         y = x.builder.emit(registry().get(name), (x,), attrs)
@@ -45,7 +45,7 @@ def outputs(name: str, count: int, **attrs: Any) -> Write:
     return write
 
 
-EVERY: dict[str, Write] = {
+WRITERS: dict[str, Write] = {
     "eigh": outputs("eigh", 2),
     "eigenvalues": lambda x: [x.eigh().output(0)],
     "svd": outputs("svd", 3),
@@ -60,7 +60,7 @@ EVERY: dict[str, Write] = {
     **{f: outputs("symmetric_function", 1, function=f) for f in ("sqrt", "exp")},
     "slope of log": lambda x: [symmetric_slope(x, x, "log")],
 }
-EACH = pytest.mark.parametrize("write", EVERY.values(), ids=EVERY)
+EACH_WRITER = pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 
 
 def definite(count: int, n: int) -> Array:
@@ -76,25 +76,25 @@ def planned(write: Write, x: Array) -> Plan:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 250, 250), (700, 20, 20), (9000, 3, 3)], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
-@EACH
-def test_a_batch_needs_no_more_memory_than_planned(write: Write, dtype: str, shape: tuple[int, int, int]) -> None:
+@EACH_WRITER
+def test_memory_of_a_batch_stays_within_plan(write: Write, dtype: str, shape: tuple[int, int, int]) -> None:
     x = definite(*shape[:2]).astype(dtype)
     plan = planned(write, x)
     EXECUTOR.run(plan, {0: x})
     assert_planned_peak_holds(plan, {0: x})
 
 
-@EACH
-def test_layouts_make_no_difference(write: Write) -> None:
+@EACH_WRITER
+def test_results_do_not_depend_on_the_layout(write: Write) -> None:
     x = definite(6, 4).reshape(2, 3, 4, 4)
-    odd = np.ascontiguousarray(x.transpose(3, 1, 2, 0))
-    found = evaluate(lambda a: write(a.transpose(axes=(3, 1, 2, 0))), odd)
-    for y, wanted in zip(found, evaluate(write, x), strict=True):
-        np.testing.assert_allclose(y, wanted, 1e-12, 1e-13)
+    strided = np.ascontiguousarray(x.transpose(3, 1, 2, 0))
+    actual = evaluate(lambda a: write(a.transpose(axes=(3, 1, 2, 0))), strided)
+    for y, expected in zip(actual, evaluate(write, x), strict=True):
+        np.testing.assert_allclose(y, expected, 1e-12, 1e-13)
 
 
-@EACH
-def test_the_deadline_is_looked_at_between_matrices(write: Write) -> None:
+@EACH_WRITER
+def test_deadline_is_checked_between_matrices(write: Write) -> None:
     x = definite(2, 150)
     (step,) = (step for step in planned(write, x).steps if step.op.name != "get_output")
     op = step.op
@@ -106,25 +106,25 @@ def test_the_deadline_is_looked_at_between_matrices(write: Write) -> None:
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigenvalues", "svd", "singular values", "qr", "lu", "matrix_exp"])
-def test_a_matrix_that_would_be_late_is_not_begun(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing interrupts LAPACK, so that the estimate decides; here it is of a slow processor."""
+def test_work_estimated_past_the_deadline_is_not_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LAPACK cannot be interrupted, so the estimate decides; this one is for a slow processor."""
     run = RunContext(np, Deadline(60.0))
     x = definite(2, 3)
-    (step,) = (step for step in planned(EVERY[name], x).steps if step.op.name != "get_output")
+    (step,) = (step for step in planned(WRITERS[name], x).steps if step.op.name != "get_output")
     outs = [np.empty(t.shape, t.dtype) for t in step.types]
 
-    def made() -> None:
+    def compute() -> None:
         step.op.forward(run, x, out=tuple(outs) if step.op.several else outs[0], **step.attrs)
 
-    made()
+    compute()
     monkeypatch.setattr(factors, "_SECONDS_PER_CUBE", dict.fromkeys(factors._SECONDS_PER_CUBE, 100.0))
     with pytest.raises(DeadlineTooNear, match=r"takes some .* s in one piece, and .* s are left of the request's 60 s"):
-        made()
+        compute()
     run.device = "cuda"
     factors.admit(run, "eigh", x)
 
 
-def test_what_would_be_late_is_refused_at_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_refusal_names_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factors, "_SECONDS_PER_CUBE", dict.fromkeys(factors._SECONDS_PER_CUBE, 100.0))
     x, ops = np.eye(3), registry().ops
     nodes = [
@@ -140,7 +140,7 @@ def test_what_would_be_late_is_refused_at_its_node(monkeypatch: pytest.MonkeyPat
         assert (caught.value.node, caught.value.code) == (1, "deadline_exceeded")
 
 
-def test_a_deadline_that_has_passed_is_not_too_near() -> None:
+def test_expired_deadline_is_reported_as_exceeded() -> None:
     with pytest.raises(DeadlineExceeded):
         Deadline(0.0).admit(1.0)
     Deadline().admit(1e9)
@@ -163,6 +163,6 @@ def test_flops() -> None:
     assert flops("pinv", n, n) == 27 * n**3
     for name in ("eigh", "svd", "qr", "lu", "matrix_exp", "det", "pinv"):
         assert flops(name, 0, 3, 3) == flops(name, 0, 0) == 0
-    (values,) = [step for step in planned(EVERY["singular values"], np.eye(n)).steps if step.op.internal]
+    (values,) = [step for step in planned(WRITERS["singular values"], np.eye(n)).steps if step.op.internal]
     types = TensorType((n, n), np.dtype(float))
     assert values.op.flops((), types) == 4 * n**3 - 4 * n**3 // 3

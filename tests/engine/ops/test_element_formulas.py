@@ -1,6 +1,6 @@
-"""Formulas of ops, as fused loops read them, made anew each time, against closed forms, infinities and zeros too.
+"""Formulas of ops, as fused kernels read them, built anew for each test, against closed forms, infinities and zeros.
 
-What an op computes by, once made, is remembered for the whole process.
+The engine caches a formula for the whole process once it is built.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ INF, NAN = math.inf, math.nan
 POINTS = np.array([-INF, -700.0, -40.0, -2.5, -1.0, -1e-3, -0.0, 0.0, 1e-3, 0.5, 1.0, 3.0, 40.0, 700.0, INF, NAN])
 
 
-def filled(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) -> Array:
-    """The loop's result."""
+def run_kernel(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) -> Array:
+    """Run the kernel and return its result."""
     result: Array = np.empty(shape, builder.dtype)
     with np.errstate(all="ignore"):
         WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
@@ -33,31 +33,31 @@ def filled(builder: KernelBuilder, arrays: list[Array], shape: tuple[int, ...]) 
 
 
 def by_formula(name: str, *arrays: Array, **attrs: Any) -> Array | None:
-    """An op's values, by its formula; None where it has none."""
+    """Return an op's values by its formula; None if it has none."""
     op = registry().ops[name]
     assert isinstance(op, Elementwise)
     builder = KernelBuilder(next(a.dtype.name for a in arrays if a.dtype.kind == "f"))
-    found = op.write_scalar(
+    scalar = op.write_scalar(
         [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays], attrs
     )
-    if found is None:
+    if scalar is None:
         return None
-    builder.store("element", found)
-    return filled(builder, list(arrays), arrays[0].shape)
+    builder.store("element", scalar)
+    return run_kernel(builder, list(arrays), arrays[0].shape)
 
 
-def of_row(name: str, x: list[float], **attrs: Any) -> list[float]:
-    """An op's values of one row, by its formula."""
+def row_by_formula(name: str, x: list[float], **attrs: Any) -> list[float]:
+    """Return an op's values for one row, by its formula."""
     op, row = registry().ops[name], np.array([x])
     assert isinstance(op, Rowwise)
     builder = KernelBuilder("float64")
-    found = op.row_scalar(builder.load(Level.ELEMENT), len(x), attrs)
-    builder.store("row" if found.level == Level.ROW else "element", found)
-    values: list[float] = filled(builder, [row], (1, 1 if found.level == Level.ROW else len(x)))[0].tolist()
+    scalar = op.row_scalar(builder.load(Level.ELEMENT), len(x), attrs)
+    builder.store("row" if scalar.level == Level.ROW else "element", scalar)
+    values: list[float] = run_kernel(builder, [row], (1, 1 if scalar.level == Level.ROW else len(x)))[0].tolist()
     return values
 
 
-def each(function: Callable[[float], float]) -> Callable[[Array], Array]:
+def vectorized(function: Callable[[float], float]) -> Callable[[Array], Array]:
     return np.vectorize(function, otypes=[np.float64])
 
 
@@ -73,15 +73,15 @@ FORMS: list[tuple[str, dict[str, Any], Callable[[Array], Array]]] = [
     *(("pow_scalar", {"exponent": n}, lambda x, n=n: x**n) for n in (0, 0.5, 1, 2, 3, 4)),
     ("pow_scalar", {"exponent": -1}, lambda x: 1 / x),
     ("pow_scalar", {"exponent": -2}, lambda x: 1 / (x * x)),
-    ("pow_scalar", {"exponent": -0.5}, lambda x: np.where(x == 0, INF, 1 / np.sqrt(x))),  # of −0 as well
+    ("pow_scalar", {"exponent": -0.5}, lambda x: np.where(x == 0, INF, 1 / np.sqrt(x))),  # also for −0
     ("reciprocal", {}, lambda x: 1 / x),
     ("rsqrt", {}, lambda x: 1 / np.sqrt(x)),
     ("square", {}, lambda x: x * x),
     ("sigmoid", {}, logistic),
     ("softplus", {}, softplus),
     ("log_sigmoid", {}, lambda x: -softplus(-x)),
-    ("erf", {}, each(math.erf)),
-    ("erfc", {}, each(math.erfc)),
+    ("erf", {}, vectorized(math.erf)),
+    ("erfc", {}, vectorized(math.erfc)),
     ("sign", {}, np.sign),
     ("relu", {"at_zero": 0.5}, lambda x: np.where(x < 0, 0.0, x)),
     ("leaky_relu", {"alpha": 0.25}, lambda x: np.where(x > 0, x, x * 0.25)),
@@ -96,58 +96,58 @@ FORMS: list[tuple[str, dict[str, Any], Callable[[Array], Array]]] = [
 
 
 @pytest.mark.parametrize(("name", "attrs", "form"), FORMS, ids=[f"{n}-{a}" for n, a, _ in FORMS])
-def test_a_formula_is_the_closed_form(name: str, attrs: dict[str, Any], form: Callable[[Array], Array]) -> None:
-    found = by_formula(name, POINTS, **attrs)
+def test_formula_matches_closed_form(name: str, attrs: dict[str, Any], form: Callable[[Array], Array]) -> None:
+    actual = by_formula(name, POINTS, **attrs)
     with np.errstate(all="ignore"):
-        wanted = form(POINTS)
-    assert found is not None
-    np.testing.assert_allclose(found, wanted, 1e-14, 1e-300)
+        expected = form(POINTS)
+    assert actual is not None
+    np.testing.assert_allclose(actual, expected, 1e-14, 1e-300)
 
 
 @pytest.mark.parametrize("op", ["elu", "leaky_relu"])
-def test_zero_is_on_the_side_of_the_slope(op: str) -> None:
-    found = by_formula(op, np.array([0.0]), alpha=-2.0)
-    assert found is not None
-    assert np.signbit(found[0])
+def test_zero_takes_the_negative_branch(op: str) -> None:
+    actual = by_formula(op, np.array([0.0]), alpha=-2.0)
+    assert actual is not None
+    assert np.signbit(actual[0])
 
 
-def test_a_power_that_takes_pow_has_no_formula() -> None:
+def test_general_power_has_no_formula() -> None:
     for exponent in (-3, -1.5, 1.5, 2.5, 5):
         assert by_formula("pow_scalar", POINTS, exponent=exponent) is None
 
 
-def test_the_log_of_a_sum_of_two() -> None:
+def test_logaddexp_formula() -> None:
     a, b = (np.ravel(x) for x in np.meshgrid(POINTS, POINTS))
-    found = by_formula("logaddexp", a, b)
+    actual = by_formula("logaddexp", a, b)
     with np.errstate(all="ignore"):
-        wanted = np.logaddexp(a, b)
-    assert found is not None
-    np.testing.assert_allclose(found, wanted, 1e-14)
+        expected = np.logaddexp(a, b)
+    assert actual is not None
+    np.testing.assert_allclose(actual, expected, 1e-14)
 
 
-def test_a_choice_between_a_number_and_a_bool() -> None:
+def test_where_accepts_bool_and_float_branches() -> None:
     flags = np.signbit(POINTS)
     for pair in ((POINTS, flags), (flags, POINTS), (POINTS, -POINTS)):
-        found = by_formula("where", flags, *pair)
-        assert found is not None
-        np.testing.assert_array_equal(found, np.where(flags, *pair))
+        actual = by_formula("where", flags, *pair)
+        assert actual is not None
+        np.testing.assert_array_equal(actual, np.where(flags, *pair))
 
 
-def test_rows() -> None:
+def test_softmax_and_logsumexp_rows() -> None:
     x = [math.log(1), math.log(2), math.log(5)]
-    np.testing.assert_allclose(of_row("softmax", x), [1 / 8, 2 / 8, 5 / 8], 1e-14)
-    np.testing.assert_allclose(of_row("log_softmax", x), np.log([1 / 8, 2 / 8, 5 / 8]), 1e-14)
-    np.testing.assert_allclose(of_row("logsumexp", x), [math.log(8)], 1e-14)
-    assert of_row("logsumexp", [-INF, -INF]) == [-INF]
-    assert of_row("logsumexp", [INF, 1.0]) == [INF]
+    np.testing.assert_allclose(row_by_formula("softmax", x), [1 / 8, 2 / 8, 5 / 8], 1e-14)
+    np.testing.assert_allclose(row_by_formula("log_softmax", x), np.log([1 / 8, 2 / 8, 5 / 8]), 1e-14)
+    np.testing.assert_allclose(row_by_formula("logsumexp", x), [math.log(8)], 1e-14)
+    assert row_by_formula("logsumexp", [-INF, -INF]) == [-INF]
+    assert row_by_formula("logsumexp", [INF, 1.0]) == [INF]
 
 
-def test_rows_of_moments() -> None:
+def test_mean_and_variance_rows() -> None:
     x = [1.0, 2.0, 6.0, 7.0]
-    assert of_row("var", x, ddof=0) == [6.5]
-    assert of_row("var", x, ddof=1) == [26 / 3]
-    assert of_row("mean", x) == [4.0]
+    assert row_by_formula("var", x, ddof=0) == [6.5]
+    assert row_by_formula("var", x, ddof=1) == [26 / 3]
+    assert row_by_formula("mean", x) == [4.0]
     with np.errstate(all="ignore"):
-        np.testing.assert_array_equal(of_row("var", [1.0, 3.0], ddof=2), [INF])
-        np.testing.assert_array_equal(of_row("var", [1.0, 3.0], ddof=3), [INF])
-        np.testing.assert_array_equal(of_row("var", [1.0], ddof=1), [NAN])
+        np.testing.assert_array_equal(row_by_formula("var", [1.0, 3.0], ddof=2), [INF])
+        np.testing.assert_array_equal(row_by_formula("var", [1.0, 3.0], ddof=3), [INF])
+        np.testing.assert_array_equal(row_by_formula("var", [1.0], ddof=1), [NAN])

@@ -1,4 +1,4 @@
-"""Result dtypes of the elementwise ops, integers among their operands, and the errors of wrong uses."""
+"""Result dtypes of the elementwise ops, including integer operands, and errors for invalid use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HALF, SINGLE, DOUBLE = (np.array([1, 2, 3], d) for d in ("float16", "float32", "
 TRUE = np.array([True, True, False])
 
 
-TWO = pytest.mark.parametrize(
+EACH_PAIR = pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
         (INT8, INT8, "int8"),
@@ -28,14 +28,14 @@ TWO = pytest.mark.parametrize(
 )
 
 
-@TWO
+@EACH_PAIR
 @pytest.mark.parametrize("op", ["add", "mul", "maximum", "minimum", "mod", "pow"])
-def test_two_operands_promote_as_numpy(op: str, a: Any, b: Any, expected: str) -> None:
+def test_binary_ops_promote_like_numpy(op: str, a: Any, b: Any, expected: str) -> None:
     assert run(op, a, b).dtype == expected
 
 
-@TWO
-def test_the_branches_of_where_promote_as_numpy(a: Any, b: Any, expected: str) -> None:
+@EACH_PAIR
+def test_branches_of_where_promote_like_numpy(a: Any, b: Any, expected: str) -> None:
     assert run("where", TRUE, a, b).dtype == run("where", DOUBLE, b, a).dtype == expected
 
 
@@ -46,14 +46,14 @@ def test_the_branches_of_where_promote_as_numpy(a: Any, b: Any, expected: str) -
     "op",
     ["exp", "sqrt", "rsqrt", "sin", "sigmoid", "softplus", "log_sigmoid", "erf", "erfc", "elu", "selu", "silu", "gelu"],
 )
-def test_functions_with_real_values(op: str, x: Any, expected: str) -> None:
+def test_real_functions_return_floats(op: str, x: Any, expected: str) -> None:
     result = run(op, x)
     assert result.dtype == expected
     np.testing.assert_allclose(result, run(op, x.astype("float64")), 2e-3)
 
 
 @pytest.mark.parametrize("x", [INT8, UINT8, INT64, TRUE])
-def test_constants_make_floats_of_integers(x: Any) -> None:
+def test_scalar_ops_convert_integers_to_float64(x: Any) -> None:
     for op, attrs in (
         ("add_scalar", {"scalar": 1}),
         ("pow_scalar", {"exponent": 3}),
@@ -69,7 +69,7 @@ def test_constants_make_floats_of_integers(x: Any) -> None:
 
 
 @pytest.mark.parametrize("x", [HALF, SINGLE, DOUBLE])
-def test_constants_do_not_widen_floats(x: Any) -> None:
+def test_scalar_ops_do_not_widen_floats(x: Any) -> None:
     assert run("add_scalar", x, scalar=1e-300).dtype == x.dtype
     assert run("pow_scalar", x, exponent=0.1).dtype == x.dtype
     assert run("clamp", x, min=0.1).dtype == x.dtype
@@ -77,7 +77,7 @@ def test_constants_do_not_widen_floats(x: Any) -> None:
 
 @pytest.mark.parametrize("op", ["floor", "ceil", "round", "abs", "relu", "square", "neg", "sign"])
 @pytest.mark.parametrize("x", [INT8, INT32, INT64, HALF, SINGLE])
-def test_functions_that_stay_in_the_dtype(op: str, x: Any) -> None:
+def test_functions_that_preserve_the_dtype(op: str, x: Any) -> None:
     result = run(op, x)
     assert result.dtype == x.dtype
     np.testing.assert_array_equal(result, run(op, x.astype("float64")))
@@ -103,7 +103,7 @@ def test_powers_of_integers_never_fail() -> None:
     np.testing.assert_array_equal(run("pow", TRUE, np.array([True, False, False])), [1, 1, 1])
 
 
-def test_cubes_of_integers_are_computed_in_floats() -> None:
+def test_cubes_of_integers_are_computed_in_float64() -> None:
     np.testing.assert_array_equal(run("pow_scalar", np.array([100], "int8"), exponent=3), [1e6])
     np.testing.assert_array_equal(run("pow_scalar", np.array([2**40]), exponent=3), [2.0**120])
 
@@ -112,7 +112,7 @@ def test_integers_modulo_zero_are_zero() -> None:
     np.testing.assert_array_equal(run("mod", np.array([5, -5, 5]), np.array([0, 3, -3])), [0, 1, -1])
 
 
-def test_an_integer_operand_has_no_gradient_and_the_other_has() -> None:
+def test_only_float_operands_have_gradients() -> None:
     value, (da,) = grads("pow", np.array([2.0, 3.0]), np.array([3, 2]))
     np.testing.assert_allclose(value, [8, 9], 4e-16)
     np.testing.assert_allclose(da, [12, 6], 4e-16)
@@ -126,47 +126,47 @@ def test_an_integer_operand_has_no_gradient_and_the_other_has() -> None:
 # Errors
 
 
-def test_pow_with_neither_exponent() -> None:
-    found = error("pow", DOUBLE)
-    assert found.code == "operand_count"
-    assert found.detail == (
+def test_pow_without_exponent_is_refused() -> None:
+    refused = error("pow", DOUBLE)
+    assert refused.code == "operand_count"
+    assert refused.detail == (
         "node 1 (pow): takes 2 operands (a, b), or one and the attribute exponent, but got one operand alone"
     )
 
 
-def test_pow_with_both_exponents() -> None:
-    found = error("pow", DOUBLE, DOUBLE, exponent=2)
-    assert found.code == "bad_attribute"
-    assert found.detail == "node 2 (pow): attribute exponent is for one operand, but there are 2"
+def test_pow_with_two_exponents_is_refused() -> None:
+    refused = error("pow", DOUBLE, DOUBLE, exponent=2)
+    assert refused.code == "bad_attribute"
+    assert refused.detail == "node 2 (pow): attribute exponent is for one operand, but there are 2"
 
 
-def test_shapes_that_do_not_broadcast() -> None:
-    found = error("maximum", np.ones((2, 3)), np.ones(4))
-    assert found.code == "shape_mismatch"
-    assert found.detail == (
+def test_shapes_that_do_not_broadcast_are_refused() -> None:
+    refused = error("maximum", np.ones((2, 3)), np.ones(4))
+    assert refused.code == "shape_mismatch"
+    assert refused.detail == (
         "node 2 (maximum): shapes [2, 3] and [4] do not broadcast: "
         "their extents at axis -1 differ and none of them is 1"
     )
 
 
 @pytest.mark.parametrize("op", ["neg", "sign"])
-def test_what_numpy_does_not_define_for_bool(op: str) -> None:
-    found = error(op, TRUE)
-    assert found.code == "dtype_mismatch"
-    assert found.detail == f"node 1 ({op}): is not defined for bool"
+def test_neg_and_sign_of_bool_are_refused(op: str) -> None:
+    refused = error(op, TRUE)
+    assert refused.code == "dtype_mismatch"
+    assert refused.detail == f"node 1 ({op}): is not defined for bool"
 
 
-def test_relu_of_bool() -> None:
-    found = error("relu", TRUE)
-    assert found.code == "dtype_mismatch"
-    assert found.operand == 0
-    assert found.detail == (
+def test_relu_of_bool_is_refused() -> None:
+    refused = error("relu", TRUE)
+    assert refused.code == "dtype_mismatch"
+    assert refused.operand == 0
+    assert refused.detail == (
         "node 1 (relu): operand 0 (x) must be of dtype "
         "int8, uint8, int16, int32, uint32, int64, float16, float32, float64, but is bool"
     )
 
 
-def test_unknown_approximation() -> None:
-    found = error("gelu", DOUBLE, approximate="erf")
-    assert found.code == "bad_attribute"
-    assert found.detail == "node 1 (gelu): attribute approximate must be one of none, tanh, but is “erf”"
+def test_unknown_approximation_is_refused() -> None:
+    refused = error("gelu", DOUBLE, approximate="erf")
+    assert refused.code == "bad_attribute"
+    assert refused.detail == "node 1 (gelu): attribute approximate must be one of none, tanh, but is “erf”"

@@ -1,4 +1,4 @@
-"""erf and erfc against their series in 60 digits: the promise is two units in the last place."""
+"""erf and erfc against series in 60 digits: the documented error is at most two units in the last place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGITS = 60
 
 @cache
 def exact_erfc(x: float) -> Decimal:
-    """1 − erf(x): by the series of positive terms near 0, by the continued fraction further out."""
+    """1 − erf(x): by a series of positive terms near 0, by a continued fraction further out."""
     if x < 0:
         return 2 - exact_erfc(-x)
     with localcontext(prec=DIGITS):
@@ -51,12 +51,12 @@ def exact_erf(x: float) -> Decimal:
         return 1 - exact_erfc(x)
 
 
-def ulps(found: float, exact: Decimal) -> float:
-    """The distance in units in the last place of the exact value, rounded to a float64."""
-    return float(abs(Decimal(found) - exact) / Decimal(float(np.spacing(abs(float(exact))))))
+def ulps(result: float, exact: Decimal) -> float:
+    """Return the distance in units in the last place of the exact value, rounded to float64."""
+    return float(abs(Decimal(result) - exact) / Decimal(float(np.spacing(abs(float(exact))))))
 
 
-# On a GPU the functions are CUDA's, whose manual promises 2 units for erf and 5 for erfc.
+# On a GPU the functions are CUDA's, whose manual states 2 units for erf and 5 for erfc.
 BOUND = 5 if ON_GPU else 2
 SPANS = [(0.0, 0.25), (0.25, 0.8125), (0.8125, 1.25), (1.25, 3.0), (3.0, 6.0), (6.0, 15.0), (15.0, 26.5), (26.5, 27.2)]
 
@@ -64,7 +64,7 @@ SPANS = [(0.0, 0.25), (0.25, 0.8125), (0.8125, 1.25), (1.25, 3.0), (3.0, 6.0), (
 @pytest.mark.parametrize("span", SPANS, ids=str)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("op", "exact"), [("erf", exact_erf), ("erfc", exact_erfc)])
-def test_two_units_in_the_last_place(
+def test_error_is_at_most_two_ulps(
     op: str, exact: Callable[[float], Decimal], sign: int, span: tuple[float, float]
 ) -> None:
     x = sign * np.random.default_rng(0).uniform(*span, 250)
@@ -72,7 +72,7 @@ def test_two_units_in_the_last_place(
     assert max(ulps(float(y), exact(float(at))) for y, at in zip(run(op, x), x, strict=True)) <= BOUND
 
 
-def test_the_reference_itself() -> None:
+def test_reference_matches_published_tables() -> None:
     """erfc(1) and erfc(5), DLMF 7.25 tables."""
     assert abs(exact_erfc(1.0) - Decimal("0.157299207050285130658779364917390740703933002034")) < Decimal("1e-45")
     assert abs(exact_erfc(5.0) - Decimal("1.5374597944280348501883434853833788901180503147E-12")) < Decimal("1e-55")
@@ -92,16 +92,16 @@ def test_narrow_floats_are_rounded_once(op: str, dtype: str) -> None:
     x = np.linspace(-12, 12, 4001).astype(dtype)
     exact = run(op, x.astype("float64"))
     wide = exact.astype(dtype)
-    if ON_GPU:  # computed in float32 there, where subnormal results become zero
+    if ON_GPU:  # CUDA computes in float32, where subnormal results become zero
         np.testing.assert_allclose(run(op, x), wide, 4 * np.finfo(dtype).eps, np.finfo(dtype).tiny)
-    elif COMPILED and dtype == "float32":  # so do kernels compute, whose bound is that of docs/accuracy.md
+    elif COMPILED and dtype == "float32":  # kernels do so too, with the bound of docs/accuracy.md
         assert np.max(np.abs(run(op, x) - exact) / np.spacing(np.abs(wide))) <= 2.5
     else:
         np.testing.assert_array_equal(run(op, x), wide)
 
 
 @pytest.mark.parametrize("op", ["erf", "erfc"])
-def test_an_array_of_many_blocks_in_any_order(op: str) -> None:
+def test_many_blocks_in_any_layout(op: str) -> None:
     x = np.linspace(-6, 6, 3 * 2**15).reshape(3, -1)
     whole = run(op, x)
     np.testing.assert_array_equal(whole[:, ::977], run(op, np.ascontiguousarray(x[:, ::977])))

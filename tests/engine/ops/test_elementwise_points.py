@@ -1,4 +1,4 @@
-"""Elementwise ops where formulas break: ties, kinks, zeros, infinities, NaN, and the ends of narrow dtypes."""
+"""Elementwise ops where formulas break: ties, kinks, zeros, infinities, NaN, and limits of narrow dtypes."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ INF, NAN = math.inf, math.nan
 )
 @pytest.mark.parametrize("spelling", ["pow_scalar", "pow"])
 def test_powers_at_zero(spelling: str, exponent: float, value: float, slope: float, curvature: float) -> None:
-    """Never 0 · x⁻¹; and the same numbers for an exponent that is an attribute and one that is an operand."""
+    """Never 0 · x⁻¹; an attribute and an operand as exponent give the same numbers."""
     attribute = derivatives(spelling, np.zeros(1), exponent=exponent)
     operand = derivatives("pow", np.zeros(1), np.full(1, float(exponent)))
-    for found in (attribute, operand):
-        np.testing.assert_array_equal(np.concatenate(found), [value, slope, curvature])
+    for actual in (attribute, operand):
+        np.testing.assert_array_equal(np.concatenate(actual), [value, slope, curvature])
 
 
-def test_by_its_exponent_a_power_of_infinity_stays_where_it_is_0_alone() -> None:
+def test_gradient_of_powers_of_infinity_wrt_exponent() -> None:
     _, (_, by_exponent) = grads("pow", np.full(5, INF), np.array([-2.0, -0.5, 0.0, 0.5, 1.0]))
     np.testing.assert_array_equal(by_exponent, [0, 0, INF, INF, INF])
 
 
-def test_a_whole_power_of_a_negative_number() -> None:
+def test_integer_power_of_a_negative_number() -> None:
     np.testing.assert_allclose(np.concatenate(derivatives("pow_scalar", np.array([-2.0]), exponent=3)), [-8, 12, -12])
     np.testing.assert_allclose(np.concatenate(derivatives("pow", np.array([-2.0]), np.array([3.0]))), [-8, 12, -12])
     np.testing.assert_allclose(np.concatenate(derivatives("pow", np.array([-2.0]), np.array([3]))), [-8, 12, -12])
 
 
 def test_third_derivative_of_a_cube_at_zero() -> None:
-    for found in (
+    for actual in (
         derivatives("pow_scalar", np.zeros(1), by=(0, 0, 0, 0), exponent=3),
         derivatives("pow", np.zeros(1), np.full(1, 3.0), by=(0, 0, 0, 0)),
     ):
-        np.testing.assert_array_equal(np.concatenate(found), [0, 0, 0, 6, 0])
+        np.testing.assert_array_equal(np.concatenate(actual), [0, 0, 0, 6, 0])
 
 
-def test_pow_of_zero_by_its_exponent() -> None:
+def test_gradient_of_powers_of_zero_wrt_exponent() -> None:
     _, (_, by_exponent) = grads("pow", np.zeros(4), np.array([0.0, 0.5, 1.0, 2.0]))
     np.testing.assert_array_equal(by_exponent, 0)
     value, first, second = derivatives("pow", np.zeros(2), np.array([0.0, 2.0]), by=(1, 1))
@@ -58,20 +58,20 @@ def test_pow_of_zero_by_its_exponent() -> None:
 
 
 def test_mixed_derivative_of_pow_at_exponent_zero() -> None:
-    """d²(aᵇ)/da db = aᵇ⁻¹ (1 + b log a), which is 1/a at b = 0: masking by b = 0 alone would lose it."""
+    """d²(aᵇ)/da db = aᵇ⁻¹ (1 + b log a), which is 1/a at b = 0: masking at b = 0 alone would drop it."""
     *_, mixed = derivatives("pow", np.array([4.0]), np.array([0.0]), by=(0, 1))
     np.testing.assert_allclose(mixed, 0.25)
 
 
 @pytest.mark.parametrize("by", [*product((0, 1), repeat=2), *product((0, 1), repeat=3)], ids=str)
-def test_derivatives_of_zero_to_the_zeroth_are_the_same_in_any_order(by: tuple[int, ...]) -> None:
-    """They do not exist: 0⁰ stands for a constant."""
+def test_derivatives_of_zero_to_the_zeroth_are_zero(by: tuple[int, ...]) -> None:
+    """They are undefined: 0⁰ counts as a constant."""
     value, *slopes = derivatives("pow", np.zeros(1), np.zeros(1), by=by)
     np.testing.assert_array_equal(value, 1)
     np.testing.assert_array_equal(slopes, np.zeros((len(by), 1)))
 
 
-def test_pow_scalar_takes_infinity_and_nan() -> None:
+def test_pow_scalar_of_infinity_and_nan() -> None:
     x = np.array([INF, NAN, -INF])
     np.testing.assert_array_equal(run("pow_scalar", x, exponent=0), [1, 1, 1])
     np.testing.assert_array_equal(run("pow_scalar", x, exponent=3), [INF, NAN, -INF])
@@ -87,7 +87,7 @@ def test_roots_at_zero() -> None:
 
 
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
-def test_equal_operands_take_a_half_each(op: str) -> None:
+def test_equal_operands_get_half_the_gradient_each(op: str) -> None:
     same = np.array([1.0, 0.0, -INF])
     value, (da, db) = grads(op, same, same, cotangent=[2.0, 4.0, 6.0])
     np.testing.assert_array_equal(value, same)
@@ -95,14 +95,14 @@ def test_equal_operands_take_a_half_each(op: str) -> None:
 
 
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
-def test_nan_wins_and_takes_the_gradient(op: str) -> None:
+def test_nan_operand_gets_the_gradient(op: str) -> None:
     value, (da, db) = grads(op, np.array([NAN, 1.0]), np.array([1.0, NAN]))
     assert np.isnan(value).all()
     np.testing.assert_array_equal([da, db], np.eye(2))
 
 
 @pytest.mark.parametrize("op", ["maximum", "minimum"])
-def test_an_infinite_cotangent_stays_with_the_chosen_one(op: str) -> None:
+def test_infinite_cotangent_reaches_the_chosen_operand_only(op: str) -> None:
     _, (da, db) = grads(op, np.array([1.0]), np.array([2.0]), cotangent=[INF])
     assert sorted([*da, *db]) == [0, INF]
 
@@ -113,7 +113,7 @@ def test_ties_are_summed_over_broadcast_axes() -> None:
     np.testing.assert_array_equal(db, [1.5, 0.5])
 
 
-def test_clamp_on_and_beyond_its_bounds() -> None:
+def test_clamp_at_and_beyond_its_bounds() -> None:
     x = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, NAN, INF])
     value, slope, curvature = derivatives("clamp", x, min=-1, max=1)
     np.testing.assert_array_equal(value, [-1, -1, 0, 1, 1, NAN, 1])
@@ -130,11 +130,9 @@ def test_clamp_on_and_beyond_its_bounds() -> None:
         ({"min": 1, "max": -1}, [-1, -1, -1], [0, 0, 0]),
     ],
 )
-def test_clamp_with_fewer_bounds_or_crossed_ones(
-    attrs: dict[str, float], value: list[float], slope: list[float]
-) -> None:
-    found, (gradient,) = grads("clamp", np.array([-2.0, 0.0, 2.0]), **attrs)
-    np.testing.assert_array_equal(found, value)
+def test_clamp_with_missing_or_crossed_bounds(attrs: dict[str, float], value: list[float], slope: list[float]) -> None:
+    actual, (gradient,) = grads("clamp", np.array([-2.0, 0.0, 2.0]), **attrs)
+    np.testing.assert_array_equal(actual, value)
     np.testing.assert_array_equal(gradient, slope)
 
 
@@ -143,12 +141,12 @@ def test_clamp_bounds_beyond_the_dtype() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
-def test_clamp_keeps_an_integer_dtype_that_holds_the_bounds(dtype: str) -> None:
-    x, least, most = np.array([0, 5, 100], dtype), float(np.iinfo(dtype).min), float(np.iinfo("int8").max)
-    for attrs, value in (({"min": 2, "max": 50}, [2, 5, 50]), ({"min": least, "max": most}, x), ({}, x)):
-        found = run("clamp", x, **attrs)
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, value)
+def test_clamp_preserves_an_integer_dtype_that_holds_the_bounds(dtype: str) -> None:
+    x, lowest, highest = np.array([0, 5, 100], dtype), float(np.iinfo(dtype).min), float(np.iinfo("int8").max)
+    for attrs, value in (({"min": 2, "max": 50}, [2, 5, 50]), ({"min": lowest, "max": highest}, x), ({}, x)):
+        actual = run("clamp", x, **attrs)
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(actual, value)
 
 
 @pytest.mark.parametrize(
@@ -160,20 +158,20 @@ def test_clamp_keeps_an_integer_dtype_that_holds_the_bounds(dtype: str) -> None:
         ({"min": -1e300}, [0, 5, 100]),
     ],
 )
-def test_clamp_to_other_bounds_gives_floats_and_wraps_nothing(attrs: dict[str, float], value: list[float]) -> None:
+def test_clamp_beyond_the_integer_range_gives_float64(attrs: dict[str, float], value: list[float]) -> None:
     for dtype in ("int8", "uint8"):
-        found = run("clamp", np.array([0, 5, 100], dtype), **attrs)
-        assert found.dtype == "float64"
-        np.testing.assert_array_equal(found, value)
+        actual = run("clamp", np.array([0, 5, 100], dtype), **attrs)
+        assert actual.dtype == "float64"
+        np.testing.assert_array_equal(actual, value)
 
 
-def test_clamp_leaves_the_digits_of_large_integers() -> None:
+def test_clamp_does_not_round_large_integers() -> None:
     x = np.array([2**62 + 1, -(2**62) - 1])
     assert run("clamp", x, min=-(2.0**62), max=2.0**63 - 1024).tolist() == [2**62 + 1, -(2**62)]
     assert run("clamp", x, max=2.0**63).dtype == "float64"
 
 
-def test_where_keeps_the_other_branch_out() -> None:
+def test_where_ignores_the_branch_not_chosen() -> None:
     cond = np.array([True, False])
     value, (on_true, on_false) = grads("where", cond, np.array([1.0, NAN]), np.array([INF, 2.0]), cotangent=[INF, 3])
     np.testing.assert_array_equal(value, [1, 2])
@@ -181,7 +179,7 @@ def test_where_keeps_the_other_branch_out() -> None:
     np.testing.assert_array_equal(on_false, [0, 3])
 
 
-def test_where_takes_numbers_as_conditions() -> None:
+def test_where_accepts_numbers_as_conditions() -> None:
     for cond in (np.array([0, 2]), np.array([0.0, NAN]), np.array([-0.0, -1.0])):
         np.testing.assert_array_equal(run("where", cond, np.array([1.0, 1.0]), np.array([2.0, 2.0])), [2, 1])
 
@@ -210,8 +208,8 @@ def test_relu_of_nan_is_nan() -> None:
     assert np.isnan(run("relu", np.array([NAN]))).all()
 
 
-def test_the_other_rectifiers_at_zero() -> None:
-    """Derivatives at 0 are those from below."""
+def test_leaky_relu_elu_and_selu_at_zero() -> None:
+    """Derivatives at 0 are one-sided, from below."""
     zero = np.zeros(1)
     np.testing.assert_array_equal(np.concatenate(derivatives("leaky_relu", zero, alpha=0.25)), [0, 0.25, 0])
     np.testing.assert_array_equal(np.concatenate(derivatives("elu", zero, alpha=0.5)), [0, 0.5, 0.5])
@@ -223,8 +221,8 @@ def test_smooth_activations_at_zero() -> None:
     zero, quarter = np.zeros(1), 0.25
     np.testing.assert_allclose(np.concatenate(derivatives("silu", zero)), [0, 0.5, 0.5])
     for approximate in ("none", "tanh"):
-        found = np.concatenate(derivatives("gelu", zero, approximate=approximate))
-        np.testing.assert_allclose(found, [0, 0.5, math.sqrt(2 / math.pi)])
+        actual = np.concatenate(derivatives("gelu", zero, approximate=approximate))
+        np.testing.assert_allclose(actual, [0, 0.5, math.sqrt(2 / math.pi)])
     np.testing.assert_allclose(np.concatenate(derivatives("softplus", zero)), [math.log(2), 0.5, quarter])
     np.testing.assert_allclose(np.concatenate(derivatives("log_sigmoid", zero)), [-math.log(2), 0.5, -quarter])
 
@@ -240,7 +238,7 @@ def test_sigmoid_is_accurate_in_its_tails() -> None:
 
 @pytest.mark.skipif(ON_GPU, reason="subnormal float32 results become zero there")
 @pytest.mark.parametrize(("dtype", "x"), [("float32", -100.0), ("float16", -12.0)])
-def test_sigmoid_goes_down_to_subnormal_numbers(dtype: str, x: float) -> None:
+def test_sigmoid_reaches_subnormal_numbers(dtype: str, x: float) -> None:
     assert run("sigmoid", np.array([x], dtype))[0] == np.exp(np.array(x, dtype)) > 0
 
 
@@ -252,7 +250,7 @@ def test_log_sigmoid_and_softplus_in_their_tails() -> None:
     np.testing.assert_allclose(run("log_sigmoid", np.array([700.0])), -np.exp(-700.0), 1e-15)
 
 
-def test_gelu_keeps_its_left_tail() -> None:
+def test_gelu_is_accurate_in_its_left_tail() -> None:
     for x in (-10.0, -30.0, -36.0):
         np.testing.assert_allclose(run("gelu", np.array([x])), x * math.erfc(-x / math.sqrt(2)) / 2, 1e-12)
     expected = -10 / (1 + math.exp(math.sqrt(8 / math.pi) * (10 + 44.715)))
@@ -266,7 +264,7 @@ def test_log1p_and_expm1_near_zero() -> None:
     np.testing.assert_allclose(slope, np.exp(-700.0), 1e-15)
 
 
-def test_logaddexp_of_nothing_and_of_infinities() -> None:
+def test_logaddexp_of_infinities() -> None:
     a, b = np.array([-INF, -INF, 0.0, INF, 1000.0]), np.array([-INF, 2.0, -INF, 2.0, -1000.0])
     value, (da, db) = grads("logaddexp", a, b)
     np.testing.assert_array_equal(value, [-INF, 2, 0, INF, 1000])
@@ -276,8 +274,8 @@ def test_logaddexp_of_nothing_and_of_infinities() -> None:
 
 
 @pytest.mark.parametrize(("by", "curvature"), [((0, 0), 0.25), ((0, 1), -0.25), ((1, 1), 0.25)])
-def test_logaddexp_of_equal_ones_is_curved(by: tuple[int, int], curvature: float) -> None:
-    """Where Newton's method on a logistic loss begins."""
+def test_second_derivatives_of_logaddexp_at_ties(by: tuple[int, int], curvature: float) -> None:
+    """Newton's method on a logistic loss starts at such a tie."""
     equal = np.array([0.0, 1.0, -700.0, 1e300])
     *_, second = derivatives("logaddexp", equal, equal, by=by)
     np.testing.assert_array_equal(second, curvature)
@@ -287,7 +285,7 @@ def test_logaddexp_of_equal_ones_is_curved(by: tuple[int, int], curvature: float
 @pytest.mark.parametrize(
     "op", ["sigmoid", "log_sigmoid", "softplus", "elu", "selu", "silu", "gelu", "tanh", "erf", "erfc", "atan"]
 )
-def test_no_derivative_is_nan_far_out(op: str, x: float) -> None:
+def test_derivatives_of_extreme_arguments_are_not_nan(op: str, x: float) -> None:
     assert not np.isnan(derivatives(op, np.array([x, -x]))).any()
 
 
@@ -303,13 +301,13 @@ FINITE_HALVES = ALL_HALVES[np.isfinite(ALL_HALVES)]
         ("gelu", {"approximate": "tanh"}),
     ],
 )
-def test_every_float16_number(op: str, attrs: dict[str, str]) -> None:
-    """Value and two derivatives: no NaN, and values as good as float16 can tell."""
+def test_all_finite_float16_numbers(op: str, attrs: dict[str, str]) -> None:
+    """Value and two derivatives: no NaN, and values as exact as float16 can be."""
     narrow = derivatives(op, FINITE_HALVES, **attrs)
     wide = derivatives(op, FINITE_HALVES.astype(np.float64), **attrs)
-    for found in narrow:
-        assert found.dtype == np.float16
-        assert not np.isnan(found).any()
+    for actual in narrow:
+        assert actual.dtype == np.float16
+        assert not np.isnan(actual).any()
     with np.errstate(over="ignore"):
         np.testing.assert_allclose(narrow[0], wide[0].astype(np.float16), 1e-2, 1e-6)
 
@@ -317,7 +315,7 @@ def test_every_float16_number(op: str, attrs: dict[str, str]) -> None:
 # Angles and remainders
 
 
-def test_atan2_of_numbers_whose_squares_leave_the_range() -> None:
+def test_atan2_does_not_overflow_or_underflow() -> None:
     for size in (1e-200, 1e-160, 1e160, 1e200):
         _, (da, db) = grads("atan2", np.array([3 * size]), np.array([4 * size]))
         np.testing.assert_allclose([da, db], [[4 / size / 25], [-3 / size / 25]], 1e-14)
@@ -342,8 +340,8 @@ def test_mod_has_the_sign_of_the_divisor() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_mod_by_way_of_fmod_is_numpys(dtype: str) -> None:
-    """What CuPy runs in place of its own, given NumPy: the same bits."""
+def test_mod_based_on_fmod_matches_numpy(dtype: str) -> None:
+    """The kernel used for CuPy, run on NumPy: the same bits."""
     a, b = np.meshgrid([-7.5, -6, -1, -0.5, 0, 0.5, 1, 1.1, 6, 7.5], [-3, -2.5, -1, -0.1, 0.1, 0.7, 1, 2.5, 3])
     a, b = a.astype(dtype), b.astype(dtype)
     out = np.empty_like(a)
@@ -351,14 +349,14 @@ def test_mod_by_way_of_fmod_is_numpys(dtype: str) -> None:
     np.testing.assert_array_equal(out, np.mod(a, b))
 
 
-def test_mod_counts_the_divisors_that_fit() -> None:
+def test_mod_derivative_is_the_exact_quotient() -> None:
     """0.1 in binary is more than a tenth: it fits into 1 nine times, though 1 / 0.1 rounds to 10."""
     value, (_, db) = grads("mod", np.array([1.0]), np.array([0.1]))
     np.testing.assert_allclose(value, 0.1)
     np.testing.assert_array_equal(db, -9)
 
 
-def test_division_by_zero_and_by_the_smallest() -> None:
+def test_division_by_zero_and_by_the_smallest_subnormal() -> None:
     np.testing.assert_array_equal(run("div", np.array([1.0, -1.0, 0.0]), np.zeros(3)), [INF, -INF, NAN])
     tiny = 5e-324
     _, (da, _) = grads("div", np.array([tiny]), np.array([tiny]), cotangent=[tiny])
@@ -371,7 +369,7 @@ def test_logarithms_at_the_edge_of_their_domain(op: str) -> None:
     assert grads(op, np.zeros(1))[1][0] == INF
 
 
-def test_inverse_functions_at_the_ends_of_their_domains() -> None:
+def test_inverse_functions_at_the_edges_of_their_domains() -> None:
     assert np.isposinf(derivatives("asin", np.array([1.0, -1.0]), by=0)[1]).all()
     assert np.isneginf(derivatives("acos", np.array([1.0, -1.0]), by=0)[1]).all()
     assert np.isposinf(derivatives("acosh", np.array([1.0]), by=0)[1]).all()
@@ -395,7 +393,7 @@ def test_gradients_of_broadcast_operands_are_summed(op: str) -> None:
 
 
 @pytest.mark.parametrize("op", ["add", "pow", "maximum", "where"])
-def test_nothing_broadcasts_to_nothing(op: str) -> None:
+def test_broadcasting_with_an_empty_operand(op: str) -> None:
     empty, row = np.ones((0, 3)), np.ones(3)
     operands = (np.ones(3, bool), empty, row) if op == "where" else (empty, row)
     value, (for_empty, for_row) = grads(op, *operands)

@@ -1,4 +1,4 @@
-"""Elementwise ops against closed forms: value, first and second derivative, at ordinary and at extreme points."""
+"""Elementwise ops against closed forms: value, first and second derivative, at ordinary and extreme points."""
 
 from __future__ import annotations
 
@@ -134,28 +134,28 @@ FORMS: dict[str, tuple[np.ndarray[Any, Any], Function, Function, Function]] = {
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_value_and_two_derivatives(op: str) -> None:
     points, *forms = FORMS[op]
-    for found, form in zip(derivatives(op, points), forms, strict=True):
-        np.testing.assert_allclose(found, form(points), RTOL, ATOL)
+    for actual, form in zip(derivatives(op, points), forms, strict=True):
+        np.testing.assert_allclose(actual, form(points), RTOL, ATOL)
 
 
 @pytest.mark.parametrize("op", FORMS)
-def test_an_ordinary_0d_tensor(op: str) -> None:
-    """0.5 is in every domain but one."""
+def test_0d_tensors(op: str) -> None:
+    """0.5 is in every domain but that of acosh."""
     x = np.float64(1.5 if op == "acosh" else 0.5)
-    for found, form in zip(derivatives(op, x), FORMS[op][1:], strict=True):
-        assert found.shape == ()
-        np.testing.assert_allclose(found, form(x), RTOL)
+    for actual, form in zip(derivatives(op, x), FORMS[op][1:], strict=True):
+        assert actual.shape == ()
+        np.testing.assert_allclose(actual, form(x), RTOL)
 
 
-def test_gelu_by_tanh_is_its_formula() -> None:
+def test_tanh_approximation_of_gelu_matches_its_formula() -> None:
     x = np.linspace(-12, 12, 97)
     c = math.sqrt(2 / math.pi)
     t = np.tanh(c * (x + 0.044715 * x**3))
     inner, bend = c * (1 + 0.134145 * x**2), c * 0.26829 * x
     second = (1 - t**2) * (inner - x * t * inner**2 + x * bend / 2)
     expected = (x / 2 * (1 + t), (1 + t) / 2 + x / 2 * (1 - t**2) * inner, second)
-    for found, form in zip(derivatives("gelu", x, approximate="tanh"), expected, strict=True):
-        np.testing.assert_allclose(found, form, RTOL, ATOL)
+    for actual, form in zip(derivatives("gelu", x, approximate="tanh"), expected, strict=True):
+        np.testing.assert_allclose(actual, form, RTOL, ATOL)
 
 
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, -1, -2, 0.5, -0.5, 2.5, 0.1])
@@ -163,8 +163,8 @@ def test_pow_scalar(exponent: float) -> None:
     x, p = POSITIVE[POSITIVE < 1e50], float(exponent)
     x = x[x > 1e-50]
     expected = x**p, p * x ** (p - 1), p * (p - 1) * x ** (p - 2)
-    for found, form in zip(derivatives("pow_scalar", x, exponent=exponent), expected, strict=True):
-        np.testing.assert_allclose(found, form, RTOL, ATOL)
+    for actual, form in zip(derivatives("pow_scalar", x, exponent=exponent), expected, strict=True):
+        np.testing.assert_allclose(actual, form, RTOL, ATOL)
 
 
 A = np.array([0.3, 1.7, 2.5, 4.0, 1e-5, 30.0])
@@ -207,14 +207,14 @@ PAIRS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("op", PAIRS)
-def test_two_operands(op: str) -> None:
+def test_binary_ops_to_second_order(op: str) -> None:
     value, da, db, daa, dab, dbb = PAIRS[op]
     for by, expected in (((0, 0), (value, da, daa)), ((0, 1), (value, da, dab)), ((1, 1), (value, db, dbb))):
-        for found, form in zip(derivatives(op, A, B, by=by), expected, strict=True):
-            np.testing.assert_allclose(found, form, RTOL, ATOL)
+        for actual, form in zip(derivatives(op, A, B, by=by), expected, strict=True):
+            np.testing.assert_allclose(actual, form, RTOL, ATOL)
 
 
-def test_constants() -> None:
+def test_scalar_ops() -> None:
     x = np.array([-2.0, 0.0, 3.0])
     np.testing.assert_array_equal(run("add_scalar", x, scalar=0.1), x + 0.1)
     np.testing.assert_array_equal(run("sub_scalar", x, scalar=0.1), x - 0.1)
@@ -224,7 +224,7 @@ def test_constants() -> None:
     np.testing.assert_allclose(run("log_eps", np.array([0.0, 1.0])), np.log([1e-5, 1 + 1e-5]), RTOL)
 
 
-def test_steps() -> None:
+def test_rounding_and_sign() -> None:
     x = np.array([-2.5, -1.5, -0.5, -0.2, 0.5, 1.5, 2.5, 2.7])
     np.testing.assert_array_equal(run("floor", x), [-3, -2, -1, -1, 0, 1, 2, 2])
     np.testing.assert_array_equal(run("ceil", x), [-2, -1, 0, 0, 1, 2, 3, 3])

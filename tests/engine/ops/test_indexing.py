@@ -1,4 +1,4 @@
-"""Indices, tables and order: against NumPy, at ties and NaN, for every index dtype, and out of range."""
+"""Indexing, embedding tables and sorting: against NumPy, ties and NaN, every index dtype, and out of range."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ INTEGERS = ["int8", "uint8", "int32", "int64"]
 
 
 def gathered(x: Array, index: Array, axis: int) -> Array:
-    """Entry by entry."""
+    """Gather entry by entry."""
     y = np.empty(index.shape, x.dtype)
-    for place in np.ndindex(index.shape):
-        source = list(place)
-        source[axis] = index[place]
-        y[place] = x[tuple(source)]
+    for position in np.ndindex(index.shape):
+        source = list(position)
+        source[axis] = index[position]
+        y[position] = x[tuple(source)]
     return y
 
 
 def scattered(x: Array, index: Array, updates: Array, axis: int) -> Array:
-    """Entry by entry."""
+    """Scatter entry by entry."""
     y = x.copy()
-    for place in np.ndindex(index.shape):
-        target = list(place)
-        target[axis] = index[place]
-        y[tuple(target)] += updates[place]
+    for position in np.ndindex(index.shape):
+        target = list(position)
+        target[axis] = index[position]
+        y[tuple(target)] += updates[position]
     return y
 
 
@@ -58,8 +58,8 @@ def test_gather_and_scatter_add(shape: tuple[int, ...], indexed: tuple[int, ...]
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((4, 3), 0), ((3, 4), 1), ((2, 4, 3), 1), ((4,), 0), ((4, 0), 0)])
-def test_whole_slices_are_what_their_entries_are(shape: tuple[int, ...], axis: int) -> None:
-    """An index that is a broadcast list takes another way through the kernels."""
+def test_list_of_indices_gathers_slices(shape: tuple[int, ...], axis: int) -> None:
+    """A broadcast list of indices takes a different path through the kernels."""
     listed = [2, 0, 2, 3, 2]
     x = RNG.normal(size=shape)
     column = np.reshape(listed, [5 if i == axis else 1 for i in range(len(shape))])
@@ -71,7 +71,7 @@ def test_whole_slices_are_what_their_entries_are(shape: tuple[int, ...], axis: i
 
 
 def run_on_broadcast_index(op: str, x: Array, column: Array, width: int, *others: Array) -> Array:
-    """The op with an index that is broadcast in the graph, along x's last axis."""
+    """Run the op with an index that the graph broadcasts along x's last axis."""
     builder = Builder(registry())
     arrays = [x, column, *others]
     first, index, *rest = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
@@ -86,27 +86,27 @@ def test_repeats_in_a_broadcast_index_accumulate(width: int) -> None:
     column = np.array([[3], [1], [3], [3], [0]])
     index = np.broadcast_to(column, (5, width))
     np.testing.assert_array_equal(run_on_broadcast_index("gather", x, column, width), x[column[:, 0], :width])
-    found = run_on_broadcast_index("scatter_add", x, column, width, updates)
-    np.testing.assert_allclose(found, scattered(x, index, updates, 0), 1e-14, 1e-15)
+    actual = run_on_broadcast_index("scatter_add", x, column, width, updates)
+    np.testing.assert_allclose(actual, scattered(x, index, updates, 0), 1e-14, 1e-15)
 
 
 @pytest.mark.parametrize("wrong", [-1, 4])
-def test_a_broadcast_index_is_checked(wrong: int) -> None:
+def test_broadcast_index_is_checked(wrong: int) -> None:
     x, column = np.zeros((4, 3)), np.array([[0], [wrong]])
     for op, others in (("gather", ()), ("scatter_add", (np.zeros((2, 3)),))):
         with pytest.raises(IndexOutOfRange, match=r"all must lie in \[0, 4\)"):
             run_on_broadcast_index(op, x, column, 3, *others)
 
 
-def test_narrow_numbers_are_added_up_in_wider_ones() -> None:
+def test_narrow_dtypes_are_accumulated_in_wider_ones() -> None:
     index = np.zeros(5000, "int64")
     total = run("scatter_add", np.zeros(1, "float16"), index, np.ones(5000, "float16"))
     assert total.dtype == np.float16
-    assert total[0] == 5000  # one by one, float16 stays at 2048
+    assert total[0] == 5000  # float16 additions would stop at 2048
     wrapped = run("scatter_add", np.zeros(1, "int8"), index[:300], np.ones(300, "int8"))
     assert (wrapped.dtype, wrapped[0]) == (np.int8, 300 - 256)
-    seen = run("scatter_add", np.zeros(2, "bool"), index[:4], np.ones(4, "bool"))
-    np.testing.assert_array_equal(seen, [True, False])
+    flags = run("scatter_add", np.zeros(2, "bool"), index[:4], np.ones(4, "bool"))
+    np.testing.assert_array_equal(flags, [True, False])
     large = run("scatter_add", np.array([2**62]), index[:2], np.array([-(2**61), 3]))
     assert (large.dtype, large[0]) == (np.int64, 2**62 - 2**61 + 3)
 
@@ -126,9 +126,9 @@ def test_embedding() -> None:
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float64"])
 def test_one_hot(dtype: str) -> None:
     indices = np.array([[2, 0], [1, 2]], "uint8")
-    found = run("one_hot", indices, classes=4, dtype=dtype)
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, np.eye(4, dtype=dtype)[indices])
+    actual = run("one_hot", indices, classes=4, dtype=dtype)
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, np.eye(4, dtype=dtype)[indices])
     assert run("one_hot", np.array(1), classes=2).dtype == np.float64
     assert run("one_hot", np.zeros((0,), "int32"), classes=0).shape == (0, 0)
 
@@ -141,7 +141,7 @@ def test_order_is_stable(axis: int, dtype: str) -> None:
     np.testing.assert_array_equal(run("sort", x, axis=axis), np.sort(x, axis))
 
 
-def test_nan_comes_last_and_takes_its_gradient_along() -> None:
+def test_nan_sorts_last_with_its_gradient() -> None:
     x = np.array([np.nan, 1.0, -np.inf, 1.0, np.inf, np.nan, -0.0, 0.0])
     order = [2, 6, 7, 1, 3, 4, 0, 5]
     np.testing.assert_array_equal(run("argsort", x, axis=0), order)
@@ -164,20 +164,18 @@ OUTSIDE = "operand {} holds an index outside the axis: all must lie in [0, {})"
     ],
 )
 @pytest.mark.parametrize("bad", [np.int64(-1), np.int8(-128), np.uint8(255), np.int64(4), np.int64(2**62)])
-def test_an_index_outside_is_refused_and_never_wraps(
-    op: str, operand: int, build: Any, extent: int, bad: np.integer[Any]
-) -> None:
+def test_out_of_range_index_is_refused(op: str, operand: int, build: Any, extent: int, bad: np.integer[Any]) -> None:
     operands = build(bad)
     attrs = {"classes": extent} if op == "one_hot" else {}
-    found = error(op, *operands, **attrs)
-    assert found.code == "index_out_of_range"
-    assert found.detail == f"node {len(operands)} ({op}): {OUTSIDE.format(operand, extent)}"
-    assert (found.operand, found.expected) == (operand, f"in [0, {extent})")
+    refused = error(op, *operands, **attrs)
+    assert refused.code == "index_out_of_range"
+    assert refused.detail == f"node {len(operands)} ({op}): {OUTSIDE.format(operand, extent)}"
+    assert (refused.operand, refused.expected) == (operand, f"in [0, {extent})")
 
 
-def test_an_index_outside_the_table_is_refused() -> None:
-    found = error("embedding", np.zeros((4, 2)), np.array([0, 4]))
-    assert (found.code, found.node, found.operand) == ("index_out_of_range", 2, 1)
+def test_out_of_range_index_into_a_table_is_refused() -> None:
+    refused = error("embedding", np.zeros((4, 2)), np.array([0, 4]))
+    assert (refused.code, refused.node, refused.operand) == ("index_out_of_range", 2, 1)
 
 
 WRONG = [
@@ -214,20 +212,22 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("op", "operands", "attrs", "code", "sentence"), WRONG)
-def test_errors(op: str, operands: list[Array], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(op, *operands, **attrs)
-    assert (found.code, found.detail) == (code, f"node {len(operands)} ({op}): {sentence}")
+def test_invalid_operands_are_refused(
+    op: str, operands: list[Array], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error(op, *operands, **attrs)
+    assert (refused.code, refused.detail) == (code, f"node {len(operands)} ({op}): {sentence}")
 
 
-def test_a_huge_number_of_classes_is_refused_before_it_is_made() -> None:
+def test_huge_number_of_classes_is_refused() -> None:
     assert error("one_hot", np.zeros(0, int), classes=2**62).code == "over_budget"
 
 
 @pytest.mark.slow
-def test_a_list_of_indices_may_hold_a_million() -> None:
+def test_list_of_indices_is_limited_to_a_million() -> None:
     assert run("gather", np.zeros(1), indices=[0] * 10**6).shape == (10**6,)
     assert error("gather", np.zeros(1), indices=[0] * (10**6 + 1)).code == "over_budget"
 
 
-def test_a_listed_index_just_outside() -> None:
+def test_listed_index_out_of_range_is_refused() -> None:
     assert error("gather", np.zeros(3), indices=[3]).got == "3"

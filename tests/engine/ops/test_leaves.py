@@ -1,4 +1,4 @@
-"""Tensors that are described instead of sent, and ops that hand their operand on."""
+"""Tensors that are described instead of sent, and ops that pass their operand through."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.engine.ops.run import error, grads, run
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_full_holds_its_number_in_every_dtype(dtype: str) -> None:
-    found = run("full", shape=[2, 0, 3], fill=1.0, dtype=dtype)
-    assert (found.shape, found.dtype) == ((2, 0, 3), dtype)
-    found = run("full", shape=[3], fill=1.0, dtype=dtype)
-    np.testing.assert_array_equal(found, np.ones(3, dtype))
+def test_full_in_every_dtype(dtype: str) -> None:
+    actual = run("full", shape=[2, 0, 3], fill=1.0, dtype=dtype)
+    assert (actual.shape, actual.dtype) == ((2, 0, 3), dtype)
+    actual = run("full", shape=[3], fill=1.0, dtype=dtype)
+    np.testing.assert_array_equal(actual, np.ones(3, dtype))
     assert run("full").shape == ()
 
 
-def test_floats_round_whatever_their_size() -> None:
+def test_full_rounds_to_the_float_dtype() -> None:
     assert run("full", fill=1e300, dtype="float16") == np.inf
     assert run("full", fill=0.1, dtype="float32") == np.float32(0.1)
 
@@ -43,49 +43,49 @@ RANGES = [
 
 
 @pytest.mark.parametrize("attrs", RANGES, ids=str)
-def test_arange_is_numpys(attrs: dict[str, Any]) -> None:
+def test_arange_matches_numpy(attrs: dict[str, Any]) -> None:
     dtype = attrs.get("dtype", "int64")
     number = float if dtype == "float64" else int
     start, stop, step = (number(attrs.get(name, default)) for name, default in (("start", 0), ("stop", 0), ("step", 1)))
     expected = np.array([start + i * step for i in range(np.arange(*map(float, (start, stop, step))).size)], dtype)
-    found = run("arange", **attrs)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    np.testing.assert_array_equal(found, expected)
+    actual = run("arange", **attrs)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(actual, expected)
 
 
-def test_an_empty_range_may_start_anywhere() -> None:
-    found = run("arange", start=1e300, stop=0.0)
-    assert (found.shape, found.dtype) == ((0,), "int64")
+def test_empty_range_may_start_at_any_number() -> None:
+    actual = run("arange", start=1e300, stop=0.0)
+    assert (actual.shape, actual.dtype) == ((0,), "int64")
 
 
-def test_whole_ranges_are_exact_where_doubles_are_not() -> None:
-    found = run("arange", start=2.0**53, stop=2.0**53 + 4)
-    np.testing.assert_array_equal(found, [2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3])
+def test_integer_ranges_are_exact_beyond_2_53() -> None:
+    actual = run("arange", start=2.0**53, stop=2.0**53 + 4)
+    np.testing.assert_array_equal(actual, [2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3])
 
 
 @pytest.mark.parametrize("dtype", [">f8", ">i4", "<f2"])
-def test_a_constant_of_any_byte_order_is_read(dtype: str) -> None:
-    found = run("constant", value=np.array([1, 2, 3], dtype))
-    assert found.dtype == np.dtype(dtype).newbyteorder("=")
-    np.testing.assert_array_equal(found, [1, 2, 3])
+def test_constants_of_any_byte_order(dtype: str) -> None:
+    actual = run("constant", value=np.array([1, 2, 3], dtype))
+    assert actual.dtype == np.dtype(dtype).newbyteorder("=")
+    np.testing.assert_array_equal(actual, [1, 2, 3])
 
 
 @pytest.mark.parametrize("op", ["identity", "copy_to_device"])
 @pytest.mark.parametrize("shape", [(), (2, 0), (2, 3)])
-def test_what_is_handed_on_keeps_its_bits_and_its_gradient(op: str, shape: tuple[int, ...]) -> None:
+def test_identity_ops_preserve_bits_and_gradients(op: str, shape: tuple[int, ...]) -> None:
     x = np.full(shape, np.nan)
     value, (gradient,) = grads(op, x, cotangent=np.full(shape, -0.0))
     np.testing.assert_array_equal(value, x)
     np.testing.assert_array_equal(np.signbit(gradient), np.ones(shape, bool))
 
 
-def test_no_gradient_passes_a_stop() -> None:
+def test_stop_gradient_has_zero_gradient() -> None:
     value, (gradient,) = grads("stop_gradient", np.array([1.0, np.inf]))
     np.testing.assert_array_equal(value, [1.0, np.inf])
     np.testing.assert_array_equal(gradient, [0.0, 0.0])
 
 
-def test_cast_moves_the_gradient_between_floats_only() -> None:
+def test_cast_has_a_gradient_between_floats_only() -> None:
     x = np.array([1.7, -1.7, 0.0])
     value, (gradient,) = grads("cast", x.astype("float32"), dtype="float64", cotangent=[1.0, 2.0, 1e-60])
     assert (value.dtype, gradient.dtype) == ("float64", "float32")
@@ -94,16 +94,16 @@ def test_cast_moves_the_gradient_between_floats_only() -> None:
     np.testing.assert_array_equal(run("cast", x, dtype="bool"), [True, True, False])
 
 
-def test_a_constant_is_handed_out_as_it_lies_unless_it_has_gaps() -> None:
+def test_dense_constant_is_not_copied() -> None:
     op, run_context, value = Constant(), RunContext(np), np.arange(6.0).reshape(2, 3)
     assert op.tensor(run_context, TensorType.of(value), value=value) is value
-    turned = op.tensor(run_context, TensorType.of(value.T), value=value.T)
-    assert turned.flags.c_contiguous
-    np.testing.assert_array_equal(turned, value.T)
+    transposed = op.tensor(run_context, TensorType.of(value.T), value=value.T)
+    assert transposed.flags.c_contiguous
+    np.testing.assert_array_equal(transposed, value.T)
 
 
-def fed(x: Any, **declared: Any) -> str | None:
-    """The code of the error that an input ends in which declares this, and is fed x."""
+def feed_error(x: Any, **declared: Any) -> str | None:
+    """Feed x to an input with these declarations, and return the error code, or None."""
     try:
         program = Program(registry(), [Statement(registry().ops["input"], (), declared)])
         Compiler(Limits()).forward(program, {0: TensorType.of(np.asarray(x))})
@@ -112,15 +112,15 @@ def fed(x: Any, **declared: Any) -> str | None:
     return None
 
 
-def test_a_feed_is_what_its_leaf_declares() -> None:
+def test_feed_must_match_the_declaration_of_its_leaf() -> None:
     x = np.zeros((2, 3), "float32")
-    fitting: list[dict[str, Any]] = [{"shape": [2, 3]}, {"shape": [-1, 3]}, {"shape": [-1, -1]}, {"dtype": "float32"}]
-    assert [fed(x, **declared) for declared in fitting] == [None] * 4
+    matching: list[dict[str, Any]] = [{"shape": [2, 3]}, {"shape": [-1, 3]}, {"shape": [-1, -1]}, {"dtype": "float32"}]
+    assert [feed_error(x, **declared) for declared in matching] == [None] * 4
     for shape in ([3, 3], [2], [2, -1, 3], [-1, 0]):
-        assert fed(x, shape=shape) == "shape_mismatch"
-    assert fed(x, shape=[-2, 3]) == "bad_attribute"
-    assert fed(x, dtype="float64") == "dtype_mismatch"
-    assert (fed(x, zero_d=True), fed(1.0, zero_d=True)) == ("shape_mismatch", None)
+        assert feed_error(x, shape=shape) == "shape_mismatch"
+    assert feed_error(x, shape=[-2, 3]) == "bad_attribute"
+    assert feed_error(x, dtype="float64") == "dtype_mismatch"
+    assert (feed_error(x, zero_d=True), feed_error(1.0, zero_d=True)) == ("shape_mismatch", None)
 
 
 WRONG = [
@@ -154,9 +154,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("op", "attrs", "sentence"), WRONG)
-def test_errors(op: str, attrs: dict[str, Any], sentence: str) -> None:
-    found = error(op, **attrs)
-    assert (found.code, found.detail) == ("bad_attribute", f"node 0 ({op}): {sentence}")
+def test_invalid_attributes_are_refused(op: str, attrs: dict[str, Any], sentence: str) -> None:
+    refused = error(op, **attrs)
+    assert (refused.code, refused.detail) == ("bad_attribute", f"node 0 ({op}): {sentence}")
 
 
 @pytest.mark.parametrize(
@@ -169,5 +169,5 @@ def test_errors(op: str, attrs: dict[str, Any], sentence: str) -> None:
         ("arange", {"stop": 1e308, "dtype": "float32"}),
     ],
 )
-def test_what_is_too_large_is_refused_before_it_is_made(op: str, attrs: dict[str, Any]) -> None:
+def test_too_large_tensor_is_refused_before_allocation(op: str, attrs: dict[str, Any]) -> None:
     assert error(op, **attrs).code == "over_budget"

@@ -1,4 +1,4 @@
-"""Matrix products and dense layers: every combination of ranks, dtypes and memory layouts."""
+"""Matrix products and dense layers: all combinations of ranks, dtypes and memory layouts."""
 
 from __future__ import annotations
 
@@ -47,47 +47,47 @@ RANKS = [
 
 
 def vjp_by_loops(a: Array, b: Array, g: Array) -> tuple[Array, Array]:
-    """The adjoint of a @ b, from its definition: a coordinate at a time."""
+    """Adjoint of a @ b by definition, one coordinate at a time."""
     by_a, by_b = np.zeros_like(a), np.zeros_like(b)
-    for found, make in ((by_a, lambda unit: unit @ b), (by_b, lambda unit: a @ unit)):
-        for place in np.ndindex(found.shape):
-            unit = np.zeros_like(found)
-            unit[place] = 1
-            found[place] = np.sum(make(unit) * g)
+    for gradient, product in ((by_a, lambda unit: unit @ b), (by_b, lambda unit: a @ unit)):
+        for position in np.ndindex(gradient.shape):
+            unit = np.zeros_like(gradient)
+            unit[position] = 1
+            gradient[position] = np.sum(product(unit) * g)
     return by_a, by_b
 
 
 @pytest.mark.parametrize(("a", "b"), RANKS, ids=str)
-def test_every_combination_of_ranks(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_all_combinations_of_ranks(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     left, right = real(*a), real(*b)
     expected = np.matmul(left, right)
     g = real(*expected.shape)
     value, gradients = grads("matmul", left, right, cotangent=g)
     assert value.shape == expected.shape
     np.testing.assert_allclose(value, expected, RTOL, ATOL)
-    for found, wanted in zip(gradients, vjp_by_loops(left, right, g), strict=True):
-        assert found.shape == wanted.shape
-        np.testing.assert_allclose(found, wanted, RTOL, ATOL)
+    for gradient, reference in zip(gradients, vjp_by_loops(left, right, g), strict=True):
+        assert gradient.shape == reference.shape
+        np.testing.assert_allclose(gradient, reference, RTOL, ATOL)
 
 
 @together
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool", "float16", "float32", "float64"])
 @pytest.mark.parametrize("other", [*INTEGERS, "bool", "float16", "float32", "float64"])
-def test_dtypes_are_numpys(dtype: str, other: str) -> None:
+def test_dtypes_match_numpy(dtype: str, other: str) -> None:
     a = RNG.integers(0, 3, (3, 4)).astype(dtype)
     b = RNG.integers(0, 3, (4, 2)).astype(other)
     expected = np.matmul(a, b)
-    found = run("matmul", a, b)
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    actual = run("matmul", a, b)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
 
 
-def test_integers_wrap_as_numpys_do() -> None:
+def test_integers_wrap_like_numpy() -> None:
     a = np.full((1, 2), 100, "int8")
     np.testing.assert_array_equal(run("matmul", a, a.T), np.matmul(a, a.T))
 
 
-def test_float16_adds_up_in_float32() -> None:
+def test_float16_is_accumulated_in_float32() -> None:
     a = np.ones((1, 4096), "float16")
     assert run("matmul", a, a.T) == 4096
     assert run("matmul", a[0] * 16, a[0] * 16) == np.inf
@@ -102,8 +102,8 @@ def test_gradients_have_the_dtypes_of_their_operands() -> None:
     assert by_b.shape == (3, 2)
 
 
-def laid_out(x: Value) -> list[Value]:
-    """x (square) in memory layouts that BLAS does not read, with its values or not."""
+def unreadable_layouts(x: Value) -> list[Value]:
+    """Return x (square) in memory layouts that BLAS cannot read; some are broadcast sums of it."""
     return [
         x.transpose(),
         x.flip(axes=(0,)),
@@ -116,30 +116,30 @@ def laid_out(x: Value) -> list[Value]:
 
 @pytest.mark.parametrize("k", range(6))
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64"])
-def test_memory_layouts_make_no_difference(k: int, dtype: str) -> None:
+def test_results_do_not_depend_on_memory_layout(k: int, dtype: str) -> None:
     a, b = (RNG.integers(-3, 3, (3, 3)).astype(dtype) for _ in range(2))
     builder = Builder(registry())
     x, y = builder.leaf(TensorType.of(a), 0), builder.leaf(TensorType.of(b), 1)
-    odd, even = laid_out(x)[k], y.transpose()
-    graph = builder.graph([odd.identity(), odd @ even, even @ odd])
+    unreadable, transposed = unreadable_layouts(x)[k], y.transpose()
+    graph = builder.graph([unreadable.identity(), unreadable @ transposed, transposed @ unreadable])
     copied, left, right = open_executor("cpu").run(make_plan(optimise(graph), Limits()), {0: a, 1: b})
     np.testing.assert_array_equal(left, copied @ b.T)
     np.testing.assert_array_equal(right, b.T @ copied)
 
 
-def test_flops_are_two_for_each_product() -> None:
+def test_flops_are_two_per_multiplication() -> None:
     assert plan_of("matmul", (3, 4), (4, 5)).flops == 2 * 3 * 4 * 5
     assert plan_of("matmul", (7, 3, 4), (4, 5)).flops == 7 * 2 * 3 * 4 * 5
     assert plan_of("matmul", (4,), (4,)).flops == 2 * 4
 
 
-def test_rows_times_a_matrix_need_no_array_for_each_batch() -> None:
-    """The gradient of a shared matrix is one product, not a batch of matrices that are then added up."""
+def test_gradient_of_a_shared_matrix_is_one_product() -> None:
+    """The gradient of a shared matrix is one product, not a sum over a batch of matrices."""
     plan = plan_of("matmul", (1000, 2, 50), (50, 50), wrt=[1])
     assert plan.peak_bytes < 8 * 1000 * 50 * 50 / 2
 
 
-def test_shapes_that_do_not_fit() -> None:
+def test_mismatched_shapes_are_refused() -> None:
     refused = error("matmul", real(2, 3), real(4, 2))
     assert refused.code == "shape_mismatch"
     assert refused.detail == (
@@ -163,7 +163,7 @@ def test_shapes_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (4, 2, 3), (0, 3)], ids=str)
-def test_layers_are_their_parts(activation: str, shape: tuple[int, ...]) -> None:
+def test_layers_match_their_decomposition(activation: str, shape: tuple[int, ...]) -> None:
     x, w, b = real(*shape), real(3, 2), real(2)
     parts = x @ w + b
     expected = parts if activation == "none" else run(activation, parts)
@@ -171,7 +171,7 @@ def test_layers_are_their_parts(activation: str, shape: tuple[int, ...]) -> None
     np.testing.assert_allclose(run("mlp_layer", x, w.T, b, activation=activation), expected, RTOL, ATOL)
 
 
-def test_layers_without_activation() -> None:
+def test_gradients_of_layers_without_activation() -> None:
     x, w, b, g = real(4, 3), real(3, 2), real(2), real(4, 2)
     value, (by_x, by_w) = grads("linear", x, w, cotangent=g)
     np.testing.assert_allclose(value, x @ w, RTOL)
@@ -213,13 +213,13 @@ WRONG_LAYERS = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "sentence"), WRONG_LAYERS)
-def test_layers_that_do_not_fit(op: str, shapes: list[tuple[int, ...]], sentence: str) -> None:
+def test_mismatched_layer_shapes_are_refused(op: str, shapes: list[tuple[int, ...]], sentence: str) -> None:
     refused = error(op, *(real(*shape) for shape in shapes))
     assert refused.code == "shape_mismatch"
     assert refused.detail == f"node {len(shapes)} ({op}): {sentence}"
 
 
-def test_an_unknown_activation() -> None:
+def test_unknown_activation_is_refused() -> None:
     refused = error("linear", real(2, 3), real(3, 2), activation="swish")
     assert refused.code == "bad_attribute"
     assert "one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin" in refused.detail

@@ -1,4 +1,4 @@
-"""What the factorizations ask of CuPy, by a stand-in with its rules on top of NumPy: no GPU is needed."""
+"""Calls of the factorizations to CuPy, checked by a stand-in with CuPy's rules on top of NumPy: no GPU is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GARBAGE = 123.0
 
 
 class CuPy:
-    """NumPy, but for `linalg`: that broadcasts nothing, takes nothing empty, and where it fails says so on demand."""
+    """NumPy with a stricter `linalg`: no broadcasting, no empty arrays, and failures are reported only on request."""
 
     def __init__(self) -> None:
         self.config = "ignore"
@@ -77,8 +77,10 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> CuPy:
     return stand_in
 
 
-def both(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: Any, *operands: Array, **attrs: Any) -> tuple[Any, Any]:
-    """The kernel's result on the stand-in, and on NumPy."""
+def on_cupy_and_numpy(
+    cupy: CuPy, name: str, shape: tuple[int, ...], dtype: Any, *operands: Array, **attrs: Any
+) -> tuple[Any, Any]:
+    """Return the kernel's result on the stand-in, and on NumPy."""
     outs = [np.full(shape, GARBAGE, dtype) for _ in range(2)]
     for run, out in zip((RunContext(cupy, device="cuda"), RunContext(np)), outs, strict=True):
         registry().ops[name].forward(run, *operands, out=out, **attrs)
@@ -91,16 +93,16 @@ SHAPES = [(3, 3), (2, 3, 3), (2, 1, 4, 4), (0, 3, 3), (0, 0)]
 @pytest.mark.parametrize("name", ["cholesky", "inv"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_factors_and_inverses(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: str) -> None:
-    found, wanted = both(cupy, name, shape, dtype, definite(*shape).astype(dtype))
-    np.testing.assert_allclose(found, wanted, {"float16": 1e-3, "float32": 1e-5, "float64": 1e-14}[dtype], 1e-6)
-    computed = "float32" if dtype == "float16" else dtype  # in doubles, most GPUs are 32 times slower
-    assert cupy.dtypes == ({np.dtype(computed)} if found.size else set())
+def test_factors_and_inverses_match_numpy(cupy: CuPy, name: str, shape: tuple[int, ...], dtype: str) -> None:
+    actual, expected = on_cupy_and_numpy(cupy, name, shape, dtype, definite(*shape).astype(dtype))
+    np.testing.assert_allclose(actual, expected, {"float16": 1e-3, "float32": 1e-5, "float64": 1e-14}[dtype], 1e-6)
+    computed = "float32" if dtype == "float16" else dtype  # float64 is 32 times slower on most GPUs
+    assert cupy.dtypes == ({np.dtype(computed)} if actual.size else set())
 
 
 @pytest.mark.parametrize("attrs", [{"lower": i, "transpose": j} for i in (False, True) for j in (False, True)], ids=str)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_systems(cupy: CuPy, attrs: dict[str, bool], dtype: str) -> None:
+def test_systems_match_numpy(cupy: CuPy, attrs: dict[str, bool], dtype: str) -> None:
     for a, b in (
         ((3, 3), (3, 2)),
         ((2, 3, 3), (3, 2)),
@@ -112,30 +114,30 @@ def test_systems(cupy: CuPy, attrs: dict[str, bool], dtype: str) -> None:
         shape = (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])
         tolerance = {"rtol": 1e-2 if dtype == "float16" else 1e-5, "atol": 1e-3 if dtype == "float16" else 1e-6}
         for name, stated in (("triangular_solve", attrs), ("solve", {})):
-            np.testing.assert_allclose(*both(cupy, name, shape, dtype, left, right, **stated), **tolerance)
+            np.testing.assert_allclose(*on_cupy_and_numpy(cupy, name, shape, dtype, left, right, **stated), **tolerance)
 
 
-def test_it_is_told_to_say_where_it_fails_and_only_then(cupy: CuPy) -> None:
+def test_errors_are_raised_for_failing_batches_only(cupy: CuPy) -> None:
     x = definite(5, 3, 3)
     x[2] = np.ones((3, 3)) - 2 * np.eye(3)
-    found, _ = both(cupy, "cholesky", x.shape, float, x)
-    assert np.isnan(found[2]).all()
-    close(found[[0, 1, 3, 4]], np.linalg.cholesky(x[[0, 1, 3, 4]]))
+    actual, _ = on_cupy_and_numpy(cupy, "cholesky", x.shape, float, x)
+    assert np.isnan(actual[2]).all()
+    close(actual[[0, 1, 3, 4]], np.linalg.cholesky(x[[0, 1, 3, 4]]))
     x[2] = np.ones((3, 3))
-    found, _ = both(cupy, "inv", x.shape, float, x)
-    assert np.isnan(found[2]).all()
-    close(found[3:], np.linalg.inv(x[3:]))
-    found, _ = both(cupy, "solve", (5, 3, 1), float, x, real(3, 1))
-    assert list(np.isnan(found).all(axis=(1, 2))) == [False, False, True, False, False]
+    actual, _ = on_cupy_and_numpy(cupy, "inv", x.shape, float, x)
+    assert np.isnan(actual[2]).all()
+    close(actual[3:], np.linalg.inv(x[3:]))
+    actual, _ = on_cupy_and_numpy(cupy, "solve", (5, 3, 1), float, x, real(3, 1))
+    assert list(np.isnan(actual).all(axis=(1, 2))) == [False, False, True, False, False]
     assert cupy.config == "ignore"
 
 
-def test_taking_a_batch_apart_needs_few_calls(cupy: CuPy) -> None:
-    """A bad matrix among a thousand costs some calls a level; a thousand bad ones little more than one each."""
+def test_isolating_bad_matrices_takes_few_calls(cupy: CuPy) -> None:
+    """One bad matrix in a thousand costs a few calls per level; a thousand cost little more than one call each."""
     x = np.broadcast_to(np.eye(2), (1000, 2, 2)).copy()
     x[700] *= -1
-    both(cupy, "cholesky", x.shape, float, x)
+    on_cupy_and_numpy(cupy, "cholesky", x.shape, float, x)
     assert cupy.calls <= 40
     cupy.calls = 0
-    both(cupy, "cholesky", x.shape, float, -np.abs(x))
+    on_cupy_and_numpy(cupy, "cholesky", x.shape, float, -np.abs(x))
     assert cupy.calls <= 1200

@@ -1,4 +1,4 @@
-"""Movement against NumPy, entry by entry; its gradients against what moving back means; its errors word by word."""
+"""Data movement against NumPy, gradients against the inverse movement, and exact error messages."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ RNG = np.random.default_rng(7)
 
 
 def numbers(*shape: int, dtype: str = "float64") -> Array:
-    """Distinct numbers, so that a wrong place is seen."""
+    """Return distinct numbers, so that a wrong position shows."""
     return np.arange(1, 1 + np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
 
 
-def same(found: Array, expected: Any) -> None:
-    """Equal in shape, dtype and every bit."""
+def assert_identical(actual: Array, expected: Any) -> None:
+    """Assert equal shape, dtype and values."""
     expected = np.asarray(expected)
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
-    np.testing.assert_array_equal(found, expected)
+    assert actual.shape == expected.shape
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
 
 
 MOVES = [
@@ -97,34 +97,34 @@ MOVES = [
 @together
 @pytest.mark.parametrize(("op", "shape", "attrs", "reference"), MOVES)
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "bool"])
-def test_values(op: str, shape: tuple[int, ...], attrs: dict[str, Any], reference: Any, dtype: str) -> None:
+def test_values_match_numpy(op: str, shape: tuple[int, ...], attrs: dict[str, Any], reference: Any, dtype: str) -> None:
     x = numbers(*shape, dtype=dtype)
     if dtype == "bool" and "fill" in attrs:
         assert error(op, x, **attrs).code == "bad_attribute"
     else:
-        same(run(op, x, **attrs), np.asarray(reference(x)).astype(dtype))
+        assert_identical(run(op, x, **attrs), np.asarray(reference(x)).astype(dtype))
 
 
 @pytest.mark.parametrize(("op", "shape", "attrs", "reference"), MOVES)
-def test_gradients_put_every_entry_back_where_it_was_read(
+def test_gradients_add_up_at_source_positions(
     op: str, shape: tuple[int, ...], attrs: dict[str, Any], reference: Any
 ) -> None:
-    """The positions, moved, say which entry of x each entry of y is (0: none); weights are added up there."""
+    """The moved positions show which entry of x each entry of y is (0: none); weights are summed at these entries."""
     positions = np.asarray(reference(numbers(*shape)))
     if attrs.get("fill"):
         positions = np.where(positions == attrs["fill"], 0, positions)
     weights = RNG.integers(1, 100, positions.shape).astype(float)
     expected = np.bincount(positions.astype(int).ravel(), weights.ravel(), 1 + np.prod(shape, dtype=int))[1:]
     _, (gradient,) = grads(op, numbers(*shape), cotangent=weights, **attrs)
-    same(gradient, expected.reshape(shape).astype(float))
+    assert_identical(gradient, expected.reshape(shape).astype(float))
 
 
-def test_infinities_beside_a_triangle_leave_no_nan() -> None:
+def test_infinities_outside_a_triangle_become_zero() -> None:
     x = np.full((3, 3), np.inf)
-    same(run("tril", x), np.where(np.tri(3), np.inf, 0.0))
-    same(run("triu", -x), np.where(np.tri(3).T, -np.inf, 0.0))
+    assert_identical(run("tril", x), np.where(np.tri(3), np.inf, 0.0))
+    assert_identical(run("triu", -x), np.where(np.tri(3).T, -np.inf, 0.0))
     _, (gradient,) = grads("tril", x, cotangent=x)
-    same(gradient, np.where(np.tri(3), np.inf, 0.0))
+    assert_identical(gradient, np.where(np.tri(3), np.inf, 0.0))
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -133,21 +133,21 @@ def test_cat_and_stack(axis: int) -> None:
     for op, reference in (("cat", np.concatenate), ("stack", np.stack)):
         weights = RNG.normal(size=reference(xs, axis).shape)
         value, gradients = grads(op, *xs, axis=axis, cotangent=weights)
-        same(value, reference(xs, axis))
+        assert_identical(value, reference(xs, axis))
         parts = np.split(weights, 3, axis) if op == "cat" else [weights.take(i, axis) for i in range(3)]
         for gradient, part in zip(gradients, parts, strict=True):
-            same(gradient, part)
+            assert_identical(gradient, part)
 
 
-def test_joined_dtypes_are_promoted_within_the_opset() -> None:
-    for a, b, wanted in (("int8", "uint8", "int16"), ("float16", "int8", "float16"), ("bool", "bool", "bool")):
-        assert run("cat", numbers(2, dtype=a), numbers(2, dtype=b)).dtype == wanted
-        assert run("stack", numbers(2, dtype=a), numbers(2, dtype=b)).dtype == wanted
+def test_cat_and_stack_promote_dtypes() -> None:
+    for a, b, expected in (("int8", "uint8", "int16"), ("float16", "int8", "float16"), ("bool", "bool", "bool")):
+        assert run("cat", numbers(2, dtype=a), numbers(2, dtype=b)).dtype == expected
+        assert run("stack", numbers(2, dtype=a), numbers(2, dtype=b)).dtype == expected
     _, gradients = grads("cat", numbers(2, dtype="float32"), numbers(1), numbers(3, dtype="int32"))
     assert [g.dtype for g in gradients] == ["float32", "float64"]
 
 
-def test_one_operand_used_twice_gets_both_parts() -> None:
+def test_repeated_operand_gets_the_sum_of_gradients() -> None:
     ops = registry().ops
     program = Program(
         registry(), [Statement(ops["input"]), Statement(ops["cat"], (0, 0)), Statement(ops["square"], (1,))]
@@ -156,12 +156,12 @@ def test_one_operand_used_twice_gets_both_parts() -> None:
     compiled = Compiler(Limits()).gradients(
         program, {0: TensorType.of(x)}, wrt=[0], cotangent=TensorType((6,), x.dtype)
     )
-    found = EXECUTOR.run(compiled.plan, {0: x, (COTANGENTS, 2): np.ones(6)})
-    same(found[1], 4 * x)
+    actual = EXECUTOR.run(compiled.plan, {0: x, (COTANGENTS, 2): np.ones(6)})
+    assert_identical(actual[1], 4 * x)
 
 
 def parts_of(op: str, x: Array, reads: list[int], **attrs: Any) -> tuple[list[Array], Array]:
-    """Some results of an op that has several, and the gradient of the sum of their squares."""
+    """Return some results of an op with several, and the gradient of the sum of their squares."""
     ops = registry().ops
     statements = [Statement(ops["parameter"]), Statement(op=ops[op], operands=(0,), attrs=attrs)]
     statements += [Statement(ops["get_output"], (1,), {"index": i}) for i in reads]
@@ -181,36 +181,36 @@ def parts_of(op: str, x: Array, reads: list[int], **attrs: Any) -> tuple[list[Ar
     ("extent", "chunks", "sizes"),
     [(6, 4, [2, 2, 2]), (5, 2, [3, 2]), (7, 3, [3, 3, 1]), (3, 9, [1, 1, 1]), (4, 1, [4]), (0, 3, [0, 0, 0])],
 )
-def test_chunk_makes_the_parts_that_pytorch_makes(extent: int, chunks: int, sizes: list[int]) -> None:
+def test_chunk_sizes_match_pytorch(extent: int, chunks: int, sizes: list[int]) -> None:
     x = numbers(2, extent)
     values, gradient = parts_of("chunk", x, [*range(len(sizes))], chunks=chunks, axis=1)
     for value, expected in zip(values, np.split(x, np.cumsum(sizes)[:-1], 1), strict=True):
-        same(value, expected)
-    same(gradient, 2 * x)
+        assert_identical(value, expected)
+    assert_identical(gradient, 2 * x)
 
 
 def test_unread_parts_contribute_zero() -> None:
     x = numbers(6)
     values, gradient = parts_of("split", x, [2], sizes=[1, 2, 2, 1])
-    same(values[0], x[3:5])
-    same(gradient, np.array([0, 0, 0, 8, 10, 0.0]))
+    assert_identical(values[0], x[3:5])
+    assert_identical(gradient, np.array([0, 0, 0, 8, 10, 0.0]))
     _, gradient = parts_of("chunk", x, [0, 2, 0], chunks=3)
-    same(gradient, np.array([4, 8, 0, 0, 10, 12.0]))
+    assert_identical(gradient, np.array([4, 8, 0, 0, 10, 12.0]))
 
 
-def test_no_op_asks_for_more_parts_than_there_may_be_nodes() -> None:
-    wanted = "node 1 (chunk): can make at most 100000 parts, but these would be 9223372036854775807 parts"
+def test_too_many_parts_are_over_budget() -> None:
+    expected = "node 1 (chunk): can make at most 100000 parts, but these would be 9223372036854775807 parts"
     ops, x = registry().ops, numbers(0)
     chunk = Statement(ops["chunk"], (0,), {"chunks": 2**63 - 1})
     program = Program(registry(), [Statement(ops["input"]), chunk, Statement(ops["get_output"], (1,), {"index": 0})])
     with pytest.raises(EngineError) as caught:
         Compiler(Limits()).forward(program, {0: TensorType.of(x)})
-    assert (caught.value.code, caught.value.detail) == ("over_budget", wanted)
+    assert (caught.value.code, caught.value.detail) == ("over_budget", expected)
 
 
-def test_there_may_be_as_many_parts_as_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_part_count_may_reach_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.ops.shape.cat.MOST_PARTS", 3)
-    same(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
+    assert_identical(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
     with pytest.raises(EngineError, match="can make at most 3 parts, but these would be 6 parts"):
         parts_of("chunk", numbers(6), [2], chunks=6)
 
@@ -229,9 +229,7 @@ def test_there_may_be_as_many_parts_as_nodes(monkeypatch: pytest.MonkeyPatch) ->
         ("reshape", (1,), {"shape": [1] * 128}),
     ],
 )
-def test_what_is_too_large_is_refused_before_anything_is_made(
-    op: str, shape: tuple[int, ...], attrs: dict[str, Any]
-) -> None:
+def test_too_large_result_is_refused_before_allocation(op: str, shape: tuple[int, ...], attrs: dict[str, Any]) -> None:
     assert error(op, numbers(*shape), **attrs).code == "over_budget"
 
 
@@ -279,11 +277,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "attrs", "sentence"), WRONG)
-def test_errors(op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], sentence: str) -> None:
-    found = error(op, *(numbers(*shape) for shape in shapes), **attrs)
-    assert found.detail == f"node {len(shapes)} ({op}): {sentence}"
-    assert found.code in ("bad_attribute", "shape_mismatch")
-    assert found.expected
+def test_invalid_operands_are_refused(
+    op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], sentence: str
+) -> None:
+    refused = error(op, *(numbers(*shape) for shape in shapes), **attrs)
+    assert refused.detail == f"node {len(shapes)} ({op}): {sentence}"
+    assert refused.code in ("bad_attribute", "shape_mismatch")
+    assert refused.expected
 
 
 @pytest.mark.parametrize(
@@ -294,12 +294,12 @@ def test_errors(op: str, shapes: list[tuple[int, ...]], attrs: dict[str, Any], s
         ({"sizes": []}, "attribute sizes must name at least one part"),
     ],
 )
-def test_errors_of_split(attrs: dict[str, Any], sentence: str) -> None:
+def test_invalid_split_sizes_are_refused(attrs: dict[str, Any], sentence: str) -> None:
     with pytest.raises(EngineError) as caught:
         parts_of("split", numbers(5), [0], **attrs)
     assert caught.value.detail == f"node 1 (split): {sentence}"
 
 
-def test_the_output_after_the_last_is_refused() -> None:
+def test_output_index_out_of_range_is_refused() -> None:
     with pytest.raises(EngineError, match="2"):
         parts_of("split", numbers(5), [2], sizes=[2, 3])

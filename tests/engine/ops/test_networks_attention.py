@@ -1,4 +1,4 @@
-"""Attention against a row by row definition: masks, causality, broadcasting, and the sentences for wrong uses."""
+"""Attention against a row-by-row definition: masks, causality, broadcasting, and error messages."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ BIAS = RNG.normal(size=(4, 5))
 def attend(
     q: Array, k: Array, v: Array, mask: Array | None = None, scale: float | None = None, causal: bool = False
 ) -> Array:
-    """One query after the other, over the keys that it may see."""
+    """Compute one query after the other, over the keys it may see."""
     rows = []
     for i, query in enumerate(q):
-        seen = np.ones(len(k), bool) if mask is None or mask.dtype != bool else mask[i].copy()
+        visible = np.ones(len(k), bool) if mask is None or mask.dtype != bool else mask[i].copy()
         if causal:
-            seen[i + 1 :] = False
+            visible[i + 1 :] = False
         scores = k @ query * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
         scores += 0 if mask is None or mask.dtype == bool else mask[i]
-        weights = np.exp(scores[seen])
-        rows.append(weights @ v[seen] / weights.sum())
+        weights = np.exp(scores[visible])
+        rows.append(weights @ v[visible] / weights.sum())
     return np.array(rows)
 
 
-def test_scores_of_16_mib_are_not_held_where_they_outweigh_what_is() -> None:
-    """As the docstring promises: from so many on, and of more elements than q, k and v together."""
+def test_large_scores_are_not_stored() -> None:
+    """The documented rule: from 16 MiB of scores on, if they have more elements than q, k and v together."""
 
     def large(scores: int, *operands: int) -> bool:
         return is_large(*(TensorType((elements,), np.dtype("float64")) for elements in (scores, *operands)))
 
-    most = (16 << 20) // 8
-    assert large(most, 1, 1, 1)
-    assert not large(most - 1, 1, 1, 1)
-    assert large(most, most - 3, 1, 1)
-    assert not large(most, most - 2, 1, 1)
+    threshold = (16 << 20) // 8
+    assert large(threshold, 1, 1, 1)
+    assert not large(threshold - 1, 1, 1, 1)
+    assert large(threshold, threshold - 3, 1, 1)
+    assert not large(threshold, threshold - 2, 1, 1)
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_the_scale_goes_by_the_width_of_the_queries(d: int) -> None:
+def test_default_scale_depends_on_query_width(d: int) -> None:
     q, k = Q[:, :d], K[:, :d]
     np.testing.assert_allclose(run("attention", q, k, V), attend(q, k, V), 1e-13)
 
@@ -58,7 +58,7 @@ def test_the_scale_goes_by_the_width_of_the_queries(d: int) -> None:
 @pytest.mark.parametrize("mask", [None, KEEP, BIAS], ids=["unmasked", "bool", "float"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("scale", [None, 2.0])
-def test_against_the_definition(mask: Array | None, causal: bool, scale: float | None) -> None:
+def test_matches_the_definition(mask: Array | None, causal: bool, scale: float | None) -> None:
     if causal and mask is KEEP:
         mask = KEEP | np.eye(4, 5, dtype=bool)
     operands = (Q, K, V) if mask is None else (Q, K, V, mask)
@@ -68,20 +68,20 @@ def test_against_the_definition(mask: Array | None, causal: bool, scale: float |
 
 
 @pytest.mark.parametrize("mask", [KEEP, BIAS], ids=["bool", "float"])
-def test_gradients_are_the_slope(mask: Array) -> None:
+def test_gradients_match_finite_differences(mask: Array) -> None:
     g = RNG.normal(size=(4, 2))
     _, gradients = grads("attention", Q, K, V, mask, cotangent=g)
     floats = [Q, K, V, *([mask] if mask.dtype == float else [])]
-    along = [RNG.normal(size=x.shape) for x in floats]
+    directions = [RNG.normal(size=x.shape) for x in floats]
     h = 1e-6
 
-    def moved(t: float) -> float:
-        at = [x + t * d for x, d in zip(floats, along, strict=True)]
-        return float((attend(*at[:3], at[3] if len(at) > 3 else mask) * g).sum())
+    def loss_at(t: float) -> float:
+        operands = [x + t * d for x, d in zip(floats, directions, strict=True)]
+        return float((attend(*operands[:3], operands[3] if len(operands) > 3 else mask) * g).sum())
 
-    slope = (moved(h) - moved(-h)) / (2 * h)
-    found = sum((a * d).sum() for a, d in zip(gradients, along, strict=True))
-    np.testing.assert_allclose(found, slope, 1e-7)
+    difference = (loss_at(h) - loss_at(-h)) / (2 * h)
+    actual = sum((a * d).sum() for a, d in zip(gradients, directions, strict=True))
+    np.testing.assert_allclose(actual, difference, 1e-7)
 
 
 def test_causal_is_aligned_at_the_top_left() -> None:
@@ -91,14 +91,14 @@ def test_causal_is_aligned_at_the_top_left() -> None:
 
 
 @pytest.mark.parametrize("mask", [np.zeros((1, 5), bool), np.full((1, 5), -np.inf)], ids=["bool", "float"])
-def test_a_query_without_keys_has_nan(mask: Array) -> None:
+def test_query_without_keys_is_nan(mask: Array) -> None:
     masks = np.concatenate([mask, np.ones((1, 5), mask.dtype)])
     value = run("attention", Q[:2], K, V, masks)
     assert np.isnan(value[0]).all()
     assert np.isfinite(value[1]).all()
 
 
-def test_what_is_hidden_has_no_influence() -> None:
+def test_hidden_keys_have_no_effect() -> None:
     k, v = K.copy(), V.copy()
     k[4], v[4] = 1e300, 7.0
     keep = np.ones((1, 5), bool)
@@ -126,7 +126,7 @@ def test_leading_axes_and_masks_broadcast() -> None:
 
 
 @pytest.mark.parametrize("mapped", [{0}, {3}, {1, 3}, {0, 1, 2, 3}], ids=str)
-def test_a_bool_mask_can_be_batched(mapped: set[int]) -> None:
+def test_vmap_over_a_bool_mask(mapped: set[int]) -> None:
     operands = [Q, K, V, KEEP | np.eye(4, 5, dtype=bool)]
     many = [np.stack([np.roll(x, s, axis=-1) for s in range(3)]) if i in mapped else x for i, x in enumerate(operands)]
     if 3 in mapped:
@@ -134,10 +134,10 @@ def test_a_bool_mask_can_be_batched(mapped: set[int]) -> None:
     builder = Builder(registry(), LIMITS)
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(operands)]
     y = builder.emit(registry().ops["attention"], leaves, {"causal": True})
-    (found,) = run_graph(vmap(builder.graph([y]), mapped, 3), dict(enumerate(many)))
+    (actual,) = run_graph(vmap(builder.graph([y]), mapped, 3), dict(enumerate(many)))
     for i in range(3):
         single = [x[i] if j in mapped else x for j, x in enumerate(many)]
-        np.testing.assert_allclose(found[i], attend(*single, causal=True), 1e-12)
+        np.testing.assert_allclose(actual[i], attend(*single, causal=True), 1e-12)
 
 
 def test_scores_beyond_the_range_of_float16() -> None:
@@ -148,7 +148,7 @@ def test_scores_beyond_the_range_of_float16() -> None:
     np.testing.assert_array_equal(value, 1)
 
 
-def test_nothing_to_attend_with() -> None:
+def test_no_queries_and_zero_width() -> None:
     assert run("attention", Q[:0], K, V).shape == (0, 2)
     np.testing.assert_allclose(run("attention", Q[:, :0], K[:, :0], V), np.broadcast_to(V.mean(0), (4, 2)))
 
@@ -194,24 +194,24 @@ def test_nothing_to_attend_with() -> None:
         ),
     ],
 )
-def test_wrong_uses(operands: tuple[Array, ...], code: str, sentence: str) -> None:
-    found = error("attention", *operands)
-    assert found.code == code
-    assert found.detail == f"node {len(operands)} (attention): {sentence}"
+def test_invalid_operands_are_refused(operands: tuple[Array, ...], code: str, sentence: str) -> None:
+    refused = error("attention", *operands)
+    assert refused.code == code
+    assert refused.detail == f"node {len(operands)} (attention): {sentence}"
 
 
 def many_heads(*mask: int) -> list[Array]:
-    """q of four heads, k and v of two, and a mask of a shape, if any."""
+    """Return q of four heads, k and v of two, and a mask if a shape is given."""
     rng = np.random.default_rng(1)
     return [rng.normal(size=shape) for shape in [(4, 3, 2), (2, 5, 2), (2, 5, 3), *([mask] if mask else [])]]
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 5), (1, 3, 5), (4, 3, 5), (4, 1, 1)], ids=str)
-def test_each_head_of_k_and_v_serves_neighbours_of_q(shape: tuple[int, ...]) -> None:
+def test_grouped_heads_of_k_and_v_serve_adjacent_heads_of_q(shape: tuple[int, ...]) -> None:
     q, k, v, *mask = many_heads(*shape)
     full = np.broadcast_to(mask[0] if mask else 0.0, (4, 3, 5))
-    wanted = np.stack([attend(q[i], k[i // 2], v[i // 2], full[i]) for i in range(4)])
-    np.testing.assert_allclose(run("attention", q, k, v, *mask, grouped=True), wanted, 1e-12)
+    expected = np.stack([attend(q[i], k[i // 2], v[i // 2], full[i]) for i in range(4)])
+    np.testing.assert_allclose(run("attention", q, k, v, *mask, grouped=True), expected, 1e-12)
 
 
 @pytest.mark.parametrize(
@@ -225,24 +225,24 @@ def test_each_head_of_k_and_v_serves_neighbours_of_q(shape: tuple[int, ...]) -> 
         (3, (1, 2, 3, 5), "operand 3 (mask) must have 1 or 4 heads, those of q, on its axis -3"),
     ],
 )
-def test_heads_that_do_not_go_together(operand: int, shape: tuple[int, ...], sentence: str) -> None:
+def test_mismatched_heads_are_refused(operand: int, shape: tuple[int, ...], sentence: str) -> None:
     operands = many_heads(4, 3, 5)
     operands[operand] = np.zeros(shape)
-    found = error("attention", *operands, grouped=True)
-    assert (found.code, found.operand) == ("shape_mismatch", operand)
-    assert found.detail == f"node 4 (attention): {sentence}, but has shape {list(shape)}"
+    refused = error("attention", *operands, grouped=True)
+    assert (refused.code, refused.operand) == ("shape_mismatch", operand)
+    assert refused.detail == f"node 4 (attention): {sentence}, but has shape {list(shape)}"
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_tensor_without_axes(place: int) -> None:
+def test_0d_operand_is_refused(place: int) -> None:
     operands = [Q, K, V]
     operands[place] = np.array(1.0)
-    assert (found := error("attention", *operands)).code == "shape_mismatch"
-    assert found.operand == place
+    assert (refused := error("attention", *operands)).code == "shape_mismatch"
+    assert refused.operand == place
 
 
-def test_scores_that_are_not_held_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a mask, of operands of several dtypes, and of halves, which have an op of their own."""
+def test_tiled_scores_give_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a mask, with mixed dtypes, and with float16, which has an op of its own."""
     monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
     monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     np.testing.assert_allclose(run("attention", Q, K, V, BIAS), attend(Q, K, V, BIAS), 1e-12)

@@ -1,4 +1,4 @@
-"""Convolution and its adjoint against a definition in loops, and the sentences for every wrong use."""
+"""Convolution and its adjoint against a definition in loops, and all error messages."""
 
 from __future__ import annotations
 
@@ -22,29 +22,27 @@ AXES = [
 
 @together
 @pytest.mark.parametrize("rows", AXES, ids=str)
-def test_every_way_to_place_windows(rows: Axis) -> None:
+def test_window_placements(rows: Axis) -> None:
     groups = 1 + AXES.index(rows) % 2
     columns = AXES[(AXES.index(rows) * 7 + groups) % len(AXES)]
     check(Setting((rows, columns), images=1 + groups % 2, groups=groups))
 
 
 @pytest.mark.parametrize("counts", list(product((0, 1, 3), (0, 1, 3), (0, 1, 3), (1, 3))), ids=str)
-def test_few_many_and_no_images_channels_and_features(counts: tuple[int, int, int, int]) -> None:
+def test_zero_or_more_images_channels_and_features(counts: tuple[int, int, int, int]) -> None:
     images, depth, features, groups = counts
     for rows in (Axis(5, 2, 2, 1, 1), Axis(4, 4, 1, 0, 1), Axis(0, 2, 1, 1, 1)):
         check(Setting((rows, Axis(3, 2, 1, 0, 1)), images, depth, features, groups))
 
 
 @pytest.mark.parametrize("chunk", [1, 700, 2000])
-def test_the_chunks_that_columns_are_laid_out_in_make_no_difference(
-    monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
+def test_results_do_not_depend_on_chunk_size(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
     check(Setting((Axis(6, 2, 1, 1, 2), Axis(5, 3, 2, 1, 1)), images=5, depth=3, features=2, groups=2))
     check(Setting((Axis(6, 5, 1, 0, 1), Axis(5, 4, 1, 0, 1)), images=5, depth=3, features=2, groups=2))
 
 
-def test_output_padding_up_to_the_dilation_adds_what_no_window_reaches() -> None:
+def test_output_padding_beyond_all_windows_is_zero() -> None:
     x, kernel = RNG.normal(size=(1, 1, 2, 2)), RNG.normal(size=(1, 1, 2, 2))
     plain = run("conv_transpose2d", x, kernel, dilation=[3, 3])
     more, (dx, dk) = grads("conv_transpose2d", x, kernel, dilation=[3, 3], output_padding=[2, 0])
@@ -60,19 +58,19 @@ def test_bias_is_added_to_each_feature() -> None:
     value, (_, _, db) = grads("conv2d", x, kernel, bias)
     np.testing.assert_allclose(value, run("conv2d", x, kernel) + bias[:, None, None])
     np.testing.assert_allclose(db, [18, 18])
-    turned = kernel.transpose(1, 0, 2, 3)
-    value = run("conv_transpose2d", x, turned, bias)
-    np.testing.assert_allclose(value, run("conv_transpose2d", x, turned) + bias[:, None, None])
+    transposed = kernel.transpose(1, 0, 2, 3)
+    value = run("conv_transpose2d", x, transposed, bias)
+    np.testing.assert_allclose(value, run("conv_transpose2d", x, transposed) + bias[:, None, None])
 
 
-def test_float16_is_summed_in_float32() -> None:
+def test_float16_is_accumulated_in_float32() -> None:
     x, kernel = np.full((1, 4096, 1, 1), 1, "float16"), np.full((1, 4096, 1, 1), 1.001, "float16")
     exact = np.float16(4096 * float(kernel[0, 0, 0, 0]))
     assert run("conv2d", x, kernel) == exact
     assert run("conv_transpose2d", x, kernel.reshape(4096, 1, 1, 1)) == exact
 
 
-def test_dtypes_promote_as_numpy() -> None:
+def test_dtypes_promote_like_numpy() -> None:
     pixels, kernel = np.full((1, 1, 2, 2), 200, "uint8"), np.ones((1, 1, 2, 2), "float32")
     value = run("conv2d", pixels, kernel)
     assert value.dtype == np.float32
@@ -80,7 +78,7 @@ def test_dtypes_promote_as_numpy() -> None:
     assert run("conv2d", pixels.astype("int32"), kernel.astype("int64")).dtype == np.int64
 
 
-def test_numbers_that_no_window_feels_may_be_huge() -> None:
+def test_huge_stride_and_dilation_without_effect() -> None:
     x, kernel = RNG.normal(size=(1, 1, 2, 2)), RNG.normal(size=(1, 1, 1, 1))
     value, (dx, dk) = grads("conv2d", x, kernel, stride=[2**62, 2**63 - 1], dilation=[2**62, 2**63 - 1])
     np.testing.assert_allclose(value, x[:, :, :1, :1] * kernel)
@@ -168,10 +166,12 @@ X, KERNEL = np.ones((2, 4, 5, 5)), np.ones((6, 4, 3, 3))
         ),
     ],
 )
-def test_wrong_uses_of_conv2d(operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error("conv2d", *operands, **attrs)
-    assert found.code == code
-    assert found.detail == f"node {len(operands)} (conv2d): {sentence}"
+def test_invalid_operands_of_conv2d_are_refused(
+    operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error("conv2d", *operands, **attrs)
+    assert refused.code == code
+    assert refused.detail == f"node {len(operands)} (conv2d): {sentence}"
 
 
 @pytest.mark.parametrize(
@@ -203,15 +203,17 @@ def test_wrong_uses_of_conv2d(operands: tuple[Array, ...], attrs: dict[str, Any]
         ),
     ],
 )
-def test_wrong_uses_of_conv_transpose2d(kernel: Array, attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error("conv_transpose2d", X, kernel, **attrs)
-    assert found.code == code
-    assert found.detail == f"node 2 (conv_transpose2d): {sentence}"
+def test_invalid_operands_of_conv_transpose2d_are_refused(
+    kernel: Array, attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error("conv_transpose2d", X, kernel, **attrs)
+    assert refused.code == code
+    assert refused.detail == f"node 2 (conv_transpose2d): {sentence}"
 
 
-def test_an_empty_image_cannot_be_spread() -> None:
-    found = error("conv_transpose2d", X[:, :, :0], KERNEL[:4])
-    assert found.detail.endswith("operand 0 (x) must have spatial extents of at least 1, but they are [0, 5]")
+def test_conv_transpose2d_of_an_empty_image_is_refused() -> None:
+    refused = error("conv_transpose2d", X[:, :, :0], KERNEL[:4])
+    assert refused.detail.endswith("operand 0 (x) must have spatial extents of at least 1, but they are [0, 5]")
 
 
 HUGE = 2**40
@@ -227,15 +229,15 @@ HUGE = 2**40
         ("conv_transpose2d", {"stride": [HUGE, 1], "output_padding": [HUGE - 1, 0]}),
     ],
 )
-def test_more_than_the_budget_is_refused_before_anything_is_allocated(name: str, attrs: dict[str, Any]) -> None:
+def test_over_budget_is_refused_before_allocation(name: str, attrs: dict[str, Any]) -> None:
     assert error(name, X, KERNEL[:4], **attrs).code == "over_budget"
 
 
-def test_padding_that_is_not_kept_costs_nothing() -> None:
+def test_unused_padding_costs_no_work() -> None:
     kernel = RNG.normal(size=(4, 4, 3, 3))
-    found = run("conv2d", X, kernel, padding=[HUGE, 1], stride=[2**62, 1])
-    assert found.shape == (*X.shape[:1], 4, 1, X.shape[3])
-    np.testing.assert_array_equal(found, 0)
+    actual = run("conv2d", X, kernel, padding=[HUGE, 1], stride=[2**62, 1])
+    assert actual.shape == (*X.shape[:1], 4, 1, X.shape[3])
+    np.testing.assert_array_equal(actual, 0)
     x = RNG.normal(size=(1, 4, 5, 2))
     spread = run("conv_transpose2d", x, kernel, stride=[HUGE, 1], padding=[2 * HUGE, 0])
     alone = run("conv_transpose2d", x[:, :, 2:3], kernel)
@@ -243,8 +245,8 @@ def test_padding_that_is_not_kept_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("infinite", [False, True])
-def test_taps_that_lie_beyond_the_result_cost_nothing(infinite: bool) -> None:
-    """Nor windows. Where a tap is infinite, zeros around would be no zeros, and each window is added by itself."""
+def test_taps_outside_the_result_cost_no_work(infinite: bool) -> None:
+    """The same for windows. With an infinite tap, zero padding would give NaN, so each window is added separately."""
     x, kernel = RNG.normal(size=(1, 1, 1, 1)), RNG.normal(size=(1, 1, 3, 1))
     if infinite:
         kernel[0, 0, 0, 0] = np.inf
@@ -256,7 +258,7 @@ def test_taps_that_lie_beyond_the_result_cost_nothing(infinite: bool) -> None:
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_a_tap_that_is_not_finite_is_felt_where_it_lies_and_nowhere_else(value: float) -> None:
+def test_non_finite_tap_affects_its_positions_only(value: float) -> None:
     x, kernel = np.ones((1, 1, 3, 3)), np.ones((1, 1, 3, 3))
     kernel[0, 0, 0, 2] = value
     expected = run("conv_transpose2d", x, np.ones((1, 1, 3, 3)))
@@ -277,7 +279,7 @@ DEEP = [
 @pytest.mark.parametrize("chunk", [2000, 1 << 20])
 @pytest.mark.parametrize("setting", DEEP, ids=str)
 def test_many_channels(monkeypatch: pytest.MonkeyPatch, setting: Setting, chunk: int) -> None:
-    """Which go last before they are laid out, some images or rows at a time, and in both directions."""
+    """Channels go last before im2col, in chunks of images or rows, and in both directions."""
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
     monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 4)
     check(setting)
@@ -285,12 +287,12 @@ def test_many_channels(monkeypatch: pytest.MonkeyPatch, setting: Setting, chunk:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
 @pytest.mark.parametrize("setting", [DEEP[0], Setting((Axis(6, 3, 1, 1), Axis(5, 3, 2, 1)), groups=3)], ids=str)
-def test_narrow_dtypes_are_summed_as_wide_ones(setting: Setting, dtype: str) -> None:
+def test_narrow_dtypes_are_accumulated_in_wider_ones(setting: Setting, dtype: str) -> None:
     wide, narrow, kernel = (np.rint(2 * a).astype(dtype) for a in setting.draw())
     for name, x, attrs in (
         ("conv2d", wide, setting.attrs),
         ("conv_transpose2d", narrow, {**setting.attrs, "output_padding": setting.rest}),
     ):
-        found = run(name, x, kernel, **attrs)
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, run(name, x.astype("float64"), kernel.astype("float64"), **attrs))
+        actual = run(name, x, kernel, **attrs)
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(actual, run(name, x.astype("float64"), kernel.astype("float64"), **attrs))

@@ -1,4 +1,4 @@
-"""Losses against closed forms: tails, extremes, every shape, and the sentences for wrong uses."""
+"""Losses against closed forms: tails, extremes, all shapes, and error messages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def log_softmax(x: Array) -> Array:
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("rows", [(), (1,), (4,), (2, 3)], ids=str)
-def test_cross_entropy_of_indices_is_that_of_one_hot_targets(rows: tuple[int, ...], reduction: str) -> None:
+def test_cross_entropy_of_indices_matches_one_hot_targets(rows: tuple[int, ...], reduction: str) -> None:
     logits, index = 5 * RNG.normal(size=(*rows, 4)), RNG.integers(0, 4, rows)
     hot = np.eye(4)[index]
     expected = combined(-(hot * log_softmax(logits)).sum(axis=-1), reduction)
     value, (by_index,) = grads("cross_entropy", logits, index, reduction=reduction)
-    again, (by_distribution, by_targets) = grads("cross_entropy", logits, hot, reduction=reduction)
+    value_of_one_hot, (by_distribution, by_targets) = grads("cross_entropy", logits, hot, reduction=reduction)
     count = max(int(np.prod(rows)), 1) if reduction == "mean" else 1
     np.testing.assert_allclose(value, expected.astype("float64"), 1e-12, 1e-14)
-    np.testing.assert_allclose(again, value, 1e-14)
+    np.testing.assert_allclose(value_of_one_hot, value, 1e-14)
     slope = (np.exp(log_softmax(logits)) - hot) / count
     np.testing.assert_allclose(by_index, slope.astype("float64"), 1e-12, 1e-14)
     np.testing.assert_allclose(by_distribution, by_index, 1e-13, 1e-15)
@@ -46,19 +46,19 @@ def test_cross_entropy_at_extreme_logits_is_exact() -> None:
     np.testing.assert_allclose(slope, [[0, 0], [1, -1], [-0.5, 0.5], [-tail, tail]], 1e-15, 1e-15)
 
 
-def test_a_class_that_is_ruled_out_costs_nothing_where_it_is_not_the_target() -> None:
+def test_cross_entropy_with_a_logit_of_minus_infinity() -> None:
     value, (slope,) = grads("cross_entropy", np.array([[0.0, -np.inf, 0.0]]), np.array([2]))
     np.testing.assert_allclose(value, np.log(2))
     np.testing.assert_allclose(slope, [[0.5, 0, -0.5]])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
-def test_every_integer_dtype_names_a_class(dtype: str) -> None:
+def test_class_indices_of_any_integer_dtype(dtype: str) -> None:
     logits = np.log([[1.0, 3.0]])
     np.testing.assert_allclose(run("cross_entropy", logits, np.array([1], dtype)), np.log(4 / 3))
 
 
-def test_the_mean_over_no_rows_is_nan_and_the_sum_zero() -> None:
+def test_cross_entropy_of_no_rows() -> None:
     logits, index = np.ones((0, 3)), np.ones(0, "int64")
     assert np.isnan(run("cross_entropy", logits, index))
     assert run("cross_entropy", logits, index, reduction="sum") == 0
@@ -67,9 +67,9 @@ def test_the_mean_over_no_rows_is_nan_and_the_sum_zero() -> None:
 
 @pytest.mark.parametrize("index", [-1, 3])
 def test_class_indices_out_of_range_are_refused(index: int) -> None:
-    found = error("cross_entropy", np.ones((2, 3)), np.array([0, index]))
-    assert (found.code, found.node, found.operand) == ("index_out_of_range", 2, 1)
-    assert "in [0, 3)" in found.detail
+    refused = error("cross_entropy", np.ones((2, 3)), np.array([0, index]))
+    assert (refused.code, refused.node, refused.operand) == ("index_out_of_range", 2, 1)
+    assert "in [0, 3)" in refused.detail
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -98,7 +98,7 @@ def test_bce_with_logits(reduction: str) -> None:
     np.testing.assert_allclose(dy, -x / count, 1e-12)
 
 
-def test_bce_keeps_its_digits_in_both_tails() -> None:
+def test_bce_is_accurate_in_both_tails() -> None:
     x, y = np.array([40.0, -40, 1e4, -1e4, 1e4, -1e4]), np.array([1.0, 0, 1, 0, 0, 1])
     value, (dx, _) = grads("bce_with_logits", x, y, reduction="none")
     tail = np.exp(-40.0)
@@ -106,7 +106,7 @@ def test_bce_keeps_its_digits_in_both_tails() -> None:
     np.testing.assert_allclose(dx, [-tail, tail, 0, 0, 1, -1], 1e-15)
 
 
-def test_float16_losses_do_not_leave_their_range_on_the_way() -> None:
+def test_float16_intermediates_do_not_overflow() -> None:
     x, y = np.full(4, 1000, "float16"), np.full(4, 800, "float16")
     assert run("mse_loss", x, y).dtype == np.float16
     assert run("mse_loss", x, y) == np.float16(40000)
@@ -181,7 +181,9 @@ LOGITS = np.ones((2, 3))
         ),
     ],
 )
-def test_wrong_uses(name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(name, *operands, **attrs)
-    assert found.code == code
-    assert found.detail == f"node 2 ({name}): {sentence}"
+def test_invalid_operands_are_refused(
+    name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error(name, *operands, **attrs)
+    assert refused.code == code
+    assert refused.detail == f"node 2 ({name}): {sentence}"

@@ -1,4 +1,4 @@
-"""Norms against closed forms: which axes, which parameters, extremes, and the sentences for wrong uses."""
+"""Norms against closed forms: axes, parameters, extremes, and error messages."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def standardised(x: Array, axes: tuple[int, ...], eps: float = 1e-5) -> Array:
 def test_layer_norm_over_any_axes(axes: tuple[int, ...]) -> None:
     shape = tuple(X.shape[a] for a in axes)
     weight, bias = RNG.normal(size=shape), RNG.normal(size=shape)
-    laid = [e if i in axes else 1 for i, e in enumerate(X.shape)]
-    expected = standardised(X, axes) * weight.reshape(laid) + bias.reshape(laid)
+    parameter_shape = [e if i in axes else 1 for i, e in enumerate(X.shape)]
+    expected = standardised(X, axes) * weight.reshape(parameter_shape) + bias.reshape(parameter_shape)
     np.testing.assert_allclose(run("layer_norm", X, weight, bias, axes=list(axes)), expected, 1e-12)
-    turned = [a - 3 for a in reversed(axes)]
-    np.testing.assert_allclose(run("layer_norm", X, weight, bias, axes=turned), expected, 1e-12)
+    reversed_axes = [a - 3 for a in reversed(axes)]
+    np.testing.assert_allclose(run("layer_norm", X, weight, bias, axes=reversed_axes), expected, 1e-12)
 
 
-def test_layer_norm_takes_the_last_axis_and_needs_no_parameters() -> None:
+def test_layer_norm_defaults() -> None:
     np.testing.assert_allclose(run("layer_norm", X), standardised(X, (2,)), 1e-12)
     np.testing.assert_allclose(run("layer_norm", X, np.full(4, 2.0)), 2 * standardised(X, (2,)), 1e-12)
 
 
-def layer_norm_slope(x: Array, g: Array, eps: float) -> Array:
-    """The closed form of the gradient, over the last axis."""
+def layer_norm_gradient(x: Array, g: Array, eps: float) -> Array:
+    """Closed form of the gradient, over the last axis."""
     z, spread = standardised(x, (-1,), eps), np.sqrt(x.var(-1, keepdims=True) + eps)
     return (g - g.mean(-1, keepdims=True) - z * (g * z).mean(-1, keepdims=True)) / spread
 
@@ -44,26 +44,26 @@ def layer_norm_slope(x: Array, g: Array, eps: float) -> Array:
 def test_gradient_of_layer_norm(scale: float, offset: float) -> None:
     x, g = scale * X + offset, RNG.normal(size=X.shape)
     _, (dx,) = grads("layer_norm", x, cotangent=g, eps=1e-3)
-    expected = layer_norm_slope(np.asarray(x, "longdouble"), g, 1e-3).astype("float64")
+    expected = layer_norm_gradient(np.asarray(x, "longdouble"), g, 1e-3).astype("float64")
     np.testing.assert_allclose(dx, expected, 1e-7, 1e-12)
 
 
-def test_a_constant_row_is_zero_and_has_a_finite_slope() -> None:
+def test_layer_norm_of_a_constant_row_has_a_finite_gradient() -> None:
     value, (dx,) = grads("layer_norm", np.full((1, 3), 7.0), cotangent=[[1.0, 0, 0]])
     np.testing.assert_array_equal(value, 0)
     np.testing.assert_allclose(dx, np.array([[2, -1, -1]]) / 3 / np.sqrt(1e-5), 1e-12)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_batch_norm_takes_statistics_over_all_axes_but_one(axis: int) -> None:
+def test_batch_norm_statistics_are_over_all_other_axes(axis: int) -> None:
     others = tuple(i for i in range(3) if i != axis % 3)
     weight, bias = RNG.normal(size=X.shape[axis]), RNG.normal(size=X.shape[axis])
-    laid = [e if i == axis % 3 else 1 for i, e in enumerate(X.shape)]
-    expected = standardised(X, others, 0.1) * weight.reshape(laid) + bias.reshape(laid)
+    parameter_shape = [e if i == axis % 3 else 1 for i, e in enumerate(X.shape)]
+    expected = standardised(X, others, 0.1) * weight.reshape(parameter_shape) + bias.reshape(parameter_shape)
     np.testing.assert_allclose(run("batch_norm", X, weight, bias, axis=axis, eps=0.1), expected, 1e-12)
 
 
-def test_batch_norm_of_one_example_is_its_bias() -> None:
+def test_batch_norm_of_one_example_is_the_bias() -> None:
     x, weight, bias = X[0, 0], np.full(4, 3.0), np.arange(4.0)
     value, (dx, dw, db) = grads("batch_norm", x, weight, bias, axis=0)
     np.testing.assert_array_equal(value, bias)
@@ -75,13 +75,13 @@ def test_batch_norm_of_one_example_is_its_bias() -> None:
 @pytest.mark.parametrize("axes", [(2,), (0, 1)], ids=str)
 def test_rms_norm(axes: tuple[int, ...]) -> None:
     weight = RNG.normal(size=tuple(X.shape[a] for a in axes))
-    laid = [e if i in axes else 1 for i, e in enumerate(X.shape)]
-    expected = X / np.sqrt((X**2).mean(axes, keepdims=True) + 0.1) * weight.reshape(laid)
+    parameter_shape = [e if i in axes else 1 for i, e in enumerate(X.shape)]
+    expected = X / np.sqrt((X**2).mean(axes, keepdims=True) + 0.1) * weight.reshape(parameter_shape)
     np.testing.assert_allclose(run("rms_norm", X, weight, axes=list(axes), eps=0.1), expected, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
-def test_float16_rows_beyond_the_square_root_of_its_range(name: str) -> None:
+def test_float16_squares_do_not_overflow(name: str) -> None:
     x = np.array([[3000, -3000, 3000, -3000]], "float16")
     value = run(name, x)
     assert value.dtype == np.float16
@@ -89,7 +89,7 @@ def test_float16_rows_beyond_the_square_root_of_its_range(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "batch_norm", "rms_norm"])
-def test_no_rows(name: str) -> None:
+def test_norms_of_no_rows(name: str) -> None:
     value, (dx,) = grads(name, np.ones((0, 3)))
     assert value.shape == dx.shape == (0, 3)
 
@@ -144,7 +144,9 @@ def test_no_rows(name: str) -> None:
         ),
     ],
 )
-def test_wrong_uses(name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(name, *operands, **attrs)
-    assert found.code == code
-    assert found.detail == f"node {len(operands)} ({name}): {sentence}"
+def test_invalid_operands_are_refused(
+    name: str, operands: tuple[Array, ...], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error(name, *operands, **attrs)
+    assert refused.code == code
+    assert refused.detail == f"node {len(operands)} ({name}): {sentence}"

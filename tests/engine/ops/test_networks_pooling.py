@@ -1,4 +1,4 @@
-"""Pools against windows cut out one by one: ties, padding, infinities, NaN, and the sentences for wrong uses."""
+"""Pooling against windows extracted one by one: ties, padding, infinities, NaN, and error messages."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ SETTINGS = [
 
 
 def windows(x: Array, outside: float, *, kernel_size: list[int], stride: list[int], padding: list[int]) -> Array:
-    """Each window of a plane, flattened: [h', w', taps]."""
-    around = [(p, p) for p in padding]
-    padded = np.pad(x, around, constant_values=outside)
+    """Return each window of a plane, flattened: [h', w', taps]."""
+    pad_widths = [(p, p) for p in padding]
+    padded = np.pad(x, pad_widths, constant_values=outside)
     heights, widths = (range(0, e - k + 1, s) for e, k, s in zip(padded.shape, kernel_size, stride, strict=True))
-    cut = [[padded[i : i + kernel_size[0], j : j + kernel_size[1]].ravel() for j in widths] for i in heights]
-    return np.array(cut)
+    taps = [[padded[i : i + kernel_size[0], j : j + kernel_size[1]].ravel() for j in widths] for i in heights]
+    return np.array(taps)
 
 
 def positions(x: Array, attrs: dict[str, Any]) -> Array:
-    """The flat position of each tap of each window, −1 outside."""
+    """Return the flat position of each tap of each window, −1 for padding."""
     return windows(np.arange(x.size).reshape(x.shape), -1, **attrs).astype(int)
 
 
 @pytest.mark.parametrize("attrs", SETTINGS, ids=str)
 @pytest.mark.parametrize("ties", [False, True])
-def test_maxima_their_positions_and_gradients(attrs: dict[str, Any], ties: bool) -> None:
+def test_max_pool_values_indices_and_gradients(attrs: dict[str, Any], ties: bool) -> None:
     x = RNG.integers(-1, 2, (5, 6)).astype(float) if ties else RNG.normal(size=(5, 6))
-    seen, places = windows(x, -np.inf, **attrs), positions(x, attrs)
-    first = np.argmax(seen, axis=-1)
-    chosen = np.take_along_axis(places, first[..., None], -1)[..., 0]
+    taps, tap_positions = windows(x, -np.inf, **attrs), positions(x, attrs)
+    first = np.argmax(taps, axis=-1)
+    chosen = np.take_along_axis(tap_positions, first[..., None], -1)[..., 0]
     g = RNG.normal(size=first.shape)
     expected = np.zeros(x.size)
     np.add.at(expected, chosen.ravel(), g.ravel())
     value, (dx,) = grads("max_pool2d", x, cotangent=g, **attrs)
-    np.testing.assert_array_equal(value, seen.max(axis=-1))
+    np.testing.assert_array_equal(value, taps.max(axis=-1))
     np.testing.assert_allclose(dx.ravel(), expected, 1e-13, 1e-13)
     indices = run("max_pool2d_indices", x, **attrs)
     assert indices.dtype == np.int64
@@ -52,35 +52,35 @@ def test_maxima_their_positions_and_gradients(attrs: dict[str, Any], ties: bool)
 
 
 @pytest.mark.parametrize("attrs", SETTINGS, ids=str)
-def test_means_and_their_gradients(attrs: dict[str, Any]) -> None:
+def test_avg_pool_values_and_gradients(attrs: dict[str, Any]) -> None:
     x = RNG.normal(size=(6, 5))
-    seen, places = windows(x, 0, **attrs), positions(x, attrs)
-    g = RNG.normal(size=places.shape[:2])
+    taps, tap_positions = windows(x, 0, **attrs), positions(x, attrs)
+    g = RNG.normal(size=tap_positions.shape[:2])
     expected = np.zeros(x.size + 1)
-    np.add.at(expected, places, np.broadcast_to(g[..., None] / places.shape[-1], places.shape))
+    np.add.at(expected, tap_positions, np.broadcast_to(g[..., None] / tap_positions.shape[-1], tap_positions.shape))
     value, (dx,) = grads("avg_pool2d", x, cotangent=g, **attrs)
-    np.testing.assert_allclose(value, seen.mean(axis=-1), 1e-13, 1e-13)
+    np.testing.assert_allclose(value, taps.mean(axis=-1), 1e-13, 1e-13)
     np.testing.assert_allclose(dx.ravel(), expected[:-1], 1e-13, 1e-13)
 
 
 @pytest.mark.parametrize("name", ["max_pool2d", "max_pool2d_indices", "avg_pool2d"])
-def test_leading_axes_are_free(name: str) -> None:
+def test_any_number_of_leading_axes(name: str) -> None:
     x = RNG.normal(size=(2, 3, 4, 4))
     attrs: dict[str, Any] = {"kernel_size": [2, 2], "stride": [1, 2], "padding": [1, 0]}
-    every = run(name, x, **attrs)
+    batched = run(name, x, **attrs)
     one_by_one = [[run(name, plane, **attrs) for plane in image] for image in x]
-    np.testing.assert_array_equal(every, one_by_one)
-    assert run(name, x[:0], **attrs).shape == (0, *every.shape[1:])
-    assert run(name, x[:, None, :0], **attrs).shape == (2, 1, 0, *every.shape[2:])
+    np.testing.assert_array_equal(batched, one_by_one)
+    assert run(name, x[:0], **attrs).shape == (0, *batched.shape[1:])
+    assert run(name, x[:, None, :0], **attrs).shape == (2, 1, 0, *batched.shape[2:])
 
 
-def test_windows_of_minus_infinity_name_an_element_and_not_the_padding() -> None:
+def test_indices_of_minus_infinity_are_never_padding() -> None:
     x = np.full((3, 3), -np.inf)
     indices = run("max_pool2d_indices", x, kernel_size=[2, 2], stride=[2, 2], padding=[1, 1])
     np.testing.assert_array_equal(indices, [[0, 1], [3, 4]])
 
 
-def test_nan_is_the_maximum_of_its_window_and_no_other() -> None:
+def test_nan_is_the_maximum_of_its_window_only() -> None:
     x = np.array([[1, np.nan, 5, 6], [np.nan, 9, 7, 8]])
     np.testing.assert_array_equal(run("max_pool2d", x, kernel_size=[2, 2]), [[np.nan, 8]])
     np.testing.assert_array_equal(run("max_pool2d_indices", x, kernel_size=[2, 2]), [[1, 7]])
@@ -88,37 +88,37 @@ def test_nan_is_the_maximum_of_its_window_and_no_other() -> None:
 
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("attrs", SETTINGS, ids=str)
-def test_what_is_given_back_goes_to_the_first_maximum_as_it_is(attrs: dict[str, Any], nan: bool) -> None:
-    """Of zeros of either sign, and of NaN; infinities among what is given leave the others 0."""
+def test_gradient_of_max_pool_goes_to_the_first_maximum(attrs: dict[str, Any], nan: bool) -> None:
+    """Including zeros of either sign, and NaN; infinite cotangents leave the other elements 0."""
     x = RNG.choice([0.0, -0.0, -1.0, -np.inf, *[np.nan] * nan], (3, 5, 6))
     g = RNG.normal(size=run("max_pool2d", x, **attrs).shape)
     g[RNG.random(g.shape) < 0.2] = np.inf
-    places = run("max_pool2d_indices", x, **attrs)
+    indices = run("max_pool2d_indices", x, **attrs)
     expected = np.zeros((3, 30))
-    for plane, at, given in zip(expected, places, g, strict=True):
-        np.add.at(plane, at.ravel(), given.ravel())
-    found, (back,) = grads("max_pool2d_back", g, x, wrt=[0], cotangent=np.arange(90.0).reshape(x.shape), **attrs)
-    np.testing.assert_allclose(found, expected.reshape(x.shape), 1e-13, 1e-13)
-    np.testing.assert_array_equal(back, places + 30 * np.arange(3)[:, None, None])
+    for plane, position, cotangents in zip(expected, indices, g, strict=True):
+        np.add.at(plane, position.ravel(), cotangents.ravel())
+    actual, (gradient,) = grads("max_pool2d_back", g, x, wrt=[0], cotangent=np.arange(90.0).reshape(x.shape), **attrs)
+    np.testing.assert_allclose(actual, expected.reshape(x.shape), 1e-13, 1e-13)
+    np.testing.assert_array_equal(gradient, indices + 30 * np.arange(3)[:, None, None])
 
 
-def test_what_is_given_back_is_summed_in_float32_and_keeps_its_dtype() -> None:
+def test_gradient_of_max_pool_is_accumulated_in_float32() -> None:
     x, g = np.zeros((3, 3), "float16"), np.full((3, 3), 1024.5, "float16")
     x[1, 1] = 1
     attrs: dict[str, Any] = {"kernel_size": [3, 3], "stride": [1, 1], "padding": [1, 1]}
-    found = run("max_pool2d_back", g, x, **attrs)
-    assert found.dtype == np.float16
-    assert found[1, 1] == np.float16(9 * np.float32(g[0, 0]))
+    actual = run("max_pool2d_back", g, x, **attrs)
+    assert actual.dtype == np.float16
+    assert actual[1, 1] == np.float16(9 * np.float32(g[0, 0]))
     assert run("max_pool2d_back", np.ones((3, 3), "int8"), x, **attrs).dtype == np.int8
 
 
-def test_what_is_given_back_must_have_a_number_for_each_window() -> None:
-    found = error("max_pool2d_back", np.ones((2, 2, 2, 3)), X, kernel_size=[2, 2])
-    assert (found.code, found.operand) == ("shape_mismatch", 0)
-    assert "operand 0 (g) must have shape [2, 2, 2, 2], one number for each window of x" in found.detail
+def test_cotangent_must_have_one_number_per_window() -> None:
+    refused = error("max_pool2d_back", np.ones((2, 2, 2, 3)), X, kernel_size=[2, 2])
+    assert (refused.code, refused.operand) == ("shape_mismatch", 0)
+    assert "operand 0 (g) must have shape [2, 2, 2, 2], one number for each window of x" in refused.detail
 
 
-def test_integers() -> None:
+def test_pooling_of_integers() -> None:
     x = np.array([[-128, -128], [-127, -128]], "int8")
     assert run("max_pool2d", x, kernel_size=[2, 2]).dtype == np.int8
     assert run("max_pool2d", x, kernel_size=[2, 2]) == -127
@@ -128,17 +128,17 @@ def test_integers() -> None:
     assert mean == -127.75
 
 
-def test_means_of_float16_are_summed_in_float32() -> None:
+def test_float16_means_are_accumulated_in_float32() -> None:
     x = np.full((64, 64), 40000, "float16")
     assert run("avg_pool2d", x, kernel_size=[64, 64]) == np.float16(40000)
 
 
-def test_more_taps_than_a_byte_counts() -> None:
+def test_windows_with_more_than_255_taps() -> None:
     x = np.arange(20.0 * 20).reshape(20, 20)
     assert run("max_pool2d_indices", x, kernel_size=[20, 20]) == 399
 
 
-def test_huge_windows_and_strides_cost_nothing() -> None:
+def test_huge_windows_are_over_budget_and_huge_strides_are_not() -> None:
     x = np.ones((1, 1))
     attrs: dict[str, Any] = {"kernel_size": [2**40, 1], "padding": [2**39, 0], "stride": [2**62, 2**62]}
     assert error("max_pool2d", x, **attrs).code == "over_budget"
@@ -197,13 +197,13 @@ X = np.ones((2, 2, 5, 5))
         ),
     ],
 )
-def test_wrong_uses(name: str, x: Array, attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(name, x, **attrs)
-    assert found.code == code
-    assert found.detail == f"node 1 ({name}): {sentence}"
+def test_invalid_operands_are_refused(name: str, x: Array, attrs: dict[str, Any], code: str, sentence: str) -> None:
+    refused = error(name, x, **attrs)
+    assert refused.code == code
+    assert refused.detail == f"node 1 ({name}): {sentence}"
 
 
-def test_planes_are_looked_at_some_at_a_time_and_each_once() -> None:
+def test_planes_are_chunked_without_overlap() -> None:
     x = np.broadcast_to(0.0, (100, 1024, 1024))
     parts = list(_planes(x))
     assert len(parts) > 1

@@ -1,4 +1,4 @@
-"""Segments, boxes, broadcast indices and the largest entries: against NumPy, at ties and edges, and used wrongly."""
+"""Segment reductions, box updates, broadcast indices and topk: against NumPy, at ties and edges, and errors."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ LIMITS = Builder(registry()).limits
 
 
 def outputs(op: str, x: Array, cotangent: Array | None = None, **attrs: Any) -> list[Array]:
-    """The results of an op that has two, and, where asked for, the gradient of sum(first · cotangent)."""
+    """Return both results of an op, and with a cotangent the gradient of sum(first · cotangent)."""
     builder = Builder(registry())
     leaf = builder.leaf(TensorType.of(x), 0)
     y = getattr(leaf, op)(**attrs)
-    found = [y.output(0), y.output(1)]
+    results = [y.output(0), y.output(1)]
     if cotangent is not None:
-        found += vjp_or_zeros(builder, [(found[0], builder.constant(cotangent))], [leaf])
-    return EXECUTOR.run(make_plan(optimise(builder.graph(found)), LIMITS), {0: x})
+        results += vjp_or_zeros(builder, [(results[0], builder.constant(cotangent))], [leaf])
+    return EXECUTOR.run(make_plan(optimise(builder.graph(results)), LIMITS), {0: x})
 
 
 # ---------------------------------------------------------------- segment_sum
 
 
-def summed(x: Array, ids: Array, segments: int) -> Array:
-    """Segment by segment."""
+def segment_sums(x: Array, ids: Array, segments: int) -> Array:
+    """Sum segment by segment."""
     rows = [x[ids == s].sum(0, dtype=x.dtype if x.dtype.kind == "f" else "int64") for s in range(segments)]
     return np.array(rows).reshape(segments, *x.shape[1:])
 
@@ -48,40 +48,40 @@ def test_segment_sum(shape: tuple[int, ...], dtype: str) -> None:
     x, ids = RNG.normal(size=shape), RNG.integers(0, 4, shape[0]).astype(dtype)
     weights = RNG.normal(size=(6, *shape[1:]))
     value, (gradient,) = grads("segment_sum", x, ids, segments=6, cotangent=weights)
-    np.testing.assert_allclose(value, summed(x, ids, 6), 1e-14, 1e-15)
+    np.testing.assert_allclose(value, segment_sums(x, ids, 6), 1e-14, 1e-15)
     np.testing.assert_array_equal(gradient, weights[ids])
 
 
-def test_segments_without_rows_and_rows_without_segments() -> None:
+def test_empty_segments_and_no_segments() -> None:
     np.testing.assert_array_equal(run("segment_sum", np.ones((0, 2)), np.zeros(0, int), segments=3), np.zeros((3, 2)))
     assert run("segment_sum", np.ones((0, 2)), np.zeros(0, int), segments=0).shape == (0, 2)
 
 
-def test_sums_are_as_wide_as_those_of_sum() -> None:
+def test_segment_sum_has_the_dtype_of_sum() -> None:
     ids = np.zeros(5000, "int64")
     total = run("segment_sum", np.ones(5000, "float16"), ids, segments=2)
     assert total.dtype == np.float16
-    np.testing.assert_array_equal(total, [5000, 0])  # one by one, float16 stays at 2048
+    np.testing.assert_array_equal(total, [5000, 0])  # float16 additions would stop at 2048
     for dtype in ("bool", *INTEGERS):
-        found = run("segment_sum", np.ones(300, dtype), ids[:300], segments=1)
-        assert (found.dtype, found[0]) == (np.int64, 300)
+        actual = run("segment_sum", np.ones(300, dtype), ids[:300], segments=1)
+        assert (actual.dtype, actual[0]) == (np.int64, 300)
     assert run("segment_sum", np.ones(3, "float32"), ids[:3], segments=1).dtype == np.float32
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "int8"])
 @pytest.mark.parametrize("mapped", [{0}, {1}, {0, 1}], ids=str)
-def test_segments_of_many_examples(dtype: str, mapped: set[int]) -> None:
+def test_vmap_of_segment_sum(dtype: str, mapped: set[int]) -> None:
     xs, ids = RNG.integers(-9, 9, (3, 5, 2)).astype(dtype), RNG.integers(0, 4, (3, 5))
     arrays = [xs if 0 in mapped else xs[0], ids if 1 in mapped else ids[0]]
-    found = run_mapped(arrays, mapped, 3)
-    assert found.dtype == (dtype if dtype[0] == "f" else np.int64)
+    actual = run_mapped(arrays, mapped, 3)
+    assert actual.dtype == (dtype if dtype[0] == "f" else np.int64)
     for k in range(3):
-        expected = summed(xs[k if 0 in mapped else 0], ids[k if 1 in mapped else 0], 4)
-        np.testing.assert_array_equal(found[k], expected)
+        expected = segment_sums(xs[k if 0 in mapped else 0], ids[k if 1 in mapped else 0], 4)
+        np.testing.assert_array_equal(actual[k], expected)
 
 
 def run_mapped(arrays: list[Array], mapped: set[int], size: int) -> Array:
-    """segment_sum into four segments, batched over some operands."""
+    """Run segment_sum into four segments, batched over some operands."""
     builder = Builder(registry())
     single = [a[0] if i in mapped else a for i, a in enumerate(arrays)]
     x, ids = (builder.leaf(TensorType.of(a), i) for i, a in enumerate(single))
@@ -89,7 +89,7 @@ def run_mapped(arrays: list[Array], mapped: set[int], size: int) -> Array:
     return EXECUTOR.run(make_plan(optimise(graph), LIMITS), dict(enumerate(arrays)))[0]
 
 
-def test_a_segment_of_one_example_is_not_one_of_the_next() -> None:
+def test_out_of_range_segment_does_not_reach_the_next_example() -> None:
     with pytest.raises(IndexOutOfRange, match=r"all must lie in \[0, 4\)"):
         run_mapped([np.ones((2, 3)), np.array([[0, 1, 4], [0, 1, 2]])], {0, 1}, 2)
 
@@ -113,16 +113,16 @@ def test_a_segment_of_one_example_is_not_one_of_the_next() -> None:
 def test_update_slice(shape: tuple[int, ...], box: tuple[int, ...], starts: list[int]) -> None:
     x, update, weights = RNG.normal(size=shape), RNG.normal(size=box), RNG.normal(size=shape)
     first = [s % n if n else s for s, n in zip(starts, shape, strict=True)] if 0 not in box else starts
-    place = tuple(slice(s, s + n) for s, n in zip(first, box, strict=True))
-    expected, kept = x.copy(), weights.copy()
-    expected[place], kept[place] = update, 0
+    region = tuple(slice(s, s + n) for s, n in zip(first, box, strict=True))
+    expected, outside = x.copy(), weights.copy()
+    expected[region], outside[region] = update, 0
     value, (dx, du) = grads("update_slice", x, update, starts=starts, cotangent=weights)
     np.testing.assert_array_equal(value, expected)
-    np.testing.assert_array_equal(dx, kept)
-    np.testing.assert_array_equal(du, weights[place])
+    np.testing.assert_array_equal(dx, outside)
+    np.testing.assert_array_equal(du, weights[region])
 
 
-def test_an_update_takes_the_common_dtype_and_its_gradient_its_own() -> None:
+def test_dtypes_of_update_slice_and_its_gradients() -> None:
     value = run("update_slice", np.zeros(3, "int8"), np.array([0.5], "float32"), starts=[1])
     assert value.dtype == np.float32
     np.testing.assert_array_equal(value, [0, 0.5, 0])
@@ -134,7 +134,7 @@ def test_an_update_takes_the_common_dtype_and_its_gradient_its_own() -> None:
 
 # ---------------------------------------------------------------- take_along
 
-TAKEN = [
+TAKE_ALONG_CASES = [
     ((4,), (6,), 0),
     ((4, 3), (6, 3), 0),
     ((3, 4), (3, 7), -1),
@@ -147,43 +147,43 @@ TAKEN = [
 ]
 
 
-def taken(x: Array, index: Array, axis: int) -> Array:
-    """NumPy's, on operands broadcast off the axis."""
+def take_along_axis(x: Array, index: Array, axis: int) -> Array:
+    """NumPy's result, on operands broadcast off the axis."""
     return np.take_along_axis(x, index, axis)
 
 
-@pytest.mark.parametrize(("shape", "indexed", "axis"), TAKEN)
+@pytest.mark.parametrize(("shape", "indexed", "axis"), TAKE_ALONG_CASES)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_take_along(shape: tuple[int, ...], indexed: tuple[int, ...], axis: int, dtype: str) -> None:
     x, index = RNG.normal(size=shape), RNG.integers(0, 4, indexed).astype(dtype)
-    expected = taken(x, index.astype("int64"), axis)
+    expected = take_along_axis(x, index.astype("int64"), axis)
     weights = RNG.normal(size=expected.shape)
     value, (gradient,) = grads("take_along", x, index, axis=axis, cotangent=weights)
     np.testing.assert_array_equal(value, expected)
-    read = [taken(np.eye(x.size)[i].reshape(shape), index.astype("int64"), axis) for i in range(x.size)]
+    read = [take_along_axis(np.eye(x.size)[i].reshape(shape), index.astype("int64"), axis) for i in range(x.size)]
     np.testing.assert_allclose(gradient.ravel(), [np.sum(r * weights) for r in read], 1e-13, 1e-14)
 
 
-def test_take_along_moves_every_dtype() -> None:
+def test_take_along_of_every_dtype() -> None:
     for dtype in DTYPES:
         x = RNG.integers(0, 2, (3, 4)).astype(dtype)
-        found = run("take_along", x, np.array([[2, 0, 0, 1]]))
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, x[[2, 0, 0, 1], range(4)][None])
+        actual = run("take_along", x, np.array([[2, 0, 0, 1]]))
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(actual, x[[2, 0, 0, 1], range(4)][None])
 
 
 # ---------------------------------------------------------------- topk
 
 
-def first_of_equals(x: Array, k: int, axis: int) -> Array:
-    """Positions by a sort of Python's on (larger first, NaN before all, lower index first)."""
+def stable_topk(x: Array, k: int, axis: int) -> Array:
+    """Return positions of a Python sort: larger first, NaN before all, lower index first."""
     lines = np.moveaxis(x, axis, -1)
-    found = np.empty((*lines.shape[:-1], k), "int64")
-    for place in np.ndindex(*lines.shape[:-1]):
-        line = [float(v) for v in lines[place]]
+    result = np.empty((*lines.shape[:-1], k), "int64")
+    for position in np.ndindex(*lines.shape[:-1]):
+        line = [float(v) for v in lines[position]]
         order = sorted(range(len(line)), key=lambda i: (line[i] == line[i], -line[i] if line[i] == line[i] else 0, i))
-        found[place] = order[:k]
-    return np.moveaxis(found, -1, axis)
+        result[position] = order[:k]
+    return np.moveaxis(result, -1, axis)
 
 
 @pytest.mark.parametrize("dtype", REALS)
@@ -191,13 +191,13 @@ def first_of_equals(x: Array, k: int, axis: int) -> Array:
 def test_topk_is_stable(dtype: str, k: int, axis: int) -> None:
     x = RNG.integers(0, 3, (6, 5)).astype(dtype)
     values, indices = outputs("topk", x, k=k, axis=axis)
-    expected = first_of_equals(x, k, axis)
+    expected = stable_topk(x, k, axis)
     assert (values.dtype, indices.dtype) == (dtype, np.int64)
     np.testing.assert_array_equal(indices, expected)
     np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
 
 
-def test_nan_is_largest_and_zeros_are_equal() -> None:
+def test_topk_treats_nan_as_largest_and_zeros_as_equal() -> None:
     x = np.array([1.0, np.nan, -0.0, np.inf, 0.0, np.nan, -np.inf])
     values, indices, gradient = outputs("topk", x, np.arange(7.0), k=7)
     np.testing.assert_array_equal(indices, [1, 5, 3, 0, 2, 4, 6])
@@ -206,42 +206,42 @@ def test_nan_is_largest_and_zeros_are_equal() -> None:
 
 
 @pytest.mark.parametrize(("k", "axis"), [(2, 0), (4, 1), (1, 1), (0, 0)])
-def test_the_gradient_of_topk_goes_where_the_values_came_from(k: int, axis: int) -> None:
+def test_gradient_of_topk_goes_to_the_selected_entries(k: int, axis: int) -> None:
     x = RNG.normal(size=(3, 4))
     x[1] = x[0]
-    places = first_of_equals(x, k, axis)
-    weights = RNG.normal(size=places.shape)
+    indices = stable_topk(x, k, axis)
+    weights = RNG.normal(size=indices.shape)
     *_, gradient = outputs("topk", x, weights, k=k, axis=axis)
     expected = np.zeros_like(x)
-    np.put_along_axis(expected, places, weights, axis)
+    np.put_along_axis(expected, indices, weights, axis)
     np.testing.assert_array_equal(gradient, expected)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "float32", "float64"])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("k", [1, 5, 12, 300])
-def test_topk_among_the_least_numbers_there_are(dtype: str, axis: int, k: int) -> None:
-    """Of which each stands for itself, and not for what was found already: as a sort has it, NaN first."""
+def test_topk_among_the_smallest_values_of_a_dtype(dtype: str, axis: int, k: int) -> None:
+    """Smallest values must not be taken for entries already selected: as in a sort, NaN first."""
     rng = np.random.default_rng(k)
     shape = (max(k, 12), 40)[:: 1 - 2 * axis]
-    least = -np.inf if dtype.startswith("float") else False if dtype == "bool" else -128
-    x = np.where(rng.random(shape) < 0.9, least, rng.integers(0, 3, shape)).astype(dtype)
+    smallest = -np.inf if dtype.startswith("float") else False if dtype == "bool" else -128
+    x = np.where(rng.random(shape) < 0.9, smallest, rng.integers(0, 3, shape)).astype(dtype)
     if dtype.startswith("float"):
         x[rng.random(shape) < 0.03] = np.nan
     values, indices = outputs("topk", x, k=k, axis=axis)
-    wanted = first_of_equals(x, k, axis)
-    np.testing.assert_array_equal(indices, wanted)
-    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, axis))
+    expected = stable_topk(x, k, axis)
+    np.testing.assert_array_equal(indices, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, expected, axis))
 
 
-def test_topk_of_nothing() -> None:
+def test_topk_of_empty_tensors() -> None:
     values, indices = outputs("topk", np.zeros((0, 3)), k=0)
     assert values.shape == indices.shape == (0, 3)
     values, indices = outputs("topk", np.zeros((0, 3)), k=2, axis=1)
     assert values.shape == indices.shape == (0, 2)
 
 
-# ---------------------------------------------------------------- wrong uses
+# ---------------------------------------------------------------- errors
 
 OUTSIDE = "operand 1 holds an index outside the axis: all must lie in [0, 4)"
 
@@ -255,11 +255,11 @@ OUTSIDE = "operand 1 holds an index outside the axis: all must lie in [0, 4)"
         ("take_along", np.ones((2, 4)), (1, 3), {"axis": 1}),
     ],
 )
-def test_an_index_outside_is_refused(
+def test_out_of_range_index_is_refused(
     op: str, x: Array, count: tuple[int, ...], attrs: dict[str, Any], bad: np.integer[Any]
 ) -> None:
-    found = error(op, x, np.full(count, bad), **attrs)
-    assert (found.code, found.detail) == ("index_out_of_range", f"node 2 ({op}): {OUTSIDE}")
+    refused = error(op, x, np.full(count, bad), **attrs)
+    assert (refused.code, refused.detail) == ("index_out_of_range", f"node 2 ({op}): {OUTSIDE}")
 
 
 WRONG = [
@@ -301,9 +301,11 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("op", "operands", "attrs", "code", "sentence"), WRONG)
-def test_errors(op: str, operands: list[Array], attrs: dict[str, Any], code: str, sentence: str) -> None:
-    found = error(op, *operands, **attrs)
-    assert (found.code, found.detail) == (code, f"node {len(operands)} ({op}): {sentence}")
+def test_invalid_operands_are_refused(
+    op: str, operands: list[Array], attrs: dict[str, Any], code: str, sentence: str
+) -> None:
+    refused = error(op, *operands, **attrs)
+    assert (refused.code, refused.detail) == (code, f"node {len(operands)} ({op}): {sentence}")
 
 
 WRONG_K = [
@@ -320,7 +322,7 @@ def forward(nodes: list[Statement], x: Array) -> None:
 
 
 @pytest.mark.parametrize(("x", "attrs", "sentence"), WRONG_K)
-def test_errors_of_topk(x: Array, attrs: dict[str, Any], sentence: str) -> None:
+def test_invalid_attributes_of_topk_are_refused(x: Array, attrs: dict[str, Any], sentence: str) -> None:
     ops = registry().ops
     read = Statement(ops["get_output"], (1,), {"index": 0})
     nodes = [Statement(ops["input"]), Statement(ops["topk"], (0,), attrs), read]
@@ -329,7 +331,7 @@ def test_errors_of_topk(x: Array, attrs: dict[str, Any], sentence: str) -> None:
     assert caught.value.detail == f"node 1 (topk): {sentence}"
 
 
-def test_a_huge_number_of_segments_is_refused_before_it_is_made() -> None:
+def test_huge_number_of_segments_is_refused() -> None:
     assert error("segment_sum", np.zeros(0), np.zeros(0, int), segments=2**62).code == "over_budget"
 
 
@@ -339,13 +341,13 @@ REDUCTIONS = ["segment_max", "segment_min", "segment_prod", "segment_mean"]
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
-def test_there_may_be_no_segment(op: str) -> None:
+def test_zero_segments_are_allowed(op: str) -> None:
     assert run(op, np.ones((0, 2)), np.zeros(0, int), segments=0).shape == (0, 2)
     assert error(op, np.ones(2), np.zeros(2, int), segments=-1).code == "bad_attribute"
 
 
 @pytest.mark.parametrize("op", REDUCTIONS)
-def test_segment_ids_are_the_second_operand(op: str) -> None:
+def test_errors_name_segment_ids_as_operand_1(op: str) -> None:
     refused = error(op, np.ones(2), np.array([0, 2]), segments=2)
     assert (refused.code, refused.operand) == ("index_out_of_range", 1)
     refused = error(op, np.ones((2, 3)), np.zeros(3, int), segments=2)
@@ -353,7 +355,7 @@ def test_segment_ids_are_the_second_operand(op: str) -> None:
 
 
 @pytest.mark.parametrize("op", REDUCTIONS[:3])
-def test_segment_ids_outside_in_a_batch_are_the_second_operand(op: str) -> None:
+def test_batched_errors_name_segment_ids_as_operand_1(op: str) -> None:
     x, ids = np.ones(2), np.array([[0, 1], [2, 0]])
     graph = written(lambda g, x, ids: [getattr(g, op)(x, ids, segments=2)], x, ids)
     with pytest.raises(IndexOutOfRange) as caught:
@@ -361,7 +363,7 @@ def test_segment_ids_outside_in_a_batch_are_the_second_operand(op: str) -> None:
     assert caught.value.operand == 1
 
 
-def test_means_of_integers_are_those_of_floats() -> None:
-    """2⁶² + 2⁶² is no int64, and 200 rows are no int8."""
+def test_segment_means_of_integers_do_not_overflow() -> None:
+    """2⁶² + 2⁶² exceeds int64, and 200 rows exceed int8."""
     assert run("segment_mean", np.full(2, 2**62), np.zeros(2, int), segments=1).tolist() == [2.0**62]
     assert run("segment_mean", np.full(200, 100, "int8"), np.zeros(200, int), segments=1).tolist() == [100.0]

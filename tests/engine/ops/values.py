@@ -1,4 +1,4 @@
-"""Values of a builder and what they come to, for tests of what rules are written with."""
+"""Values of a builder and their arrays: helpers for tests of derivative rules and decompositions."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ Array = np.ndarray[Any, Any]
 
 
 def written(write: Callable[..., Value | Sequence[Value]], *arrays: Array) -> tuple[list[Value], list[Array]]:
-    """What `write` makes of the arrays as values, and what these come to."""
+    """Return the values that `write` builds from the arrays, and the arrays they evaluate to."""
     builder = Builder(registry())
-    made = write(*(builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)))
-    values = [made] if isinstance(made, Value) else list(made)
+    result = write(*(builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)))
+    values = [result] if isinstance(result, Value) else list(result)
     return values, run_graph(builder.graph(values), dict(enumerate(arrays)))
 
 
 def results_of(write: Callable[..., Sequence[Value]], *arrays: Array) -> list[Array]:
-    """What several values come to."""
+    """Evaluate several values."""
     return written(write, *arrays)[1]
 
 
 def come_to(write: Callable[..., Value], *arrays: Array) -> Array:
-    """What one value comes to."""
+    """Evaluate one value."""
     return written(write, *arrays)[1][0]
 
 
 def body_of(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
-    """A body that is written by a function of its inputs."""
+    """Return the body that a function of its inputs builds."""
     builder = Builder(registry())
     return Body(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
 
 
 def allocated(work: Callable[[], object]) -> int:
-    """Bytes of memory that NumPy takes for it at most, at one time; not for what its first run leaves behind."""
+    """Return the peak number of bytes that NumPy allocates during the work; a first run does not count."""
     work()
     tracemalloc.start()
     try:

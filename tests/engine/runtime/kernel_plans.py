@@ -1,4 +1,4 @@
-"""Plans with something to compile, and what they are to give."""
+"""Plans with kernels to compile, and their expected results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEED = {0: np.linspace(-1, 1, 6 * 40).astype("float32").reshape(6, 40)}
 
 
 def layers(count: int = 2, *, fused: bool = False) -> Plan:
-    """Several loops, unlike one another, with a product of matrices between any two."""
+    """Return a plan of several different kernels, with a matrix product between each two."""
     x = Builder(registry()).leaf(TensorType((6, 40), np.dtype("float32")), 0)
     y = x
     for i in range(count):
@@ -30,29 +30,29 @@ def layers(count: int = 2, *, fused: bool = False) -> Plan:
 
 
 def bits(executor: NumPyExecutor, plan: Plan) -> list[bytes]:
-    """What an executor answers."""
+    """Return the bytes of an executor's results."""
     return [array.tobytes() for array in executor.run(plan, FEED)]
 
 
-def assert_right(found: list[Array], plan: Plan) -> None:
-    """By NumPy, step by step."""
-    for one, other in zip(found, NumPyExecutor().interpret(plan, FEED), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+def assert_right(result: list[Array], plan: Plan) -> None:
+    """Compare with NumPy, step by step."""
+    for array, reference in zip(result, NumPyExecutor().interpret(plan, FEED), strict=True):
+        np.testing.assert_allclose(array, reference, rtol=1e-4, atol=1e-5)
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What the log of kernels says."""
+    """Return the warnings in the log of kernels."""
     return [r.getMessage() for r in caplog.records if r.name == "gradserve.kernels" and r.levelno >= logging.WARNING]
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, instead: Callable[[str], bytes] | None = None) -> list[str]:
-    """The texts that are compiled from now on."""
+    """Record the texts that are compiled from now on."""
     texts: list[str] = []
     compiled = instead or kernels.machine_code
 
-    def counting(text: str) -> bytes:
+    def recording(text: str) -> bytes:
         texts.append(text)
         return compiled(text)
 
-    monkeypatch.setattr(kernels, "machine_code", counting)
+    monkeypatch.setattr(kernels, "machine_code", recording)
     return texts

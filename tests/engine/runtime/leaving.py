@@ -1,4 +1,4 @@
-"""Plans bound by kernels at once, with a count of the steps that Python makes for the runner: what tests look at."""
+"""Plans bound with native kernels, with counts of the steps that Python runs for the native runner."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _EXECUTOR: Final = open_executor("cpu")
 
 
 class Bound:
-    """A plan bound by kernels; `step_by_step`: with loops of the same kernels, that Python goes through.
+    """A plan bound with kernels; `step_by_step`: Python drives loops of the same kernels.
 
-    `paused` are the steps of bodies that Python makes for the runner, `made` counts how often it has.
+    `paused` is the number of body steps that Python runs for the runner, `made` counts how often it ran them.
     """
 
     def __init__(self, plan: Plan, *, step_by_step: bool = False) -> None:
@@ -41,27 +41,27 @@ class Bound:
             self.prepared = _EXECUTOR.bind(plan, binder)
 
     def run(self, asked: Written, deadline: Deadline = NO_DEADLINE) -> list[Array]:
-        """Copies of what it gives."""
+        """Run the plan and return copies of its results."""
         with self._counting("__call__", "made"):
             results = self.prepared.run({feed: asked.feeds[feed] for feed in self.plan.feeds}, deadline)
         return [np.array(x) for x in results]
 
     @contextmanager
     def _counting(self, method: str, count: str) -> Iterator[None]:
-        """Of steps with operands: others stand for loops within."""
-        before = getattr(PythonStep, method)
+        """Count calls on steps with operands; steps without stand for inner loops."""
+        original = getattr(PythonStep, method)
 
-        def counted(step: PythonStep, *given: Any) -> None:
-            before(step, *given)
+        def counting(step: PythonStep, *arguments: Any) -> None:
+            original(step, *arguments)
             setattr(self, count, getattr(self, count) + bool(step._operands))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(PythonStep, method, counted)
+            patch.setattr(PythonStep, method, counting)
             yield
 
 
 def compiled(asked: Written, call: Call | None = None) -> Plan:
-    """The plan of a call, by default for the values of all results, with kernels in the bodies."""
-    wanted = Values.of_program(asked.program, asked.results) if call is None else call
-    plan = Compiler(asked.program.limits).compile(asked.program, asked.types, wanted).plan
+    """Return the plan of a call with kernels in the bodies; by default the call for the values of all results."""
+    requested = Values.of_program(asked.program, asked.results) if call is None else call
+    plan = Compiler(asked.program.limits).compile(asked.program, asked.types, requested).plan
     return make_plan(with_compiled_bodies(graph_of(plan, registry())), NO_LIMITS)

@@ -1,4 +1,4 @@
-"""A queue of what is to be compiled, worked off by hand."""
+"""A compile queue that tests run step by step."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from engine.runtime.tiers import CompileJob
 
 
 class SteppedCompiler:
-    """In the place of a `BackgroundCompiler`: a job is run when `step` is called, in the order in which they came."""
+    """Replaces a `BackgroundCompiler`: jobs run in order, one for each call of `step`."""
 
     def __init__(self) -> None:
         self.closing = False
         self.refusing = False
         self.waiting: list[CompileJob] = []
-        self._known: set[Hashable] = set()
+        self._submitted: set[Hashable] = set()
 
     def submit(self, key: Hashable, job: CompileJob, on_drop: Callable[[], object] = lambda: None) -> bool:
-        """As the real one; not while it is `refusing`, as one whose queue is full."""
-        if self.refusing or key in self._known:
+        """Queue a job like the real compiler; refuse it if `refusing`, like a full queue."""
+        if self.refusing or key in self._submitted:
             return False
-        self._known.add(key)
+        self._submitted.add(key)
         self.waiting.append(job)
         return True
 
     def step(self) -> bool:
-        """Run the next job; False where it could not make its kernels."""
+        """Run the next job; return False if it could not build its kernels."""
         job = self.waiting.pop(0)
         try:
             job()
@@ -35,8 +35,8 @@ class SteppedCompiler:
         return True
 
     def settle(self) -> None:
-        """Nothing goes on by itself."""
+        """Do nothing: no job runs by itself."""
 
     def close(self, timeout: float | None = None) -> bool:
-        """Nothing to wait for."""
+        """Do nothing: no job runs by itself."""
         return True

@@ -1,4 +1,4 @@
-"""Where a run turns round: what goes forth and what goes back are told apart, and nothing else changes."""
+"""Start of the backward pass: it is detected and recorded, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ X = np.linspace(0.1, 1.0, 8)
 
 
 def compiled(*, gradients: bool) -> Compiled:
-    """Of sum(exp(sin x)·x)."""
+    """Compile sum(exp(sin x)·x)."""
     ops = registry().ops
     operands: list[tuple[str, tuple[int, ...]]] = [("sin", (0,)), ("exp", (1,)), ("mul", (2, 0)), ("sum", (3,))]
-    statements = [Statement(ops["parameter"]), *(Statement(ops[name], at) for name, at in operands)]
+    statements = [Statement(ops["parameter"]), *(Statement(ops[name], inputs) for name, inputs in operands)]
     compiler, program = Compiler(Limits(), kernel_threads=0), Program(registry(), statements)
     types = {0: TensorType.of(X)}
     return compiler.gradients(program, types) if gradients else compiler.forward(program, types)
 
 
 class BackwardLog(Deadline):
-    """Lists what happens: True for a call of the way back, False for another, and "backward"."""
+    """Lists events: True for a call of the backward pass, False for another call, and "backward"."""
 
     __slots__ = ("seen",)
 
@@ -41,32 +41,32 @@ class BackwardLog(Deadline):
         self.seen.append("backward")
 
 
-def seen_in(found: Compiled) -> list[object]:
+def events_of(compilation: Compiled) -> list[object]:
     deadline = BackwardLog()
 
-    class Telling(Binder):
+    class LoggingBinder(Binder):
         def calls(self, run: RunContext, step: Step, operands: Any, out: Any) -> Any:
-            back = step.origin is not None and step.origin.backward
-            return [(deadline.seen.append, (back,)), *super().calls(run, step, operands, out)]
+            is_backward = step.origin is not None and step.origin.backward
+            return [(deadline.seen.append, (is_backward,)), *super().calls(run, step, operands, out)]
 
-    PreparedPlan(found.plan, NumPyExecutor(), Telling()).run({0: X}, deadline)
+    PreparedPlan(compilation.plan, NumPyExecutor(), LoggingBinder()).run({0: X}, deadline)
     return deadline.seen
 
 
-def test_the_backward_pass_begins_once_before_its_first_step() -> None:
-    seen = seen_in(compiled(gradients=True))
-    begin = seen.index("backward")
-    assert True not in seen[:begin]
-    assert seen[begin + 1] is True
-    assert seen.count("backward") == 1
-    assert begin > 0
+def test_backward_pass_starts_once_before_its_first_step() -> None:
+    events = events_of(compiled(gradients=True))
+    start = events.index("backward")
+    assert True not in events[:start]
+    assert events[start + 1] is True
+    assert events.count("backward") == 1
+    assert start > 0
 
 
-def test_a_forward_pass_begins_no_backward_pass() -> None:
-    assert "backward" not in seen_in(compiled(gradients=False))
+def test_forward_pass_does_not_start_a_backward_pass() -> None:
+    assert "backward" not in events_of(compiled(gradients=False))
 
 
-def test_the_deadline_records_when_the_backward_pass_began() -> None:
+def test_deadline_records_the_start_of_the_backward_pass() -> None:
     executor = NumPyExecutor()
     before, deadline = time.monotonic(), Deadline(3600.0)
     executor.run(compiled(gradients=True).plan, {0: X}, deadline)

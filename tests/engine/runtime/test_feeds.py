@@ -1,4 +1,4 @@
-"""The engine as a library: a plan runs on the feeds that it was made for, and its results are nobody's to overwrite."""
+"""The engine as a library: feeds must match the plan, and results cannot overwrite feeds or constants."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("feed", "code", "detail"), WRONG.values(), ids=WRONG)
-def test_a_feed_of_another_type_is_refused(feed: Any, code: str, detail: str) -> None:
+def test_feed_of_another_type_is_refused(feed: Any, code: str, detail: str) -> None:
     for run in (CPU.run, CPU.execute):
         with pytest.raises(EngineError) as caught:
             run(SQUARE, {0: feed})
         assert (caught.value.code, caught.value.node, str(caught.value)) == (code, 0, detail)
 
 
-def test_a_missing_feed_is_named() -> None:
+def test_missing_feed_is_named() -> None:
     for run in (CPU.run, CPU.execute):
         with pytest.raises(EngineError, match="the feed of node 0 is missing") as caught:
             run(SQUARE, {1: X})
         assert (caught.value.code, caught.value.node) == ("missing_feed", 0)
 
 
-def test_what_is_fed_beside_leaves_is_named_by_its_role() -> None:
+def test_error_names_the_role_of_a_cotangent_feed() -> None:
     program = Program(registry(), [line("parameter"), line("square", 0)])
     plan = Compiler(Limits()).gradients(program, {0: TensorType.of(X)}, cotangent=TensorType.of(X)).plan
     with pytest.raises(EngineError) as caught:
@@ -71,7 +71,7 @@ def test_what_is_fed_beside_leaves_is_named_by_its_role() -> None:
     assert (caught.value.code, caught.value.node) == ("shape_mismatch", 1)
 
 
-def test_a_result_that_is_a_feed_cannot_be_written_to() -> None:
+def test_result_that_is_a_feed_is_read_only() -> None:
     feed = X.copy()
     for plan in (planned(), planned(line("reshape", 0, shape=[3, 2]))):
         (result,) = CPU.run(plan, {0: feed})
@@ -81,39 +81,39 @@ def test_a_result_that_is_a_feed_cannot_be_written_to() -> None:
     np.testing.assert_array_equal(feed, X)
 
 
-def test_what_is_computed_may_be_written_to() -> None:
+def test_computed_result_is_writable() -> None:
     constant = Program(registry(), [line("constant", value=X)])
     for plan in (SQUARE, planned(line("transpose", 0)), Compiler(Limits()).forward(constant, {}).plan):
         feeds: dict[Any, Any] = dict.fromkeys(plan.feeds, X)
         (first,) = CPU.run(plan, feeds)
-        kept = first.copy()
+        copy = first.copy()
         first[...] = np.nan
-        np.testing.assert_array_equal(CPU.run(plan, feeds)[0], kept)
+        np.testing.assert_array_equal(CPU.run(plan, feeds)[0], copy)
 
 
-# ---------------------------------------------------------------- where feeds lie
+# ---------------------------------------------------------------- memory layout of feeds
 
 
-def lying(x: Any) -> dict[str, Any]:
-    """The same numbers in memory of other layouts, each beside others: transposed, apart, backwards, askew."""
+def layouts_of(x: Any) -> dict[str, Any]:
+    """Return the same numbers in other memory layouts: transposed, strided, reversed, misaligned."""
     wide = np.full((2 * x.shape[0], 3 * x.shape[1]), np.nan, x.dtype)
     wide[1::2, ::3] = x
-    found = {
+    layouts = {
         "columns first": np.asfortranarray(x),
         "apart": wide[1::2, ::3],
         "backwards": x[::-1, ::-1].copy()[::-1, ::-1],
     }
-    for askew in (1, 3, x.itemsize, 8 * x.itemsize):
+    for offset in (1, 3, x.itemsize, 8 * x.itemsize):
         whole = np.full(x.nbytes + 128, 0xFF, np.uint8)
-        start = -whole.ctypes.data % 64 + askew
-        place = whole[start : start + x.nbytes]
-        place[...] = np.frombuffer(x.tobytes(), np.uint8)
-        found[f"{askew} bytes askew"] = place.view(x.dtype).reshape(x.shape)
-    return found
+        start = -whole.ctypes.data % 64 + offset
+        unaligned = whole[start : start + x.nbytes]
+        unaligned[...] = np.frombuffer(x.tobytes(), np.uint8)
+        layouts[f"{offset} bytes askew"] = unaligned.view(x.dtype).reshape(x.shape)
+    return layouts
 
 
-def of_all_kinds(x: Any, *, fused: bool = False) -> Plan:
-    """Elements, a softmax, sums over rows, columns and all, a product, a view: and the feed itself."""
+def mixed_plan(x: Any, *, fused: bool = False) -> Plan:
+    """Return a plan of elementwise ops, a softmax, sums over rows, columns and all, a product, a view and the feed."""
     leaf = Builder(registry()).leaf(TensorType.of(x), 0)
     y = (leaf * 1.5).tanh() + leaf.sin()
     sums = [y.sum(), y.sum(axes=(0,)), (leaf * leaf).mean(axes=(1,)), leaf.sum(axes=(0,)), leaf.cumsum(axis=0)]
@@ -121,39 +121,39 @@ def of_all_kinds(x: Any, *, fused: bool = False) -> Plan:
     return make_plan(fuse(graph, 0, compiled=True) if fused else graph, Limits())
 
 
-WAYS: list[tuple[Any, Any]] = [("fast", "off")]
+EXECUTORS: list[tuple[Any, Any]] = [("fast", "off")]
 if find_spec("llvmlite"):
-    WAYS += [("fast", "on"), ("bitwise", "on")]
+    EXECUTORS += [("fast", "on"), ("bitwise", "on")]
 
 
-@pytest.mark.parametrize(("determinism", "compile"), WAYS)
+@pytest.mark.parametrize(("determinism", "compile"), EXECUTORS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(7, 5), (130, 260)], ids=["copied", "read as it is"])
-def test_wherever_a_feed_lies_the_bits_are_the_same(
+def test_bits_do_not_depend_on_the_layout_of_feeds(
     determinism: Any, compile: Any, dtype: str, shape: tuple[int, int]
 ) -> None:
     x = np.random.default_rng(0).normal(size=shape).astype(dtype)
-    plan = of_all_kinds(x, fused=determinism == "bitwise")
+    plan = mixed_plan(x, fused=determinism == "bitwise")
     executor = NumPyExecutor(2, determinism=determinism, compile=compile)
     for _ in range(3):
         executor.run(plan, {0: x})
         executor.settle()
     assert executor.kernels or compile == "off"
-    wanted = [array.tobytes() for array in executor.run(plan, {0: x})]
-    for name, fed in lying(x).items():
+    expected = [array.tobytes() for array in executor.run(plan, {0: x})]
+    for name, feed in layouts_of(x).items():
         for run in (executor.run, executor.execute):
-            assert [np.asarray(array).tobytes() for array in run(plan, {0: fed})] == wanted, (name, run)
+            assert [np.asarray(array).tobytes() for array in run(plan, {0: feed})] == expected, (name, run)
     interpreted = [array.tobytes() for array in executor.interpret(plan, {0: x})]
-    for name, fed in lying(x).items():
-        assert [array.tobytes() for array in executor.interpret(plan, {0: fed})] == interpreted, name
+    for name, feed in layouts_of(x).items():
+        assert [array.tobytes() for array in executor.interpret(plan, {0: feed})] == interpreted, name
 
 
-@pytest.mark.parametrize(("determinism", "compile"), WAYS)
-def test_a_feed_that_repeats_one_number_is_read_as_often(determinism: Any, compile: Any) -> None:
-    plan = of_all_kinds(np.empty((130, 260)))
+@pytest.mark.parametrize(("determinism", "compile"), EXECUTORS)
+def test_broadcast_feed_is_read_correctly(determinism: Any, compile: Any) -> None:
+    plan = mixed_plan(np.empty((130, 260)))
     executor = NumPyExecutor(determinism=determinism, compile=compile)
-    fed = np.broadcast_to(np.float64(0.3), (130, 260))
+    feed = np.broadcast_to(np.float64(0.3), (130, 260))
     for _ in range(3):
         for run in (executor.run, executor.execute):
-            np.testing.assert_allclose(run(plan, {0: fed})[2], 130 * 260 * (np.tanh(0.45) + np.sin(0.3)), 1e-9)
+            np.testing.assert_allclose(run(plan, {0: feed})[2], 130 * 260 * (np.tanh(0.45) + np.sin(0.3)), 1e-9)
         executor.settle()

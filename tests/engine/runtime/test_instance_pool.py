@@ -1,4 +1,4 @@
-"""What is kept idle between runs: bounded, the most recently used, and no longer than its plan."""
+"""The pool of idle plan instances: bounded, most recently used, and dropped with its plan."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def bound(plan: Plan) -> PreparedPlan:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> list[PreparedPlan]:
-    """What executors bind."""
-    found: list[PreparedPlan] = []
+def prepared_plans(monkeypatch: pytest.MonkeyPatch) -> list[PreparedPlan]:
+    """Prepared plans that executors bind."""
+    plans: list[PreparedPlan] = []
 
-    class Listed(PreparedPlan):
+    class RecordedPlan(PreparedPlan):
         def __init__(self, *rest: Any) -> None:
             super().__init__(*rest)
-            found.append(self)
+            plans.append(self)
 
-    monkeypatch.setattr(numpy_backend, "PreparedPlan", Listed)
-    return found
+    monkeypatch.setattr(numpy_backend, "PreparedPlan", RecordedPlan)
+    return plans
 
 
 # ---------------------------------------------------------------- instances
 
 
-def test_what_is_given_is_taken_once() -> None:
+def test_instance_is_lent_once() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     one = bound(plan)
     assert instances.lend(plan) is None
@@ -59,37 +59,37 @@ def test_what_is_given_is_taken_once() -> None:
     assert instances.idle_bytes == 0
 
 
-def test_the_least_recently_used_makes_room() -> None:
+def test_least_recently_used_instance_is_evicted() -> None:
     plans = [sine() for _ in range(4)]
-    bounds = [bound(plan) for plan in plans]
-    instances = InstancePool(3 * bounds[0].nbytes)
-    for plan, one in zip(plans[:3], bounds, strict=False):
-        instances.give(plan, one)
-    instances.give(plans[0], instances.lend(plans[0]) or bounds[0])
-    instances.give(plans[3], bounds[3])
+    bound_plans = [bound(plan) for plan in plans]
+    instances = InstancePool(3 * bound_plans[0].nbytes)
+    for plan, instance in zip(plans[:3], bound_plans, strict=False):
+        instances.give(plan, instance)
+    instances.give(plans[0], instances.lend(plans[0]) or bound_plans[0])
+    instances.give(plans[3], bound_plans[3])
     assert instances.idle_bytes == instances.bytes
     assert instances.lend(plans[1]) is None
-    assert [instances.lend(plans[i]) for i in (0, 2, 3)] == [bounds[i] for i in (0, 2, 3)]
+    assert [instances.lend(plans[i]) for i in (0, 2, 3)] == [bound_plans[i] for i in (0, 2, 3)]
     assert instances.idle_bytes == 0
 
 
-def test_what_is_anothers_displaces_nothing_within_a_share() -> None:
+def test_other_owners_do_not_evict_within_a_share() -> None:
     own, others = sine(), [sine() for _ in range(10)]
-    kept = bound(own)
-    instances = InstancePool(4 * kept.nbytes)
+    instance = bound(own)
+    instances = InstancePool(4 * instance.nbytes)
     try:
         charge_to("modest")
-        instances.give(own, kept)
+        instances.give(own, instance)
         charge_to("greedy")
         for plan in others:
             instances.give(plan, bound(plan))
         assert instances.idle_bytes == instances.bytes
-        assert instances.lend(own) is kept
+        assert instances.lend(own) is instance
     finally:
         charge_to(None)
 
 
-def test_what_is_too_large_displaces_nothing() -> None:
+def test_too_large_instance_evicts_nothing() -> None:
     small, large = sine(), sine(10_000)
     kept, dropped = bound(small), bound(large)
     instances = InstancePool(dropped.nbytes - 1)
@@ -99,7 +99,7 @@ def test_what_is_too_large_displaces_nothing() -> None:
     assert instances.lend(small) is kept
 
 
-def test_of_one_plan_only_so_many_are_kept() -> None:
+def test_instances_of_one_plan_are_bounded() -> None:
     plan, instances = sine(), InstancePool()
     for _ in range(MOST_OF_A_PLAN + 2):
         instances.give(plan, bound(plan))
@@ -108,82 +108,82 @@ def test_of_one_plan_only_so_many_are_kept() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_a_plan_that_is_gone_takes_its_own_along() -> None:
+def test_instances_are_dropped_with_their_plan() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))
     instances.give(other, bound(other))
-    held = instances.idle_bytes
+    bytes_before = instances.idle_bytes
     del plan
     gc.collect()
-    assert instances.idle_bytes == held / 2
+    assert instances.idle_bytes == bytes_before / 2
     assert instances.lend(other) is not None
     assert instances.idle_bytes == 0
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_a_plan_that_goes_while_leases_are_in_use_is_noticed_next_time() -> None:
+def test_plan_collected_under_the_lock_is_dropped_later() -> None:
     plan, other, instances = sine(), sine(), InstancePool()
     instances.give(plan, bound(plan))
-    held = instances.idle_bytes
+    bytes_before = instances.idle_bytes
     with instances._lock:
         del plan
         gc.collect()
-        assert instances.idle_bytes == held
+        assert instances.idle_bytes == bytes_before
     instances.give(other, bound(other))
-    assert instances.idle_bytes == held
+    assert instances.idle_bytes == bytes_before
 
 
-def test_clearing_drops_all() -> None:
+def test_clear_drops_all_instances() -> None:
     plan, instances = sine(), InstancePool()
     instances.give(plan, bound(plan))
     instances.clear()
     assert (instances.idle_bytes, instances.lend(plan)) == (0, None)
 
 
-def test_threads_never_hold_the_same_one() -> None:
-    plans, instances, out = [sine() for _ in range(3)], InstancePool(), set()
-    every = bound(plans[0]).nbytes
+def test_threads_never_share_an_instance() -> None:
+    plans, instances, lent = [sine() for _ in range(3)], InstancePool(), set()
+    size = bound(plans[0]).nbytes
 
     def borrow(k: int) -> bool:
         plan = plans[k % 3]
-        one = instances.lend(plan) or bound(plan)
-        alone = id(one) not in out
-        out.add(id(one))
-        one.run(FEED)
-        out.discard(id(one))
-        instances.give(plan, one)
-        return alone
+        instance = instances.lend(plan) or bound(plan)
+        is_exclusive = id(instance) not in lent
+        lent.add(id(instance))
+        instance.run(FEED)
+        lent.discard(id(instance))
+        instances.give(plan, instance)
+        return is_exclusive
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(borrow, range(500)))
-    assert instances.idle_bytes % every == 0
-    assert instances.idle_bytes <= 3 * MOST_OF_A_PLAN * every
+    assert instances.idle_bytes % size == 0
+    assert instances.idle_bytes <= 3 * MOST_OF_A_PLAN * size
 
 
 # ---------------------------------------------------------------- executors
 
 
-def test_a_plan_is_bound_once(made: list[PreparedPlan]) -> None:
+def test_plan_is_bound_once(prepared_plans: list[PreparedPlan]) -> None:
     plan, executor = sine(), NumPyExecutor()
     for _ in range(3):
         executor.run(plan, FEED)
         executor.execute(plan, FEED)
-    assert len(made) == 1
+    assert len(prepared_plans) == 1
     executor.run(sine(), FEED)
-    assert len(made) == 2
+    assert len(prepared_plans) == 2
 
 
-def test_what_cannot_be_kept_is_bound_for_each_run(made: list[PreparedPlan]) -> None:
+def test_plan_too_large_for_the_pool_is_bound_each_run(prepared_plans: list[PreparedPlan]) -> None:
     plan = sine(1000)
     executor = NumPyExecutor(instances=InstancePool(8000))
     for count in (1, 2):
         (y,) = executor.run(plan, {0: np.ones(1000)})
-        assert (len(made), executor.instances.idle_bytes) == (count, 0)
+        assert (len(prepared_plans), executor.instances.idle_bytes) == (count, 0)
         np.testing.assert_array_equal(y, np.cos(np.sin(1.0)))
 
 
-def test_a_plan_that_was_replaced_is_not_kept() -> None:
+def test_retired_plan_is_not_pooled() -> None:
     plan, instances = sine(), InstancePool()
     running, idle = bound(plan), bound(plan)
     instances.give(plan, idle)
@@ -194,28 +194,28 @@ def test_a_plan_that_was_replaced_is_not_kept() -> None:
     assert instances.lend(plan) is None
 
 
-def test_who_looks_on_sees_every_step(made: list[PreparedPlan]) -> None:
+def test_watch_sees_every_step(prepared_plans: list[PreparedPlan]) -> None:
     ops = registry().ops
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["sin"], (0,)), Statement(ops["cos"], (1,))])
     plan, executor = sine(), NumPyExecutor()
     watch = NonfiniteWatch(program, {}, plan, executor)
     seen: list[str] = []
 
-    def look(run: Any, step: Any, operands: Any, result: Any) -> None:
+    def record(run: Any, step: Any, operands: Any, result: Any) -> None:
         watch(run, step, operands, result)
         seen.append(step.op.name)
 
-    executor.run(plan, FEED, watch=look)
+    executor.run(plan, FEED, watch=record)
     assert seen == ["sin", "cos"]
-    assert not made
+    assert not prepared_plans
 
 
-def test_a_binder_may_make_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seam for what is fused: each op that is in no loop as its own call, and one more before it."""
-    counted: list[str] = []
+def test_binder_can_return_several_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Used for fused steps: each op outside a kernel is a call of its own, here with one more call before it."""
+    names: list[str] = []
 
     def twice(run: Any, step: Any, operands: Any, out: Any) -> list[Any]:
-        return [(counted.append, (step.op.name,)), step.op.bind(run, operands, out, step.attrs)]
+        return [(names.append, (step.op.name,)), step.op.bind(run, operands, out, step.attrs)]
 
     monkeypatch.setattr(kernels, "bind_step", twice)
     executor = NumPyExecutor()
@@ -225,10 +225,10 @@ def test_a_binder_may_make_several_calls(monkeypatch: pytest.MonkeyPatch) -> Non
         for _ in range(2):
             (y,) = executor.run(plan, {0: np.ones(size)})
             np.testing.assert_array_equal(y, np.arange(1.0, size + 1))
-    assert counted == ["sort", "cumsum"] * 4
+    assert names == ["sort", "cumsum"] * 4
 
 
-def test_threads_are_a_setting_of_the_cpu() -> None:
+def test_threads_are_a_setting_of_the_cpu_executor() -> None:
     executor = open_executor("cpu", threads=3)
     assert isinstance(executor, NumPyExecutor)
     assert executor.threads == 3

@@ -1,4 +1,4 @@
-"""Kernels of plans: made, kept, found again by the next process, and never a reason to fail."""
+"""Kernels of plans: compiled, stored, reused by the next process, and never a reason to fail."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ ROOT = Path(__file__).parents[3]
 Patch = pytest.MonkeyPatch
 
 
-def answers(store: KernelStore | None = None, determinism: Any = "fast") -> list[bytes]:
-    """What an executor gives of a plan once nothing is being compiled; the numbers are right before and after."""
+def compiled_bits(store: KernelStore | None = None, determinism: Any = "fast") -> list[bytes]:
+    """Return an executor's bits once nothing is being compiled; assert right numbers before and after."""
     executor = NumPyExecutor(determinism=determinism, compile="on", store=store)
     plan = layers(fused=determinism == "bitwise")
     for _ in range(2):
@@ -45,31 +45,31 @@ def answers(store: KernelStore | None = None, determinism: Any = "fast") -> list
 
 
 @pytest.fixture(autouse=True, scope="module")
-def the_runner() -> None:
-    """A process has one, which is kept by the first who asks for it: nobody here."""
+def shared_runner_without_store() -> None:
+    """Create the runner of this process, which would otherwise be stored in the folder of the first test."""
     shared_runner(KernelStore())
 
 
 def kernels_in(folder: Path) -> list[Path]:
-    """What was kept, but for the runner."""
+    """Return the stored files except the runner."""
     runner = kernel_key(runner_text(), **machine_code.target())
     return sorted(path for path in folder.iterdir() if not path.name.startswith(runner))
 
 
-def by_numpy() -> list[bytes]:
+def numpy_bits() -> list[bytes]:
     return [array.tobytes() for array in NumPyExecutor().interpret(layers(), FEED)]
 
 
 # ---------------------------------------------------------------- compiling
 
 
-def test_compiling_ends_between_two_kernels(monkeypatch: Patch) -> None:
+def test_compilation_can_stop_between_kernels(monkeypatch: Patch) -> None:
     texts, plan = counted(monkeypatch), layers(4, fused=True)
     assert Kernels().compile(plan, lambda: len(texts) == 2) is None
     assert len(texts) == 2
 
 
-def test_a_plan_has_all_its_kernels_or_none(monkeypatch: Patch) -> None:
+def test_plan_uses_all_of_its_kernels_or_none(monkeypatch: Patch) -> None:
     plan, compiled = layers(3, fused=True), kernels.machine_code
 
     def second_fails(text: str) -> bytes:
@@ -83,20 +83,20 @@ def test_a_plan_has_all_its_kernels_or_none(monkeypatch: Patch) -> None:
     assert len(texts) == 2
 
 
-def test_a_kernel_that_cannot_be_made_is_not_tried_again(monkeypatch: Patch) -> None:
+def test_failed_kernel_is_not_retried(monkeypatch: Patch) -> None:
     def refuses(_: str) -> bytes:
         raise KernelUnavailable("no")
 
-    texts, made = counted(monkeypatch, refuses), Kernels()
+    texts, kernel_set = counted(monkeypatch, refuses), Kernels()
     for _ in range(3):
         with pytest.raises(KernelUnavailable, match="no"):
-            made.compile(layers(fused=True))
+            kernel_set.compile(layers(fused=True))
     assert len(texts) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_bound_calls_keep_their_kernels() -> None:
+def test_bound_calls_keep_their_kernels_alive() -> None:
     """With the argument check of sin, and without."""
     builder = Builder(registry())
     x = builder.leaf(TensorType((6, 40), np.dtype("float32")), 0)
@@ -120,30 +120,30 @@ def test_bound_calls_keep_their_kernels() -> None:
         assert memory() is None
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- stored kernels
 
 
-def test_what_the_loader_rejects_is_compiled_anew_once_and_replaced(monkeypatch: Patch) -> None:
-    kept: dict[str, bytes] = {}
+def test_rejected_kernel_is_recompiled_once_and_replaced(monkeypatch: Patch) -> None:
+    stored: dict[str, bytes] = {}
 
-    class Noting(KernelStore):
+    class RecordingStore(KernelStore):
         def put(self, key: str, code: bytes) -> None:
-            kept[key] = code
+            stored[key] = code
             super().put(key, code)
 
-    store, texts, plan = Noting(), counted(monkeypatch), layers(fused=True)
+    store, texts, plan = RecordingStore(), counted(monkeypatch), layers(fused=True)
     assert Kernels(store).compile(plan)
-    whole, count = dict(kept), len(texts)
-    assert count == len(whole) > 1
-    for key in whole:
+    original, count = dict(stored), len(texts)
+    assert count == len(original) > 1
+    for key in original:
         store.put(key, b"\x7fELF no more")
     for _ in range(2):
         assert Kernels(store).compile(plan)
     assert len(texts) == 2 * count
-    assert kept == whole
+    assert stored == original
 
 
-def test_nothing_is_kept_that_cannot_be_loaded(monkeypatch: Patch) -> None:
+def test_unloadable_kernel_is_not_stored(monkeypatch: Patch) -> None:
     counted(monkeypatch, lambda _: b"junk")
     store = KernelStore()
     monkeypatch.setattr(store, "put", lambda key, code: pytest.fail("it was kept"))
@@ -151,26 +151,26 @@ def test_nothing_is_kept_that_cannot_be_loaded(monkeypatch: Patch) -> None:
         Kernels(store).compile(layers(fused=True))
 
 
-def test_another_text_is_another_kernel(monkeypatch: Patch, tmp_path: Path) -> None:
-    """What prints loops may change: a kernel is known by what was printed. Those of products stay."""
-    answers(KernelStore(tmp_path))
-    known, printed = len(list(tmp_path.iterdir())), kernels.llvm_text
+def test_changed_text_is_a_new_kernel(monkeypatch: Patch, tmp_path: Path) -> None:
+    """The text is the key of a kernel, so a changed printer recompiles. Kernels of products stay."""
+    compiled_bits(KernelStore(tmp_path))
+    count, printed = len(list(tmp_path.iterdir())), kernels.llvm_text
     monkeypatch.setattr(kernels, "llvm_text", lambda loop, lanes: printed(loop, lanes) + "; as of now\n")
     texts = counted(monkeypatch)
-    answers(KernelStore(tmp_path))
-    assert len(texts) == len(list(tmp_path.iterdir())) - known > 0
+    compiled_bits(KernelStore(tmp_path))
+    assert len(texts) == len(list(tmp_path.iterdir())) - count > 0
     assert all(text.endswith("; as of now\n") for text in texts)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["system", "processor", "compiler"])
-def test_a_folder_from_another_machine_is_not_used(part: str, monkeypatch: Patch, tmp_path: Path) -> None:
-    answers(KernelStore(tmp_path))
-    known, here = len(list(tmp_path.iterdir())), machine_code.target()
-    monkeypatch.setattr(kernels, "target", lambda: {**here, part: "another"})
+def test_folder_of_another_machine_is_not_used(part: str, monkeypatch: Patch, tmp_path: Path) -> None:
+    compiled_bits(KernelStore(tmp_path))
+    count, target = len(list(tmp_path.iterdir())), machine_code.target()
+    monkeypatch.setattr(kernels, "target", lambda: {**target, part: "another"})
     texts = counted(monkeypatch)
-    answers(KernelStore(tmp_path))
-    assert len(texts) == known
+    compiled_bits(KernelStore(tmp_path))
+    assert len(texts) == count
 
 
 CPU = "processor : 0\nmodel name : CPU 7\ncpu MHz : 2600\nflags : fpu avx2 fma\n\nprocessor : 1\nflags : fpu avx2 fma\n"
@@ -183,7 +183,7 @@ CPU = "processor : 0\nmodel name : CPU 7\ncpu MHz : 2600\nflags : fpu avx2 fma\n
         (("processor : 1", "processor : 5"), False),
     ],
 )  # fmt: skip
-def test_a_processor_is_known_by_what_it_can_do(change: tuple[str, str], is_other: bool, tmp_path: Path) -> None:
+def test_processor_is_identified_by_its_features(change: tuple[str, str], is_other: bool, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text(CPU, encoding="utf-8")
     other.write_text(CPU.replace(*change), encoding="utf-8")
@@ -192,16 +192,14 @@ def test_a_processor_is_known_by_what_it_can_do(change: tuple[str, str], is_othe
 
 
 @pytest.mark.parametrize("text", ["", "model name : CPU 7\n", "flags :\n", None])
-def test_a_system_that_does_not_describe_its_processor_asks_llvm(
-    text: str | None, monkeypatch: Patch, tmp_path: Path
-) -> None:
+def test_processor_description_falls_back_to_llvm(text: str | None, monkeypatch: Patch, tmp_path: Path) -> None:
     if text is not None:
         (tmp_path / "cpuinfo").write_text(text, encoding="utf-8")
     monkeypatch.setattr(machine_code, "described_processor", lambda: described_processor(tmp_path / "cpuinfo"))
     assert machine_code.target.__wrapped__()["processor"] == " ".join(machine_code.host_processor())
 
 
-# ---------------------------------------------------------------- the next process
+# ---------------------------------------------------------------- other processes
 
 PROGRAM = """
 import sys, hashlib
@@ -228,7 +226,7 @@ def process(determinism: str, folder: Path, before: str = "") -> subprocess.Comp
 
 
 @pytest.mark.slow
-def test_the_next_process_finds_the_kernels_and_needs_no_compiler(tmp_path: Path) -> None:
+def test_next_process_reuses_kernels_without_a_compiler(tmp_path: Path) -> None:
     first, second = (process("fast", tmp_path).stdout.split() for _ in range(2))
     assert int(first[0]) == len(kernels_in(tmp_path)) > 0
     assert (first[1], second[:2]) == ("True", ["0", "False"])
@@ -237,8 +235,8 @@ def test_the_next_process_finds_the_kernels_and_needs_no_compiler(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_bitwise_is_the_same_in_every_process(tmp_path: Path) -> None:
-    """With nothing on disk, with everything, and with half of it."""
+def test_bitwise_results_are_the_same_in_every_process(tmp_path: Path) -> None:
+    """With no kernels on disk, with all, and with some."""
     first, second = (process("bitwise", tmp_path).stdout.split() for _ in range(2))
     kernels_in(tmp_path)[0].unlink()
     third = process("bitwise", tmp_path).stdout.split()
@@ -251,12 +249,12 @@ def test_bitwise_is_the_same_in_every_process(tmp_path: Path) -> None:
 def test_llvmlite_may_be_missing(determinism: str, tmp_path: Path) -> None:
     done = process(determinism, tmp_path, 'import sys; sys.modules["llvmlite"] = None\n')
     assert len(set(done.stdout.split()[2:])) == 1
-    (said,) = done.stderr.splitlines()
-    assert "llvmlite cannot be loaded" in said
+    (line,) = done.stderr.splitlines()
+    assert "llvmlite cannot be loaded" in line
     assert not list(tmp_path.iterdir())
 
 
-# ---------------------------------------------------------------- faults
+# ---------------------------------------------------------------- failures
 
 
 def failing_compiler(monkeypatch: Patch) -> None:
@@ -295,12 +293,12 @@ FAULTS = [
 
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
 @pytest.mark.parametrize(("fault", "said"), FAULTS)
-def test_a_fault_costs_one_line_and_numpy_computes(
+def test_compile_failure_is_logged_once_and_numpy_computes(
     fault: Callable[[Patch], None], said: str, determinism: str, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fault(monkeypatch)
-    found = answers(determinism=determinism)
-    assert found == by_numpy() or determinism == "bitwise"
+    actual = compiled_bits(determinism=determinism)
+    assert actual == numpy_bits() or determinism == "bitwise"
     (line,) = warnings(caplog)
     assert said in line
 
@@ -308,17 +306,17 @@ def test_a_fault_costs_one_line_and_numpy_computes(
 @pytest.mark.slow
 @pytest.mark.parametrize("determinism", ["fast", "bitwise"])
 @pytest.mark.parametrize("length", [0, 50, 700])
-def test_a_torn_file_is_compiled_anew(
+def test_truncated_file_is_recompiled(
     length: int, determinism: str, monkeypatch: Patch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = answers(KernelStore(tmp_path), determinism)
-    whole = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    for path, content in whole.items():
+    actual = compiled_bits(KernelStore(tmp_path), determinism)
+    original = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for path, content in original.items():
         path.write_bytes(content[:length])
     texts = counted(monkeypatch)
-    assert answers(KernelStore(tmp_path), determinism) == found
-    assert len(texts) == len(whole) > 0
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == whole
+    assert compiled_bits(KernelStore(tmp_path), determinism) == actual
+    assert len(texts) == len(original) > 0
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == original
     assert not warnings(caplog)
 
 
@@ -326,15 +324,15 @@ def test_a_torn_file_is_compiled_anew(
 @pytest.mark.parametrize(
     ("call", "number"), [("write", errno.ENOSPC), ("mkdir", errno.EROFS), ("rename", errno.EACCES)]
 )
-def test_a_folder_that_cannot_be_written_to(
+def test_unwritable_folder_is_logged(
     call: str, number: int, monkeypatch: Patch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    wanted = answers()
+    expected = compiled_bits()
 
     def failing(*_: Any, **__: Any) -> Any:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, call, failing)
-    assert answers(KernelStore(tmp_path / "kernels")) == wanted != by_numpy()
-    (said,) = warnings(caplog)
-    assert os.strerror(number) in said
+    assert compiled_bits(KernelStore(tmp_path / "kernels")) == expected != numpy_bits()
+    (line,) = warnings(caplog)
+    assert os.strerror(number) in line

@@ -1,4 +1,4 @@
-"""A loop that the runner leaves for a step of Python's comes to its end, or to the same error, and can be run again."""
+"""Loops that leave the native runner for Python steps end normally or with the same error, and can run again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WIDE = Limits(flops=1 << 90)
 
 
 def sorting(g: Writer, k: int, x: int) -> list[int]:
-    """Machine code before and behind a step of Python's."""
+    """Machine code before and after a Python step."""
     y = g.sort(g.mul(k, g.sin(x)), axis=0)
     return [g.add(g.cos(y), x)]
 
@@ -55,7 +55,7 @@ def whiled(g: Writer, k: int, x: int) -> list[int]:
 
 
 def nested(g: Writer, k: int, x: int) -> list[int]:
-    """The loop within reads a const of the outer one, and carries that move with it."""
+    """The inner loop reads a const of the outer one, and carries that change."""
 
     def outer(g: Writer, k: int, x: int) -> list[int]:
         (y,) = g.scan(g.sort(x, axis=0), g.mul(k, x), body=sorting, carries=1, length=3, reverse=True)
@@ -76,14 +76,14 @@ def choosing(g: Writer, k: int, x: int) -> list[int]:
 WRITTEN: dict[str, Write] = {"scan": scanned, "while": whiled, "nested": nested, "choice": choosing}
 
 
-def asked_of(write: Write, **how: Any) -> Written:
-    return written(write, random(5), random(5, seed=1), limits=WIDE, **how)
+def program_of(write: Write, **options: Any) -> Written:
+    return written(write, random(5), random(5, seed=1), limits=WIDE, **options)
 
 
 @pytest.mark.parametrize("call", ["values", "gradients", "hessian"])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_bits_are_those_of_the_same_kernels_step_by_step(name: str, call: str) -> None:
-    asked = asked_of(WRITTEN[name], floats=[0])
+def test_bits_match_the_same_kernels_step_by_step(name: str, call: str) -> None:
+    asked = program_of(WRITTEN[name], floats=[0])
     calls: dict[str, Call | None] = {
         "values": None,
         "gradients": Gradients.of_program(asked.program),
@@ -91,57 +91,55 @@ def test_bits_are_those_of_the_same_kernels_step_by_step(name: str, call: str) -
     }
     plan = compiled(asked, calls[call])
     left, stepped = Bound(plan), Bound(plan, step_by_step=True)
-    wanted = stepped.run(asked)
+    expected = stepped.run(asked)
     for _ in range(3):
-        same(left.run(asked), wanted, 0)
+        same(left.run(asked), expected, 0)
     assert left.made
     assert not stepped.made
-    same(wanted, EXECUTOR.interpret(plan, {feed: asked.feeds[feed] for feed in plan.feeds}), 1e-12)
+    same(expected, EXECUTOR.interpret(plan, {feed: asked.feeds[feed] for feed in plan.feeds}), 1e-12)
 
 
 # ---------------------------------------------------------------- calls
 
 
-def test_python_makes_its_steps_and_no_others() -> None:
-    scan, loop = Bound(compiled(asked_of(scanned))), Bound(compiled(asked_of(whiled)))
-    scan.run(asked_of(scanned))
+def test_python_runs_its_own_steps_only() -> None:
+    scan, loop = Bound(compiled(program_of(scanned))), Bound(compiled(program_of(whiled)))
+    scan.run(program_of(scanned))
     assert (scan.paused, scan.made) == (1, 7)
-    steps = int(loop.run(asked_of(whiled))[1])
+    steps = int(loop.run(program_of(whiled))[1])
     assert 0 < steps < 50
     assert (loop.paused, loop.made) == (3, 1 + 2 * steps)
 
 
-def test_nothing_of_a_loop_that_is_left_is_bound_to_go_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bodies_of_native_loops_are_not_bound_separately(monkeypatch: pytest.MonkeyPatch) -> None:
     bound = list[object]()
     bind = type(EXECUTOR).bind
     monkeypatch.setattr(type(EXECUTOR), "bind", lambda *given: bound.append(given) or bind(*given))  # type: ignore[func-returns-value]
     for write in WRITTEN.values():
         bound.clear()
-        asked = asked_of(write)
+        asked = program_of(write)
         Bound(compiled(asked)).run(asked)
         assert len(bound) == 1
 
 
-def test_steps_of_python_in_a_row_are_one_pause() -> None:
+def test_consecutive_python_steps_are_one_pause() -> None:
     def body(g: Writer, k: int, x: int) -> list[int]:
         y = g.sort(g.sort(g.mul(k, x), axis=0), axis=0)
         return [g.sin(g.sort(g.sort(g.neg(y), axis=0), axis=0))]
 
-    asked = asked_of(lambda g, k, x: g.scan(k, x, body=body, carries=1, length=6))
+    asked = program_of(lambda g, k, x: g.scan(k, x, body=body, carries=1, length=6))
     plan = compiled(asked)
     names = [step.op.name for step in next(s.op for s in plan.steps if isinstance(s.op, RunsPlans)).plans[0].steps]
     left = Bound(plan)
     same(left.run(asked), Bound(plan, step_by_step=True).run(asked), 0)
-    looks = Ticking(10**6)
-    left.run(asked, looks)
+    deadline = Ticking(10**6)
+    left.run(asked, deadline)
     assert names.count("sort") == left.paused == 4
-    assert 10**6 - looks.left < 6 * 4
+    assert 10**6 - deadline.left < 6 * 4
 
 
 @pytest.mark.parametrize("predicate", [False, True])
-def test_of_a_choice_step_by_step_only_what_is_chosen_is_bound(
-    predicate: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_chosen_branch_is_bound(predicate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(g: Writer, p: int, x: int) -> list[int]:
         return g.cond(p, x, then=lambda g, x: [g.sort(x, axis=0)], otherwise=lambda g, x: [g.cumsum(x, axis=0)])
 
@@ -157,12 +155,12 @@ def test_of_a_choice_step_by_step_only_what_is_chosen_is_bound(
     assert bound == [plan, op.plans[1 - predicate]]
 
 
-def test_steps_of_python_read_what_is_seen_backwards() -> None:
-    """Of consts, carries and entries: elements lie before the first."""
+def test_python_steps_read_reversed_views() -> None:
+    """Consts, carries and entries with negative strides."""
 
     def body(g: Writer, k: int, x: int, u: int) -> list[int]:
-        turned = [g.log_ndtr(g.flip(y, axes=[0])) for y in (k, x, u)]
-        return [g.sin(g.add(g.add(*turned[:2]), turned[2]))]
+        flipped = [g.log_ndtr(g.flip(y, axes=[0])) for y in (k, x, u)]
+        return [g.sin(g.add(g.add(*flipped[:2]), flipped[2]))]
 
     asked = written(
         lambda g, *given: g.scan(*given, body=body, carries=1, sequences=1),
@@ -178,24 +176,24 @@ def test_steps_of_python_read_what_is_seen_backwards() -> None:
 
 
 def read(g: Writer, m: int, i: int) -> list[int]:
-    at = g.reshape(i, shape=[1])
-    return [m, g.add(i, g.number(1, "int64")), g.sum(g.sin(g.gather(g.cumsum(m, axis=0), at, axis=0)))]
+    index = g.reshape(i, shape=[1])
+    return [m, g.add(i, g.number(1, "int64")), g.sum(g.sin(g.gather(g.cumsum(m, axis=0), index, axis=0)))]
 
 
 def added_to(g: Writer, m: int, i: int) -> list[int]:
-    at = g.reshape(i, shape=[1])
-    return [m, g.add(i, g.number(1, "int64")), g.sum(g.sin(g.scatter_add(g.cos(m), at, g.number([2.0]), axis=0)))]
+    index = g.reshape(i, shape=[1])
+    return [m, g.add(i, g.number(1, "int64")), g.sum(g.sin(g.scatter_add(g.cos(m), index, g.number([2.0]), axis=0)))]
 
 
 def summed(g: Writer, m: int, i: int) -> list[int]:
-    """By Python, as the others are by kernels."""
-    at = g.broadcast_to(g.reshape(i, shape=[1]), shape=[9])
-    sums = g.segment_sum(g.cos(m), at, segments=9)
+    """The same by a Python step; the others are kernels."""
+    index = g.broadcast_to(g.reshape(i, shape=[1]), shape=[9])
+    sums = g.segment_sum(g.cos(m), index, segments=9)
     return [m, g.add(i, g.number(1, "int64")), g.sum(g.sin(sums))]
 
 
-def within(body: Write) -> dict[str, Write]:
-    def asking(g: Writer, m: int, i: int, _: int) -> list[int]:
+def loops_around(body: Write) -> dict[str, Write]:
+    def condition(g: Writer, m: int, i: int, _: int) -> list[int]:
         return [g.less(body(g, m, i)[2], g.number(1e9))]
 
     def scan(g: Writer, m: int, i: int) -> list[int]:
@@ -205,7 +203,7 @@ def within(body: Write) -> dict[str, Write]:
         "a scan": scan,
         "a scan in a scan": lambda g, m, i: g.scan(m, i, body=scan, carries=2, length=1),
         "a while": lambda g, m, i: g.while_(
-            m, i, g.number(0.0), condition=asking, body=lambda g, m, i, y: body(g, m, i), carries=3, max_steps=6
+            m, i, g.number(0.0), condition=condition, body=lambda g, m, i, y: body(g, m, i), carries=3, max_steps=6
         ),
         "a choice": lambda g, m, i: g.scan(
             m,
@@ -217,7 +215,7 @@ def within(body: Write) -> dict[str, Write]:
     }
 
 
-def fault(run: Callable[[], object]) -> tuple[object, ...]:
+def error_of(run: Callable[[], object]) -> tuple[object, ...]:
     with pytest.raises(EngineError) as caught:
         run()
     error = caught.value
@@ -225,28 +223,28 @@ def fault(run: Callable[[], object]) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("body", [read, added_to, summed])
-@pytest.mark.parametrize("place", within(read))
-def test_an_error_of_a_later_step_is_that_of_its_node_and_the_loop_runs_again(place: str, body: Write) -> None:
-    asked = written(within(body)[place], random(9), np.int64(0), floats=())
+@pytest.mark.parametrize("place", loops_around(read))
+def test_error_names_its_node_and_the_loop_runs_again(place: str, body: Write) -> None:
+    asked = written(loops_around(body)[place], random(9), np.int64(0), floats=())
     plan = compiled(asked)
     left = Bound(plan)
-    wanted = left.run(asked)
+    expected = left.run(asked)
     made, wrong = left.made, asked._replace(feeds={**asked.feeds, 1: np.array(6)})
-    found = fault(lambda: left.run(wrong))
+    actual = error_of(lambda: left.run(wrong))
     assert 0 < left.made - made < made or body is not summed
-    assert found == fault(lambda: EXECUTOR.interpret(plan, {feed: wrong.feeds[feed] for feed in plan.feeds}))
-    assert found[0] is IndexOutOfRange
-    assert None not in found
+    assert actual == error_of(lambda: EXECUTOR.interpret(plan, {feed: wrong.feeds[feed] for feed in plan.feeds}))
+    assert actual[0] is IndexOutOfRange
+    assert None not in actual
     for _ in range(2):
-        same(left.run(asked), wanted, 0)
-        assert fault(lambda: left.run(wrong)) == found
+        same(left.run(asked), expected, 0)
+        assert error_of(lambda: left.run(wrong)) == actual
 
 
-# ---------------------------------------------------------------- time
+# ---------------------------------------------------------------- deadlines
 
 
 def endless(g: Writer, limit: int, x: int) -> list[int]:
-    """Steps of Python's and of machine code, until a number is larger."""
+    """Python steps and machine code, until a sum exceeds the limit."""
     return g.while_(
         limit,
         x,
@@ -257,15 +255,15 @@ def endless(g: Writer, limit: int, x: int) -> list[int]:
     )[:1]
 
 
-def endless_within(g: Writer, limit: int, x: int) -> list[int]:
+def endless_in_a_scan(g: Writer, limit: int, x: int) -> list[int]:
     return list(g.scan(limit, x, body=lambda g, limit, x: endless(g, limit, g.cumsum(x, axis=0)), carries=1, length=2))
 
 
-@pytest.mark.parametrize("write", [endless, endless_within])
-def test_a_deadline_ends_a_loop_and_it_runs_on_as_before(write: Write) -> None:
+@pytest.mark.parametrize("write", [endless, endless_in_a_scan])
+def test_deadline_ends_a_loop_that_can_run_again(write: Write) -> None:
     asked = written(write, 30.0, np.zeros(2), floats=(), limits=WIDE)
     left = Bound(compiled(asked))
-    wanted = left.run(asked)
+    expected = left.run(asked)
     wrong = asked._replace(feeds={**asked.feeds, 0: np.array(1e15)})
     for looks in (1, 7, 100):
         before = left.made
@@ -273,18 +271,18 @@ def test_a_deadline_ends_a_loop_and_it_runs_on_as_before(write: Write) -> None:
             left.run(wrong, Ticking(looks))
         assert caught.value.node is None
         assert left.made - before <= looks
-        same(left.run(asked), wanted, 0)
+        same(left.run(asked), expected, 0)
     with pytest.raises(DeadlineExceeded, match="within its"):
         left.run(wrong, Deadline(0.01))
-    same(left.run(asked), wanted, 0)
+    same(left.run(asked), expected, 0)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_byte_ends_machine_code_between_steps_of_pythons(depth: int) -> None:
-    """A loop of machine code within, behind a step of Python's which sets the byte."""
+def test_stop_byte_ends_machine_code_after_a_python_step(depth: int) -> None:
+    """An inner loop of machine code, after a Python step that sets the byte."""
     stop = bytearray(1)
 
-    def counted(g: Writer, limit: int, x: int) -> list[int]:
+    def counting_loop(g: Writer, limit: int, x: int) -> list[int]:
         return g.while_(
             limit,
             g.sum(g.sort(x, axis=0)),
@@ -295,17 +293,17 @@ def test_a_byte_ends_machine_code_between_steps_of_pythons(depth: int) -> None:
         )[:1]
 
     def outer(g: Writer, limit: int, x: int) -> list[int]:
-        return [g.broadcast_to(counted(g, limit, x)[0], shape=[3])]
+        return [g.broadcast_to(counting_loop(g, limit, x)[0], shape=[3])]
 
     write: Write = lambda g, limit, x: g.scan(limit, x, body=outer, carries=1, length=2)
     nest: Write = lambda g, limit, x: g.scan(limit, x, body=write, carries=1, length=2)
     asked = written(write if depth == 1 else nest, 30.0, np.zeros(3), floats=(), limits=WIDE)
     left = Bound(compiled(asked))
-    wanted = left.run(asked)
+    expected = left.run(asked)
     wrong = asked._replace(feeds={**asked.feeds, 0: np.array(1e15)})
 
     class Stopping(Deadline):
-        """Sets its byte when it was looked at often enough to be within."""
+        """Sets its byte after enough checks to be inside the inner loop."""
 
         __slots__ = ("left",)
 
@@ -318,7 +316,7 @@ def test_a_byte_ends_machine_code_between_steps_of_pythons(depth: int) -> None:
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
         left.run(wrong, deadline)
     stop[0] = 0
-    same(left.run(asked), wanted, 0)
+    same(left.run(asked), expected, 0)
 
 
 # ---------------------------------------------------------------- memory
@@ -328,8 +326,8 @@ def solved(g: Writer, a: int, b: int) -> list[int]:
     return [g.sin(g.solve(a, b))]
 
 
-def test_a_large_const_is_read_where_it_lies_and_may_lie_elsewhere_the_next_time() -> None:
-    """It is no part of what the loop works in."""
+def test_large_const_is_not_copied_and_may_move_between_runs() -> None:
+    """The const is not part of the loop's workspace."""
     matrix = random(200, 200) + 20 * np.eye(200)
     asked = written(lambda g, a, b: g.scan(a, b, body=solved, carries=1, length=4), matrix, random(200), floats=())
     plan = compiled(asked)
@@ -342,7 +340,7 @@ def test_a_large_const_is_read_where_it_lies_and_may_lie_elsewhere_the_next_time
     assert left.made == 3 * 4
 
 
-def test_a_view_of_a_const_is_one_of_where_that_lies() -> None:
+def test_view_of_a_const_follows_its_memory() -> None:
     def body(g: Writer, a: int, b: int) -> list[int]:
         return [g.sin(g.solve(g.transpose(g.slice(a, starts=[100, 0], stops=[300, 200])), b))]
 
@@ -356,7 +354,7 @@ def test_a_view_of_a_const_is_one_of_where_that_lies() -> None:
     assert left.made == 2
 
 
-def test_what_does_not_fit_in_what_was_planned_goes_step_by_step() -> None:
+def test_loop_beyond_the_planned_workspace_runs_step_by_step() -> None:
     asked = written(
         lambda g, x: g.scan(x, body=lambda g, x: [g.sort(g.sin(x), axis=0)], carries=1, length=3), random(10**6)
     )
@@ -366,7 +364,7 @@ def test_what_does_not_fit_in_what_was_planned_goes_step_by_step() -> None:
     assert (left.paused, left.made) == (0, 0)
 
 
-def test_memory_does_not_grow_with_runs_and_goes_with_its_plan() -> None:
+def test_memory_does_not_grow_and_is_freed_with_the_plan() -> None:
     matrix = random(100, 100) + 20 * np.eye(100)
     asked = written(
         lambda g, a, b: g.scan(a, b, body=lambda g, a, b: nested(g, g.sum(a), solved(g, a, b)[0]), carries=1, length=2),
@@ -386,9 +384,9 @@ def test_memory_does_not_grow_with_runs_and_goes_with_its_plan() -> None:
         for seed in range(20):
             left.run(asked._replace(feeds={**asked.feeds, 0: matrix + random(100, 100, seed=seed)}))
         assert tracemalloc.get_traced_memory()[0] < before + 10_000
-        gone = weakref.ref(left.prepared)
+        reference = weakref.ref(left.prepared)
         left.prepared = None  # type: ignore[assignment]
-        assert gone() is None
+        assert reference() is None
     finally:
         tracemalloc.stop()
         gc.enable()
@@ -398,20 +396,20 @@ def test_memory_does_not_grow_with_runs_and_goes_with_its_plan() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_threads_that_run_a_plan_at_once_have_loops_of_their_own(threads: int) -> None:
+def test_concurrent_runs_have_separate_loops(threads: int) -> None:
     executor = open_executor("cpu", threads, compile="on")
-    asked = asked_of(nested, floats=())
+    asked = program_of(nested, floats=())
     values = Values.of_program(asked.program, asked.results)
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, values).plan
     for _ in range(3):
         executor.run(plan, asked.feeds)
         executor.settle()
-    fed = [{0: random(5, seed=k), 1: random(5, seed=k + 50)} for k in range(8)]
-    wanted = [executor.run(plan, feeds) for feeds in fed]
+    inputs = [{0: random(5, seed=k), 1: random(5, seed=k + 50)} for k in range(8)]
+    expected = [executor.run(plan, feeds) for feeds in inputs]
 
     def work(k: int) -> None:
-        for turn in range(10):
-            same(executor.run(plan, fed[(k + turn) % 8]), wanted[(k + turn) % 8], 0)
+        for run in range(10):
+            same(executor.run(plan, inputs[(k + run) % 8]), expected[(k + run) % 8], 0)
 
     with ThreadPoolExecutor(4) as pool:
         assert [*pool.map(work, range(8))] == [None] * 8

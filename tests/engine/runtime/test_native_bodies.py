@@ -1,6 +1,6 @@
-"""Bodies of loops are machine code: every sample of every op, in a scan, and its gradient, but for what is listed here.
+"""Loop bodies are machine code: every sample of every op, in a scan, and its gradient, except those listed below.
 
-What Python makes, machine code goes on behind; a body that Python makes all of, it goes through step by step.
+Machine code continues after a Python step; Python drives a body that consists of Python steps only.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no 
 
 NATIVE = open_executor("cpu", compile="on")
 LENGTH = 3
-#: ops without machine code, and what they have in its place
-PYTHON: Final = {
+#: ops without machine code, and their implementation
+PYTHON_OPS: Final = {
     "argsort": "an order is NumPy's",
     "betaln": "in float64, whole arrays of NumPy",
     "compress": "by its indices, which it looks at",
@@ -73,8 +73,8 @@ PYTHON: Final = {
     "update_slice_at": "looks at its starts",
     "zeta": "SciPy's, mended below 0",
 }
-#: samples of others, whose numbers are whole, and are computed with as such, and the like
-SAMPLES: Final = {
+#: samples of other ops that run in Python, such as those on integers
+PYTHON_SAMPLES: Final = {
     "ceil(int[3])",
     "clamp(int[4],min=2,max=4)",
     "einsum(int[2,3],int[3],equation=ij,j->i)",
@@ -91,18 +91,18 @@ SAMPLES: Final = {
     "scatter_add(real[4,3],int[2,3],real[2,3],from_end=True)",
     "take_along(real[1,4,2],int[3,2,1],axis=1,from_end=True)",
 }
-#: of these the gradient alone: sums of what is the same along a row, and adding at fewer rows than there are
-GRADIENTS: Final = {
+#: samples with a gradient in Python only: sums of repeated rows, and additions at fewer rows than there are
+PYTHON_GRADIENTS: Final = {
     "cdist(real[2,3,2],real[1,2,2],p=1.0)",
     "einsum(real[2],real[3],equation=i,j->ji)",
     "gather(real[3,4],int[2,5],axis=-1)",
     "logsumexp(real[])",
 }
-#: ops that SciPy's functions make, whose gradients are written with digamma and lgamma
-BESIDE: Final = {"betainc", "igamma", "igammac"}
+#: ops whose gradients use digamma and lgamma, which are SciPy's
+PYTHON_GRADIENT_OPS: Final = {"betainc", "igamma", "igammac"}
 ADDED_IN_PART: Final = {"scatter_add(real[3,4],int[2,5],real[2,5],axis=-1)"}
-#: of floats, what is moved, or called
-EXACT: Final = {
+#: ops that move floats or call library functions, with the same bits as NumPy
+EXACT_OPS: Final = {
     *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cast", "cat", "cosh", "cumsum", "diag", "embedding"),
     *("flip", "gather", "inv", "pad", "pow", "roll", "sinh", "slice", "solve", "split", "stack", "take_along", "tan"),
     *("tile", "transpose", "tril", "triu", "update_slice"),
@@ -110,15 +110,15 @@ EXACT: Final = {
 
 
 def looped(case: Case) -> Written:
-    """The op in each step of a scan, on operands of that step, beside something to compute."""
+    """Run the op in each step of a scan on operands of that step, next to other work."""
 
-    def body(g: Writer, angle: int, *given: int) -> list[int]:
+    def body(g: Writer, angle: int, *operands: int) -> list[int]:
         names = {"and": "and_", "or": "or_", "not": "not_"}
-        found = getattr(g, names.get(case.op.name, case.op.name))(*given, **case.attrs)
+        output = getattr(g, names.get(case.op.name, case.op.name))(*operands, **case.attrs)
         types = case.result_types()
-        results = [g.get_output(found, index=k) for k in range(len(types))] if case.op.several else [found]
-        both = [g.add(g.real(y), g.imag(y)) if t.is_complex else y for y, t in zip(results, types, strict=True)]
-        return [g.sin(angle), *both]
+        results = [g.get_output(output, index=k) for k in range(len(types))] if case.op.several else [output]
+        reals = [g.add(g.real(y), g.imag(y)) if t.is_complex else y for y, t in zip(results, types, strict=True)]
+        return [g.sin(angle), *reals]
 
     def write(g: Writer, angle: int, *entries: int) -> list[int]:
         return list(g.scan(angle, *entries, body=body, carries=1, length=LENGTH, sequences=len(entries)))
@@ -128,75 +128,78 @@ def looped(case: Case) -> Written:
 
 
 def has_body(case: Case) -> bool:
-    """Whether there is something to compute: elements, and no function or complex number, which other tests run."""
+    """Return whether there is work for a kernel: elements, and no functions or complex numbers, tested elsewhere."""
     shapes = [*(type.shape for type in case.result_types()), *(x.shape for x in case.arrays())]
     kinds = {operand.kind for operand in case.sample.operands}
     has_code = bool(kinds) and not case.op.functions and "complex" not in kinds
     return has_code and all(map(math.prod, shapes))
 
 
-def noting(calls: list[None], function: Callable[..., None]) -> Callable[..., None]:
-    """The function, each call of which is noted."""
+def recording(calls: list[None], function: Callable[..., None]) -> Callable[..., None]:
+    """Wrap the function so that each call is recorded."""
 
-    def noted(*given: Any) -> None:
+    def wrapper(*arguments: Any) -> None:
         calls.append(None)
-        function(*given)
+        function(*arguments)
 
-    return noted
+    return wrapper
 
 
-def judge(asked: Written, call: Call, patch: pytest.MonkeyPatch, by_python: bool, exactly: bool) -> None:
-    """Whether a loop is made by what it is said to be made by; and gives what Python does, to the bit or nearly."""
-    by_steps, left = list[None](), list[None]()
-    patch.setattr(PlannedScan, "repeat", noting(by_steps, PlannedScan.repeat))
-    patch.setattr(PythonStep, "__call__", noting(left, PythonStep.__call__))
+def check_loop(asked: Written, call: Call, patch: pytest.MonkeyPatch, by_python: bool, exactly: bool) -> None:
+    """Assert that Python runs the loop only if expected, and that results match Python, to the bit or nearly."""
+    by_steps, python_calls = list[None](), list[None]()
+    patch.setattr(PlannedScan, "repeat", recording(by_steps, PlannedScan.repeat))
+    patch.setattr(PythonStep, "__call__", recording(python_calls, PythonStep.__call__))
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan
     feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
-    wanted = EXECUTOR.run(plan, feeds)
+    expected = EXECUTOR.run(plan, feeds)
     for _ in range(3):
         for _ in range(2):
             NATIVE.run(plan, feeds)
         NATIVE.settle()
     by_steps.clear()
-    left.clear()
-    found = NATIVE.run(plan, feeds)
-    assert bool(by_steps or left) is by_python
-    same(found, wanted, 1e-6 if any(x.dtype == np.float32 for x in wanted) else 1e-11)
-    same(found[1:] if exactly else [], wanted[1:] if exactly else [], 0)
+    python_calls.clear()
+    actual = NATIVE.run(plan, feeds)
+    assert bool(by_steps or python_calls) is by_python
+    same(actual, expected, 1e-6 if any(x.dtype == np.float32 for x in expected) else 1e-11)
+    same(actual[1:] if exactly else [], expected[1:] if exactly else [], 0)
 
 
 def is_exact(case: Case) -> bool:
-    """Whether bits are NumPy's: of what is moved, counted or called, and not of what loops compute and add up."""
-    return any(type.dtype.kind != "f" for type in case.result_types()) or case.op.name in EXACT
+    """Return whether bits match NumPy: for moved, counted or called values, not for computed and summed ones."""
+    return any(type.dtype.kind != "f" for type in case.result_types()) or case.op.name in EXACT_OPS
 
 
 CASES = [case for case in all_cases() if has_body(case)]
 
 
 def bodies(case: Case) -> Iterator[Hashable]:
-    """What a body stands for: of an op that Python makes, the op; of others, what is listed by itself as well."""
-    yield str(case) if str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART else case.op.name
-    yield from () if case.op.name in PYTHON else aspects(case)
+    """Yield the aspects a body covers: the op, for Python ops; else its aspects, and the sample if it is listed."""
+    yield str(case) if str(case) in PYTHON_SAMPLES | PYTHON_GRADIENTS | ADDED_IN_PART else case.op.name
+    yield from () if case.op.name in PYTHON_OPS else aspects(case)
 
 
 @together
 @pytest.mark.parametrize("case", sampled(CASES, bodies), ids=str)
-def test_a_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looped(case)
-    by_python = case.op.name in PYTHON or str(case) in SAMPLES | ADDED_IN_PART
-    judge(asked, Values.of_program(asked.program, asked.results), monkeypatch, by_python, is_exact(case))
+    by_python = case.op.name in PYTHON_OPS or str(case) in PYTHON_SAMPLES | ADDED_IN_PART
+    check_loop(asked, Values.of_program(asked.program, asked.results), monkeypatch, by_python, is_exact(case))
 
 
 @together
 @pytest.mark.parametrize("case", sampled(filter(has_rule, CASES), bodies), ids=str)
-def test_the_way_back_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backward_pass_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looped(case)
-    by_python = case.op.name in PYTHON.keys() | BESIDE or str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART
-    judge(asked, Gradients.of_program(asked.program), monkeypatch, by_python, exactly=False)
+    by_python = (
+        case.op.name in PYTHON_OPS.keys() | PYTHON_GRADIENT_OPS
+        or str(case) in PYTHON_SAMPLES | PYTHON_GRADIENTS | ADDED_IN_PART
+    )
+    check_loop(asked, Gradients.of_program(asked.program), monkeypatch, by_python, exactly=False)
 
 
-def test_numbers_that_an_op_makes_for_its_calls_live_as_long_as_these() -> None:
-    """What copies read, of a fill that is nowhere in the graph."""
+def test_constants_created_by_bind_outlive_the_calls() -> None:
+    """A pad's fill, which is no constant of the graph, is read by copies."""
     asked = written(
         lambda g, x: g.scan(
             x,

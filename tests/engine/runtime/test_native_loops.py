@@ -1,4 +1,4 @@
-"""Loops of machine code give what they give step by step, whatever lies within them."""
+"""Native loops give the same results as loops run step by step, with any body."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no 
 NATIVE = open_executor("cpu", compile="on")
 
 
-def settled(asked: Written, call: Call) -> Callable[[Deadline], list[Array]]:
-    """A plan's run, once its loops are machine code."""
+def compiled_run(asked: Written, call: Call) -> Callable[[Deadline], list[Array]]:
+    """Return a plan's run once its loops are machine code."""
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan
     feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
     for _ in range(3):
@@ -41,15 +41,15 @@ def settled(asked: Written, call: Call) -> Callable[[Deadline], list[Array]]:
     return lambda deadline: NATIVE.run(plan, feeds, deadline)
 
 
-def agrees(asked: Written, *calls: Call, within: float = 1e-12) -> None:
-    """Whether calls answer the same, again and again, as step by step."""
+def assert_matches_steps(asked: Written, *calls: Call, within: float = 1e-12) -> None:
+    """Assert that calls give the same results as step by step, repeatedly."""
     for call in calls:
         plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan
-        wanted = EXECUTOR.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds})
-        run = settled(asked, call)
+        expected = EXECUTOR.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds})
+        run = compiled_run(asked, call)
         for _ in range(2):
             deadline = Deadline(600)
-            same(run(deadline), wanted, within)
+            same(run(deadline), expected, within)
             assert deadline.tier == COMPILED
 
 
@@ -58,39 +58,39 @@ def step(g: Writer, k: int, y: int) -> list[int]:
 
 
 def nested(depth: int, *reverse: int) -> Write:
-    """Scans within one another, each of two steps; those at these depths go backwards."""
+    """Return nested scans of two steps each; those at the depths in `reverse` run backwards."""
     if depth == 0:
         return step
-    below = nested(depth - 1, *reverse)
-    return lambda g, k, y: list(g.scan(g.cos(k), y, body=below, carries=1, length=2, reverse=depth in reverse))
+    inner = nested(depth - 1, *reverse)
+    return lambda g, k, y: list(g.scan(g.cos(k), y, body=inner, carries=1, length=2, reverse=depth in reverse))
 
 
 @pytest.mark.parametrize("reverse", [(), (1,), (2,), (1, 2)])
-def test_loops_within_loops_to_second_order(reverse: tuple[int, ...]) -> None:
-    """What a body's buffers hold before its results may be larger than an entry of a stack."""
+def test_nested_loops_to_second_order(reverse: tuple[int, ...]) -> None:
+    """A body's buffers before its results may be larger than an entry of a stack."""
     asked = written(nested(2, *reverse), 0.8, 0.5)
-    agrees(asked, Hessian.of_program(asked.program))
+    assert_matches_steps(asked, Hessian.of_program(asked.program))
 
 
-def test_three_loops_within_one_another() -> None:
+def test_three_nested_loops() -> None:
     asked = written(nested(3, 2), 0.8, 0.5)
-    agrees(asked, Gradients.of_program(asked.program))
+    assert_matches_steps(asked, Gradients.of_program(asked.program))
 
 
 def tangled(g: Writer, a: int, x: int, y: int, z: int, s: int) -> list[int]:
-    """Carries that change places, inputs that are results, and a result twice."""
+    """Carries that swap places, inputs as results, and repeated results."""
     new = g.mul(g.add(a, x), g.sin(y))
     return [y, new, g.mul(z, z), s, new, new, x]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [0, 1, 2, 5])
-def test_carries_change_places_and_results_repeat(length: int, reverse: bool) -> None:
+def test_swapped_carries_and_repeated_results(length: int, reverse: bool) -> None:
     asked = written(
         lambda g, *given: g.scan(*given, body=tangled, carries=3, sequences=1, reverse=reverse),
         *(0.3, 0.5, -0.4, 0.8, random(length)),
     )
-    agrees(asked, Gradients.of_program(asked.program, outputs=asked.results))
+    assert_matches_steps(asked, Gradients.of_program(asked.program, outputs=asked.results))
 
 
 def recurrent(g: Writer, w: int, h: int, x: int) -> list[int]:
@@ -100,7 +100,7 @@ def recurrent(g: Writer, w: int, h: int, x: int) -> list[int]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("mapped", [None, [0], [1], [2], [0, 1, 2]])
-def test_products_and_batches_of_them(dtype: str, mapped: list[int] | None) -> None:
+def test_matrix_products_and_their_batches(dtype: str, mapped: list[int] | None) -> None:
     shapes = [(3, 3), (3,), (4, 3)]
     arrays = [
         random(*(() if mapped is None or i not in mapped else (2,)), *shape, seed=i, dtype=dtype)
@@ -110,7 +110,7 @@ def test_products_and_batches_of_them(dtype: str, mapped: list[int] | None) -> N
     call: Call = Gradients.of_program(asked.program)
     if mapped is not None:
         call = Batch.of_program(asked.program, asked.types, mapped)
-    agrees(asked, call, within=1e-12 if dtype == "float64" else 2e-5)
+    assert_matches_steps(asked, call, within=1e-12 if dtype == "float64" else 2e-5)
 
 
 def counting(g: Writer, k: int, x: int, i: int, bits: int) -> list[int]:
@@ -119,7 +119,7 @@ def counting(g: Writer, k: int, x: int, i: int, bits: int) -> list[int]:
 
 
 @pytest.mark.parametrize("most", [0, 1, 4, 9])
-def test_whiles_that_end_and_that_are_ended(most: int) -> None:
+def test_while_loops_that_converge_or_reach_their_bound(most: int) -> None:
     asked = written(
         lambda g, *given: g.while_(
             *given,
@@ -131,10 +131,10 @@ def test_whiles_that_end_and_that_are_ended(most: int) -> None:
         *(0.6, 0.7, np.int64(0), np.uint32(7)),
         floats=[0],
     )
-    agrees(asked, Gradients.of_program(asked.program, outputs=asked.results))
+    assert_matches_steps(asked, Gradients.of_program(asked.program, outputs=asked.results))
 
 
-def test_whiles_of_examples_that_end_at_steps_of_their_own() -> None:
+def test_batched_while_loops_end_at_different_steps() -> None:
     ks, xs = np.array([0.6, 0.1, 2.0]), np.array([0.7, 0.1, 5.0])
     asked = written(
         lambda g, *given: g.while_(
@@ -147,7 +147,7 @@ def test_whiles_of_examples_that_end_at_steps_of_their_own() -> None:
         *(ks, xs, np.int64(0), np.uint32(7)),
         floats=[0],
     )
-    agrees(asked, Batch.of_program(asked.program, asked.types, [0, 1]))
+    assert_matches_steps(asked, Batch.of_program(asked.program, asked.types, [0, 1]))
 
 
 def chosen(g: Writer, k: int, x: int) -> list[int]:
@@ -162,47 +162,47 @@ def chosen(g: Writer, k: int, x: int) -> list[int]:
     )
 
 
-def test_conds_within_scans() -> None:
+def test_conds_in_scans() -> None:
     asked = written(lambda g, k, x: g.scan(k, x, body=chosen, carries=1, length=6), 0.5, 0.1)
-    agrees(asked, Gradients.of_program(asked.program, outputs=asked.results))
+    assert_matches_steps(asked, Gradients.of_program(asked.program, outputs=asked.results))
 
 
-def test_a_fixed_point_and_a_map() -> None:
+def test_fixed_point_in_a_map() -> None:
     def solved(g: Writer, k: int, m: int) -> list[int]:
         return g.fixed_point(
             k, m, m, body=lambda g, k, m, x: [g.add(m, g.mul(k, g.sin(x)))], carries=1, tolerance=1e-13, max_steps=99
         )[:1]
 
     asked = written(lambda g, k, m: g.map(k, m, body=solved, sequences=1, at_once=2), 0.4, random(5))
-    agrees(asked, Gradients.of_program(asked.program, outputs=asked.results), within=1e-11)
+    assert_matches_steps(asked, Gradients.of_program(asked.program, outputs=asked.results), within=1e-11)
 
 
 def gathered(g: Writer, k: int, i: int, x: int) -> list[int]:
     return [g.add(i, g.number([1], "int64")), g.add(x, g.gather(k, i, axis=0))]
 
 
-def test_an_index_that_a_later_step_finds_out_of_range() -> None:
+def test_index_out_of_range_in_a_later_step() -> None:
     for length in (3, 4):
         asked = written(
             lambda g, k, i, x: g.scan(k, i, x, body=gathered, carries=2, length=length)[1:],  # noqa: B023
             *(random(3), np.array([0]), np.zeros(1)),
         )
         if length == 3:
-            agrees(asked, Gradients.of_program(asked.program, outputs=asked.results))
+            assert_matches_steps(asked, Gradients.of_program(asked.program, outputs=asked.results))
             continue
         with pytest.raises(IndexOutOfRange) as caught:
-            settled(asked, Values.of_program(asked.program, asked.results))
+            compiled_run(asked, Values.of_program(asked.program, asked.results))
         assert (caught.value.node, caught.value.function, caught.value.function_node) == (3, 0, 5)
 
 
-def test_indices_of_a_run_decide_whether_it_is_refused() -> None:
-    """The same plan, compiled: a run that is refused, and one after it that is not."""
+def test_out_of_range_index_fails_one_run_only() -> None:
+    """The same compiled plan: a run that is refused, and the next run that is not."""
     asked = written(
         lambda g, k, i, x: g.scan(k, i, x, body=gathered, carries=2, length=2)[1:],
         *(random(3), np.array([1]), np.zeros(1)),
     )
     plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
-    wanted = EXECUTOR.run(plan, asked.feeds)
+    expected = EXECUTOR.run(plan, asked.feeds)
     for _ in range(3):
         NATIVE.run(plan, asked.feeds)
         NATIVE.settle()
@@ -210,14 +210,14 @@ def test_indices_of_a_run_decide_whether_it_is_refused() -> None:
         with pytest.raises(IndexOutOfRange) as caught:
             NATIVE.run(plan, {**asked.feeds, 1: np.array([2])})
         assert (caught.value.node, caught.value.function, caught.value.function_node) == (3, 0, 5)
-        same(NATIVE.run(plan, asked.feeds), wanted, 0)
+        same(NATIVE.run(plan, asked.feeds), expected, 0)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_moment_that_passes_ends_a_loop_that_is_one_call(depth: int) -> None:
-    """Within a loop within a loop, too; and the plan runs on as before."""
+def test_deadline_ends_a_native_loop(depth: int) -> None:
+    """Nested loops, too; and the plan can run again."""
 
-    def counted(g: Writer, limit: int, x: int) -> list[int]:
+    def counting_loop(g: Writer, limit: int, x: int) -> list[int]:
         return g.while_(
             limit,
             x,
@@ -227,7 +227,9 @@ def test_a_moment_that_passes_ends_a_loop_that_is_one_call(depth: int) -> None:
             max_steps=10**15,
         )[:1]
 
-    write = counted if depth == 1 else lambda g, limit, x: g.scan(limit, x, body=counted, carries=1, length=2)
+    write = (
+        counting_loop if depth == 1 else lambda g, limit, x: g.scan(limit, x, body=counting_loop, carries=1, length=2)
+    )
     asked = written(write, 3.0, 0.0, floats=(), limits=Limits(flops=1 << 90))
     plan = Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results).plan
     for _ in range(3):

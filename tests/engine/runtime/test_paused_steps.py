@@ -1,6 +1,6 @@
-"""Every op that Python makes in a body: a loop that is left for it gives the bits that it gives step by step.
+"""Every op that runs as a Python step of a loop body: native loops give the same bits as loops run step by step.
 
-Where nothing beside it is compiled, these are the interpreter's.
+If nothing else in the loop is compiled, these are the bits of the interpreter.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def results(g: Writer, case: Case, operands: Sequence[int]) -> list[int]:
     return [g.get_output(y, index=k) for k in range(len(case.result_types()))] if case.op.several else [y]
 
 
-def drawn(case: Case, *shape: int) -> list[Array]:
-    """Operands of so many steps, along leading axes."""
+def draw(case: Case, *shape: int) -> list[Array]:
+    """Return operands for this many steps, along leading axes."""
     salts = range(int(np.prod(shape)))
     each = [np.stack(column) for column in zip(*[case.arrays(salt=salt) for salt in salts], strict=True)]
     return [x.reshape(*shape, *x.shape[1:]) for x in each]
 
 
 def by_entries(case: Case, *, reverse: bool = False) -> Written:
-    """All operands are entries of sequences."""
-    arrays = drawn(case, STEPS)
+    """Pass all operands as entries of sequences."""
+    arrays = draw(case, STEPS)
 
     def body(g: Writer, *x: int) -> list[int]:
         return results(g, case, x)
@@ -54,11 +54,11 @@ def backwards(case: Case) -> Written:
 
 
 def by_carries(case: Case) -> Written:
-    """All operands are carries, which the next entries follow; entries are carried over one step."""
-    arrays = drawn(case, STEPS)
+    """Pass all operands as carries, which take the next entries: entries are carried over one step."""
+    arrays = draw(case, STEPS)
 
-    def body(g: Writer, *given: int) -> list[int]:
-        carries, entries = given[: len(arrays)], given[len(arrays) :]
+    def body(g: Writer, *inputs: int) -> list[int]:
+        carries, entries = inputs[: len(arrays)], inputs[len(arrays) :]
         return [*entries, *results(g, case, carries)]
 
     return written(
@@ -71,8 +71,8 @@ def by_carries(case: Case) -> Written:
 
 
 def by_consts(case: Case) -> Written:
-    """The first operand is an entry, the others are consts."""
-    first, *others = drawn(case, STEPS)
+    """Pass the first operand as an entry, and the others as consts."""
+    first, *others = draw(case, STEPS)
     return written(
         lambda g, *x: g.scan(*x, body=lambda g, *x: results(g, case, [x[-1], *x[:-1]]), sequences=1),
         *(x[0] for x in others),
@@ -83,18 +83,18 @@ def by_consts(case: Case) -> Written:
 
 
 def in_a_while(case: Case) -> Written:
-    """Operands that change places with others, and results that are carries."""
-    arrays = drawn(case, 2)
+    """Swap operands in each step of a while loop, whose results are carries."""
+    arrays = draw(case, 2)
     count, types = len(arrays), case.result_types()
 
-    def body(g: Writer, *given: int) -> list[int]:
-        here, there, i = given[:count], given[count : 2 * count], given[2 * count]
-        return [*there, *here, g.add(i, g.number(1.0)), *results(g, case, here)]
+    def body(g: Writer, *inputs: int) -> list[int]:
+        current, other, i = inputs[:count], inputs[count : 2 * count], inputs[2 * count]
+        return [*other, *current, g.add(i, g.number(1.0)), *results(g, case, current)]
 
-    def condition(g: Writer, *given: int) -> list[int]:
-        return [g.less(given[2 * count], g.number(STEPS - 0.5))]
+    def condition(g: Writer, *inputs: int) -> list[int]:
+        return [g.less(inputs[2 * count], g.number(STEPS - 0.5))]
 
-    first = [
+    initial = [
         *(x[0] for x in arrays),
         *(x[1] for x in arrays),
         np.float64(0),
@@ -102,15 +102,15 @@ def in_a_while(case: Case) -> Written:
     ]
     return written(
         lambda g, *x: g.while_(*x, condition=condition, body=body, carries=len(x), max_steps=10 * STEPS),
-        *first,
+        *initial,
         floats=(),
         limits=LIMITS,
     )
 
 
 def nested(case: Case) -> Written:
-    """Entries of entries, and in the step between, a stack that is read from its end."""
-    arrays = drawn(case, 2, STEPS)
+    """Pass entries of entries; the inner scan reads a stack in reverse."""
+    arrays = draw(case, 2, STEPS)
 
     def inner(g: Writer, *x: int) -> list[int]:
         return results(g, case, x)
@@ -122,7 +122,7 @@ def nested(case: Case) -> Written:
 
 
 LIMITS = Limits(flops=1 << 60)
-WAYS: Mapping[str, Callable[[Case], Written]] = {
+VARIANTS: Mapping[str, Callable[[Case], Written]] = {
     "entries": by_entries,
     "backwards": backwards,
     "carries": by_carries,
@@ -133,37 +133,37 @@ WAYS: Mapping[str, Callable[[Case], Written]] = {
 
 
 @cache
-def pythons() -> list[tuple[Case, int]]:
-    """Of each op of which Python makes a step, the first sample with elements where it does; and how many steps."""
-    found = list[tuple[Case, int]]()
+def python_cases() -> list[tuple[Case, int]]:
+    """Return the first non-empty sample of each op that runs as a Python step, and its number of such steps."""
+    result = list[tuple[Case, int]]()
     for op in registry().ops.values():
         cases = [Case(op, k) for k in range(len(getattr(op, "samples", ())))]
         for case in cases:
             arrays = case.arrays()
             if arrays and all(x.size for x in arrays) and (paused := Bound(compiled(by_entries(case))).paused):
-                found.append((case, paused))
+                result.append((case, paused))
                 break
-    return found
+    return result
 
 
-def test_there_are_such_ops() -> None:
-    names = {case.op.name for case, _ in pythons()}
+def test_python_cases_are_as_expected() -> None:
+    names = {case.op.name for case, _ in python_cases()}
     assert {"log_ndtr", "segment_sum", "sort"} <= names
     assert not {"mul", "sin", "tanh"} & names
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_bits_and_calls_are_those_of_its_steps(way: str) -> None:
+@pytest.mark.parametrize("way", VARIANTS)
+def test_bits_and_calls_match_step_by_step(way: str) -> None:
     steps = STEPS * (2 if way == "nested" else 1)
-    for case, paused in pythons():
-        asked = WAYS[way](case)
+    for case, paused in python_cases():
+        asked = VARIANTS[way](case)
         plan = compiled(asked)
-        left, stepped = Bound(plan), Bound(plan, step_by_step=True)
-        wanted = stepped.run(asked)
-        fed = {feed: asked.feeds[feed] for feed in plan.feeds}
-        same(wanted, EXECUTOR.interpret(plan, fed), 1e-12 if left.binder.has_kernels else 0, str(case))
+        native, stepped = Bound(plan), Bound(plan, step_by_step=True)
+        expected = stepped.run(asked)
+        feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
+        same(expected, EXECUTOR.interpret(plan, feeds), 1e-12 if native.binder.has_kernels else 0, str(case))
         for _ in range(2):
-            same(left.run(asked), wanted, 0, str(case))
-        # what an op computes of consts alone is made before the loop
-        assert left.paused <= paused if way == "consts" else left.paused == paused, str(case)
-        assert (left.made, stepped.made) == (2 * steps * left.paused, 0), str(case)
+            same(native.run(asked), expected, 0, str(case))
+        # values that depend on consts only are computed before the loop
+        assert native.paused <= paused if way == "consts" else native.paused == paused, str(case)
+        assert (native.made, stepped.made) == (2 * steps * native.paused, 0), str(case)

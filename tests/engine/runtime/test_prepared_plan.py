@@ -1,4 +1,4 @@
-"""A bound plan says what the interpreter says, bit for bit, run after run."""
+"""Prepared plans give the same bits as the interpreter, in every run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.sampling import together
 Array = np.ndarray[Any, Any]
 CPU = open_executor("cpu")
 LIMITS = Limits()
-#: beyond how many bytes nothing is copied: at 0 every feed is read where it is, and every result is handed out
+#: sizes in bytes above which nothing is copied: with 0, every feed is read in place, and every result is handed out
 THRESHOLDS = [0, lifetimes.SMALL_BYTES]
 
 
@@ -41,20 +41,20 @@ def planned(*outputs: Value) -> Plan:
     return make_plan(outputs[0].builder.graph(outputs), LIMITS)
 
 
-def assert_same(found: Sequence[Array], expected: Sequence[Array]) -> None:
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+def assert_same(actual: Sequence[Array], expected: Sequence[Array]) -> None:
+    assert len(actual) == len(expected)
+    for a, b in zip(actual, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         assert a.flags.c_contiguous
         assert a.tobytes() == b.tobytes()
 
 
 def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
-    """One prepared plan, on one set of feeds after the other: earlier results stay as they are."""
+    """Run one prepared plan on several sets of feeds: earlier results must not change."""
     bound = PreparedPlan(plan, CPU)
-    expected = [CPU.interpret(plan, fed) for fed in feeds]
-    found = [bound.run(fed) for fed in feeds]
-    for a, b in zip(found, expected, strict=True):
+    expected = [CPU.interpret(plan, feed) for feed in feeds]
+    actual = [bound.run(feed) for feed in feeds]
+    for a, b in zip(actual, expected, strict=True):
         assert_same(a, b)
 
 
@@ -64,10 +64,10 @@ def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
 @together
 @each()
 @pytest.mark.parametrize("small", THRESHOLDS)
-def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_op_and_gradient_match_the_interpreter(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
     graph = with_gradient(case)
-    is_optimised = case.number % 2 == THRESHOLDS.index(small)  # one of the two at each threshold, in turn
+    is_optimised = case.number % 2 == THRESHOLDS.index(small)  # optimised or not, alternating between the thresholds
     plan = make_plan(optimise(graph) if is_optimised else graph, LIMITS)
     feeds = {key: a for key, a in feeds_of(case.arrays()).items() if key in plan.feeds}
     halved = {key: a / a.dtype.type(2) if a.dtype.kind == "f" else a for key, a in feeds.items()}
@@ -78,7 +78,7 @@ def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: py
 @pytest.mark.parametrize("small", THRESHOLDS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sketch=sketches(), data=st.data())
-def test_random_graphs_agree(small: int, sketch: Sketch, data: st.DataObject) -> None:
+def test_random_graphs_match_the_interpreter(small: int, sketch: Sketch, data: st.DataObject) -> None:
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=2, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
     plan = make_plan(optimise(graph) if data.draw(st.booleans()) else graph, LIMITS)
@@ -89,8 +89,8 @@ def test_random_graphs_agree(small: int, sketch: Sketch, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize("elements", [8191, 8192, 8193, 40_000])
-def test_feeds_and_results_of_all_sizes_agree(elements: int) -> None:
-    """Up to 64 KiB they are copied, and 256 KiB in all."""
+def test_feeds_and_results_of_all_sizes(elements: int) -> None:
+    """Up to 64 KiB each, and 256 KiB in total, they are copied."""
     builder = Builder(registry())
     leaves = [leaf(elements, at=i, builder=builder) for i in range(6)]
     y = leaves[0]
@@ -103,14 +103,14 @@ def test_feeds_and_results_of_all_sizes_agree(elements: int) -> None:
 
 
 @pytest.mark.usefixtures("threshold")
-def test_float16_and_products_in_all_layouts_agree() -> None:
+def test_float16_and_products_in_all_layouts() -> None:
     x = leaf(3, 3, dtype="float16")
     wide = x.cast(dtype=np.dtype("float32"))
     plan = planned(x @ x, wide @ wide.transpose(), wide @ wide.flip(axes=(0,)), x.sum(axes=(0,)), x.mean())
     assert_agrees(plan, *({0: np.random.default_rng(k).normal(size=(3, 3)).astype("float16")} for k in range(3)))
 
 
-# ---------------------------------------------------------------- results are the caller's
+# ---------------------------------------------------------------- ownership of results
 
 
 def chained(*shape: int) -> Plan:
@@ -119,26 +119,26 @@ def chained(*shape: int) -> Plan:
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (100, 100)])
-def test_results_and_feeds_may_be_written_to_afterwards(shape: tuple[int, ...]) -> None:
+def test_writing_to_results_and_feeds_is_harmless(shape: tuple[int, ...]) -> None:
     plan = chained(*shape)
     bound = PreparedPlan(plan, CPU)
     feeds = [np.random.default_rng(k).normal(size=shape) for k in range(3)]
     expected = [CPU.interpret(plan, {0: feed.copy()}) for feed in feeds]
-    found = []
+    actual = []
     for feed in feeds:
-        found.append(bound.run({0: feed}))
+        actual.append(bound.run({0: feed}))
         feed[...] = np.nan
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         assert_same(a, b)
-    for result in found[0]:
+    for result in actual[0]:
         result[...] = np.nan
-    for a, b in zip(found[1:], expected[1:], strict=True):
+    for a, b in zip(actual[1:], expected[1:], strict=True):
         assert_same(a, b)
     assert_same(bound.run({0: np.ones(shape)}), CPU.interpret(plan, {0: np.ones(shape)}))
 
 
 @pytest.mark.usefixtures("threshold")
-def test_a_result_that_is_a_constant_is_a_copy() -> None:
+def test_constant_result_is_a_copy() -> None:
     builder = Builder(registry())
     value = np.arange(3.0)
     constant, full = builder.constant(value), leaf(3, builder=builder).full_like(2.0)
@@ -146,23 +146,23 @@ def test_a_result_that_is_a_constant_is_a_copy() -> None:
     bound = PreparedPlan(plan, CPU)
     feeds = dict.fromkeys(plan.feeds, value)
     for _ in range(3):
-        found = bound.run(feeds)
-        assert_same(found, [np.arange(3.0), np.full(3, 2.0), np.arange(2.0, 5), np.arange(3.0)[:, None]])
-        for result in found:
+        actual = bound.run(feeds)
+        assert_same(actual, [np.arange(3.0), np.full(3, 2.0), np.arange(2.0, 5), np.arange(3.0)[:, None]])
+        for result in actual:
             result[...] = np.nan
 
 
 @pytest.mark.usefixtures("threshold")
-def test_a_result_that_is_a_feed_is_the_feed_itself() -> None:
+def test_result_that_is_a_feed_is_the_feed_itself() -> None:
     x = leaf(2, 3)
     plan = planned(x, x.sin(), x.reshape(shape=(3, 2)))
     bound = PreparedPlan(plan, CPU)
     for k in range(3):
         feed = np.full((2, 3), float(k))
-        same, y, turned = bound.run({0: feed})
-        assert np.shares_memory(same, feed)
-        assert np.shares_memory(turned, feed)
-        assert turned.shape == (3, 2)
+        unchanged, y, reshaped = bound.run({0: feed})
+        assert np.shares_memory(unchanged, feed)
+        assert np.shares_memory(reshaped, feed)
+        assert reshaped.shape == (3, 2)
         assert not np.shares_memory(y, feed)
         np.testing.assert_array_equal(y, np.sin(feed))
 
@@ -170,24 +170,24 @@ def test_a_result_that_is_a_feed_is_the_feed_itself() -> None:
 @pytest.mark.usefixtures("threshold")
 def test_views_of_feeds_follow_the_feed() -> None:
     x = leaf(4, 6)
-    seen = x.transpose().slice(starts=[1, 0], stops=[5, 4])
-    plan = planned(seen.exp(), seen.reshape(shape=(16,)).sum(), x.reshape(shape=(24,)).cos())
+    view = x.transpose().slice(starts=[1, 0], stops=[5, 4])
+    plan = planned(view.exp(), view.reshape(shape=(16,)).sum(), x.reshape(shape=(24,)).cos())
     assert_agrees(plan, *({0: np.random.default_rng(k).normal(size=(4, 6))} for k in range(3)))
 
 
 @pytest.mark.usefixtures("threshold")
-def test_parts_of_a_split_are_results_and_operands() -> None:
+def test_parts_of_a_split_as_results_and_operands() -> None:
     x = leaf(40_000)
     parts = x.split(sizes=[10_000, 30_000])
-    kept, read = parts.output(0), parts.output(1)
-    plan = planned(kept, read.sin().sum(), read.reshape(shape=(300, 100)), (kept + kept).sum())
+    first, second = parts.output(0), parts.output(1)
+    plan = planned(first, second.sin().sum(), second.reshape(shape=(300, 100)), (first + first).sum())
     assert_agrees(plan, *({0: np.random.default_rng(k).normal(size=40_000)} for k in range(3)))
 
 
 # ---------------------------------------------------------------- warnings
 
 
-def test_no_warnings_are_given_and_the_callers_choice_stays() -> None:
+def test_numpy_error_state_is_ignored_and_preserved() -> None:
     plan = planned(leaf(3).exp())
     with np.errstate(all="raise"):
         before = np.geterr()

@@ -1,4 +1,4 @@
-"""Plans whose native calls are run in regions: few of them, with the bits of the list of calls, whatever is fed."""
+"""Plans whose native calls run in regions: few regions, and the same bits as a list of calls, for any feeds."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Array = np.ndarray[Any, Any]
 SHAPE = (64, 200)
 
 
-def leaf(builder: Builder, at: int, shape: tuple[int, ...] = SHAPE) -> Value:
-    return builder.leaf(TensorType(shape, np.dtype("float32")), at)
+def leaf(builder: Builder, index: int, shape: tuple[int, ...] = SHAPE) -> Value:
+    return builder.leaf(TensorType(shape, np.dtype("float32")), index)
 
 
 def normalised(y: Value, axis: int) -> Value:
-    """A loop of its own: the next one begins where all of a sum is there."""
+    """Force a new kernel: the next one needs the complete sum."""
     return y / (y * y + 1.0).sum(axes=(axis,), keepdims=True)
 
 
 def chain(steps: int = 6) -> Plan:
-    """Loops one after the other, with sums over rows and columns, on two feeds; results large and small."""
+    """Return a plan of consecutive kernels with sums over rows and columns, on two feeds; results large and small."""
     builder = Builder(registry())
     x, z = leaf(builder, 0), leaf(builder, 1)
     y = x * z
@@ -57,23 +57,23 @@ def feeds(seed: int = 0) -> dict[Any, Array]:
 
 
 def binder(plan: Plan, threads: int = 1) -> KernelBinder:
-    found = Kernels(threads=threads).compile(plan)
-    assert found is not None
-    return found
+    result = Kernels(threads=threads).compile(plan)
+    assert result is not None
+    return result
 
 
-def by_list(plan: Plan, *fed: Mapping[Any, Array]) -> list[list[bytes]]:
-    """Call by call, each bound to the feeds anew."""
+def run_as_list(plan: Plan, *feed_sets: Mapping[Any, Array]) -> list[list[bytes]]:
+    """Run call by call, newly bound to each set of feeds."""
     bound = binder(plan)
     bound.runner = None
-    return [answer(PreparedPlan(plan, NumPyExecutor(), bound), each) for each in fed]
+    return [run_bytes(PreparedPlan(plan, NumPyExecutor(), bound), feed_set) for feed_set in feed_sets]
 
 
-def answer(bound: PreparedPlan, fed: Mapping[Any, Array]) -> list[bytes]:
-    return [array.tobytes() for array in bound.run(fed)]
+def run_bytes(bound: PreparedPlan, feed_set: Mapping[Any, Array]) -> list[bytes]:
+    return [array.tobytes() for array in bound.run(feed_set)]
 
 
-def called(bound: PreparedPlan) -> list[Any]:
+def bound_functions(bound: PreparedPlan) -> list[Any]:
     return [function for segment in bound._segments for function, _ in segment.calls]
 
 
@@ -84,93 +84,95 @@ def threshold(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("threshold")
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_bits_are_those_of_single_calls(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bits_match_single_calls(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     plan = chain()
-    fed = [feeds(k) for k in range(3)]
-    expected = by_list(plan, *fed)
+    feed_sets = [feeds(k) for k in range(3)]
+    expected = run_as_list(plan, *feed_sets)
     bound = PreparedPlan(plan, NumPyExecutor(), binder(plan, threads))
     for _ in range(20):
-        assert [answer(bound, each) for each in fed] == expected
+        assert [run_bytes(bound, each) for each in feed_sets] == expected
 
 
 @pytest.mark.usefixtures("threshold")
-def test_a_plan_of_loops_is_one_region_whose_calls_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However its feeds and results come and go."""
+def test_plan_of_kernels_is_one_region_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever feeds and results it gets."""
     plan = chain()
-    loops, bound_again = binder(plan), list[Any]()
+    loops, rebindings = binder(plan), list[Any]()
     bound = PreparedPlan(plan, NumPyExecutor(), loops)
-    expected = by_list(plan, feeds(1), feeds(2))
-    first = answer(bound, feeds(1))
-    before = called(bound)
+    expected = run_as_list(plan, feeds(1), feeds(2))
+    first = run_bytes(bound, feeds(1))
+    before = bound_functions(bound)
     assert [type(function) for function in before] == [Region]
-    monkeypatch.setattr(loops, "calls", lambda *_: bound_again.append(1))
-    held = bound.run(feeds(2))
-    assert [first, [array.tobytes() for array in held]] == expected
-    assert answer(bound, feeds(1)) == expected[0]
-    assert [array.tobytes() for array in held] == expected[1]
-    assert called(bound) == before
-    assert not bound_again
+    monkeypatch.setattr(loops, "calls", lambda *_: rebindings.append(1))
+    second = bound.run(feeds(2))
+    assert [first, [array.tobytes() for array in second]] == expected
+    assert run_bytes(bound, feeds(1)) == expected[0]
+    assert [array.tobytes() for array in second] == expected[1]
+    assert bound_functions(bound) == before
+    assert not rebindings
 
 
 @pytest.mark.usefixtures("threshold")
-def test_one_array_for_two_feeds_and_then_two() -> None:
+def test_same_array_for_two_feeds() -> None:
     plan = chain(2)
-    same, other = feeds(0), feeds(1)
-    same[1] = same[0]
+    shared, other = feeds(0), feeds(1)
+    shared[1] = shared[0]
     bound = PreparedPlan(plan, NumPyExecutor(), binder(plan))
-    assert [answer(bound, fed) for fed in (same, other, same)] == by_list(plan, same, other, same)
+    assert [run_bytes(bound, feed_set) for feed_set in (shared, other, shared)] == run_as_list(
+        plan, shared, other, shared
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("threshold")
 @pytest.mark.usefixtures("own_garbage")
-def test_nothing_refers_to_a_feed_once_a_run_is_over() -> None:
+def test_feeds_are_released_after_a_run() -> None:
     bound = PreparedPlan(plan := chain(2), NumPyExecutor(), binder(plan))
     for k in range(2):
-        fed = feeds(k)
-        gone = [weakref.ref(array) for array in fed.values()]
-        bound.run(fed)
-        del fed
+        feed_set = feeds(k)
+        references = [weakref.ref(array) for array in feed_set.values()]
+        bound.run(feed_set)
+        del feed_set
         gc.collect()
-        assert [array() for array in gone] == [None] * 2
+        assert [array() for array in references] == [None] * 2
 
 
 @pytest.mark.usefixtures("threshold")
-def test_arguments_out_of_range_are_computed_again_inside_a_region() -> None:
+def test_out_of_range_arguments_are_recomputed_in_a_region() -> None:
     builder = Builder(registry())
     x, z = leaf(builder, 0), leaf(builder, 1)
     y = normalised(x.sin() * z, 0)
     plan = planned(y.cos(), (y + z).sin().sum(axes=(0,)), y.sum())
-    fed = [feeds(k) for k in range(3)]
-    fed[1][0][5, 7], fed[1][1][60, 2] = 1e9, -3e38
+    feed_sets = [feeds(k) for k in range(3)]
+    feed_sets[1][0][5, 7], feed_sets[1][1][60, 2] = 1e9, -3e38
     bound, executor = PreparedPlan(plan, NumPyExecutor(), binder(plan)), NumPyExecutor()
-    for each in (*fed, *fed):
-        found = bound.run(each)
-        for a, b in zip(found, executor.interpret(plan, each), strict=True):
+    for each in (*feed_sets, *feed_sets):
+        actual = bound.run(each)
+        for a, b in zip(actual, executor.interpret(plan, each), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-    assert [type(function) for function in called(bound)] == [Region]
+    assert [type(function) for function in bound_functions(bound)] == [Region]
 
 
 @pytest.mark.slow
-def test_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_regions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     plans = [chain(k) for k in range(1, 5)]
-    expected = [by_list(plan, feeds(3))[0] for plan in plans]
+    expected = [run_as_list(plan, feeds(3))[0] for plan in plans]
 
     def work(k: int) -> bool:
         bound = PreparedPlan(plans[k % 4], NumPyExecutor(), binder(plans[k % 4], 1 + k % 3))
-        return all(answer(bound, feeds(3)) == expected[k % 4] for _ in range(30))
+        return all(run_bytes(bound, feeds(3)) == expected[k % 4] for _ in range(30))
 
     with ThreadPoolExecutor(6) as pool:
         assert all(pool.map(work, range(6)))
 
 
-# ---------------------------------------------------------------- ends
+# ---------------------------------------------------------------- deadlines
 
 
 class Silent(Deadline):
-    """One that says nothing in Python: its byte is set when it is looked at there."""
+    """A deadline that only sets its stop byte when checked."""
 
     __slots__ = ()
 
@@ -180,10 +182,10 @@ class Silent(Deadline):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("threshold")
-def test_a_region_ends_when_its_run_is_stopped_and_the_next_one_is_right() -> None:
+def test_stopped_region_can_run_again() -> None:
     plan = chain(20)
     bound = PreparedPlan(plan, NumPyExecutor(), binder(plan))
-    expected = by_list(plan, feeds(1))[0]
+    expected = run_as_list(plan, feeds(1))[0]
     for _ in range(3):
         stop = bytearray(1)
         with pytest.raises(DeadlineExceeded, match="nobody waits") as raised:
@@ -191,15 +193,15 @@ def test_a_region_ends_when_its_run_is_stopped_and_the_next_one_is_right() -> No
         assert raised.value.node is None
         stop[0] = 0
         raised.value.__traceback__ = None
-        stop.append(1)  # whose memory nothing refers to any more
-        assert answer(bound, feeds(1)) == expected
+        stop.append(1)  # fails if anything still refers to its memory
+        assert run_bytes(bound, feeds(1)) == expected
 
 
-def test_without_a_runner_calls_are_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_runner_calls_form_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     monkeypatch.setattr(kernels, "shared_runner", lambda store: None)
     plan = chain()
     bound = PreparedPlan(plan, NumPyExecutor(), binder(plan, 3))
-    expected = by_list(plan, feeds(1), feeds(2))
-    assert [answer(bound, feeds(k)) for k in (1, 2)] == expected
-    assert not any(isinstance(function, Region) for function in called(bound))
+    expected = run_as_list(plan, feeds(1), feeds(2))
+    assert [run_bytes(bound, feeds(k)) for k in (1, 2)] == expected
+    assert not any(isinstance(function, Region) for function in bound_functions(bound))

@@ -1,4 +1,4 @@
-"""One prepared plan over many runs: whose memory is whose, what is kept of a run, and what happens when one fails."""
+"""Repeated runs of one prepared plan: ownership of memory, references kept after a run, and failed runs."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ LARGE = 50_000
 
 
 class Recording(NumPyExecutor):
-    """Lists what it allocates."""
+    """Records the sizes it allocates."""
 
     def __init__(self) -> None:
         super().__init__()
         self.allocated: list[int] = []
 
     def allocate(self, nbytes: int) -> Any:
-        """As its parent."""
+        """Allocate like the base class."""
         self.allocated.append(nbytes)
         return super().allocate(nbytes)
 
@@ -72,7 +72,7 @@ HOLDERS: dict[str, Callable[[Array], Any]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDERS)
 @pytest.mark.usefixtures("own_garbage")
-def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
+def test_memory_held_by_a_caller_is_not_overwritten(name: str) -> None:
     bound = PreparedPlan(planned(leaf(LARGE).sin()), NumPyExecutor())
     held, expected = [], []
     for k in range(4):
@@ -85,7 +85,7 @@ def test_memory_that_somebody_holds_is_not_written_to(name: str) -> None:
     assert len(set(expected)) == 4
 
 
-def test_memory_that_nobody_holds_serves_again() -> None:
+def test_released_memory_is_reused() -> None:
     executor = Recording()
     x = leaf(LARGE)
     bound = PreparedPlan(planned(x.sin(), x.cos().reshape(shape=(100, -1)), x.sum()), executor)
@@ -97,7 +97,7 @@ def test_memory_that_nobody_holds_serves_again() -> None:
     assert executor.allocated[before:] == [8 * LARGE] * 2
 
 
-def test_of_two_large_results_only_the_one_that_is_held_is_new() -> None:
+def test_only_held_results_are_allocated_again() -> None:
     executor = Recording()
     x = leaf(LARGE)
     bound = PreparedPlan(planned(x.sin(), x.cos()), executor)
@@ -111,7 +111,7 @@ def test_of_two_large_results_only_the_one_that_is_held_is_new() -> None:
     assert (first[0], second[0], other[0]) == (np.sin(1), np.sin(2), np.cos(2))
 
 
-def test_a_small_result_keeps_its_own_memory_only() -> None:
+def test_small_result_is_not_a_view() -> None:
     x = leaf(LARGE)
     bound = PreparedPlan(planned(x.sum(), x.slice(starts=[0], stops=[3]) * 2.0), NumPyExecutor())
     for result in bound.run({0: np.ones(LARGE)}):
@@ -119,60 +119,60 @@ def test_a_small_result_keeps_its_own_memory_only() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(LARGE, 3), (3, LARGE)])
-def test_a_small_result_of_a_step_that_hands_out_a_large_one_is_the_callers(sizes: tuple[int, int]) -> None:
+def test_small_part_of_a_split_is_owned_by_the_caller(sizes: tuple[int, int]) -> None:
     x = leaf(LARGE + 3)
     parts = x.split(sizes=sizes)
     bound = PreparedPlan(
         planned(parts.output(0), parts.output(1), parts.output(1).reshape(shape=(-1, 1))), NumPyExecutor()
     )
-    found = [bound.run({0: np.full(LARGE + 3, float(k))}) for k in range(3)]
-    for k, results in enumerate(found):
+    runs = [bound.run({0: np.full(LARGE + 3, float(k))}) for k in range(3)]
+    for k, results in enumerate(runs):
         assert all((result == k).all() for result in results)
         results[0 if sizes[0] == 3 else 1][...] = np.nan
     assert all((result == 7).all() for result in bound.run({0: np.full(LARGE + 3, 7.0)}))
 
 
-# ---------------------------------------------------------------- what is kept of a run
+# ---------------------------------------------------------------- references after a run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [3, LARGE])
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.usefixtures("own_garbage")
-def test_nothing_refers_to_a_feed_once_a_run_is_over(size: int, fails: bool) -> None:
+def test_feeds_are_released_after_a_run(size: int, fails: bool) -> None:
     builder = Builder(registry())
     x, index = leaf(size, builder=builder), leaf(1, at=1, builder=builder, dtype="int64")
-    seen = x.reshape(shape=(1, size)).transpose()
-    bound = PreparedPlan(planned(x.gather(index, axis=0), seen.sin(), x, (x * 2.0).sum()), NumPyExecutor())
+    view = x.reshape(shape=(1, size)).transpose()
+    bound = PreparedPlan(planned(x.gather(index, axis=0), view.sin(), x, (x * 2.0).sum()), NumPyExecutor())
     feed = np.ones(size)
-    gone = weakref.ref(feed)
+    reference = weakref.ref(feed)
     try:
         bound.run({0: feed, 1: np.array([size if fails else 0])})
     except EngineError:
         assert fails
     del feed
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_nothing_refers_to_the_plan() -> None:
+def test_prepared_plan_does_not_keep_the_plan_alive() -> None:
     plan = planned(leaf(LARGE).sin())
     bound = PreparedPlan(plan, NumPyExecutor())
     bound.run({0: np.ones(LARGE)})
-    gone = weakref.ref(plan)
+    reference = weakref.ref(plan)
     del plan
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
-# ---------------------------------------------------------------- failing
+# ---------------------------------------------------------------- failures
 
 
 @pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES])
 @pytest.mark.parametrize("before", [0, 1, MOST_CALLS - 1, MOST_CALLS, 3 * MOST_CALLS + 7])
-def test_an_error_names_its_node_and_the_next_run_is_right(
+def test_error_names_its_node_and_the_next_run_succeeds(
     before: int, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
@@ -184,22 +184,22 @@ def test_an_error_names_its_node_and_the_next_run_is_right(
     z = y.gather(index, axis=0).cos().cos()
     plan, executor = planned(z, y * 2.0), NumPyExecutor()
     bound = PreparedPlan(plan, executor)
-    wrong, right = ({0: np.arange(5.0), 1: np.array([0, last])} for last in (5, 4))
+    bad_feeds, good_feeds = ({0: np.arange(5.0), 1: np.array([0, bad_index])} for bad_index in (5, 4))
     for _ in range(2):
         with pytest.raises(EngineError) as expected:
-            executor.interpret(plan, wrong)
-        with pytest.raises(EngineError) as found:
-            bound.run(wrong)
-        assert (str(found.value), found.value.node, found.value.code) == (
+            executor.interpret(plan, bad_feeds)
+        with pytest.raises(EngineError) as actual:
+            bound.run(bad_feeds)
+        assert (str(actual.value), actual.value.node, actual.value.code) == (
             str(expected.value),
             expected.value.node,
             "index_out_of_range",
         )
-        for a, b in zip(bound.run(right), executor.interpret(plan, right), strict=True):
+        for a, b in zip(bound.run(good_feeds), executor.interpret(plan, good_feeds), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
-def test_an_error_at_a_node_of_the_client() -> None:
+def test_error_names_the_clients_node() -> None:
     ops = registry().ops
     lines = [*[Statement(ops["input"])] * 2, Statement(ops["sin"], (0,)), Statement(ops["gather"], (2, 1))]
     types = {0: TensorType((5,), np.dtype("f8")), 1: TensorType((1,), np.dtype("i8"))}
@@ -223,7 +223,7 @@ def test_feeds_are_checked(size: int) -> None:
 
 
 class Late(Deadline):
-    """A deadline that passes at its n-th look."""
+    """A deadline that passes at its n-th check."""
 
     def __init__(self, looks: int) -> None:
         super().__init__()
@@ -237,7 +237,7 @@ class Late(Deadline):
 
 
 @pytest.mark.parametrize(("length", "size", "looks"), [(3 * MOST_CALLS, 4, 4), (10, 2_000_000, 11), (3, 4, 2)])
-def test_the_deadline_is_looked_at_every_few_milliseconds(length: int, size: int, looks: int) -> None:
+def test_deadline_is_checked_every_few_milliseconds(length: int, size: int, looks: int) -> None:
     x = leaf(size)
     y = x
     for _ in range(length - 1):
@@ -252,16 +252,16 @@ def test_the_deadline_is_looked_at_every_few_milliseconds(length: int, size: int
 
 
 class Stopping(Binder):
-    """Has the calls of one step stop halfway, with rubbish in its result, for as long as `stops`."""
+    """Makes one step stop halfway, with garbage in its result, as long as `stops` is true."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.stops = True
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
-        """As its parent, with the stop before them."""
-        made = super().calls(run, step, operands, out)
-        return [(self._stop, (out,)), *made] if step.op.name == self._name else made
+        """Return the base class's calls, with the stop before them."""
+        kernel_calls = super().calls(run, step, operands, out)
+        return [(self._stop, (out,)), *kernel_calls] if step.op.name == self._name else kernel_calls
 
     def _stop(self, out: Array) -> None:
         if self.stops:
@@ -271,7 +271,7 @@ class Stopping(Binder):
 
 @pytest.mark.parametrize("name", ["sin", "mul", "sum"])
 @pytest.mark.parametrize("size", [5, LARGE])
-def test_a_plan_runs_again_after_a_kernel_stopped_halfway(size: int, name: str) -> None:
+def test_plan_can_run_again_after_a_kernel_stopped_halfway(size: int, name: str) -> None:
     x = leaf(size)
     plan, executor, binder = planned(x.sin() * x, (x * x).sum()), NumPyExecutor(), Stopping(name)
     prepared, feed = PreparedPlan(plan, executor, binder), np.linspace(-2.0, 2.0, size)
@@ -281,28 +281,28 @@ def test_a_plan_runs_again_after_a_kernel_stopped_halfway(size: int, name: str) 
             with pytest.raises(DeadlineExceeded):
                 prepared.run({0: feed})
         else:
-            found = prepared.run({0: feed})
-            assert [a.tobytes() for a in found] == [b.tobytes() for b in expected]
+            actual = prepared.run({0: feed})
+            assert [a.tobytes() for a in actual] == [b.tobytes() for b in expected]
 
 
 # ---------------------------------------------------------------- threads
 
 
 @pytest.mark.parametrize("size", [5, LARGE])
-def test_threads_share_a_plan_without_mixing(size: int) -> None:
+def test_threads_can_share_a_plan(size: int) -> None:
     x = leaf(size)
     plan, executor = planned(x.sin() * 3.0 + x, (x * x).sum()), NumPyExecutor()
 
-    def ask(k: int) -> bool:
+    def run(k: int) -> bool:
         feed = np.full(size, float(k))
-        found = executor.run(plan, {0: feed})
-        return all(a.tobytes() == b.tobytes() for a, b in zip(found, executor.interpret(plan, {0: feed}), strict=True))
+        result = executor.run(plan, {0: feed})
+        return all(a.tobytes() == b.tobytes() for a, b in zip(result, executor.interpret(plan, {0: feed}), strict=True))
 
     with ThreadPoolExecutor(4) as pool:
-        assert all(pool.map(ask, range(200)))
+        assert all(pool.map(run, range(200)))
 
 
-def test_long_steps_stand_alone_by_their_work() -> None:
+def test_deadline_is_checked_between_long_steps() -> None:
     x = leaf(300, 300)
     bound = PreparedPlan(planned(x @ x @ x @ x), NumPyExecutor())
     with pytest.raises(DeadlineExceeded):
@@ -310,7 +310,7 @@ def test_long_steps_stand_alone_by_their_work() -> None:
     assert len(bound.run({0: np.eye(300)}, Late(5))) == 1
 
 
-def test_copies_take_a_bounded_number_of_bytes() -> None:
+def test_copied_bytes_are_bounded() -> None:
     builder = Builder(registry())
     leaves = [leaf(5000, at=i, builder=builder) for i in range(20)]
     assert lifetimes.Lifetimes(planned(*(x.sin() for x in leaves))).extra_bytes <= lifetimes.EXTRA_BYTES

@@ -1,4 +1,4 @@
-"""What runs long stops in between: at any look at the deadline, by no node's name; the plan runs again after it."""
+"""Long kernels stop at any deadline check, without naming a node, and the plan can run again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXECUTOR = NumPyExecutor()
 
 
 class Counted(Deadline):
-    """Counts how often it is looked at, and has passed at the look of a number."""
+    """Counts its checks, and passes at check number `stops_at`."""
 
     __slots__ = ("looks", "stops_at")
 
@@ -42,7 +42,7 @@ def triangles(*shape: int) -> Array:
     return np.tril(np.random.default_rng(1).uniform(0.5, 1, shape)) + 2 * np.eye(shape[-1])
 
 
-def drawn(*shape: int) -> Array:
+def draw(*shape: int) -> Array:
     return np.random.default_rng(0).standard_normal(shape)
 
 
@@ -51,53 +51,53 @@ def definite(*shape: int) -> Array:
     return x @ x.swapaxes(-1, -2)
 
 
-def places(count: int, *shape: int) -> Array:
+def indices(count: int, *shape: int) -> Array:
     return np.random.default_rng(2).integers(0, count, shape)
 
 
-def by_kernel(size: int) -> Formula:
+def kernel_gradient_formula(size: int) -> Formula:
     windows = Windows((size, size), (1, 1), (0, 0), (1, 1))
     return lambda wide, narrow: kernel_gradient(wide, narrow, windows, 1)
 
 
-LOOP = "a loop"
-#: of each kernel that goes through its work in chunks: more work than one chunk
+FUSED = "a loop"
+#: for each kernel that works in chunks: more work than one chunk
 LONG: dict[str, tuple[Formula, Sequence[Array]]] = {
-    "softmax": (lambda x: x.softmax(axis=1), [drawn(90_000, 8)]),
-    "log_softmax": (lambda x: x.log_softmax(axis=1), [drawn(90_000, 8)]),
-    "conv2d": (lambda x, k: x.conv2d(k), [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)]),
-    "conv2d, large kernels": (lambda x, k: x.conv2d(k), [drawn(64, 8, 24, 24), drawn(8, 8, 22, 22)]),
-    "conv_transpose2d": (lambda x, k: x.conv_transpose2d(k), [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)]),
+    "softmax": (lambda x: x.softmax(axis=1), [draw(90_000, 8)]),
+    "log_softmax": (lambda x: x.log_softmax(axis=1), [draw(90_000, 8)]),
+    "conv2d": (lambda x, k: x.conv2d(k), [draw(8, 16, 40, 40), draw(16, 16, 3, 3)]),
+    "conv2d, large kernels": (lambda x, k: x.conv2d(k), [draw(64, 8, 24, 24), draw(8, 8, 22, 22)]),
+    "conv_transpose2d": (lambda x, k: x.conv_transpose2d(k), [draw(8, 16, 40, 40), draw(16, 16, 3, 3)]),
     "conv_transpose2d, sparse": (
         lambda x, k: x.conv_transpose2d(k, stride=(9, 9)),
-        [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)],
+        [draw(8, 16, 40, 40), draw(16, 16, 3, 3)],
     ),
-    "kernel_gradient": (by_kernel(3), [drawn(8, 16, 40, 40), drawn(8, 16, 38, 38)]),
-    "kernel_gradient, few windows": (by_kernel(22), [drawn(64, 8, 24, 24), drawn(64, 8, 3, 3)]),
-    "gather": (lambda x, i: x.gather(i, axis=1), [drawn(300, 700), places(700, 300, 900)]),
+    "kernel_gradient": (kernel_gradient_formula(3), [draw(8, 16, 40, 40), draw(8, 16, 38, 38)]),
+    "kernel_gradient, few windows": (kernel_gradient_formula(22), [draw(64, 8, 24, 24), draw(64, 8, 3, 3)]),
+    "gather": (lambda x, i: x.gather(i, axis=1), [draw(300, 700), indices(700, 300, 900)]),
     "scatter_add of rows": (
         lambda x, i, u: x.scatter_add(i, u, axis=1),
-        [drawn(300, 700), places(700, 300, 900), drawn(300, 900)],
+        [draw(300, 700), indices(700, 300, 900), draw(300, 900)],
     ),
-    "segment_sum": (lambda x, i: x.segment_sum(i, segments=50), [drawn(300_000, 2), places(50, 300_000)]),
-    "solve": (lambda a, b: a.solve(b), [definite(3, 70, 70), drawn(3, 70, 2)]),
+    "segment_sum": (lambda x, i: x.segment_sum(i, segments=50), [draw(300_000, 2), indices(50, 300_000)]),
+    "solve": (lambda a, b: a.solve(b), [definite(3, 70, 70), draw(3, 70, 2)]),
     "cholesky": (lambda x: x.cholesky(), [definite(3, 70, 70)]),
-    "triangular_solve": (lambda a, b: a.triangular_solve(b), [triangles(3, 70, 70), drawn(3, 70, 2)]),
-    "triangular_solve of many": (lambda a, b: a.triangular_solve(b), [triangles(900, 4, 4), drawn(900, 4, 2)]),
-    "attention": (lambda q, k, v: q.attention(k, v), [drawn(2, 1500, 8), drawn(2, 1500, 8), drawn(2, 1500, 8)]),
-    "max_pool2d": (lambda x: x.max_pool2d(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
-    "avg_pool2d": (lambda x: x.avg_pool2d(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
-    "max_pool2d_indices": (lambda x: x.max_pool2d_indices(kernel_size=(3, 3)), [drawn(2, 90, 90)]),
-    "topk": (lambda x: x.topk(k=9, axis=1).output(0), [drawn(40, 30)]),
+    "triangular_solve": (lambda a, b: a.triangular_solve(b), [triangles(3, 70, 70), draw(3, 70, 2)]),
+    "triangular_solve of many": (lambda a, b: a.triangular_solve(b), [triangles(900, 4, 4), draw(900, 4, 2)]),
+    "attention": (lambda q, k, v: q.attention(k, v), [draw(2, 1500, 8), draw(2, 1500, 8), draw(2, 1500, 8)]),
+    "max_pool2d": (lambda x: x.max_pool2d(kernel_size=(3, 3)), [draw(2, 90, 90)]),
+    "avg_pool2d": (lambda x: x.avg_pool2d(kernel_size=(3, 3)), [draw(2, 90, 90)]),
+    "max_pool2d_indices": (lambda x: x.max_pool2d_indices(kernel_size=(3, 3)), [draw(2, 90, 90)]),
+    "topk": (lambda x: x.topk(k=9, axis=1).output(0), [draw(40, 30)]),
     "topk of the least there is": (lambda x: x.topk(k=1, axis=1).output(1), [np.full((40, 30), -np.inf)]),
-    "cumsum along rows": (lambda x: x.cumsum(axis=1), [drawn(2000, 200)]),
-    "cumsum across rows": (lambda x: x.cumsum(axis=0), [drawn(30, 512)]),
-    "lgamma": (lambda x: x.lgamma(), [drawn(60_000)]),
-    "polygamma": (lambda x: x.polygamma(order=2), [drawn(60_000)]),
-    "betaln": (lambda a, b: a.betaln(b), [np.abs(drawn(60_000)), np.abs(drawn(60_000))]),
-    "transpose": (lambda x: x.transpose(), [drawn(300, 300)]),
-    "tril": (lambda x: x.tril(), [drawn(700, 100)]),
-    LOOP: (lambda x: x.sin() * x.cos() + x.square(), [drawn(40, 5000)]),
+    "cumsum along rows": (lambda x: x.cumsum(axis=1), [draw(2000, 200)]),
+    "cumsum across rows": (lambda x: x.cumsum(axis=0), [draw(30, 512)]),
+    "lgamma": (lambda x: x.lgamma(), [draw(60_000)]),
+    "polygamma": (lambda x: x.polygamma(order=2), [draw(60_000)]),
+    "betaln": (lambda a, b: a.betaln(b), [np.abs(draw(60_000)), np.abs(draw(60_000))]),
+    "transpose": (lambda x: x.transpose(), [draw(300, 300)]),
+    "tril": (lambda x: x.tril(), [draw(700, 100)]),
+    FUSED: (lambda x: x.sin() * x.cos() + x.square(), [draw(40, 5000)]),
 }
 
 
@@ -109,25 +109,25 @@ def graph_of(formula: Formula, feeds: Sequence[Array]) -> Graph:
 def planned(case: str) -> tuple[Plan, dict[Any, Array]]:
     formula, feeds = LONG[case]
     graph = graph_of(formula, feeds)
-    return make_plan(fuse(graph, 1) if case == LOOP else graph, Limits()), dict(enumerate(feeds))
+    return make_plan(fuse(graph, 1) if case == FUSED else graph, Limits()), dict(enumerate(feeds))
 
 
-def between_steps(plan: Plan) -> int:
-    """Looks that there would be if no kernel had any."""
+def checks_between_steps(plan: Plan) -> int:
+    """Return the number of checks if kernels made none."""
     return len(plan.steps) + 2
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_a_kernel_looks_at_the_deadline(case: str) -> None:
+def test_kernel_checks_the_deadline(case: str) -> None:
     plan, feeds = planned(case)
     for run in (EXECUTOR.interpret, lambda plan, *more: PreparedPlan(plan, EXECUTOR, KernelBinder({}, 1)).run(*more)):
         deadline = Counted()
         run(plan, feeds, deadline)
-        assert deadline.looks > between_steps(plan)
+        assert deadline.looks > checks_between_steps(plan)
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_it_stops_there_and_the_plan_runs_again(case: str) -> None:
+def test_stopped_plan_can_run_again(case: str) -> None:
     plan, feeds = planned(case)
     prepared = PreparedPlan(plan, EXECUTOR, KernelBinder({}, 1))
     counted = Counted()
@@ -137,13 +137,13 @@ def test_it_stops_there_and_the_plan_runs_again(case: str) -> None:
             prepared.run(feeds, stopped := Counted(stops_at))
         assert raised.value.node is None
         assert stopped.looks == stops_at
-        (found,) = prepared.run(feeds)
-        assert found.tobytes() == expected
-        del found
+        (actual,) = prepared.run(feeds)
+        assert actual.tobytes() == expected
+        del actual
 
 
 @pytest.mark.parametrize("case", LONG)
-def test_step_by_step_it_stops_as_well(case: str) -> None:
+def test_interpreter_stops_as_well(case: str) -> None:
     plan, feeds = planned(case)
     EXECUTOR.interpret(plan, feeds, counted := Counted())
     for stops_at in (2, counted.looks // 2, counted.looks):
@@ -153,15 +153,15 @@ def test_step_by_step_it_stops_as_well(case: str) -> None:
         assert stopped.looks == stops_at
 
 
-def test_every_tap_of_a_pool_of_indices_is_looked_at() -> None:
+def test_deadline_is_checked_for_every_tap_of_pool_indices() -> None:
     plan, feeds = planned("max_pool2d_indices")
     EXECUTOR.interpret(plan, feeds, counted := Counted())
     along_rows_and_columns = 2 * (3 - 2)
     assert counted.looks >= 3 * 3 + along_rows_and_columns
 
 
-def test_a_device_without_kernels_looks_before_each_scalar() -> None:
-    plan, feeds = planned(LOOP)
+def test_array_functions_check_the_deadline_per_instruction() -> None:
+    plan, feeds = planned(FUSED)
     step = next(step for step in plan.steps if isinstance(step.op, Fused))
     out = [np.empty(t.shape, t.dtype) for t in step.types]
     counted = Counted()
@@ -170,15 +170,15 @@ def test_a_device_without_kernels_looks_before_each_scalar() -> None:
     assert counted.looks >= len(computed) > 3
 
 
-def test_an_idle_plan_holds_no_deadline() -> None:
-    """Its byte may lie in memory of another process, which is to be let go."""
-    plan, feeds = planned(LOOP)
+def test_idle_plan_does_not_hold_a_deadline() -> None:
+    """Its stop byte may be in shared memory, which must be released."""
+    plan, feeds = planned(FUSED)
     prepared = PreparedPlan(plan, EXECUTOR)
     prepared.run(feeds, Counted())
     assert prepared._run.deadline.time == np.inf
 
 
-def test_a_context_goes_through_chunks_until_it_is_late() -> None:
+def test_checked_iteration_stops_at_the_deadline() -> None:
     chunks = RunContext(np, Counted(3)).checked("abcd")
     assert [next(chunks), next(chunks)] == ["a", "b"]
     with pytest.raises(DeadlineExceeded):

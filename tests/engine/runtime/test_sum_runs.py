@@ -1,4 +1,4 @@
-"""Sums by blocks: the tree that they are added up in, the whole at once that they agree with, and their bits."""
+"""Sums in blocks: the summation tree, agreement with the whole batch, and reproducible bits."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from tests.engine.looping import Ticking
 RNG = np.random.default_rng(5)
 
 
-def by_levels(leaves: Sequence[Array]) -> Array:
-    """Neighbours together, level by level; what has none goes up as it is."""
+def pairwise_sum(leaves: Sequence[Array]) -> Array:
+    """Add neighbours level by level; an odd leaf moves up unchanged."""
     while len(leaves) > 1:
         pairs = [a + b for a, b in zip(leaves[::2], leaves[1::2], strict=False)]
         leaves = pairs + ([leaves[-1]] if len(leaves) % 2 else [])
     return leaves[0]
 
 
-def tree(leaves: Sequence[Array]) -> Array:
-    found = SumTree(np)
+def tree_sum(leaves: Sequence[Array]) -> Array:
+    accumulator = SumTree(np)
     for leaf in leaves:
-        found.add([leaf])
-    return found.total()[0]
+        accumulator.add([leaf])
+    return accumulator.total()[0]
 
 
 @pytest.mark.parametrize("count", [*range(1, 20), 100])
-def test_neighbours_come_together_level_by_level(count: int) -> None:
+def test_sum_tree_adds_neighbours_level_by_level(count: int) -> None:
     leaves = list(RNG.standard_normal((count, 50)).astype("float32") * 10.0 ** RNG.integers(-6, 6, (count, 1)))
-    assert tree(leaves).tobytes() == by_levels(leaves).tobytes()
+    assert tree_sum(leaves).tobytes() == pairwise_sum(leaves).tobytes()
 
 
 @pytest.mark.parametrize("count", [5, 16, 23])
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_neighbouring_blocks_are_subtrees(count: int, size: int) -> None:
     leaves = list(RNG.standard_normal((count, 50)).astype("float32"))
-    parts = [tree(leaves[i : i + size]) for i in range(0, count, size)]
-    assert tree(parts).tobytes() == tree(leaves).tobytes()
+    parts = [tree_sum(leaves[i : i + size]) for i in range(0, count, size)]
+    assert tree_sum(parts).tobytes() == tree_sum(leaves).tobytes()
 
 
 def network(examples: int) -> tuple[Net, list[int]]:
-    """Σ (tanh(x w₁) w₂ − y)², x and y mapped."""
+    """Σ (tanh(x w₁) w₂ − y)², where x and y are mapped."""
     net, rng = Net(), np.random.default_rng(1)
     x, y = net.leaf(rng.standard_normal((examples, 6)), "input"), net.leaf(rng.standard_normal((examples, 3)), "input")
     w1, w2 = net.leaf(rng.standard_normal((6, 5))), net.leaf(rng.standard_normal((5, 3)))
@@ -56,8 +56,8 @@ def network(examples: int) -> tuple[Net, list[int]]:
     return net, [x, y]
 
 
-def by_hand(net: Net) -> list[Array]:
-    """Value and gradients of the network's sum, in NumPy."""
+def numpy_reference(net: Net) -> list[Array]:
+    """Return value and gradients of the network's sum, in NumPy."""
     x, y, w1, w2 = (net.feeds[i] for i in range(4))
     h = np.tanh(x @ w1)
     r = h @ w2 - y
@@ -66,16 +66,16 @@ def by_hand(net: Net) -> list[Array]:
 
 @pytest.mark.parametrize("block", [1, 7, 32, 100, 1000, None])
 @pytest.mark.parametrize("is_mean", [False, True])
-def test_blocks_are_the_whole_at_once(block: int | None, is_mean: bool) -> None:
+def test_blocks_match_the_whole_batch(block: int | None, is_mean: bool) -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, is_mean=is_mean, block=block)
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     sums = run_blocks(EXECUTOR, compiled, call, net.feeds, range(compiled.blocks.count))
-    for found, expected in zip(finish_sum(call, sums), by_hand(net), strict=True):
-        np.testing.assert_allclose(found, expected / (100 if is_mean else 1), 1e-12)
+    for actual, expected in zip(finish_sum(call, sums), numpy_reference(net), strict=True):
+        np.testing.assert_allclose(actual, expected / (100 if is_mean else 1), 1e-12)
 
 
-def test_bits_do_not_depend_on_who_runs_which_blocks() -> None:
+def test_bits_do_not_depend_on_the_grouping_of_blocks() -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, block=8)
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
@@ -87,7 +87,7 @@ def test_bits_do_not_depend_on_who_runs_which_blocks() -> None:
         assert [a.tobytes() for a in parts.total()] == [a.tobytes() for a in whole]
 
 
-def test_the_mean_of_nothing_is_not_a_number() -> None:
+def test_mean_of_an_empty_batch_is_nan() -> None:
     net, mapped = network(0)
     call = BatchSum.over_program(net.program, net.types, mapped, is_mean=True)
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
@@ -97,23 +97,23 @@ def test_the_mean_of_nothing_is_not_a_number() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_a_mean_keeps_its_dtype_and_is_rounded_once(dtype: str) -> None:
+def test_mean_preserves_its_dtype_and_is_rounded_once(dtype: str) -> None:
     net = Net()
     x = net.leaf(np.ones((3, 2), dtype), "input")
     net.add("mul", x, net.leaf(np.asarray([1.0, 5.0], dtype)))
     call = BatchSum.over_program(net.program, net.types, [x], net.last, None, [net.last], is_mean=True)
-    found = finish_sum(call, [np.asarray([10.0, 5.0], dtype)])[0]
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, (np.array([10.0, 5.0]) / 3).astype(dtype))
+    actual = finish_sum(call, [np.asarray([10.0, 5.0], dtype)])[0]
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, (np.array([10.0, 5.0]) / 3).astype(dtype))
 
 
-def test_the_deadline_is_of_all_blocks() -> None:
+def test_deadline_covers_all_blocks() -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, block=4)
     compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     run_blocks(EXECUTOR, compiled, call, net.feeds, range(25))
-    one = Ticking(1 << 30)
-    run_blocks(EXECUTOR, compiled, call, net.feeds, range(1), one)
-    looks = (1 << 30) - one.left
+    unlimited = Ticking(1 << 30)
+    run_blocks(EXECUTOR, compiled, call, net.feeds, range(1), unlimited)
+    looks = (1 << 30) - unlimited.left
     with pytest.raises(DeadlineExceeded):
         run_blocks(EXECUTOR, compiled, call, net.feeds, range(25), Ticking(10 * looks))

@@ -1,4 +1,4 @@
-"""When a plan is compiled, and what runs before and after."""
+"""Execution tiers: when a plan is compiled, and which plan runs before and after."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import BackgroundCompiler, ExecutionTiers
 from tests.engine.runtime.kernel_plans import FEED, assert_right, bits, counted, layers, warnings
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class Recording(Kernels):
-    """Kernels that note what is compiled, after doing something else."""
+    """Kernels that record the plans to compile, after running a callback."""
 
     def __init__(self, first: Callable[[], None] = lambda: None) -> None:
         super().__init__()
@@ -39,146 +39,146 @@ class Recording(Kernels):
         return self.uncompiled_binder
 
 
-def tiers_of(made: Kernels) -> ExecutionTiers:
-    return ExecutionTiers(made, "fast", lambda plan: None)
+def tiers_of(recorder: Kernels) -> ExecutionTiers:
+    return ExecutionTiers(recorder, "fast", lambda plan: None)
 
 
 def fail() -> None:
     raise KernelUnavailable("there is no compiler")
 
 
-def test_what_is_compiled_has_the_precision_of_the_plan_and_its_digest() -> None:
-    made, plan = Recording(), replace(layers(), digest=bytes(range(32)), precision="tf32")
-    found = tiers_of(made)
+def test_compiled_plan_has_the_precision_and_digest() -> None:
+    recorder, plan = Recording(), replace(layers(), digest=bytes(range(32)), precision="tf32")
+    execution_tiers = tiers_of(recorder)
     for _ in range(2):
-        found.current(plan)
-        found.record_run(plan)
-    found.compiler.settle()
-    assert [(each.digest, each.precision) for each in (*made.asked, found.current(plan).plan)] == [
+        execution_tiers.current(plan)
+        execution_tiers.record_run(plan)
+    execution_tiers.compiler.settle()
+    assert [(each.digest, each.precision) for each in (*recorder.asked, execution_tiers.current(plan).plan)] == [
         (plan.digest, "tf32")
     ] * 2
 
 
-def test_a_second_run_asks_for_kernels_and_a_first_does_not() -> None:
-    made, plan = Recording(), layers()
-    found = tiers_of(made)
+def test_kernels_are_requested_at_the_second_run() -> None:
+    recorder, plan = Recording(), layers()
+    execution_tiers = tiers_of(recorder)
     for count in (0, 1, 1, 1):
-        found.current(plan)
-        found.record_run(plan)
-        found.compiler.settle()
-        assert len(made.asked) == count
-    assert found.current(plan).plan is made.asked[0]
+        execution_tiers.current(plan)
+        execution_tiers.record_run(plan)
+        execution_tiers.compiler.settle()
+        assert len(recorder.asked) == count
+    assert execution_tiers.current(plan).plan is recorder.asked[0]
 
 
-def test_a_large_plan_asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, plan = Recording(), layers()
+def test_large_plan_requests_kernels_at_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorder, plan = Recording(), layers()
     monkeypatch.setattr(tiers, "LARGE", plan.flops)
-    found = tiers_of(made)
-    found.current(plan)
-    found.record_run(plan)
-    found.compiler.settle()
-    assert len(made.asked) == 1
+    execution_tiers = tiers_of(recorder)
+    execution_tiers.current(plan)
+    execution_tiers.record_run(plan)
+    execution_tiers.compiler.settle()
+    assert len(recorder.asked) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_a_plan_is_not_taken_for_one_that_failed_and_is_gone() -> None:
-    """Python gives a new object the place, and so the `id`, of one that is gone."""
-    made = Recording(fail)
-    found, failing = tiers_of(made), [layers(1) for _ in range(100)]
+def test_new_plan_is_not_mistaken_for_a_failed_one() -> None:
+    """Python may give a new object the `id` of a collected one."""
+    recorder = Recording(fail)
+    execution_tiers, failing = tiers_of(recorder), [layers(1) for _ in range(100)]
     for plan in failing * 2:
-        found.current(plan)
-        found.record_run(plan)
-    found.compiler.settle()
-    assert len(made.asked) == 100
-    made.first = lambda: None
-    places, kept = {id(plan) for plan in failing}, [layers(1)]
+        execution_tiers.current(plan)
+        execution_tiers.record_run(plan)
+    execution_tiers.compiler.settle()
+    assert len(recorder.asked) == 100
+    recorder.first = lambda: None
+    failed_ids, plans = {id(plan) for plan in failing}, [layers(1)]
     del failing, plan
-    made.asked.clear()
+    recorder.asked.clear()
     gc.collect()
-    while id(kept[-1]) not in places:
-        kept.append(layers(1))
-        assert len(kept) < 3000
+    while id(plans[-1]) not in failed_ids:
+        plans.append(layers(1))
+        assert len(plans) < 3000
     for _ in range(2):
-        found.current(kept[-1])
-        found.record_run(kept[-1])
-    found.compiler.settle()
-    assert found.current(kept[-1]).plan is not kept[-1]
+        execution_tiers.current(plans[-1])
+        execution_tiers.record_run(plans[-1])
+    execution_tiers.compiler.settle()
+    assert execution_tiers.current(plans[-1]).plan is not plans[-1]
 
 
-def test_a_plan_that_failed_is_not_tried_again() -> None:
-    made, plan = Recording(fail), layers()
-    found = tiers_of(made)
+def test_failed_plan_is_not_retried() -> None:
+    recorder, plan = Recording(fail), layers()
+    execution_tiers = tiers_of(recorder)
     for _ in range(5):
-        assert found.current(plan).plan is plan
-        found.record_run(plan)
-        found.compiler.settle()
-    assert len(made.asked) == 1
+        assert execution_tiers.current(plan).plan is plan
+        execution_tiers.record_run(plan)
+        execution_tiers.compiler.settle()
+    assert len(recorder.asked) == 1
 
 
-def test_a_plan_without_loops_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[Plan] = []
+def test_plan_without_kernels_is_examined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    examined: list[Plan] = []
 
-    def looking(plan: Plan, known: Registry) -> Graph:
-        looked.append(plan)
+    def recording_graph_of(plan: Plan, known: Registry) -> Graph:
+        examined.append(plan)
         return graph_of(plan, known)
 
-    monkeypatch.setattr(tiers, "graph_of", looking)
-    found, plan = tiers_of(Recording()), layers(0)
+    monkeypatch.setattr(tiers, "graph_of", recording_graph_of)
+    execution_tiers, plan = tiers_of(Recording()), layers(0)
     for _ in range(5):
-        found.current(plan)
-        found.record_run(plan)
-        found.compiler.settle()
-    assert looked == [plan]
+        execution_tiers.current(plan)
+        execution_tiers.record_run(plan)
+        execution_tiers.compiler.settle()
+    assert examined == [plan]
 
 
-def test_a_plan_asks_again_where_the_queue_was_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_requests_again_after_a_full_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "BackgroundCompiler", lambda: BackgroundCompiler(1))
-    begun, told = Event(), Event()
+    started, released = Event(), Event()
 
-    def hold() -> None:
-        begun.set()
-        assert told.wait(PATIENCE)
+    def block() -> None:
+        started.set()
+        assert released.wait(TIMEOUT)
 
-    made = Recording(hold)
-    found, plans = tiers_of(made), [layers() for _ in range(3)]
+    recorder = Recording(block)
+    execution_tiers, plans = tiers_of(recorder), [layers() for _ in range(3)]
     for plan in plans:
         for _ in range(3):
-            found.current(plan)
-            found.record_run(plan)
-        assert begun.wait(PATIENCE)
-    told.set()
-    found.compiler.settle()
-    assert len(made.asked) == 2
-    assert found.current(plans[2]).plan is plans[2]
-    found.record_run(plans[2])
-    found.compiler.settle()
-    assert all(found.current(plan).plan is not plan for plan in plans)
+            execution_tiers.current(plan)
+            execution_tiers.record_run(plan)
+        assert started.wait(TIMEOUT)
+    released.set()
+    execution_tiers.compiler.settle()
+    assert len(recorder.asked) == 2
+    assert execution_tiers.current(plans[2]).plan is plans[2]
+    execution_tiers.record_run(plans[2])
+    execution_tiers.compiler.settle()
+    assert all(execution_tiers.current(plan).plan is not plan for plan in plans)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_a_plan_that_nobody_wants_any_more_is_not_compiled() -> None:
-    begun, told = Event(), Event()
+def test_collected_plan_is_not_compiled() -> None:
+    started, released = Event(), Event()
 
-    def hold() -> None:
-        begun.set()
-        assert told.wait(PATIENCE)
+    def block() -> None:
+        started.set()
+        assert released.wait(TIMEOUT)
 
-    made = Recording(hold)
-    found, first, second = tiers_of(made), layers(), layers()
+    recorder = Recording(block)
+    execution_tiers, first, second = tiers_of(recorder), layers(), layers()
     for plan in (first, first, second, second):
-        found.current(plan)
-        found.record_run(plan)
-    assert begun.wait(PATIENCE)
+        execution_tiers.current(plan)
+        execution_tiers.record_run(plan)
+    assert started.wait(TIMEOUT)
     del second, plan
     gc.collect()
-    told.set()
-    found.compiler.settle()
-    assert len(made.asked) == 1
+    released.set()
+    execution_tiers.compiler.settle()
+    assert len(recorder.asked) == 1
 
 
-def test_what_was_bound_for_a_plan_that_is_replaced_is_dropped() -> None:
+def test_instances_of_a_replaced_plan_are_dropped() -> None:
     pytest.importorskip("llvmlite")
     executor, plan = NumPyExecutor(determinism="fast", compile="on"), layers()
     for _ in range(2):
@@ -190,27 +190,27 @@ def test_what_was_bound_for_a_plan_that_is_replaced_is_dropped() -> None:
     assert executor.instances.idle_bytes > 0
 
 
-# ---------------------------------------------------------------- the bits
+# ---------------------------------------------------------------- bits
 
 
 @pytest.mark.parametrize("fused", [False, True])
 def test_fast_changes_bits_once_when_the_kernels_arrive(fused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever threads have bound before, and even where the plan has the very loops that are compiled."""
+    """For any plans bound before, and even if the plan already has the kernels to be compiled."""
     pytest.importorskip("llvmlite")
-    begun, told, compile = Event(), Event(), kernels.machine_code
+    started, released, compile = Event(), Event(), kernels.machine_code
 
-    def held(text: str) -> bytes:
-        begun.set()
-        assert told.wait(PATIENCE)
+    def blocking(text: str) -> bytes:
+        started.set()
+        assert released.wait(TIMEOUT)
         return compile(text)
 
-    counted(monkeypatch, held)
+    counted(monkeypatch, blocking)
     executor, plan = NumPyExecutor(determinism="fast", compile="on"), layers(fused=fused)
     before = [bits(executor, plan) for _ in range(2)]
-    assert begun.wait(PATIENCE)
+    assert started.wait(TIMEOUT)
     with ThreadPoolExecutor(4) as pool:
         before += list(pool.map(lambda _: bits(executor, plan), range(40)))
-    told.set()
+    released.set()
     executor.settle()
     with ThreadPoolExecutor(4) as pool:
         after = list(pool.map(lambda _: bits(executor, plan), range(40)))
@@ -257,5 +257,5 @@ def test_bitwise_without_a_compiler(
     executor = NumPyExecutor(determinism="bitwise", compile="on")
     for plan in (layers(fused=True), layers(fused=True)):
         assert bits(executor, plan) == [array.tobytes() for array in NumPyExecutor().interpret(plan, FEED)]
-    (said,) = warnings(caplog)
-    assert str(error) in said
+    (warning,) = warnings(caplog)
+    assert str(error) in warning

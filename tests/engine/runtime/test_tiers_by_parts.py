@@ -1,4 +1,4 @@
-"""Plans of many kernels: compiled in the order of the time that a run spends without them, and used in two steps."""
+"""Plans of many kernels: compiled in the order of time spent without them, and used in two stages."""
 
 from __future__ import annotations
 
@@ -28,64 +28,64 @@ pytest.importorskip("llvmlite")
 FUNCTIONS = ("tanh", "sin", "cos", "exp", "sqrt", "log1p", "expm1", "erf", "square", "sigmoid", "softplus", "atan")
 X = np.linspace(0.1, 1, 300).astype("float32")
 FEED = {0: X}
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
-def many(*, shown: bool = False) -> Plan:
-    """A loop for each function, a running sum between any two: the last one, or all of these `shown`."""
+def many_kernels(*, shown: bool = False) -> Plan:
+    """Return a plan with a kernel per function and a cumulative sum after each; results: the last sum, or all."""
     sums = [Builder(registry()).leaf(TensorType(X.shape, X.dtype), 0)]
     for name in FUNCTIONS:
         sums.append((getattr(sums[-1], name)() * 0.01).cumsum(axis=0))
     return make_plan(sums[0].builder.graph(sums[1:] if shown else sums[-1:]), Limits())
 
 
-def seconds(plan: Plan) -> list[float]:
-    """What the steps take: each function longer than the one before, and the last of them by far the longest."""
-    taken = {name: 1e-6 * (k + 2) for k, name in enumerate(FUNCTIONS)} | {FUNCTIONS[-1]: 90e-6}
-    return [taken.get(step.op.name, 1e-6) for step in plan.steps]
+def step_seconds(plan: Plan) -> list[float]:
+    """Return the steps' times: each function takes longer than the one before, and the last by far the longest."""
+    times = {name: 1e-6 * (k + 2) for k, name in enumerate(FUNCTIONS)} | {FUNCTIONS[-1]: 90e-6}
+    return [times.get(step.op.name, 1e-6) for step in plan.steps]
 
 
 @pytest.fixture
 def stepped(monkeypatch: pytest.MonkeyPatch) -> SteppedCompiler:
-    """What is to be compiled waits here, and first runs take what `seconds` says."""
-    queue, ran = SteppedCompiler(), ExecutionTiers.record_run
+    """Queue compile jobs for manual stepping, and let first runs take the times of `step_seconds`."""
+    queue, record_run = SteppedCompiler(), ExecutionTiers.record_run
     monkeypatch.setattr(tiers, "BackgroundCompiler", lambda: queue)
     monkeypatch.setattr(
-        ExecutionTiers, "record_run", lambda self, plan, taken=(): ran(self, plan, taken and seconds(plan))
+        ExecutionTiers, "record_run", lambda self, plan, taken=(): record_run(self, plan, taken and step_seconds(plan))
     )
     return queue
 
 
-def run(executor: NumPyExecutor, plan: Plan) -> str:
-    """Run it once; in which tier that was. The result is right."""
-    deadline = Deadline(PATIENCE)
-    found = executor.run(plan, FEED, deadline)
-    np.testing.assert_allclose(found[0], NumPyExecutor().interpret(plan, FEED)[0], 1e-4, 1e-6)
+def run(backend: NumPyExecutor, plan: Plan) -> str:
+    """Run once, check the result, and return the tier."""
+    deadline = Deadline(TIMEOUT)
+    result = backend.run(plan, FEED, deadline)
+    np.testing.assert_allclose(result[0], NumPyExecutor().interpret(plan, FEED)[0], 1e-4, 1e-6)
     return deadline.tier
 
 
-def executor(determinism: Any = "fast", **more: Any) -> NumPyExecutor:
+def new_executor(determinism: Any = "fast", **more: Any) -> NumPyExecutor:
     return NumPyExecutor(determinism=determinism, compile="on", **more)
 
 
-def twice(made: NumPyExecutor, plan: Plan) -> None:
-    """What makes a plan be compiled."""
-    assert [run(made, plan) for _ in range(2)] == ["uncompiled"] * 2
+def run_twice(backend: NumPyExecutor, plan: Plan) -> None:
+    """Run twice, so that the plan is submitted for compilation."""
+    assert [run(backend, plan) for _ in range(2)] == ["uncompiled"] * 2
 
 
-def whole(plan: Plan) -> Plan:
-    """The plan with all that can be compiled."""
-    within = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1)
-    assert within is not None
-    return within.plan
+def compilable_plan(plan: Plan) -> Plan:
+    """Return the plan with everything fused that can be compiled."""
+    compilable = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1)
+    assert compilable is not None
+    return compilable.plan
 
 
-def loops(plan: Plan) -> list[list[str]]:
-    """The texts of a plan's loops, in the order of the time that a run spends in each: first part, and others."""
-    found = compile_order(whole(plan), plan, seconds(plan))
-    first = first_parts(found)[0]
+def kernel_texts(plan: Plan) -> list[list[str]]:
+    """Return the texts of a plan's kernels, in the order of time spent: first part, and the rest."""
+    order = compile_order(compilable_plan(plan), plan, step_seconds(plan))
+    first = first_parts(order)[0]
     parts: list[list[str]] = [[], []]
-    for shared in found:
+    for shared in order:
         (op,) = shared.ops
         assert isinstance(op, Fused)
         parts[op not in first].append(llvm_text(op.expanded, lanes_of(op.expanded, op.iteration_space.columns)))
@@ -93,23 +93,23 @@ def loops(plan: Plan) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_the_tier_of_each_run(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), many()
-    twice(made, plan)
-    assert run(made, plan) == "uncompiled"
+def test_tiers_of_consecutive_runs(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
+    assert run(executor, plan) == "uncompiled"
     assert stepped.step()
-    assert [run(made, plan) for _ in range(3)] == ["partly_compiled"] * 3
+    assert [run(executor, plan) for _ in range(3)] == ["partly_compiled"] * 3
     assert stepped.step()
-    assert [run(made, plan) for _ in range(3)] == ["compiled"] * 3
+    assert [run(executor, plan) for _ in range(3)] == ["compiled"] * 3
     assert stepped.waiting == []
 
 
 @pytest.mark.slow
 def test_kernels_are_compiled_in_the_order_of_time(stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, made, plan = counted(monkeypatch), executor(), many()
-    first, rest = loops(plan)
+    texts, executor, plan = counted(monkeypatch), new_executor(), many_kernels()
+    first, rest = kernel_texts(plan)
     assert 1 < len(first) < FEW < len(first + rest)
-    twice(made, plan)
+    run_twice(executor, plan)
     stepped.step()
     assert texts == first
     stepped.step()
@@ -117,23 +117,25 @@ def test_kernels_are_compiled_in_the_order_of_time(stepped: SteppedCompiler, mon
 
 
 @pytest.mark.usefixtures("stepped")
-def test_steps_are_timed_in_the_first_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[int] = []
-    ran = ExecutionTiers.record_run
+def test_steps_are_timed_in_the_first_run_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed: list[int] = []
+    record_run = ExecutionTiers.record_run
     monkeypatch.setattr(
-        ExecutionTiers, "record_run", lambda self, plan, taken=(): (told.append(len(taken)), ran(self, plan, taken))
+        ExecutionTiers,
+        "record_run",
+        lambda self, plan, taken=(): (timed.append(len(taken)), record_run(self, plan, taken)),
     )
-    made, plan = executor(), many()
+    executor, plan = new_executor(), many_kernels()
     for _ in range(3):
-        run(made, plan)
-    assert told == [len(plan.steps), 0, 0]
+        run(executor, plan)
+    assert timed == [len(plan.steps), 0, 0]
 
 
 @pytest.mark.slow
-def test_the_rest_waits_behind_what_others_want_first(stepped: SteppedCompiler) -> None:
-    made, one, other = executor(), many(), many()
-    twice(made, one)
-    twice(made, other)
+def test_rest_of_a_plan_waits_behind_first_parts(stepped: SteppedCompiler) -> None:
+    executor, one, other = new_executor(), many_kernels(), many_kernels()
+    run_twice(executor, one)
+    run_twice(executor, other)
     for expected in (
         ("partly_compiled", "uncompiled"),
         ("partly_compiled", "partly_compiled"),
@@ -141,187 +143,183 @@ def test_the_rest_waits_behind_what_others_want_first(stepped: SteppedCompiler) 
         ("compiled", "compiled"),
     ):
         stepped.step()
-        assert (run(made, one), run(made, other)) == expected
+        assert (run(executor, one), run(executor, other)) == expected
 
 
-def test_bits_change_as_kernels_arrive_and_never_after(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), many(shown=True)
+def test_bits_change_only_when_kernels_arrive(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), many_kernels(shown=True)
 
-    def found_now() -> bytes:
-        return b"".join(y.tobytes() for y in made.run(plan, FEED))
+    def current_bits() -> bytes:
+        return b"".join(y.tobytes() for y in executor.run(plan, FEED))
 
-    seen = []
+    stages = []
     for _ in range(3):
-        found = [found_now() for _ in range(3)]
-        assert len({*found}) == 1
-        seen.append(found[0])
+        results = [current_bits() for _ in range(3)]
+        assert len({*results}) == 1
+        stages.append(results[0])
         if stepped.waiting:
             stepped.step()
     assert stepped.waiting == []
-    assert seen[0] != seen[-1]
-    assert {found_now() for _ in range(10)} == {seen[-1]}
+    assert stages[0] != stages[-1]
+    assert {current_bits() for _ in range(10)} == {stages[-1]}
 
 
-def test_what_comes_first_and_the_rest_have_the_precision_of_the_plan(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), replace(many(), precision="bfloat16")
-    twice(made, plan)
-    assert made._tiers is not None
-    found = []
+def test_both_parts_have_the_precision_of_the_plan(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), replace(many_kernels(), precision="bfloat16")
+    run_twice(executor, plan)
+    assert executor._tiers is not None
+    tiers_seen = []
     while stepped.waiting:
         stepped.step()
-        found.append(made._tiers.current(plan))
-    assert [tier.name for tier in found] == ["partly_compiled", "compiled"]
-    assert {tier.plan.precision for tier in found} == {"bfloat16"}
+        tiers_seen.append(executor._tiers.current(plan))
+    assert [tier.name for tier in tiers_seen] == ["partly_compiled", "compiled"]
+    assert {tier.plan.precision for tier in tiers_seen} == {"bfloat16"}
 
 
-def test_a_plan_of_few_kernels_is_waited_for(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), layers()
+def test_plan_of_few_kernels_is_compiled_at_once(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), layers()
     for _ in range(2):
-        made.run(plan, LAYERS_FEED)
+        executor.run(plan, LAYERS_FEED)
     stepped.step()
     assert stepped.waiting == []
-    made.run(plan, LAYERS_FEED, deadline := Deadline(PATIENCE))
+    executor.run(plan, LAYERS_FEED, deadline := Deadline(TIMEOUT))
     assert deadline.tier == "compiled"
 
 
-def test_what_was_refused_in_a_full_queue_is_asked_for_again(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), many()
-    twice(made, plan)
+def test_rest_is_requested_again_after_a_full_queue(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
     stepped.refusing = True
     stepped.step()
-    assert run(made, plan) == "partly_compiled"
+    assert run(executor, plan) == "partly_compiled"
     assert stepped.waiting == []
     stepped.refusing = False
-    assert run(made, plan) == "partly_compiled"
+    assert run(executor, plan) == "partly_compiled"
     stepped.step()
-    assert run(made, plan) == "compiled"
+    assert run(executor, plan) == "compiled"
 
 
-def test_where_the_rest_cannot_be_compiled_it_stays_with_what_is_there(
+def test_plan_stays_partly_compiled_if_the_rest_fails(
     stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, plan = executor(), many()
-    twice(made, plan)
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
     assert stepped.step()
-    before = made.run(plan, FEED)[0].tobytes()
+    before = executor.run(plan, FEED)[0].tobytes()
 
     def refuse(_: str) -> bytes:
         raise KernelUnavailable("there is no compiler")
 
     monkeypatch.setattr(kernels, "machine_code", refuse)
     assert not stepped.step()
-    assert [run(made, plan) for _ in range(3)] == ["partly_compiled"] * 3
-    assert made.run(plan, FEED)[0].tobytes() == before
+    assert [run(executor, plan) for _ in range(3)] == ["partly_compiled"] * 3
+    assert executor.run(plan, FEED)[0].tobytes() == before
     assert stepped.waiting == []
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
-def test_a_plan_that_is_condemned_meanwhile_runs_without_kernels(
+def test_condemned_plan_runs_without_kernels(
     steps: int, stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts, made, plan = counted(monkeypatch), executor(), many()
-    twice(made, plan)
+    texts, executor, plan = counted(monkeypatch), new_executor(), many_kernels()
+    run_twice(executor, plan)
     for _ in range(steps):
         stepped.step()
-    made.condemn(plan.digest)
-    assert run(made, plan) == "uncompiled"
+    executor.condemn(plan.digest)
+    assert run(executor, plan) == "uncompiled"
     before = len(texts)
     while stepped.waiting:
         stepped.step()
-    assert [run(made, plan) for _ in range(3)] == ["uncompiled"] * 3
+    assert [run(executor, plan) for _ in range(3)] == ["uncompiled"] * 3
     assert len(texts) == before
 
 
-def test_a_plan_that_is_condemned_while_its_last_kernel_is_compiled(
-    stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, plan = executor(), many()
-    last = loops(plan)[1][-1]
+def test_plan_condemned_during_its_last_kernel(stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor, plan = new_executor(), many_kernels()
+    last = kernel_texts(plan)[1][-1]
     texts, compiled = counted(monkeypatch), kernels.machine_code
 
     def condemning(text: str) -> bytes:
         if text == last:
-            made.condemn(plan.digest)
-            assert run(made, plan) == "uncompiled"
+            executor.condemn(plan.digest)
+            assert run(executor, plan) == "uncompiled"
         return compiled(text)
 
     monkeypatch.setattr(kernels, "machine_code", condemning)
-    twice(made, plan)
+    run_twice(executor, plan)
     while stepped.waiting:
         stepped.step()
     assert texts[-1] == last
-    assert run(made, plan) == "uncompiled"
+    assert run(executor, plan) == "uncompiled"
 
 
-def test_what_is_bound_to_a_part_goes_with_it(stepped: SteppedCompiler) -> None:
-    made, plan = executor(), many()
-    twice(made, plan)
+def test_instances_are_dropped_with_their_part(stepped: SteppedCompiler) -> None:
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
     for _ in range(2):
-        somebody_runs = made._tiers and made._tiers.current(plan)
+        current_tier = executor._tiers and executor._tiers.current(plan)
         stepped.step()
-        assert made.instances.idle_bytes == 0, somebody_runs
-        run(made, plan)
-        assert made.instances.idle_bytes > 0
+        assert executor.instances.idle_bytes == 0, current_tier
+        run(executor, plan)
+        assert executor.instances.idle_bytes > 0
 
 
-def test_kernels_that_are_kept_are_used_at_once(stepped: SteppedCompiler, tmp_path: Path) -> None:
-    first, again = (executor(store=KernelStore(tmp_path)) for _ in range(2))
-    twice(first, plan := many())
+def test_stored_kernels_are_used_at_once(stepped: SteppedCompiler, tmp_path: Path) -> None:
+    first, second = (new_executor(store=KernelStore(tmp_path)) for _ in range(2))
+    run_twice(first, plan := many_kernels())
     while stepped.waiting:
         stepped.step()
     assert run(first, plan) == "compiled"
-    twice(again, plan)
+    run_twice(second, plan)
     stepped.step()
-    assert run(again, plan) == "compiled"
+    assert run(second, plan) == "compiled"
     assert stepped.waiting == []
 
 
-def test_where_a_part_needs_more_memory_all_kernels_are_waited_for(
-    stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_partial_stage_if_parts_need_more_memory(stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Compilable, "plan_part", lambda self, kept: None)
-    made, plan = executor(), many()
-    twice(made, plan)
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
     stepped.step()
-    assert run(made, plan) == "compiled"
+    assert run(executor, plan) == "compiled"
     assert stepped.waiting == []
 
 
-def test_where_the_first_part_needs_more_memory_a_larger_one_is_used(
+def test_larger_part_is_used_if_the_first_exceeds_memory(
     stepped: SteppedCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
-    partly = Compilable.plan_part
+    sizes: list[int] = []
+    plan_part = Compilable.plan_part
 
-    def second(self: Compilable, kept: Any) -> Plan | None:
-        asked.append(len(kept))
-        return None if len(asked) == 1 else partly(self, kept)
+    def failing_once(self: Compilable, kept: Any) -> Plan | None:
+        sizes.append(len(kept))
+        return None if len(sizes) == 1 else plan_part(self, kept)
 
-    monkeypatch.setattr(Compilable, "plan_part", second)
-    made, plan = executor(), many()
-    twice(made, plan)
+    monkeypatch.setattr(Compilable, "plan_part", failing_once)
+    executor, plan = new_executor(), many_kernels()
+    run_twice(executor, plan)
     stepped.step()
-    assert run(made, plan) == "partly_compiled"
-    assert len(asked) == 2
-    assert asked[0] < asked[1]
+    assert run(executor, plan) == "partly_compiled"
+    assert len(sizes) == 2
+    assert sizes[0] < sizes[1]
 
 
-def test_other_ways_have_one_tier() -> None:
-    """Without a compiler; and where it is decided before the first run, of a plan with loops and of one without."""
+def test_other_modes_have_one_tier() -> None:
+    """Without a compiler, and in bitwise mode, which decides before the first run, with kernels or without."""
     fused = layers(fused=True)
-    for made, plan, tier in [
+    for executor, plan, tier in [
         (NumPyExecutor(), fused, "uncompiled"),
-        (executor("bitwise"), fused, "compiled"),
-        (executor("bitwise"), layers(), "uncompiled"),
+        (new_executor("bitwise"), fused, "compiled"),
+        (new_executor("bitwise"), layers(), "uncompiled"),
     ]:
         for _ in range(3):
-            made.run(plan, LAYERS_FEED, deadline := Deadline(PATIENCE))
+            executor.run(plan, LAYERS_FEED, deadline := Deadline(TIMEOUT))
             assert deadline.tier == tier
 
 
-def test_who_looks_on_sees_no_kernels() -> None:
-    made, plan = executor("bitwise"), layers(fused=True)
-    deadline = Deadline(PATIENCE)
-    made.run(plan, LAYERS_FEED, deadline)
-    made.run(plan, LAYERS_FEED, deadline, lambda *_: None)
+def test_watched_run_uses_no_kernels() -> None:
+    executor, plan = new_executor("bitwise"), layers(fused=True)
+    deadline = Deadline(TIMEOUT)
+    executor.run(plan, LAYERS_FEED, deadline)
+    executor.run(plan, LAYERS_FEED, deadline, lambda *_: None)
     assert deadline.tier == "uncompiled"

@@ -1,4 +1,4 @@
-"""What loops work in, beside operands and results: as much as was planned, and no more while they are idle."""
+"""Workspace of kernels besides operands and results: within the plan, and released by idle plans."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ SHAPE = (40, 8192)
 
 
 def chain(step: Callable[[Value], Value], *shape: int) -> Value:
-    """Many loops, one after the other, with what is in no loop between any two."""
+    """Chain many kernels, with an op that is not fused between each two."""
     y = Builder(registry()).leaf(TensorType(shape, np.dtype("float64")), 0)
     for _ in range(LOOPS):
         y = step(y).cumsum(axis=0) * 0.01
     return y
 
 
-def kept_between_sweeps(y: Value) -> Value:
+def softmax_step(y: Value) -> Value:
     return y.softmax(axis=-1)
 
 
-def added_up(y: Value) -> Value:
+def column_sum_step(y: Value) -> Value:
     return y + (y * y).sum(axes=(0,), keepdims=True)
 
 
-STEPS = [kept_between_sweeps, added_up]
+STEPS = [softmax_step, column_sum_step]
 
 
 def plan_of(y: Value, threads: int) -> Plan:
@@ -52,8 +52,8 @@ def native_workspace(op: Fused) -> int:
     return native.native_workspace(op.expanded, op.iteration_space, 1)
 
 
-def taken(run: Callable[[], object]) -> tuple[int, int]:
-    """Bytes that are held afterwards, and the most that were meanwhile."""
+def traced_memory(run: Callable[[], object]) -> tuple[int, int]:
+    """Return the bytes held after the run, and the peak during it."""
     tracemalloc.start()
     try:
         run()
@@ -66,39 +66,39 @@ def taken(run: Callable[[], object]) -> tuple[int, int]:
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
-def test_the_loops_of_a_plan_share_what_they_work_in(
+def test_kernels_of_a_plan_share_their_workspace(
     step: Callable[[Value], Value], threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     plan, executor = plan_of(chain(step, *SHAPE), threads), NumPyExecutor()
-    works_in = [step.op.workspace(step.types) for step in plan.steps if isinstance(step.op, Fused)]
-    assert sum(works_in) > max(works_in) + 2 * SLACK
+    workspaces = [step.op.workspace(step.types) for step in plan.steps if isinstance(step.op, Fused)]
+    assert sum(workspaces) > max(workspaces) + 2 * SLACK
     binder = Kernels(threads=threads).compile(plan)
     assert binder is not None
-    made: list[PreparedPlan] = []
-    held, _ = taken(lambda: made.append(PreparedPlan(plan, executor, binder)))
-    handed_out = plan.buffers[-1]
-    assert sum(plan.buffers) + max(works_in) <= made[0].nbytes <= sum(plan.buffers) + max(works_in) + SLACK
-    assert held + handed_out <= made[0].nbytes + SLACK
+    bound: list[PreparedPlan] = []
+    held_bytes, _ = traced_memory(lambda: bound.append(PreparedPlan(plan, executor, binder)))
+    result_bytes = plan.buffers[-1]
+    assert sum(plan.buffers) + max(workspaces) <= bound[0].nbytes <= sum(plan.buffers) + max(workspaces) + SLACK
+    assert held_bytes + result_bytes <= bound[0].nbytes + SLACK
     feed = np.random.default_rng(0).normal(size=SHAPE)
-    found: list[Array] = []
-    _, most = taken(lambda: found.extend(made[0].run({0: feed})))
-    assert held + most + feed.nbytes <= plan.peak_bytes + SLACK
-    np.testing.assert_allclose(found, executor.interpret(plan, {0: feed}), 1e-9)
+    results: list[Array] = []
+    _, peak = traced_memory(lambda: results.extend(bound[0].run({0: feed})))
+    assert held_bytes + peak + feed.nbytes <= plan.peak_bytes + SLACK
+    np.testing.assert_allclose(results, executor.interpret(plan, {0: feed}), 1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("printer", PRINTERS)
-def test_many_small_loops_take_what_is_planned(printer: str) -> None:
+def test_many_small_kernels_stay_within_planned_memory(printer: str) -> None:
     y = chain(lambda y: (y.sin() * y.cos() + y).exp() / (y.tanh() + 2.0), 2, 8000)
     feeds: dict[object, Array] = {0: np.random.default_rng(0).normal(size=(2, 8000))}
     with printing(printer):
         assert_planned_peak_holds(make_plan(y.builder.graph([y]), LIMITS), feeds)
 
 
-def test_each_thread_is_planned_for() -> None:
-    """Whichever way the loops are run, and so that what replaces a plan fits in its place."""
-    y = chain(kept_between_sweeps, 1 << 8, 1 << 13)
+def test_workspace_is_planned_for_each_thread() -> None:
+    """Compiled or not, so that the replacement of a plan fits in its place."""
+    y = chain(softmax_step, 1 << 8, 1 << 13)
     graph = y.builder.graph([y])
     for compiled in (True, False):
         one, four = (make_plan(fuse(graph, 0, compiled=compiled, threads=n), LIMITS) for n in (1, 4))
@@ -108,8 +108,8 @@ def test_each_thread_is_planned_for() -> None:
 
 
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
-def test_a_kernel_takes_no_more_threads_than_were_planned_for() -> None:
-    plan = plan_of(chain(kept_between_sweeps, 1 << 8, 1 << 13), 1)
+def test_kernel_uses_only_planned_threads() -> None:
+    plan = plan_of(chain(softmax_step, 1 << 8, 1 << 13), 1)
     step = next(step for step in plan.steps if isinstance(step.op, Fused))
     binder = Kernels(threads=4).compile(plan)
     assert binder is not None
@@ -117,11 +117,11 @@ def test_a_kernel_takes_no_more_threads_than_were_planned_for() -> None:
 
 
 @pytest.mark.parametrize("columns", [64, 4096, 1 << 16])
-def test_what_numpy_may_run_has_room_for_its_kernels(columns: int) -> None:
-    """Which way it runs may be decided after it was planned."""
+def test_planned_workspace_covers_numpy_and_kernels(columns: int) -> None:
+    """NumPy or kernels may be chosen after planning."""
     shape = (1 << 22) // columns, columns
     builder = Builder(registry())
-    x, y = (builder.leaf(TensorType(shape, np.dtype("float32")), at) for at in range(2))
+    x, y = (builder.leaf(TensorType(shape, np.dtype("float32")), index) for index in range(2))
     for values in ([(x * y).sum(axes=(0,))], [(x.sin() * y).tanh().sum(axes=(0,))], [x.softmax(axis=-1) * y]):
         loops = [node.op for node in fuse(builder.graph(values), threads=3).nodes if isinstance(node.op, Fused)]
         assert loops
@@ -131,8 +131,8 @@ def test_what_numpy_may_run_has_room_for_its_kernels(columns: int) -> None:
 
 
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
-def test_kernels_that_would_take_more_than_was_planned_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = plan_of(chain(kept_between_sweeps, 1 << 8, 1 << 13), 1)
+def test_kernels_beyond_the_planned_workspace_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(chain(softmax_step, 1 << 8, 1 << 13), 1)
     monkeypatch.setattr(Fused, "workspace_for", lambda *_: 100)
     binder = Kernels().compile(plan)
     assert binder is not None
@@ -144,10 +144,8 @@ def test_kernels_that_would_take_more_than_was_planned_are_not_used(monkeypatch:
 
 @pytest.mark.skipif("llvm" not in PRINTERS, reason="there is no LLVM")
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_loop_whose_kernel_wants_more_is_run_by_numpy_beside_kernels(
-    threads: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of a single row, a kernel keeps two, where NumPy has one array: all else is compiled, and nothing is amiss."""
+def test_numpy_runs_a_step_whose_kernel_needs_more_workspace(threads: int, caplog: pytest.LogCaptureFixture) -> None:
+    """For a single row, the kernel needs two arrays and NumPy one: all others are compiled, without a warning."""
     builder = Builder(registry())
     x, y = (
         builder.leaf(TensorType((64,), np.dtype("float64")), 0),
@@ -163,7 +161,7 @@ def test_a_loop_whose_kernel_wants_more_is_run_by_numpy_beside_kernels(
     plan, executor = make_plan(graph, LIMITS), NumPyExecutor(threads, determinism="bitwise", compile="on")
     feeds = {0: np.linspace(-1, 1, 64), 1: np.linspace(-1, 1, 6).reshape(2, 3)}
     for _ in range(2):
-        for found, wanted in zip(executor.run(plan, feeds), NumPyExecutor().interpret(plan, feeds), strict=True):
-            np.testing.assert_allclose(found, wanted, 1e-14)
+        for actual, expected in zip(executor.run(plan, feeds), NumPyExecutor().interpret(plan, feeds), strict=True):
+            np.testing.assert_allclose(actual, expected, 1e-14)
     assert executor.kernels == 1
     assert not warnings(caplog)

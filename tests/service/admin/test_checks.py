@@ -1,4 +1,4 @@
-"""What the doctor says of machines, folders and files that the tests have made ill."""
+"""Checks of `gradserve doctor` on machines, folders and files with faults."""
 
 from __future__ import annotations
 
@@ -44,114 +44,114 @@ from tests.service.store.memory_objects import MemoryObjects
 OK, WARN, FAIL = Verdict
 
 
-def made(**stated: object) -> Settings:
+def make_settings(**stated: object) -> Settings:
     return Settings(device="cpu", **stated)
 
 
 class TestSoftware:
-    def test_what_is_installed_here_computes(self) -> None:
-        assert blas(made()).level is OK
-        assert gpu(made()).level is OK
+    def test_blas_and_gpu_checks_pass(self) -> None:
+        assert blas(make_settings()).level is OK
+        assert gpu(make_settings()).level is OK
 
-    def test_a_kernel_is_compiled(self) -> None:
+    def test_kernel_is_compiled(self) -> None:
         pytest.importorskip("llvmlite")
-        found = kernels(made())
-        assert found.level is OK, found
-        assert "a kernel was compiled" in found.says
+        diagnosis = kernels(make_settings())
+        assert diagnosis.level is OK, diagnosis
+        assert "a kernel was compiled" in diagnosis.says
 
-    def test_no_compiler_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_slow_compiler_is_a_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.host_checks._COMPILE_SECONDS", 0.0)
-        assert kernels(made()).level is WARN
+        assert kernels(make_settings()).level is WARN
 
-    def test_a_kernel_that_computes_something_else_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_wrong_kernel_result_is_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("llvmlite")
         answers = iter(range(10**6))
         monkeypatch.setattr(
             "service.admin.host_checks._compute_value", lambda worker, real=_compute_value: real(worker) + next(answers)
         )
-        assert kernels(made()).level is FAIL
+        assert kernels(make_settings()).level is FAIL
 
-    def test_a_gpu_that_is_asked_for_and_is_not_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("engine.cuda.cupy_backend.is_available", lambda: False)
         assert gpu(Settings(device="cuda")).level is FAIL
         monkeypatch.setattr(machine, "visible_gpus", lambda: ("0",))
-        found = gpu(Settings(device="auto"))
-        assert found.level is WARN
-        assert "gradserve[cuda12]" in found.advice
+        diagnosis = gpu(Settings(device="auto"))
+        assert diagnosis.level is WARN
+        assert "gradserve[cuda12]" in diagnosis.advice
 
-    def test_libraries_of_a_card_are_told_with_what_is_used_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        there = CardLibrary("cublasLt", "/lib/libcublasLt.so.13", "13.1.0", loaded=object())
-        found = {"cublasLt": there, "nvJitLink": CardLibrary("nvJitLink", "/lib/j.so", "13.0", loaded=object())}
+    def test_missing_card_library_is_reported_with_its_substitute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        library = CardLibrary("cublasLt", "/lib/libcublasLt.so.13", "13.1.0", loaded=object())
+        libraries = {"cublasLt": library, "nvJitLink": CardLibrary("nvJitLink", "/lib/j.so", "13.0", loaded=object())}
         missing = CardLibrary("cudnn", missing="it is not installed")
-        monkeypatch.setattr("service.admin.host_checks.card_library", lambda name: found.get(name, missing))
-        told = card_libraries(Settings(device="cuda"))
-        assert told.level is WARN
-        assert "cublasLt 13.1.0, /lib/libcublasLt.so.13" in told.says
-        assert "cudnn was not found: it is not installed; instead: convolutions by columns" in told.says
-        found["cudnn"] = CardLibrary("cudnn", "/lib/c.so", "9.28.1", loaded=object())
+        monkeypatch.setattr("service.admin.host_checks.card_library", lambda name: libraries.get(name, missing))
+        diagnosis = card_libraries(Settings(device="cuda"))
+        assert diagnosis.level is WARN
+        assert "cublasLt 13.1.0, /lib/libcublasLt.so.13" in diagnosis.says
+        assert "cudnn was not found: it is not installed; instead: convolutions by columns" in diagnosis.says
+        libraries["cudnn"] = CardLibrary("cudnn", "/lib/c.so", "9.28.1", loaded=object())
         assert card_libraries(Settings(device="cuda")).level is OK
 
-    def test_libraries_of_a_card_are_asked_for_where_one_is_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_card_libraries_are_checked_only_for_cuda(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.host_checks.card_library", pytest.fail)
-        assert card_libraries(made()).level is OK
+        assert card_libraries(make_settings()).level is OK
         monkeypatch.setattr(machine, "visible_gpus", lambda: ())
         assert card_libraries(Settings(device="auto")).level is OK
 
 
 class TestConfinement:
-    def test_it_is_tried(self) -> None:
-        found = confinement(made())
+    def test_confinement_is_tried(self) -> None:
+        diagnosis = confinement(make_settings())
         if kernel_support().missing:
-            assert found.level is WARN
+            assert diagnosis.level is WARN
         else:
             tried = "workers cannot open files, make sockets, start programs, signal the server: tried, with Landlock"
-            assert found == (OK, f"{tried} {kernel_support().landlock} and seccomp", "")
+            assert diagnosis == (OK, f"{tried} {kernel_support().landlock} and seccomp", "")
 
-    def test_it_is_off(self) -> None:
-        assert confinement(made(confine="off")).level is WARN
+    def test_confinement_off_is_a_warning(self) -> None:
+        assert confinement(make_settings(confine="off")).level is WARN
 
-    def test_a_kernel_that_has_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The process that tries is told nothing, and so can do it all."""
+    def test_kernel_without_landlock_and_seccomp_is_a_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The trial process gets no confinement, so every attempt succeeds."""
         monkeypatch.setattr("service.admin.host_checks.kernel_support", lambda: KernelSupport(0, filters=False))
         monkeypatch.setattr("service.admin.host_checks.environment_of", lambda _: {})
-        found = confinement(made())
-        assert found.level is WARN
-        assert found.says == (
+        diagnosis = confinement(make_settings())
+        assert diagnosis.level is WARN
+        assert diagnosis.says == (
             "workers can open files, make sockets, start programs, signal the server: files are not kept from workers "
             "(no Landlock); system calls are not filtered (no seccomp)"
         )
 
-    def test_a_state_that_workers_would_read(self) -> None:
-        found = confinement(made(state=str(Path(sys.prefix) / "lib" / "state")))
-        assert found.level is FAIL
-        assert found.says.startswith("--state lies in ")
+    def test_state_readable_by_workers_is_a_failure(self) -> None:
+        diagnosis = confinement(make_settings(state=str(Path(sys.prefix) / "lib" / "state")))
+        assert diagnosis.level is FAIL
+        assert diagnosis.says.startswith("--state lies in ")
 
 
 class TestIncidents:
-    def test_there_were_none(self, tmp_path: Path) -> None:
-        assert incidents(made(cache_dir=tmp_path)).level is OK
-        assert incidents(made(cache_dir=None)).level is OK
+    def test_no_incidents(self, tmp_path: Path) -> None:
+        assert incidents(make_settings(cache_dir=tmp_path)).level is OK
+        assert incidents(make_settings(cache_dir=None)).level is OK
 
-    def test_the_last_one_is_told(self, tmp_path: Path) -> None:
-        noted = Incidents(tmp_path)
-        noted.note(1, signal.SIGKILL, LastWords("", "", ""))
-        found = incidents(made(cache_dir=tmp_path))
-        assert found.level is WARN
-        assert found.says.startswith("1 worker was ended by a signal, the last one by SIGKILL, at no plan, on 2")
+    def test_last_incident_is_reported(self, tmp_path: Path) -> None:
+        recorder = Incidents(tmp_path)
+        recorder.note(1, signal.SIGKILL, LastWords("", "", ""))
+        diagnosis = incidents(make_settings(cache_dir=tmp_path))
+        assert diagnosis.level is WARN
+        assert diagnosis.says.startswith("1 worker was ended by a signal, the last one by SIGKILL, at no plan, on 2")
         for _ in range(2):
-            noted.note(1, signal.SIGSEGV, LastWords("ab" * 32, "", "exp (node 1)"))
-        found = incidents(made(cache_dir=tmp_path))
+            recorder.note(1, signal.SIGSEGV, LastWords("ab" * 32, "", "exp (node 1)"))
+        diagnosis = incidents(make_settings(cache_dir=tmp_path))
         assert "3 workers were ended by a signal, the last one by SIGSEGV, at plan abababababababab…, exp (node 1)" in (
-            found.says
+            diagnosis.says
         )
-        assert found.says.endswith("; a plan runs without kernels for it")
+        assert diagnosis.says.endswith("; a plan runs without kernels for it")
 
 
 class TestResources:
-    def test_workers_without_processors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_more_workers_than_processors_is_a_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(machine, "cpus", lambda: 2)
-        assert processors(made(workers=2)).level is OK
-        assert processors(made(workers=3)) == (
+        assert processors(make_settings(workers=2)).level is OK
+        assert processors(make_settings(workers=3)) == (
             WARN,
             f"2 of {os.cpu_count()} processors may be used, by 3 workers",
             "more workers than processors wait for each other: --workers 2",
@@ -160,24 +160,24 @@ class TestResources:
     @pytest.mark.parametrize(
         ("max_bytes", "held", "level"), [(1, 1, OK), (3, 2, WARN), (2, 4, WARN), (5, 1, FAIL)], ids=str
     )
-    def test_budgets(self, max_bytes: int, held: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_memory_budgets(self, max_bytes: int, held: int, level: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(machine, "memory_bytes", lambda: 8 << 30)
         monkeypatch.setattr("service.admin.host_checks._free_bytes", lambda: 8 << 30)
         others = {"plan_cache_bytes": 1 << 30, "max_tensor_bytes": 2 << 30}
-        settings = made(workers=2, max_bytes=max_bytes << 30, held_bytes=held << 30, **others)
+        settings = make_settings(workers=2, max_bytes=max_bytes << 30, held_bytes=held << 30, **others)
         assert memory(settings).level is level
 
-    def test_memory_that_others_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_memory_used_by_other_programs_is_a_warning(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.host_checks._free_bytes", lambda: 1 << 20)
-        found = memory(made())
-        assert found.level is WARN
-        assert "stop what else runs here" in found.advice
+        diagnosis = memory(make_settings())
+        assert diagnosis.level is WARN
+        assert "stop what else runs here" in diagnosis.advice
 
-    def test_the_defaults_fit_any_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_default_budgets_fit_any_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for size in (1 << 29, 1 << 31, 1 << 38):
             monkeypatch.setattr(machine, "memory_bytes", lambda size=size: size)
             monkeypatch.setattr("service.admin.host_checks._free_bytes", lambda size=size: size)
-            assert memory(made(workers=2)).level is OK
+            assert memory(make_settings(workers=2)).level is OK
 
     @pytest.mark.parametrize(
         ("whole", "level", "advice"),
@@ -187,195 +187,198 @@ class TestResources:
             (1 << 28, WARN, "that is more than there is: lower --workers"),
         ],
     )
-    def test_what_caches_settle_at(
+    def test_expected_size_of_caches(
         self, whole: int, level: Verdict, advice: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        settings = made(workers=2, plan_cache_bytes=2 << 30, max_graph_bytes=1 << 28)
+        settings = make_settings(workers=2, plan_cache_bytes=2 << 30, max_graph_bytes=1 << 28)
         monkeypatch.setattr(machine, "memory_bytes", lambda: whole)
-        found = caches(settings)
-        assert (found.level, found.advice) == (level, advice)
+        diagnosis = caches(settings)
+        assert (diagnosis.level, diagnosis.advice) == (level, advice)
         usual = typical_footprint(settings)
         parts = f"the front at {usual.front >> 20} MiB, 4 workers at {usual.worker >> 20} MiB"
-        assert parts in found.says
+        assert parts in diagnosis.says
 
-    def test_descriptors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_descriptor_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
-        assert descriptors(made(max_connections=3000, max_tensors=500)).level is OK
-        assert descriptors(made(max_connections=4096, max_tensors=0)).level is WARN
-        assert descriptors(made(max_connections=3000)).level is WARN, "a large tensor has one, too"
+        assert descriptors(make_settings(max_connections=3000, max_tensors=500)).level is OK
+        assert descriptors(make_settings(max_connections=4096, max_tensors=0)).level is WARN
+        assert descriptors(make_settings(max_connections=3000)).level is WARN, "a large tensor has one, too"
 
-    def test_the_doctor_wants_as_many_descriptors_as_a_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        settings = made(max_connections=1000, max_tensors=2000)
-        wanted = max_descriptors(settings)
-        for there, level in (wanted, OK), (wanted - 1, WARN):
+    def test_descriptor_limit_matches_the_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = make_settings(max_connections=1000, max_tensors=2000)
+        required = max_descriptors(settings)
+        for there, level in (required, OK), (required - 1, WARN):
             monkeypatch.setattr("resource.getrlimit", lambda _, there=there: (1024, there))
             assert descriptors(settings).level is level
 
-    def test_a_clock_that_is_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.host_checks._synchronised", lambda: True)
-        assert clock(made()).level is OK
+        assert clock(make_settings()).level is OK
         monkeypatch.setattr("service.admin.host_checks._synchronised", lambda: False)
-        assert clock(made()).level is WARN
+        assert clock(make_settings()).level is WARN
         monkeypatch.setattr("time.time", lambda: 0.0)
-        assert clock(made()).level is FAIL
+        assert clock(make_settings()).level is FAIL
 
 
 class TestPlaces:
-    def test_a_cache_of_ones_own(self, tmp_path: Path) -> None:
-        assert cache(made(cache_dir=tmp_path / "new")).level is OK
+    def test_cache_folder(self, tmp_path: Path) -> None:
+        assert cache(make_settings(cache_dir=tmp_path / "new")).level is OK
         assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
-        assert cache(made(cache_dir=None)).level is WARN
-        assert cache(made(cache_dir=None, compile="off")).level is OK
+        assert cache(make_settings(cache_dir=None)).level is WARN
+        assert cache(make_settings(cache_dir=None, compile="off")).level is OK
 
-    def test_a_cache_that_others_may_write_to(self, tmp_path: Path) -> None:
+    def test_cache_writable_by_others_is_a_warning(self, tmp_path: Path) -> None:
         (tmp_path / "kernels").mkdir()
         (tmp_path / "kernels").chmod(0o777)
-        assert cache(made(cache_dir=tmp_path)).level is WARN
+        assert cache(make_settings(cache_dir=tmp_path)).level is WARN
 
-    def test_a_state_folder(self, tmp_path: Path) -> None:
+    def test_state_folder(self, tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
-        found = state(made(state=str(tmp_path)))
-        assert found.level is OK, found
+        diagnosis = state(make_settings(state=str(tmp_path)))
+        assert diagnosis.level is OK, diagnosis
         assert not [*tmp_path.iterdir()]
         tmp_path.chmod(0o755)
-        assert state(made(state=str(tmp_path))).advice.endswith(f"chmod 700 {tmp_path}")
-        assert state(made(state=str(tmp_path / "new"))).level is OK
+        assert state(make_settings(state=str(tmp_path))).advice.endswith(f"chmod 700 {tmp_path}")
+        assert state(make_settings(state=str(tmp_path / "new"))).level is OK
         assert not (tmp_path / "new").exists(), "the doctor leaves nothing behind"
-        assert state(made(state="memory")).level is WARN
+        assert state(make_settings(state="memory")).level is WARN
 
-    def test_a_store_that_lets_one_object_be_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_store_with_atomic_creation(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryObjects()
         monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
-        assert state(made(state="s3://bucket/x")).level is OK
+        assert state(make_settings(state="s3://bucket/x")).level is OK
         assert list(store.list("")) == [], "it leaves nothing behind"
 
-    def test_a_store_that_lets_it_be_made_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_store_without_atomic_creation_is_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryObjects()
         monkeypatch.setattr(store, "put_new", store.put)
         monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
-        found = state(made(state="s3://bucket/x"))
-        assert found.level is FAIL
-        assert found.says == "of 8 who made one object at s3://bucket/x at once, 8 were told that they did"
+        diagnosis = state(make_settings(state="s3://bucket/x"))
+        assert diagnosis.level is FAIL
+        assert diagnosis.says == "of 8 who made one object at s3://bucket/x at once, 8 were told that they did"
 
-    def test_a_state_folder_that_cannot_be(self, tmp_path: Path) -> None:
+    def test_unusable_state_folder_is_a_failure(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        assert state(made(state=str(tmp_path / "file" / "state"))).level is FAIL
-        found = state(made(state=str(tmp_path)))
-        assert found.level is FAIL, "a folder of somebody else's"
-        assert "none of gradserve's" in found.says
+        assert state(make_settings(state=str(tmp_path / "file" / "state"))).level is FAIL
+        diagnosis = state(make_settings(state=str(tmp_path)))
+        assert diagnosis.level is FAIL, "a folder of somebody else's"
+        assert "none of gradserve's" in diagnosis.says
         if Path("/proc/self").exists():
-            assert state(made(state="/proc/self/gradserve")).level is FAIL
+            assert state(make_settings(state="/proc/self/gradserve")).level is FAIL
 
-    def test_a_disk_that_is_nearly_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nearly_full_disk_is_a_warning(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("shutil.disk_usage", lambda _: shutil._ntuple_diskusage(10, 9, 1))
-        assert state(made(state=str(tmp_path))).level is WARN
+        assert state(make_settings(state=str(tmp_path))).level is WARN
 
-    def test_a_file_of_keys(self, tmp_path: Path) -> None:
+    def test_key_file(self, tmp_path: Path) -> None:
         file = tmp_path / "keys.json"
-        assert keys(made(keys_file=file)).level is FAIL, "there is none"
+        assert keys(make_settings(keys_file=file)).level is FAIL, "there is none"
         main(["keys", "add", "alice", "--keys-file", str(file)])
-        assert keys(made(keys_file=file)) == (OK, f"callers need one of 1 keys of {file}", "")
+        assert keys(make_settings(keys_file=file)) == (OK, f"callers need one of 1 keys of {file}", "")
         file.chmod(0o640)
-        assert keys(made(keys_file=file)) == (WARN, f"{file} can be read by others", f"chmod 600 {file}")
+        assert keys(make_settings(keys_file=file)) == (WARN, f"{file} can be read by others", f"chmod 600 {file}")
         file.chmod(0o660)
-        assert "chmod 600 mends that" in keys(made(keys_file=file)).says
+        assert "chmod 600 mends that" in keys(make_settings(keys_file=file)).says
         file.chmod(0o600)
         main(["keys", "revoke", "alice", "--keys-file", str(file)])
-        assert keys(made(keys_file=file)).level is WARN, "nobody may call"
+        assert keys(make_settings(keys_file=file)).level is WARN, "nobody may call"
         file.write_text("no JSON")
-        assert keys(made(keys_file=file)).level is FAIL
+        assert keys(make_settings(keys_file=file)).level is FAIL
 
-    def test_a_server_that_is_open_to_others(self) -> None:
-        assert keys(made()).level is OK
-        found = keys(made(host="0.0.0.0"))
-        assert found.level is FAIL
-        assert "lets other machines in" in found.says
-        assert keys(made(host="0.0.0.0", insecure="on")).level is WARN
-        assert keys(made(host="0.0.0.0", api_key="k" * 43)).level is OK
+    def test_server_open_to_other_machines(self) -> None:
+        assert keys(make_settings()).level is OK
+        diagnosis = keys(make_settings(host="0.0.0.0"))
+        assert diagnosis.level is FAIL
+        assert "lets other machines in" in diagnosis.says
+        assert keys(make_settings(host="0.0.0.0", insecure="on")).level is WARN
+        assert keys(make_settings(host="0.0.0.0", api_key="k" * 43)).level is OK
 
-    def test_nothing_of_a_key_is_said(self) -> None:
+    def test_diagnosis_does_not_show_the_key(self) -> None:
         secret = "s" * 43
-        assert secret not in "".join(keys(made(api_key=secret)))
+        assert secret not in "".join(keys(make_settings(api_key=secret)))
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
 class TestTls:
     def files(self, folder: Path, days: int) -> Settings:
-        """A certificate for so many days, and its key."""
-        cert, key, asked = folder / "cert.pem", folder / "key.pem", folder / "asked.pem"
+        """Create a certificate that is valid for `days` days, and its key."""
+        cert, key, signing_request = folder / "cert.pem", folder / "key.pem", folder / "asked.pem"
         make_key = "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost -keyout"
         sign = f"openssl x509 -req -days {days} -in"
-        for command in ([*make_key.split(), key, "-out", asked], [*sign.split(), asked, "-signkey", key, "-out", cert]):
+        for command in (
+            [*make_key.split(), key, "-out", signing_request],
+            [*sign.split(), signing_request, "-signkey", key, "-out", cert],
+        ):
             subprocess.run(command, check=True, capture_output=True)
         key.chmod(0o600)
-        return made(tls_cert=cert, tls_key=key)
+        return make_settings(tls_cert=cert, tls_key=key)
 
-    def test_how_long_it_is_good(self, tmp_path: Path) -> None:
+    def test_validity_of_a_certificate(self, tmp_path: Path) -> None:
         settings = self.files(tmp_path, 100)
-        found = certificate(settings)
-        assert found.level is OK
-        assert found.says.endswith("is good for 100 days")
+        diagnosis = certificate(settings)
+        assert diagnosis.level is OK
+        assert diagnosis.says.endswith("is good for 100 days")
         assert settings.tls_key is not None
         settings.tls_key.chmod(0o644)
         assert certificate(settings).level is WARN
 
-    def test_one_that_ends_soon(self, tmp_path: Path) -> None:
+    def test_certificate_that_expires_soon_is_a_warning(self, tmp_path: Path) -> None:
         assert certificate(self.files(tmp_path, 20)).level is WARN
 
-    def test_one_that_is_over(self, tmp_path: Path) -> None:
-        found = certificate(self.files(tmp_path, -1))
-        assert found.level is FAIL
-        assert found.says.endswith("has expired")
+    def test_expired_certificate_is_a_failure(self, tmp_path: Path) -> None:
+        diagnosis = certificate(self.files(tmp_path, -1))
+        assert diagnosis.level is FAIL
+        assert diagnosis.says.endswith("has expired")
 
-    def test_files_that_are_no_pair(self, tmp_path: Path) -> None:
-        assert certificate(made(tls_cert=tmp_path / "no", tls_key=tmp_path / "no")).level is FAIL
-        assert certificate(made()).level is OK
+    def test_missing_certificate_files_are_a_failure(self, tmp_path: Path) -> None:
+        assert certificate(make_settings(tls_cert=tmp_path / "no", tls_key=tmp_path / "no")).level is FAIL
+        assert certificate(make_settings()).level is OK
 
 
 class TestTrial:
     @pytest.mark.slow
-    def test_an_address(self) -> None:
-        assert port(made(port=0)).level is OK
+    def test_listening_address(self) -> None:
+        assert port(make_settings(port=0)).level is OK
         with bind_socket("127.0.0.1", 0) as taken:
             taken.listen()
-            found = port(made(port=taken.getsockname()[1]))
+            diagnosis = port(make_settings(port=taken.getsockname()[1]))
             taken.close()
-        assert found.level is FAIL
-        assert "Address already in use" in found.says
-        assert port(made(host="no.such.host.invalid")).level is FAIL
+        assert diagnosis.level is FAIL
+        assert "Address already in use" in diagnosis.says
+        assert port(make_settings(host="no.such.host.invalid")).level is FAIL
 
-    def test_a_port_of_the_metrics_that_is_taken(self) -> None:
+    def test_metrics_port_in_use_is_a_failure(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             number = taken.getsockname()[1]
-            diagnosis = port(made(port=0, metrics_port=number))
+            diagnosis = port(make_settings(port=0, metrics_port=number))
         assert diagnosis == (
             FAIL, f"cannot listen on 127.0.0.1 port {number} for metrics: Address already in use",
             "stop what has it, or name another --metrics-port",
         )  # fmt: skip
 
     @pytest.mark.slow
-    def test_a_gradserve_that_is_there_already(self, server: RunningServer) -> None:
-        assert port(made(port=server.address[1])) == (
+    def test_running_gradserve_on_the_port_is_ok(self, server: RunningServer) -> None:
+        assert port(make_settings(port=server.address[1])) == (
             OK, f"a gradserve listens on 127.0.0.1 port {server.address[1]} already", "",
         )  # fmt: skip
 
     @pytest.mark.smoke
     @pytest.mark.slow
-    def test_a_server_gives_a_gradient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        settings = made(workers=1, api_key="k" * 43, cors_origins="https://a.example")
+    def test_trial_server_computes_a_gradient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings = make_settings(workers=1, api_key="k" * 43, cors_origins="https://a.example")
         monkeypatch.setenv("GRADSERVE_QUEUE", "read already, and not again")
-        found = gradient(settings)
-        assert found.level is OK, found
-
-    @pytest.mark.slow
-    def test_a_server_gives_one_beside_another_that_has_the_port_of_the_metrics(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            diagnosis = gradient(made(workers=1, metrics_port=taken.getsockname()[1]))
+        diagnosis = gradient(settings)
         assert diagnosis.level is OK, diagnosis
 
     @pytest.mark.slow
-    def test_a_server_that_does_not_start(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_trial_server_works_if_the_metrics_port_is_in_use(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            diagnosis = gradient(make_settings(workers=1, metrics_port=taken.getsockname()[1]))
+        assert diagnosis.level is OK, diagnosis
+
+    @pytest.mark.slow
+    def test_trial_server_that_does_not_start_is_a_failure(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.admin.doctor._options", lambda _: ["--port", "nowhere"])
-        found = gradient(made())
-        assert found.level is FAIL
-        assert found.says.startswith("a server does not start: setting --port")
+        diagnosis = gradient(make_settings())
+        assert diagnosis.level is FAIL
+        assert diagnosis.says.startswith("a server does not start: setting --port")

@@ -1,4 +1,4 @@
-"""`gradserve doctor`: its lines, its JSON, its status."""
+"""`gradserve doctor`: its lines, its JSON and its exit status."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ def broken_check(_: Settings) -> Diagnosis:
     raise KeyError("lost")
 
 
-def diagnosed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str, Any], *flags: str) -> tuple[int, str]:
-    """The status, and what was printed."""
+def run_doctor(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str, Any], *flags: str
+) -> tuple[int, str]:
+    """Run the doctor, and return its exit status and output."""
     monkeypatch.setattr(run_checks, "__defaults__", (checks,))
     try:
         main(["doctor", *flags])
@@ -29,29 +31,29 @@ def diagnosed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str
     return 0, capsys.readouterr().out
 
 
-def said(level: Verdict) -> Any:
+def check_with(level: Verdict) -> Any:
     return lambda settings: Diagnosis(
         level, f"{settings.workers} workers", "mend it" if level is not Verdict.OK else ""
     )
 
 
-def test_a_line_for_each_check(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {"first": said(Verdict.OK), "second": said(Verdict.WARN)}
-    assert diagnosed(capsys, monkeypatch, checks, "--workers", "3") == (
+def test_one_line_per_check(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = {"first": check_with(Verdict.OK), "second": check_with(Verdict.WARN)}
+    assert run_doctor(capsys, monkeypatch, checks, "--workers", "3") == (
         0, "ok    first        3 workers\nwarn  second       3 workers; mend it\n",
     )  # fmt: skip
 
 
-def test_a_failure_is_the_status_and_hides_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, text = diagnosed(capsys, monkeypatch, {"first": broken_check, "second": said(Verdict.OK)})
+def test_failed_check_sets_the_status_and_others_still_run(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = run_doctor(capsys, monkeypatch, {"first": broken_check, "second": check_with(Verdict.OK)})
     assert status == 1
     assert text.splitlines()[0].startswith("fail  first        the check itself failed: KeyError: 'lost'; ")
     assert text.splitlines()[1].startswith("ok    second")
 
 
-def test_the_same_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = {"first": said(Verdict.OK), "second": said(Verdict.FAIL)}
-    status, text = diagnosed(capsys, monkeypatch, checks, "--json", "--workers", "3")
+def test_json_output(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = {"first": check_with(Verdict.OK), "second": check_with(Verdict.FAIL)}
+    status, text = run_doctor(capsys, monkeypatch, checks, "--json", "--workers", "3")
     assert status == 1
     assert orjson.loads(text) == {
         "ok": False,
@@ -63,7 +65,7 @@ def test_the_same_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.slow
-def test_here_everything_is_looked_at(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, text = diagnosed(capsys, monkeypatch, dict(CHECKS), "--port", "0", "--device", "cpu")
+def test_all_checks_run_on_this_machine(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, text = run_doctor(capsys, monkeypatch, dict(CHECKS), "--port", "0", "--device", "cpu")
     assert status == 0, text
     assert [line.split()[1] for line in text.splitlines()] == list(CHECKS)

@@ -1,4 +1,4 @@
-"""`gradserve ingress`: its flags, its announcement, TLS, names that are looked up, and its end."""
+"""`gradserve ingress`: its flags, its announcement, TLS, DNS lookups, and its shutdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ANNOUNCEMENT = "gradserve ingress listening on "
 
 @contextmanager
 def command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], RunningIngress]]:
-    """The command in a process of its own, once it has said where it is."""
+    """Run the command in a process, and wait for its announcement."""
     process = subprocess.Popen(
         [sys.executable, "-m", "service", "ingress", "--port", "0", "--metrics-port", "0", *arguments],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -43,11 +43,11 @@ def command(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], RunningIng
         process.communicate()
 
 
-def serves(running: RunningIngress, node: Node) -> None:
+def wait_until_serving(running: RunningIngress, node: Node) -> None:
     wait_until(lambda: running.ask("GET", "/v1/ops").body == node.name.encode())
 
 
-class TestWords:
+class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
@@ -65,11 +65,11 @@ class TestWords:
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )  # fmt: skip
-    def test_what_cannot_be_is_said(self, arguments: list[str], said: str) -> None:
+    def test_invalid_arguments_are_refused(self, arguments: list[str], said: str) -> None:
         done = called("ingress", *arguments)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"gradserve: {said}\n")
 
-    def test_no_haproxy_is_said(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_haproxy_is_reported(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(program, "find_spec", lambda _: None)
         monkeypatch.setattr(program.shutil, "which", lambda *_, **__: None)
         done = called("ingress", "--node", "127.0.0.1:1")
@@ -77,9 +77,9 @@ class TestWords:
         assert "apt-get install haproxy" in done.stderr
 
     @needs_haproxy
-    def test_an_address_that_is_taken_is_said(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = str(taken.getsockname()[1])
+    def test_address_in_use_is_reported(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = str(listener.getsockname()[1])
             done = called("ingress", "--node", "127.0.0.1:1", "--port", port)
         assert (done.returncode, done.stderr) == (
             2, f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
@@ -89,13 +89,13 @@ class TestWords:
 @needs_haproxy
 @pytest.mark.slow
 class TestRunning:
-    def test_it_serves_until_a_signal(self) -> None:
+    def test_ingress_serves_until_a_signal(self) -> None:
         with nodes(1) as (node,), command("--node", node.place) as (process, running):
-            serves(running, node)
+            wait_until_serving(running, node)
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
 
-    def test_the_death_of_haproxy_ends_it_with_a_sentence(self) -> None:
+    def test_death_of_haproxy_ends_the_ingress_with_a_message(self) -> None:
         with command("--node", "127.0.0.1:1") as (process, _):
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="utf-8").split()
             os.kill(int(children[0]), signal.SIGKILL)
@@ -115,35 +115,35 @@ class TestRunning:
         stated = ("--tls-cert", str(certificate), "--tls-key", str(key))
         with nodes(1) as (node,), command("--node", node.place, *stated) as (_, running):
             running.context = ssl.create_default_context(cafile=str(certificate))
-            serves(running, node)
+            wait_until_serving(running, node)
         swapped = called("ingress", "--node", "a:1", "--tls-cert", str(key), "--tls-key", str(key))
         assert swapped.stderr.startswith(f"gradserve: cannot use {key} with {key}: ")
 
-    def test_a_name_whose_addresses_change(self) -> None:
-        """The first server is taken out of the name, and the second put in its place."""
+    def test_changed_addresses_of_a_name_are_followed(self) -> None:
+        """The name first resolves to one server and later to another."""
         with nodes(1) as (first,), NameServer() as names:
             second, port = Node("node2", "127.0.0.2", first.port), str(first.port)
             names.addresses = ["127.0.0.1"]
             with command("--dns", "nodes.test", "--dns-port", port, "--nameserver", names.place) as (_, running):
-                serves(running, first)
+                wait_until_serving(running, first)
                 names.addresses = ["127.0.0.2"]
-                serves(running, second)
+                wait_until_serving(running, second)
                 wait_until(lambda: {running.ask("GET", "/v1/ops").body for _ in range(20)} == {b"node2"})
             second.stop()
 
-    def test_a_name_that_cannot_be_looked_up_changes_nothing(self) -> None:
+    def test_failed_lookup_keeps_the_last_addresses(self) -> None:
         with nodes(1) as (node,), NameServer() as names:
             names.addresses = ["127.0.0.1"]
             asked = ("--dns", "nodes.test", "--dns-port", str(node.port), "--nameserver", names.place)
             with command(*asked) as (_, running):
-                serves(running, node)
-                names.code = 2  # the nameserver says that it has failed
+                wait_until_serving(running, node)
+                names.code = 2  # server failure
                 names.wait_for(3)
                 assert running.ask("GET", "/v1/ops").body == b"node1"
 
 
 class NameServer:
-    """A nameserver on the loopback that gives one list of addresses, whatever it is asked (RFC 1035)."""
+    """Nameserver on the loopback that answers every question with one list of addresses (RFC 1035)."""
 
     def __init__(self) -> None:
         self.addresses: list[str] = []
@@ -167,7 +167,7 @@ class NameServer:
         self._socket.close()
 
     def wait_for(self, questions: int) -> None:
-        """Return when so many more have come."""
+        """Return after `questions` more questions have arrived."""
         while self._questions.acquire(blocking=False):
             pass
         for _ in range(questions):
@@ -183,7 +183,7 @@ class NameServer:
     def _answer(self, question: bytes) -> bytes:
         end = question.index(b"\0", 12) + 5
         asks_for_ipv4 = question[end - 4 : end - 2] == b"\0\1"
-        given = self.addresses if asks_for_ipv4 and not self.code else []
-        head = question[:2] + bytes([0x81, 0x80 | self.code, 0, 1, 0, len(given), 0, 0, 0, 0])
+        addresses = self.addresses if asks_for_ipv4 and not self.code else []
+        head = question[:2] + bytes([0x81, 0x80 | self.code, 0, 1, 0, len(addresses), 0, 0, 0, 0])
         record = b"\xc0\x0c\0\1\0\1\0\0\0\1\0\4"  # the name of the question, A, IN, a second, four bytes
-        return head + question[12:end] + b"".join(record + socket.inet_aton(address) for address in given)
+        return head + question[12:end] + b"".join(record + socket.inet_aton(address) for address in addresses)

@@ -1,4 +1,4 @@
-"""`gradserve keys`: what it prints, what it writes, and what it refuses in one sentence."""
+"""`gradserve keys`: its output, the key file, and refusals in one sentence."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "keys.json"
 
 
-def added(capsys: Capture, file: Path, *arguments: str) -> str:
+def add_key(capsys: Capture, file: Path, *arguments: str) -> str:
     main(["keys", "add", *arguments, "--keys-file", str(file)])
     return capsys.readouterr().out.rstrip("\n")
 
 
-def sentence(capsys: Capture, *arguments: str) -> str:
+def error_message(capsys: Capture, *arguments: str) -> str:
     with pytest.raises(SystemExit) as ended:
         main(["keys", *arguments])
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out) == (2, "")
-    assert told.err.startswith("gradserve: ")
-    assert told.err.count("\n") == 1
-    return told.err.removeprefix("gradserve: ").rstrip("\n")
+    output = capsys.readouterr()
+    assert (ended.value.code, output.out) == (2, "")
+    assert output.err.startswith("gradserve: ")
+    assert output.err.count("\n") == 1
+    return output.err.removeprefix("gradserve: ").rstrip("\n")
 
 
-def test_a_key_is_printed_once_and_its_hash_is_kept(capsys: Capture, file: Path) -> None:
-    key = added(capsys, file, "alice")
+def test_key_is_printed_once_and_its_hash_is_stored(capsys: Capture, file: Path) -> None:
+    key = add_key(capsys, file, "alice")
     assert re.fullmatch(r"gs_[A-Za-z0-9_-]{43}", key)
     (alice,) = read_keys(file)
     assert alice.sha256 == digest_of(key).hex()
@@ -48,10 +48,10 @@ def test_a_key_is_printed_once_and_its_hash_is_kept(capsys: Capture, file: Path)
     assert alice.sha256 not in listed
 
 
-def test_all_that_can_be_said_of_a_key(capsys: Capture, file: Path) -> None:
+def test_all_options_of_a_key(capsys: Capture, file: Path) -> None:
     more = ["--scopes", "read, admin,read", "--namespace", "team", "--rate", "600/min", "--concurrency", "4"]
     more += ["--max-tensors", "5", "--max-graph-bytes", "1MiB"]
-    added(capsys, file, "watch", *more)
+    add_key(capsys, file, "watch", *more)
     (key,) = read_keys(file)
     assert (key.scopes, key.namespace) == ((KeyScope.READ, KeyScope.ADMIN), "team")
     assert (key.rate, key.concurrency) == ("600/min", 4)
@@ -64,25 +64,25 @@ def test_all_that_can_be_said_of_a_key(capsys: Capture, file: Path) -> None:
     )
 
 
-def test_the_namespace_of_a_server_without_keys(capsys: Capture, file: Path) -> None:
-    added(capsys, file, "old", "--namespace", "")
+def test_namespace_may_be_empty(capsys: Capture, file: Path) -> None:
+    add_key(capsys, file, "old", "--namespace", "")
     assert read_keys(file)[0].namespace == ""
 
 
-def test_a_key_is_revoked_by_its_name(capsys: Capture, file: Path) -> None:
+def test_key_is_revoked_by_name(capsys: Capture, file: Path) -> None:
     for name in ("alice", "bob"):
-        added(capsys, file, name)
+        add_key(capsys, file, name)
     main(["keys", "revoke", "alice", "--keys-file", str(file)])
     assert capsys.readouterr().out == f"alice is revoked; servers that use {file} refuse it within 2 s\n"
     assert [key.name for key in read_keys(file)] == ["bob"]
 
 
-def test_the_file_may_be_named_by_the_environment(capsys: Capture, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_file_from_the_environment(capsys: Capture, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_KEYS_FILE", str(file))
     main(["keys", "add", "alice"])
     assert [key.name for key in read_keys(file)] == ["alice"]
     capsys.readouterr()
-    assert sentence(capsys, "list", "--keys-file", "none").startswith("say which file has the keys: ")
+    assert error_message(capsys, "list", "--keys-file", "none").startswith("say which file has the keys: ")
 
 
 @pytest.mark.parametrize(
@@ -104,34 +104,34 @@ def test_the_file_may_be_named_by_the_environment(capsys: Capture, file: Path, m
         (["add", "alice"], "there is a key called alice already; revoke it, or choose another name$"),
     ],
 )
-def test_what_cannot_be_is_told_and_changes_nothing(
+def test_invalid_arguments_are_refused_without_changes(
     capsys: Capture, file: Path, arguments: list[str], said: str
 ) -> None:
-    added(capsys, file, "alice")
+    add_key(capsys, file, "alice")
     before = file.read_bytes()
-    assert re.match(said, sentence(capsys, *arguments, "--keys-file", str(file)))
+    assert re.match(said, error_message(capsys, *arguments, "--keys-file", str(file)))
     assert file.read_bytes() == before
 
 
 @pytest.mark.parametrize("action", [["list"], ["revoke", "alice"]])
-def test_a_file_that_is_not_there(capsys: Capture, file: Path, action: list[str]) -> None:
-    told = sentence(capsys, *action, "--keys-file", str(file))
-    assert told == f"the file of keys {file} cannot be used: No such file or directory"
+def test_missing_key_file_is_reported(capsys: Capture, file: Path, action: list[str]) -> None:
+    message = error_message(capsys, *action, "--keys-file", str(file))
+    assert message == f"the file of keys {file} cannot be used: No such file or directory"
     assert not file.exists()
 
 
-def test_no_file_is_named(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unspecified_key_file_is_reported(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GRADSERVE_KEYS_FILE", raising=False)
-    assert sentence(capsys, "list") == "say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE"
+    assert error_message(capsys, "list") == "say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE"
 
 
-def test_a_file_that_is_broken_stays_as_it_is(capsys: Capture, file: Path) -> None:
+def test_broken_key_file_is_not_changed(capsys: Capture, file: Path) -> None:
     file.write_text("{", encoding="ascii")
     file.chmod(0o600)
-    told = sentence(capsys, "add", "alice", "--keys-file", str(file))
-    assert told == f"the file of keys {file} cannot be used: it is not JSON"
+    message = error_message(capsys, "add", "alice", "--keys-file", str(file))
+    assert message == f"the file of keys {file} cannot be used: it is not JSON"
     assert file.read_text(encoding="ascii") == "{"
 
 
-def test_an_action_that_is_none(capsys: Capture) -> None:
-    assert "invalid choice: 'remove'" in sentence(capsys, "remove", "alice")
+def test_unknown_action_is_refused(capsys: Capture) -> None:
+    assert "invalid choice: 'remove'" in error_message(capsys, "remove", "alice")

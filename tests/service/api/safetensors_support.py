@@ -1,4 +1,4 @@
-"""safetensors as the tests write and read them: by the format's own description, and not with the code under test."""
+"""Reader and writer of safetensors that follow the format's description and use no code under test."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Array = np.ndarray[Any, Any]
 
 
 def framed(header: bytes, data: bytes = b"") -> bytes:
-    """A body of this header, whatever it says."""
+    """Build a body with this header, valid or not."""
     return struct.pack("<Q", len(header)) + header + data
 
 
 def body(request: Json | None, tensors: Mapping[str, Array], **more: Any) -> bytes:
-    """A body with these tensors, in this order; `more` stands in the header too."""
+    """Build a body with these tensors in this order, and `more` in the header."""
     header: Json = {} if request is None else {"__metadata__": {"request": json.dumps(request)}}
     data = b""
     for name, array in tensors.items():
@@ -48,7 +48,7 @@ def body(request: Json | None, tensors: Mapping[str, Array], **more: Any) -> byt
 
 
 def unpacked(content: bytes) -> tuple[Json, dict[str, Array]]:
-    """The answer and the tensors of a body."""
+    """Parse a body into the answer and its tensors."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     metadata = header.pop("__metadata__")
@@ -66,7 +66,7 @@ def unpacked(content: bytes) -> tuple[Json, dict[str, Array]]:
 
 
 def answered(response: httpx.Response) -> tuple[Json, dict[str, Array]]:
-    """The answer and the tensors of a response, once it is one."""
+    """Parse a successful response into the answer and its tensors."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == KIND
     assert int(response.headers["content-length"]) == len(response.content)
@@ -89,23 +89,23 @@ def tensor(value: Array) -> Json:
 
 
 def split(request: Json) -> tuple[Json, dict[str, Array]]:
-    """A JSON request, with its tensors beside it: those of feeds and the like, of the cotangent, and constants."""
+    """Move the tensors out of a JSON request: feeds, cotangents, tangents, vectors and constants."""
     rest: Json = dict(request)
-    found: dict[str, Array] = {}
+    tensors: dict[str, Array] = {}
     for role in ("feeds", "cotangents", "tangents", "vectors"):
         for entry in rest.pop(role, []):
-            found[f"{role}.{entry['node']}"] = array(entry["tensor"])
+            tensors[f"{role}.{entry['node']}"] = array(entry["tensor"])
     if "cotangent" in rest:
-        of = rest.get("of", len(rest["graph"]["nodes"]) - 1)
-        found[f"cotangents.{of}"] = array(rest.pop("cotangent"))
+        differentiated = rest.get("of", len(rest["graph"]["nodes"]) - 1)
+        tensors[f"cotangents.{differentiated}"] = array(rest.pop("cotangent"))
     nodes = list(rest["graph"]["nodes"])
     for i, node in enumerate(nodes):
         if "value" in node.get("attrs", {}):
-            found[f"constants.{i}"] = array(node["attrs"]["value"])
+            tensors[f"constants.{i}"] = array(node["attrs"]["value"])
             nodes[i] = {**node, "attrs": {k: v for k, v in node["attrs"].items() if k != "value"}}
-    return {**rest, "graph": {**rest["graph"], "nodes": nodes}}, found
+    return {**rest, "graph": {**rest["graph"], "nodes": nodes}}, tensors
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Equal to the last bit, dtype and shape included."""
+    """Return whether two arrays have the same dtype, shape and bits."""
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

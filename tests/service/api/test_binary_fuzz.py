@@ -1,4 +1,4 @@
-"""No body of safetensors brings the server down: mutated bodies, random headers, well-formed ones of any tensors."""
+"""Fuzzing of safetensors bodies: mutated ones, random headers, and well-formed ones with arbitrary tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ANSWERS = {200, 400, 413, 422}
 
 
 def check_answer(client: Client, call: str, sent: bytes, headers: dict[str, str]) -> None:
-    """An answer or a complete report, whatever was sent."""
+    """Send a body and check that the response is an answer or a complete report."""
     response = client.post(f"/v1/{call}", content=sent, headers=headers)
     assert response.status_code in ANSWERS, response.text
     if response.status_code != 200:
@@ -34,19 +34,19 @@ def check_answer(client: Client, call: str, sent: bytes, headers: dict[str, str]
 
 @st.composite
 def mutated(draw: st.DrawFn) -> bytes:
-    """A good body with bytes changed, cut out, put in, or repeated."""
+    """A valid body with bytes changed, removed, inserted or repeated."""
     content = bytearray(GOOD)
     for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(content)))
+        offset = draw(st.integers(0, len(content)))
         kind = draw(st.sampled_from(["change", "cut", "insert", "repeat", "length"]))
         if kind == "length":
             content[:8] = draw(st.integers(0, 2**64 - 1) | st.integers(0, 400)).to_bytes(8, "little")
         elif kind == "insert":
-            content[at:at] = draw(st.binary(max_size=9))
+            content[offset:offset] = draw(st.binary(max_size=9))
         elif kind == "repeat":
-            content[at:at] = content[at : at + draw(st.integers(1, 64))]
+            content[offset:offset] = content[offset : offset + draw(st.integers(1, 64))]
         else:
-            content[at : at + draw(st.integers(1, 9))] = b"" if kind == "cut" else draw(st.binary(max_size=9))
+            content[offset : offset + draw(st.integers(1, 9))] = b"" if kind == "cut" else draw(st.binary(max_size=9))
     return bytes(content)
 
 
@@ -111,5 +111,7 @@ roles = st.sampled_from(["feeds.0", "feeds.1", "feeds.9", "cotangents.2", "cotan
     ),
     st.sampled_from(CALLS),
 )
-def test_well_formed_bodies_of_any_tensors(client: Client, tensors: dict[str, Array], fields: Json, call: str) -> None:
+def test_well_formed_bodies_with_arbitrary_tensors(
+    client: Client, tensors: dict[str, Array], fields: Json, call: str
+) -> None:
     check_answer(client, call, body({"graph": SQUARES["graph"], **fields}, tensors), BINARY)

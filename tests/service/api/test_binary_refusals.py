@@ -1,4 +1,4 @@
-"""safetensors that are not what they say: each refused with one sentence that names the tensor, and never a 5xx."""
+"""Invalid safetensors bodies: each is refused with one sentence that names the tensor, never with a 5xx."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def entry(start: Any = 0, stop: Any = 16, dtype: Any = "F64", shape: Any = (2,))
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, stop]}
 
 
-def of(header: Any, data: bytes = W.tobytes()) -> bytes:
-    """A body of this header, as JSON."""
+def with_header(header: Any, data: bytes = W.tobytes()) -> bytes:
+    """Build a body with this JSON header."""
     return framed(json.dumps(header).encode(), data)
 
 
-def with_entry(one: Any, name: str = "feeds.0", data: bytes = W.tobytes()) -> bytes:
-    """A body whose only tensor has this entry."""
-    return of({"__metadata__": META, name: one}, data)
+def with_entry(tensor_entry: Any, name: str = "feeds.0", data: bytes = W.tobytes()) -> bytes:
+    """Build a body whose only tensor has this entry."""
+    return with_header({"__metadata__": META, name: tensor_entry}, data)
 
 
 def refused(client: Client, content: bytes, status: int, code: str, call: str = "gradients") -> Json:
-    """The report, with a detail that is one sentence."""
+    """Send a body that must be refused with a detail of one sentence, and return the report."""
     report = problem(client.post(f"/v1/{call}", content=content, headers=BINARY), status, code)
     detail = report["detail"]
     assert "\n" not in detail
@@ -45,7 +45,7 @@ def refused(client: Client, content: bytes, status: int, code: str, call: str = 
     return report
 
 
-def test_the_body_that_the_others_differ_from(client: Client) -> None:
+def test_valid_body(client: Client) -> None:
     assert answered(client.post("/v1/gradients", content=GOOD, headers=BINARY))[1]["gradients.0"].tolist() == [2.0, 4.0]
 
 
@@ -57,7 +57,7 @@ OTHERS = (False, True), (True, 17), ("0", 16), (None, 16), ([], 16), (-1, 15), (
 @pytest.mark.parametrize(
     "offsets", [*HUGE, *FLOATS, *OTHERS, (16, 0), (8, 24), (1, 17), (0, 15), (0, 17), (0, 8)], ids=str
 )
-def test_offsets_that_cannot_be(client: Client, offsets: tuple[Any, Any]) -> None:
+def test_invalid_offsets_are_refused(client: Client, offsets: tuple[Any, Any]) -> None:
     report = refused(client, with_entry(entry(*offsets)), 422, "bad_tensor")
     assert "feeds.0" in report["detail"] or "safetensors body" in report["detail"]
 
@@ -65,14 +65,14 @@ def test_offsets_that_cannot_be(client: Client, offsets: tuple[Any, Any]) -> Non
 @pytest.mark.parametrize(
     "offsets", [None, 0, "0,16", [], [0], [0, 16, 16], {"start": 0, "stop": 16}, [[0, 16]], [None, None]], ids=str
 )
-def test_offsets_that_are_no_two_numbers(client: Client, offsets: Any) -> None:
+def test_offsets_must_be_two_numbers(client: Client, offsets: Any) -> None:
     report = refused(client, with_entry(entry() | {"data_offsets": offsets}), 422, "bad_tensor")
     assert report["detail"] == "tensor feeds.0 has no data_offsets: two whole numbers are expected"
     assert report["node"] == 0
 
 
 @pytest.mark.parametrize("one", [None, 1, "F64", [], [0, 16], True, {}, {"dtype": "F64", "shape": [2]}], ids=str)
-def test_entries_that_are_none(client: Client, one: Any) -> None:
+def test_malformed_entry_is_refused(client: Client, one: Any) -> None:
     assert "feeds.0" in refused(client, with_entry(one), 422, "bad_tensor")["detail"]
 
 
@@ -93,26 +93,26 @@ TWO = request(node("parameter"), node("parameter"), node("mul", 0, 1), node("sum
     ],
     ids=["overlap", "same place", "gap", "gap in front", "bytes over", "a byte missing", "no data", "inside"],
 )
-def test_tensors_fill_the_data_one_after_the_other(
+def test_overlapping_or_missing_data_is_refused(
     client: Client, first: tuple[int, int], second: tuple[int, int], length: int, named: str
 ) -> None:
     header = {"__metadata__": {"request": json.dumps({"graph": TWO["graph"]})}}
     tensors = {"feeds.0": entry(*first), "feeds.1": entry(*second)}
-    report = refused(client, of(header | tensors, bytes(length)), 422, "bad_tensor")
+    report = refused(client, with_header(header | tensors, bytes(length)), 422, "bad_tensor")
     assert named in report["detail"]
 
 
-def test_tensors_may_stand_in_any_order_in_the_header(client: Client) -> None:
+def test_header_entries_may_be_in_any_order(client: Client) -> None:
     header = {"__metadata__": {"request": json.dumps({"graph": TWO["graph"]})}}
     data = np.array([1.0, 2.0, 3.0, 4.0]).tobytes()
-    sent = of({"feeds.1": entry(0, 16), **header, "feeds.0": entry(16, 32)}, data)
-    found = answered(client.post("/v1/gradients", content=sent, headers=BINARY))[1]
-    assert found["gradients.0"].tolist() == [1.0, 2.0]
-    assert found["gradients.1"].tolist() == [3.0, 4.0]
+    sent = with_header({"feeds.1": entry(0, 16), **header, "feeds.0": entry(16, 32)}, data)
+    tensors = answered(client.post("/v1/gradients", content=sent, headers=BINARY))[1]
+    assert tensors["gradients.0"].tolist() == [1.0, 2.0]
+    assert tensors["gradients.1"].tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize("dtype", ["BF16", "F8_E4M3", "F8_E5M2", "U16", "U64", "F4", "C128", "f64", "", "i16"])
-def test_dtypes_that_the_opset_does_not_have(client: Client, dtype: str) -> None:
+def test_unsupported_dtype_is_refused(client: Client, dtype: str) -> None:
     report = refused(client, with_entry(entry(dtype=dtype)), 422, "bad_tensor")
     assert report["detail"] == (
         f"tensor feeds.0 has the dtype {dtype}; one of BOOL, I8, U8, I16, I32, U32, I64, F16, F32, F64, C64 is expected"
@@ -121,14 +121,14 @@ def test_dtypes_that_the_opset_does_not_have(client: Client, dtype: str) -> None
 
 
 @pytest.mark.parametrize("dtype", [None, 64, ["F64"], {"F64": 1}, True], ids=str)
-def test_dtypes_that_are_no_string(client: Client, dtype: Any) -> None:
+def test_dtype_must_be_a_string(client: Client, dtype: Any) -> None:
     report = refused(client, with_entry(entry(dtype=dtype)), 422, "bad_tensor")
     assert report["detail"].startswith("tensor feeds.0 has the dtype ")
 
 
 @pytest.mark.parametrize("field", ["dtype", "shape", "data_offsets"])
 @pytest.mark.parametrize("digits", [400, 4301, 100_000])
-def test_numbers_of_many_digits(client: Client, field: str, digits: int) -> None:
+def test_number_with_many_digits_is_refused(client: Client, field: str, digits: int) -> None:
     """Python refuses to write an integer of more than 4,300 digits."""
     for value in ("9" * digits, "[" + "9" * digits + "]"):
         text = json.dumps({"__metadata__": META, "feeds.0": entry() | {field: "here"}}).replace('"here"', value)
@@ -140,27 +140,27 @@ def test_numbers_of_many_digits(client: Client, field: str, digits: int) -> None
 @pytest.mark.parametrize(
     "shape", [None, 2, "2", [2.0], ["2"], [True, 2], [-2], [-1, -2], [None], [2**64], [[2]], {"0": 2}], ids=str
 )
-def test_shapes_that_are_no_list_of_extents(client: Client, shape: Any) -> None:
+def test_shape_must_be_a_list_of_extents(client: Client, shape: Any) -> None:
     report = refused(client, with_entry(entry(shape=shape)), 422, "bad_tensor")
     assert report["detail"] == "tensor feeds.0 has no shape: a list of whole numbers is expected"
 
 
 @pytest.mark.parametrize(("dtype", "shape"), [("F64", [1]), ("F64", [3]), ("F64", []), ("F32", [2]), ("F64", [0])])
-def test_a_shape_that_does_not_fit_the_bytes(client: Client, dtype: str, shape: list[int]) -> None:
+def test_shape_must_match_the_number_of_bytes(client: Client, dtype: str, shape: list[int]) -> None:
     report = refused(client, with_entry(entry(dtype=dtype, shape=shape)), 422, "bad_tensor")
     assert re.match(r"tensor feeds.0 must hold \d+ bytes to be float\d\d\[.*\], but holds 16 bytes", report["detail"])
 
 
 @pytest.mark.parametrize("shape", [[2**61], [2**31, 2**31], [2**32, 2**32, 2**32], [1] * 33, [0, 2**61], [1] * 100_000])
-def test_a_shape_beyond_all_budgets(client: Client, shape: list[int]) -> None:
-    """The products are taken in exact arithmetic: 2^32 · 2^32 · 2^32 · 8 is 0 in 64 bits."""
+def test_huge_shape_is_over_budget(client: Client, shape: list[int]) -> None:
+    """Products use exact arithmetic: 2^32 · 2^32 · 2^32 · 8 is 0 in 64 bits."""
     report = refused(client, with_entry(entry(shape=shape)), 413, "over_budget")
     assert report["detail"].startswith("tensor feeds.0: ")
     assert report["node"] == 0
 
 
 @pytest.mark.parametrize("byte", [2, 0x80, 0xFF])
-def test_a_bool_is_0_or_1(client: Client, byte: int) -> None:
+def test_bool_byte_must_be_0_or_1(client: Client, byte: int) -> None:
     sent = with_entry(entry(0, 2, "BOOL"), data=bytes([1, byte]))
     report = refused(client, sent, 422, "bad_tensor")
     assert report["detail"] == "tensor feeds.0 has a byte that is neither 0 nor 1"
@@ -174,7 +174,7 @@ def test_a_bool_is_0_or_1(client: Client, byte: int) -> None:
     ],
     ids=lambda name: repr(name)[:20],
 )  # fmt: skip
-def test_names_that_are_no_places(client: Client, name: str) -> None:
+def test_malformed_tensor_name_is_refused(client: Client, name: str) -> None:
     report = refused(client, with_entry(entry(), name), 422, "invalid_field")
     assert "names are ROLE.NODE, such as feeds.0" in report["detail"]
 
@@ -190,25 +190,25 @@ def test_names_that_are_no_places(client: Client, name: str) -> None:
         ("differentiate", "feeds.0", "constants.NODE"),
     ],
 )
-def test_roles_that_a_call_does_not_have(client: Client, call: str, name: str, taken: str) -> None:
+def test_role_unsupported_by_the_call_is_refused(client: Client, call: str, name: str, taken: str) -> None:
     sent = body({"graph": SQUARES["graph"]}, {name: W})
     report = refused(client, sent, 422, "invalid_field", call)
     assert report["detail"] == f"the body has a tensor “{name}”, but this call takes {taken}"
 
 
 @pytest.mark.parametrize("name", ["feeds.1", "feeds.3", "feeds.999999999999999999"])
-def test_feeds_of_nodes_that_take_none(client: Client, name: str) -> None:
+def test_feed_of_a_non_leaf_is_refused(client: Client, name: str) -> None:
     report = refused(client, body(REST, TENSORS | {name: W}), 422, "unexpected_feed")
     assert name.partition(".")[2] in report["detail"]
 
 
 @pytest.mark.parametrize("name", ["constants.0", "constants.3", "constants.999999999999999999"])
-def test_constants_of_nodes_that_are_none(client: Client, name: str) -> None:
+def test_constant_of_another_node_is_refused(client: Client, name: str) -> None:
     report = refused(client, body(REST, TENSORS | {name: W}), 422, "invalid_field")
     assert f"“{name}”" in report["detail"]
 
 
-def test_a_cotangent_of_another_node(client: Client) -> None:
+def test_cotangent_of_another_node_is_refused(client: Client) -> None:
     report = refused(client, body(REST, TENSORS | {"cotangents.1": W}), 422, "bad_reference")
     assert report["detail"] == "a cotangent is given for node 1, but the node to differentiate is 2"
 
@@ -231,17 +231,17 @@ VALUE = {"dtype": "float64", "shape": [2], "data": [1, 2]}
     ],
     ids=["feed", "cotangent", "cotangent of another node", "constant"],
 )
-def test_a_tensor_in_the_json_and_beside_it(client: Client, rest: Json, tensors: dict[str, Array], says: str) -> None:
+def test_tensor_given_twice_is_refused(client: Client, rest: Json, tensors: dict[str, Array], says: str) -> None:
     assert says in refused(client, body(rest, tensors), 422, "invalid_field")["detail"]
 
 
-def test_an_entry_whose_tensor_is_nowhere(client: Client) -> None:
+def test_feed_entry_without_a_tensor_is_refused(client: Client) -> None:
     report = refused(client, body({"graph": SQUARES["graph"], "feeds": [{"node": 0}]}, {}), 422, "invalid_field")
     assert report["pointer"] == "/feeds/0/tensor"
 
 
 @pytest.mark.parametrize("length", [len(GOOD) - 7, 1 << 32, 1 << 62, 1 << 63, (1 << 64) - 1])
-def test_a_header_that_is_longer_than_the_body(client: Client, length: int) -> None:
+def test_header_longer_than_the_body_is_refused(client: Client, length: int) -> None:
     report = refused(client, length.to_bytes(8, "little") + GOOD[8:], 422, "bad_tensor")
     left = len(GOOD) - 8
     says = f"the safetensors body states a header of {length} bytes, but has {left} bytes after the length"
@@ -268,7 +268,7 @@ def test_a_header_that_is_longer_than_the_body(client: Client, length: int) -> N
     ],
     ids=lambda value: repr(value)[:24],
 )  # fmt: skip
-def test_headers_that_are_none(client: Client, content: bytes, code: int, says: str) -> None:
+def test_malformed_header_is_refused(client: Client, content: bytes, code: int, says: str) -> None:
     response = client.post("/v1/gradients", content=content, headers=BINARY)
     report = response.json()
     assert response.headers["content-type"] == "application/problem+json"
@@ -278,9 +278,9 @@ def test_headers_that_are_none(client: Client, content: bytes, code: int, says: 
 @pytest.mark.parametrize(
     "metadata", [None, {}, [], "{}", {"request": None}, {"request": {}}, {"request": 1}, {"response": "{}"}], ids=str
 )
-def test_a_request_that_is_no_string(client: Client, metadata: Any) -> None:
+def test_request_metadata_must_be_a_string(client: Client, metadata: Any) -> None:
     for header in ({"__metadata__": metadata, "feeds.0": entry()}, {"feeds.0": entry()}):
-        report = refused(client, of(header), 422, "bad_tensor")
+        report = refused(client, with_header(header), 422, "bad_tensor")
         assert "__metadata__.request holds the JSON request" in report["detail"]
 
 
@@ -300,8 +300,8 @@ def test_a_request_that_is_no_string(client: Client, metadata: Any) -> None:
     ],
     ids=lambda value: repr(value)[:32],
 )  # fmt: skip
-def test_the_request_is_read_as_strictly_as_a_body(client: Client, text: str, status: int, code: str) -> None:
-    report = refused(client, of({"__metadata__": {"request": text}}, b""), status, code)
+def test_request_metadata_is_parsed_as_strictly_as_a_body(client: Client, text: str, status: int, code: str) -> None:
+    report = refused(client, with_header({"__metadata__": {"request": text}}, b""), status, code)
     if code == "invalid_json":
         assert report["detail"].startswith("__metadata__.request of the safetensors body ")
 
@@ -311,7 +311,7 @@ def small(make_client: Callable[..., Client]) -> Client:
     return make_client(max_body_bytes=1000, max_binary_bytes=3000)
 
 
-def test_a_header_is_bounded_as_any_json(small: Client) -> None:
+def test_header_size_has_the_limit_of_json(small: Client) -> None:
     for length in (1000, 1001):
         sent = body(REST, TENSORS)
         header = sent[8:-16].ljust(length)
@@ -324,7 +324,7 @@ def test_a_header_is_bounded_as_any_json(small: Client) -> None:
             )
 
 
-def test_a_body_may_be_larger_than_json(small: Client) -> None:
+def test_binary_body_may_be_larger_than_json(small: Client) -> None:
     graph = {"graph": {"nodes": [node("input"), node("sum", 0)]}}
     sent = body(graph, {"feeds.0": np.ones(320)})
     assert 2560 < len(sent) <= 3000
@@ -334,7 +334,7 @@ def test_a_body_may_be_larger_than_json(small: Client) -> None:
     assert report["expected"] == "at most 3000 bytes"
 
 
-def test_a_chunked_body_may_not_be_larger_either(small: Client) -> None:
+def test_chunked_body_over_the_limit_is_refused(small: Client) -> None:
     async def pieces() -> Any:
         for _ in range(31):
             yield b" " * 100
@@ -355,24 +355,24 @@ def head(length: int, *more: str) -> bytes:
 
 
 @pytest.mark.slow
-def test_too_large_is_said_by_the_head_alone(server: RunningServer) -> None:
-    """No byte of the body is sent: the client waits for leave."""
+def test_oversized_body_is_refused_by_its_head_alone(server: RunningServer) -> None:
+    """The client sends no body, since it waits for 100 Continue."""
     received = exchange(server.address, head((1 << 30) + 1, "Expect: 100-continue"))
     assert received.startswith(b"HTTP/1.1 413 ")
     assert b"body_too_large" in received
 
 
 @pytest.mark.slow
-def test_a_body_shorter_than_announced(server: RunningServer) -> None:
-    """The client hangs up in the middle: the server stays well, and the next body is read."""
+def test_body_shorter_than_announced(server: RunningServer) -> None:
+    """The client hangs up in the middle of a body, and the server reads the next one."""
     received = exchange(server.address, head(len(GOOD) + 1) + GOOD, half_close=True)
     assert received == b"" or received.startswith(b"HTTP/1.1 400 ")
     assert exchange(server.address, head(len(GOOD)) + GOOD).startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_length_that_is_not_that_of_the_body(client: Client, change: int) -> None:
-    """Other servers than ours may let it pass."""
+def test_wrong_content_length_is_refused(client: Client, change: int) -> None:
+    """Other servers may pass on a body of another length."""
     headers = SENT | {"Content-Length": str(len(GOOD) + change)}
     report = problem(client.post("/v1/gradients", content=GOOD, headers=headers), 400, "bad_request_framing")
     announced = len(GOOD) + change
@@ -380,7 +380,7 @@ def test_a_length_that_is_not_that_of_the_body(client: Client, change: int) -> N
     assert report["detail"] == f"the body has {more if change < 0 else fewer} were announced"
 
 
-def test_no_element_is_echoed(client: Client) -> None:
+def test_refusals_do_not_echo_elements(client: Client) -> None:
     secret = np.frombuffer(b"S3CRETS3CRETS3CR", np.float64)
     for sent in (
         body(REST, {"feeds.0": secret, "feeds.7": secret}),
@@ -394,23 +394,19 @@ def test_no_element_is_echoed(client: Client) -> None:
         assert repr(float(secret[0])) not in response.text
 
 
-def not_to_be_called(*_: Any) -> Any:
+def fail_if_called(*_: Any) -> Any:
     raise AssertionError("it is refused before this is called")
 
 
-def test_many_axes_are_refused_before_their_extents_are_multiplied(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_axes_are_refused_without_computing_the_size(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product of 50,000 large extents takes more than a minute."""
-    monkeypatch.setattr("service.api.binary.TensorType", not_to_be_called)
+    monkeypatch.setattr("service.api.binary.TensorType", fail_if_called)
     report = refused(client, with_entry(entry(shape=[2**61] * 50_000)), 413, "over_budget")
     assert "at most 32 axes, but this one has 50000" in report["detail"]
 
 
-def test_names_of_complex_tensors_are_read_within_the_limits_of_json(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_complex_metadata_has_the_limits_of_json(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Millions of lists in `__metadata__.complex` would take many times the memory of their text."""
-    monkeypatch.setattr("service.api.binary.orjson.loads", not_to_be_called)
-    nested = of({"__metadata__": META | {"complex": "[" + "[]," * 1000 + "[]]"}, "feeds.0": entry()})
+    monkeypatch.setattr("service.api.binary.orjson.loads", fail_if_called)
+    nested = with_header({"__metadata__": META | {"complex": "[" + "[]," * 1000 + "[]]"}, "feeds.0": entry()})
     assert "a JSON list of names" in refused(client, nested, 422, "bad_tensor")["detail"]

@@ -1,4 +1,4 @@
-"""What keeping a program takes: its nodes, its functions and the tensors in both."""
+"""Memory of a cached program: its nodes, its functions and the tensors in both."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def source(nodes: list[Any], functions: list[Any]) -> GraphSource:
     ],
     ids=["one node", "three", "thirty-one"],
 )
-def test_functions_take_about_what_is_stated(function: dict[str, Any]) -> None:
+def test_estimated_size_of_functions_is_close(function: dict[str, Any]) -> None:
     text = source([INPUT], [function] * 1000)
     graph = text.graph
     gc.collect()
@@ -39,17 +39,17 @@ def test_functions_take_about_what_is_stated(function: dict[str, Any]) -> None:
     try:
         program = TRANSLATOR.program(graph, {})
         gc.collect()
-        taken, _ = tracemalloc.get_traced_memory()
+        allocated, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken / 1.5 < CachedProgram(program, b"").nbytes < 1.5 * taken
+    assert allocated / 1.5 < CachedProgram(program, b"").nbytes < 1.5 * allocated
 
 
-def test_tensors_in_functions_count() -> None:
+def test_estimated_size_includes_tensors_in_functions() -> None:
     value = {"dtype": "float64", "shape": [1000], "data": [0.0] * 1000}
     constant = {"op": "constant", "attrs": {"value": value}}
-    known = [CachedProgram(TRANSLATOR.program(source(*parts).graph, {}), b"").nbytes for parts in (
+    sizes = [CachedProgram(TRANSLATOR.program(source(*parts).graph, {}), b"").nbytes for parts in (
         ([constant], [{"nodes": [INPUT], "outputs": [0]}]),
         ([INPUT], [{"nodes": [constant], "outputs": [0]}]),
     )]  # fmt: skip
-    assert known[0] == known[1] > 8000
+    assert sizes[0] == sizes[1] > 8000

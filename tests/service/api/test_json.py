@@ -1,4 +1,4 @@
-"""What is not JSON, or not JSON that is safe to read."""
+"""Bodies that are not JSON, or not JSON that is safe to parse."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ NOT_JSON = {
 
 @pytest.mark.parametrize("call", ["gradients", "forward"])
 @pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
-def test_not_json(client: Client, call: str, body: bytes) -> None:
+def test_malformed_json_is_refused(client: Client, call: str, body: bytes) -> None:
     problem(client.post(f"/v1/{call}", content=body), 400, "invalid_json")
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b'"graph"', b"null", b"true"])
-def test_not_an_object(client: Client, body: bytes) -> None:
+def test_body_must_be_an_object(client: Client, body: bytes) -> None:
     assert problem(client.post("/v1/gradients", content=body), 422, "invalid_field")["pointer"] == ""
 
 
@@ -59,11 +59,11 @@ def test_not_an_object(client: Client, body: bytes) -> None:
         b'{"a": {"\\u0061": 1, "a": 1}}',
     ],
 )
-def test_a_key_twice(client: Client, body: bytes) -> None:
+def test_duplicate_key_is_refused(client: Client, body: bytes) -> None:
     problem(client.post("/v1/gradients", content=body), 400, "duplicate_key")
 
 
-def test_a_long_key_is_cut_and_made_printable(client: Client) -> None:
+def test_long_key_is_shortened_and_printable(client: Client) -> None:
     key = "a\\u0007" + "k" * 500
     report = problem(client.post("/v1/forward", content=f'{{"{key}":1,"{key}":1}}'), 400, "duplicate_key")
     assert len(report["got"]) == 64
@@ -75,11 +75,11 @@ def nested(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("body", [nested(101), b"[" * 1_000_000, b'{"a":' * 200_000 + b"1", nested(50) + nested(101)])
-def test_too_deep(client: Client, body: bytes) -> None:
+def test_deep_nesting_is_refused(client: Client, body: bytes) -> None:
     problem(client.post("/v1/gradients", content=body), 400, "too_deep")
 
 
-def test_the_depth_is_a_setting(make_client: object) -> None:
+def test_depth_limit_is_a_setting(make_client: object) -> None:
     client = make_client(json_depth=10)  # type: ignore[operator]
     problem(client.post("/v1/forward", content=nested(11)), 400, "too_deep")
     problem(client.post("/v1/forward", content=nested(10)), 422, "invalid_field")
@@ -88,7 +88,7 @@ def test_the_depth_is_a_setting(make_client: object) -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 200, "{" * 200, '\\"' + "[" * 200, "\\\\" + "[" * 0, "\\" * 400, "\\\\\\" + '"' + "[" * 200]
 )
-def test_brackets_within_strings_do_not_nest(text: str) -> None:
+def test_brackets_in_strings_do_not_count(text: str) -> None:
     closed = text if (len(text) - len(text.rstrip("\\"))) % 2 == 0 else text + "\\"
     body = ('{"a": [[["' + closed + '"]]], "b": ' + "[" * 98 + "]" * 98 + "}").encode()
     assert len(parse_json(body, 100)) == 2
@@ -97,8 +97,8 @@ def test_brackets_within_strings_do_not_nest(text: str) -> None:
 @pytest.mark.parametrize(
     ("unit", "code"), [(b"[", "too_deep"), (b'{"a":', "too_deep"), (b"[],", "over_budget"), (b'{"":0},', "over_budget")]
 )
-def test_brackets_are_refused_by_the_first_of_them(unit: bytes, code: str) -> None:
-    """A long text is read chunk by chunk, so that refusing it takes no memory in proportion to its length."""
+def test_excess_brackets_are_refused_with_little_memory(unit: bytes, code: str) -> None:
+    """Long texts are scanned in chunks, so a refusal needs no memory in proportion to the length."""
     body = b'{"a":[' + unit * ((8 << 20) // len(unit))
     tracemalloc.start()
     try:
@@ -111,7 +111,7 @@ def test_brackets_are_refused_by_the_first_of_them(unit: bytes, code: str) -> No
     assert peak < 4 << 20
 
 
-def test_what_follows_the_first_excess_is_not_read() -> None:
+def test_scanning_stops_at_the_first_excess() -> None:
     body = b'{"a":[' + b"[]," * 2_000_000 + b"[" * 200
     with pytest.raises(Refusal) as refused:
         parse_json(body, 100)
@@ -120,7 +120,7 @@ def test_what_follows_the_first_excess_is_not_read() -> None:
 
 @pytest.mark.parametrize("number", ["9" * 10**6, "-" + "9" * 10**6, "9" * 10**6 + ".5", "9" * 10**6 + "e-999999"])
 @pytest.mark.parametrize("place", ['{"of": %s}', '{"feeds": [{"tensor": {"data": [1, %s]}}]}', '{"attrs": {"k": %s}}'])
-def test_a_number_of_a_million_digits_is_refused_by_its_first_thousands(number: str, place: str) -> None:
+def test_huge_number_is_refused_by_its_first_digits(number: str, place: str) -> None:
     with pytest.raises(Refusal, match=r"number out of range at line 1 column 43\d\d") as refused:
         parse_json((place % number).encode(), 100)
     assert refused.value.code == "invalid_json"
@@ -141,7 +141,7 @@ values = st.recursive(
 
 @pytest.mark.slow
 @given(st.dictionaries(st.text('[]{}"\\a'), values, max_size=4))
-def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> None:
+def test_depth_matches_a_parser(value: dict[str, object]) -> None:
     body, depth = json.dumps(value).encode(), depth_of(value)
     assert parse_json(body, depth) == value
     with pytest.raises(Refusal, match="nested more than"):
@@ -149,9 +149,9 @@ def test_the_depth_is_counted_as_a_parser_would(value: dict[str, object]) -> Non
 
 
 @pytest.mark.slow
-def test_the_depth_is_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_depth_is_counted_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.api.json_codec._CHUNK", 3)
-    test_the_depth_is_counted_as_a_parser_would()
+    test_depth_matches_a_parser()
 
 
 @given(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
@@ -163,11 +163,11 @@ def test_numbers_are_exact(whole: int, real: float) -> None:
 
 
 class TestContainers:
-    """Lists and objects take many times their text, as Python has them: a body may have what is allotted for it."""
+    """Python lists and objects take many times the memory of their text, so their number is limited."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("unit", [b"[[[]]]", b"[]", b"{}", b'{"":0}', b"[{}]"])
-    def test_more_is_over_budget_before_any_is_made(self, unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_containers_are_refused_before_parsing(self, unit: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("jiter.from_json", lambda *_, **__: pytest.fail("it was read"))
         body = b'{"a":[%b]}' % b",".join([unit] * 2_000_000)
         with pytest.raises(Refusal) as refused:
@@ -179,14 +179,14 @@ class TestContainers:
         "unit",
         [b'{"op":"exp","operands":[0]}', b'["["]', b"[0.5,1.5,2.5]", b'"[[[[{{{{"', b'"\\"[[[["', b'{"op":"input"}'],
     )
-    def test_what_requests_are_made_of_is_not(self, unit: bytes) -> None:
+    def test_containers_of_typical_requests_are_allowed(self, unit: bytes) -> None:
         parse_json(b'{"a":[%b]}' % b",".join([unit] * 300_000), 100)
 
-    def test_a_few_are_free(self) -> None:
+    def test_small_number_of_containers_is_always_allowed(self) -> None:
         parse_json(b'{"a":[%b]}' % b",".join([b"[[[]]]"] * 200_000), 100)
 
-    def test_a_reader_that_panics_has_no_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """As jiter does where Python gives it none: with an exception of its own, which is no Exception."""
+    def test_parser_panic_becomes_memory_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """If an allocation fails, jiter panics with an exception that does not inherit from Exception."""
 
         def panics(*_: object, **__: object) -> object:
             raise type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})("PyObject pointer is null")

@@ -1,4 +1,4 @@
-"""A request read in parts is the request read whole: the same answers and the same refusals, for less work."""
+"""Requests read in parts get the same answers and refusals as requests read whole, with less work."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def timeless(reply: Reply) -> tuple[int, bytes]:
 
 
 @pytest.fixture(autouse=True)
-def whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WHOLE._json, "_in_parts", lambda text: None)
 
 
-def agree(body: bytes, call: str = "gradients") -> int:
-    """The status of both, the same when the graph is known as when it is not."""
+def check_agreement(body: bytes, call: str = "gradients") -> int:
+    """Check that both readers answer alike, with the graph cached or not, and return the status."""
     expected = timeless(post(WHOLE, body, call))
     assert [timeless(post(IN_PARTS, body, call)) for _ in range(2)] == [expected] * 2
     return expected[0]
 
 
 @pytest.mark.parametrize("name", list(calls()))
-def test_every_example_is_answered_alike(name: str) -> None:
-    assert {agree(orjson.dumps(body), name) for body in calls()[name].examples.values()} == {200}
+def test_examples_agree(name: str) -> None:
+    assert {check_agreement(orjson.dumps(body), name) for body in calls()[name].examples.values()} == {200}
 
 
-def refused() -> Iterator[Any]:
+def refusal_cases() -> Iterator[Any]:
     for name, call in calls().items():
         for failure in failures(call):
             body = failure.raw.encode() if failure.raw is not None else orjson.dumps(failure.body)
@@ -65,9 +65,9 @@ def refused() -> Iterator[Any]:
 
 
 @together
-@pytest.mark.parametrize(("name", "body"), list(refused()))
-def test_every_refusal_is_worded_alike(name: str, body: bytes) -> None:
-    assert agree(body, name) >= 400
+@pytest.mark.parametrize(("name", "body"), list(refusal_cases()))
+def test_refusals_agree(name: str, body: bytes) -> None:
+    assert check_agreement(body, name) >= 400
 
 
 GRAPH = orjson.dumps(SQUARES["graph"]).decode()
@@ -104,39 +104,39 @@ FEEDS = orjson.dumps(SQUARES["feeds"]).decode()
         ("", 400),
     ],
 )
-def test_odd_requests_are_read_alike(text: str, status: int) -> None:
-    agree(orjson.dumps(SQUARES))  # so that its graph is known
-    assert agree(text.encode()) == status
+def test_unusual_requests_agree(text: str, status: int) -> None:
+    check_agreement(orjson.dumps(SQUARES))  # caches its graph
+    assert check_agreement(text.encode()) == status
 
 
-def test_a_text_that_is_not_utf8_is_read_alike() -> None:
-    for where in (b'{"graph": {"nodes": [{"op": "\xff"}]}}', b'{"graph": ' + GRAPH.encode() + b', "\xff": 1}'):
-        assert agree(where) == 400
+def test_invalid_utf8_agrees() -> None:
+    for body in (b'{"graph": {"nodes": [{"op": "\xff"}]}}', b'{"graph": ' + GRAPH.encode() + b', "\xff": 1}'):
+        assert check_agreement(body) == 400
 
 
 @pytest.mark.slow
 @given(st.data())
-def test_a_request_with_a_byte_changed_is_read_alike(data: st.DataObject) -> None:
+def test_request_with_one_byte_changed_agrees(data: st.DataObject) -> None:
     body = bytearray(orjson.dumps(SQUARES))
-    at = data.draw(st.integers(0, len(body) - 1))
-    body[at] = data.draw(st.sampled_from(b'{}[]",:0 1\\an'))
-    agree(bytes(body))
+    offset = data.draw(st.integers(0, len(body) - 1))
+    body[offset] = data.draw(st.sampled_from(b'{}[]",:0 1\\an'))
+    check_agreement(bytes(body))
 
 
 def parsed_texts(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What the parser is given from now on."""
+    """Record the texts that the parser receives."""
     seen: list[bytes] = []
-    real = jiter.from_json
+    parse = jiter.from_json
 
-    def spy(text: bytes, **how: Any) -> Any:
+    def spy(text: bytes, **options: Any) -> Any:
         seen.append(text)
-        return real(text, **how)
+        return parse(text, **options)
 
     monkeypatch.setattr("service.api.json_codec.jiter.from_json", spy)
     return seen
 
 
-def test_a_graph_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graph_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     body = orjson.dumps(request(node("full", shape=[3], fill=8.25), node("sum", 0)))
     seen = parsed_texts(monkeypatch)
     for call in ("forward", "plan", "forward"):
@@ -145,7 +145,7 @@ def test_a_graph_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(b"8.25" in text for text in seen) == 1
 
 
-def test_a_binary_request_knows_the_graph_of_one_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_and_json_requests_share_cached_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     body = request(node("full", shape=[3], fill=9.25), node("sum", 0))
     assert post(IN_PARTS, json.dumps(body).encode(), "forward").status == 200
     seen = parsed_texts(monkeypatch)
@@ -153,7 +153,7 @@ def test_a_binary_request_knows_the_graph_of_one_in_json(monkeypatch: pytest.Mon
     assert not [text for text in seen[1:] if b"9.25" in text]  # the header itself quotes the request
 
 
-def test_a_graph_that_is_wrong_is_not_known() -> None:
+def test_invalid_graph_is_not_cached() -> None:
     body = orjson.dumps(request(node("full", shape=[3], fill=8.5), node("sums", 0)))
     first, second = (timeless(post(IN_PARTS, body)) for _ in range(2))
     assert first == second
@@ -186,7 +186,7 @@ def test_too_many_nodes_are_counted_exactly(nodes: str, count: int, monkeypatch:
         ([{"nodes": 1}] * 50, 51),
     ],
 )
-def test_nodes_of_functions_are_counted_alike(functions: list[Any], count: int) -> None:
+def test_node_counts_of_functions_agree(functions: list[Any], count: int) -> None:
     body = {"graph": {"nodes": [{"op": "input"}], "opset": 2, "functions": functions, "a": ","}, "feeds": []}
     expected = timeless(post(WHOLE, orjson.dumps(body)))
     assert timeless(post(IN_PARTS, orjson.dumps(body))) == expected
@@ -194,50 +194,50 @@ def test_nodes_of_functions_are_counted_alike(functions: list[Any], count: int) 
 
 
 @pytest.mark.parametrize("functions", ["null", "{}", "1", '"functions"'])
-def test_what_is_no_list_of_functions_has_no_nodes(functions: str) -> None:
+def test_malformed_functions_count_no_nodes(functions: str) -> None:
     body = f'{{"graph": {{"nodes": [{"1," * 50}1], "functions": {functions}}}, "feeds": []}}'.encode()
-    assert agree(body) == 413
+    assert check_agreement(body) == 413
 
 
-def test_a_long_graph_within_the_limit_is_not_refused_for_its_commas() -> None:
+def test_commas_in_attributes_do_not_count_as_nodes() -> None:
     weighted = request(*[node("full", shape=[2, 2, 2], fill=1)] * 50)
-    assert agree(orjson.dumps(weighted), "forward") == 200
+    assert check_agreement(orjson.dumps(weighted), "forward") == 200
 
 
 @pytest.mark.slow
 @given(
     st.lists(st.recursive(st.integers() | st.text('[]{},"\\'), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
 )
-def test_elements_are_counted_as_a_parser_would(value: list[Any]) -> None:
+def test_element_count_matches_a_parser(value: list[Any]) -> None:
     assert elements(json.dumps(value).encode()) == len(value)
 
 
 @pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["graph", "feeds", "of"]), st.recursive(st.integers(), st.lists), min_size=1))
-def test_the_parts_are_the_whole(value: dict[str, Any]) -> None:
+def test_split_parts_make_up_the_body(value: dict[str, Any]) -> None:
     body = json.dumps(value).encode()
-    apart = split_graph(body)
-    assert (apart is None) == ("graph" not in value)
-    if apart is not None:
-        assert json.loads(apart.graph) == value["graph"]
-        assert json.loads(apart.rest) == value | {"graph": json.loads(STUB)}
+    parts = split_graph(body)
+    assert (parts is None) == ("graph" not in value)
+    if parts is not None:
+        assert json.loads(parts.graph) == value["graph"]
+        assert json.loads(parts.rest) == value | {"graph": json.loads(STUB)}
 
 
-def test_of_a_long_body_of_numbers_no_graph_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[int] = []
-    monkeypatch.setattr("service.api.json_reader.split_graph", lambda text: looked.append(len(text)))
+def test_long_body_of_numbers_is_not_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    split_lengths: list[int] = []
+    monkeypatch.setattr("service.api.json_reader.split_graph", lambda text: split_lengths.append(len(text)))
     numbers = SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]}
     nodes = request(*[node("full", shape=[1])] * 2000)
     for body in (numbers, nodes, SQUARES):
         IN_PARTS._json.read_request(orjson.dumps(body))
-    assert looked == [len(orjson.dumps(body)) for body in (nodes, SQUARES)]
+    assert split_lengths == [len(orjson.dumps(body)) for body in (nodes, SQUARES)]
 
 
-def test_a_long_body_of_numbers_is_answered_alike() -> None:
-    assert agree(orjson.dumps(SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]})) == 200
+def test_long_body_of_numbers_agrees() -> None:
+    assert check_agreement(orjson.dumps(SQUARES | {"feeds": [feed(0, [40_000], [1.5] * 40_000)]})) == 200
 
 
-def test_known_graphs_are_bounded() -> None:
+def test_graph_cache_is_bounded() -> None:
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 2}))
     graphs = [orjson.dumps(request(node("full", shape=[1], fill=fill))) for fill in (1, 2, 3)]
     names = [worker._json.read_request(graph).source for graph in graphs]

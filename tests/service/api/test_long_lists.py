@@ -1,4 +1,4 @@
-"""Lists of numbers that are read in pieces are what they are read as whole: the same answers, the same refusals."""
+"""Lists of numbers read in pieces give the same answers and refusals as lists read whole."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ LONG = {name: getattr(long_lists, name) for name in SHORT}
 
 
 @pytest.fixture(autouse=True, scope="module")
-def short() -> Iterator[None]:
-    """Lists are long from a few bytes on, and pieces have a few."""
+def small_thresholds() -> Iterator[None]:
+    """Set thresholds of a few bytes for long lists and pieces."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in SHORT.items():
             patch.setattr(long_lists, name, value)
@@ -89,12 +89,12 @@ def short() -> Iterator[None]:
 
 
 def outcome(read: Callable[[], object]) -> object:
-    """What comes of it: an array as its dtype, shape and bytes, or a refusal as all that it says."""
+    """Return the outcome of a read: the dtype, shape and bytes of an array, or the contents of a refusal."""
     try:
-        found = read()
+        value = read()
     except (Refusal, EngineError) as error:
         return type(error), str(error), getattr(error, "__dict__", {})
-    return found if not isinstance(found, np.ndarray) else (found.dtype, found.shape, found.tobytes())
+    return value if not isinstance(value, np.ndarray) else (value.dtype, value.shape, value.tobytes())
 
 
 def decoded(text: bytes, parse: Callable[[bytes, int], dict[str, object]]) -> object:
@@ -107,14 +107,14 @@ def tensor(numbers: list[str], dtype: str, count: int) -> bytes:
 
 @pytest.mark.slow
 @given(st.lists(spaced, min_size=1, max_size=30), st.sampled_from(DTYPES), st.sampled_from([0, 0, 0, 1]))
-def test_numbers_are_what_they_were(numbers: list[str], dtype: str, more: int) -> None:
+def test_numbers_agree(numbers: list[str], dtype: str, more: int) -> None:
     text = tensor(numbers, dtype, len(numbers) + more)
     assert decoded(text, parse_tensors) == decoded(text, parse_json)
 
 
 @pytest.mark.slow
 @given(st.lists(st.one_of(spaced, st.sampled_from(WRONG)), min_size=1, max_size=12), st.sampled_from(DTYPES), st.data())
-def test_what_is_wrong_is_told_as_it_was(numbers: list[str], dtype: str, data: st.DataObject) -> None:
+def test_refusals_agree(numbers: list[str], dtype: str, data: st.DataObject) -> None:
     text = bytearray(tensor(numbers, dtype, len(numbers)))
     for _ in range(data.draw(st.integers(0, 2))):
         place = data.draw(st.integers(0, len(text) - 1))
@@ -128,17 +128,17 @@ def test_what_is_wrong_is_told_as_it_was(numbers: list[str], dtype: str, data: s
 @pytest.mark.parametrize("number", ODD)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("beside", [[], ["0.5"], ["7"]])
-def test_odd_numbers(number: str, dtype: str, beside: list[str]) -> None:
+def test_unusual_numbers_agree(number: str, dtype: str, beside: list[str]) -> None:
     text = tensor([*beside, number], dtype, 1 + len(beside))
     assert decoded(text, parse_tensors) == decoded(text, parse_json)
 
 
 @pytest.mark.parametrize("text", ["1234567,", "1234567, ", "1234567,,8", ",1234567", "12345678,", "1.23456,"])
-def test_commas_with_nothing_beside_them(text: str) -> None:
-    """Also where the text is cut: what is there is no number."""
-    asked = tensor([text], "float64", 2)
-    assert decoded(asked, parse_tensors) == decoded(asked, parse_json)
-    assert ExtractedLists.extract(asked) is None
+def test_stray_commas_are_refused_alike(text: str) -> None:
+    """Covers commas at the boundary of a piece."""
+    body = tensor([text], "float64", 2)
+    assert decoded(body, parse_tensors) == decoded(body, parse_json)
+    assert ExtractedLists.extract(body) is None
 
 
 NUMBERS = [0.5, 1, 2.25, 3, 4, 5, 6.5, 7]
@@ -169,24 +169,24 @@ REQUESTS = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_requests_are_answered_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def post() -> tuple[int, bytes]:
         job = Task("forward", REQUESTS[name].encode(), "id", 60.0, time.monotonic() + 60.0)
         return timeless(WORKER(job))
 
-    found = [post(), post()]
+    in_pieces = [post(), post()]
     monkeypatch.setattr(ExtractedLists, "extract", lambda body: None)
-    assert found == [post()] * 2
+    assert in_pieces == [post()] * 2
 
 
-def test_a_feed_is_read_in_pieces() -> None:
-    found = parse_tensors(json.dumps(ASKED).encode(), 8)["feeds"][0]["tensor"]["data"]
-    assert isinstance(found, LongList)
-    assert found.array.tolist() == NUMBERS
+def test_feed_is_read_in_pieces() -> None:
+    data = parse_tensors(json.dumps(ASKED).encode(), 8)["feeds"][0]["tensor"]["data"]
+    assert isinstance(data, LongList)
+    assert data.array.tolist() == NUMBERS
 
 
 @pytest.mark.slow
-def test_a_large_list_takes_little_beside_its_array(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_list_needs_little_memory_beyond_its_array(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in LONG.items():
         monkeypatch.setattr(long_lists, name, value)
     count = 300_000

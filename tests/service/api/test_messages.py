@@ -1,6 +1,6 @@
-"""The sentences that people read when a request is wrong: pinned, so that a change of wording is a decision.
+"""Messages of refused requests: pinned, so that a change of wording is a decision.
 
-How ops are misused is pinned with the ops.
+Messages about the misuse of ops are pinned with the ops.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FULL = node("full", shape=[2])
 
 
 def fed(**changed: Any) -> dict[str, Any]:
-    """A request that feeds one tensor, with these fields."""
+    """Build a request that feeds one tensor with these fields."""
     return request(W, feeds=[{"node": 0, "tensor": changed}])
 
 
@@ -291,7 +291,7 @@ def small(make_client: Callable[..., Client]) -> Client:
 
 
 @pytest.mark.parametrize(("call", "body", "sentence"), CASES, ids=[sentence for _, _, sentence in CASES])
-def test_the_sentence(small: Client, call: str, body: dict[str, Any], sentence: str) -> None:
+def test_message_of_a_refusal(small: Client, call: str, body: dict[str, Any], sentence: str) -> None:
     assert small.post(f"/v1/{call}", json=body).json()["detail"] == sentence
 
 
@@ -313,12 +313,12 @@ def test_the_sentence(small: Client, call: str, body: dict[str, Any], sentence: 
         ),
     ],
 )
-def test_the_sentence_about_a_body(small: Client, content: bytes, sentence: str) -> None:
+def test_message_about_a_body(small: Client, content: bytes, sentence: str) -> None:
     assert small.post("/v1/forward", content=content).json()["detail"] == sentence
 
 
-def test_all_faults_of_a_graph_come_in_one_answer(client: Client) -> None:
-    """Unknown ops, references and attributes, ten at most; what reads a node of an unknown op is not blamed for it."""
+def test_all_errors_of_a_graph_are_reported_at_once(client: Client) -> None:
+    """Up to ten errors are reported. Nodes that read a node of an unknown op are not reported for it."""
     mixed = request(
         node("parameter"),
         node("swish", 0),
@@ -346,7 +346,7 @@ def test_all_faults_of_a_graph_come_in_one_answer(client: Client) -> None:
     report = problem(client.post("/v1/gradients", json=wrong), 422, "bad_reference")
     assert [(error["node"], error["pointer"]) for error in report["errors"]] == [
         (1, "/graph/nodes/1/operands/0"),
-        (2, "/graph/nodes/2"),
+        (2, "/graph/nodes/2/attrs/axis"),
     ]
     many = request(node("parameter"), *[node("square", 99)] * 40)
     assert len(problem(client.post("/v1/gradients", json=many), 422, "bad_reference")["errors"]) == 10
@@ -367,7 +367,7 @@ FAMILIAR = [
 
 
 @pytest.mark.parametrize(("message", "name", "meant"), FAMILIAR)
-def test_a_field_by_the_name_that_another_system_has_for_it(small: Client, message: str, name: str, meant: str) -> None:
+def test_field_name_of_another_system_gets_a_suggestion(small: Client, message: str, name: str, meant: str) -> None:
     body = request({**W}, feeds=[feed(0, [1], [1])])
     places = {
         "request": body,
@@ -379,19 +379,21 @@ def test_a_field_by_the_name_that_another_system_has_for_it(small: Client, messa
     assert small.post("/v1/forward", json=body).json()["detail"].endswith(f"; did you mean {meant}?")
 
 
-def test_a_call_that_takes_types_has_no_feeds_to_suggest(small: Client) -> None:
-    said = small.post("/v1/plan", json=request(W) | {"values": []}).json()["errors"]
-    assert [report["detail"].rpartition("; ")[2] for report in said][1:] == ["did you mean types?"]
+def test_plan_suggests_types_instead_of_feeds(small: Client) -> None:
+    errors = small.post("/v1/plan", json=request(W) | {"values": []}).json()["errors"]
+    assert [report["detail"].rpartition("; ")[2] for report in errors][1:] == ["did you mean types?"]
 
 
 @pytest.mark.parametrize("name", ["operand" + "s" * 10**5, "graph" * 10**5])
-def test_a_long_name_is_compared_by_its_beginning(small: Client, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_beginning_of_a_long_name_is_compared(
+    small: Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compared: list[int] = []
-    near = spelling.nearest
+    original = spelling.nearest
 
-    def nearest(word: str, known: Any) -> str | None:
+    def nearest(word: str, candidates: Any) -> str | None:
         compared.append(len(word))
-        return near(word, known)
+        return original(word, candidates)
 
     monkeypatch.setattr(spelling, "nearest", nearest)
     assert small.post("/v1/forward", json={name: 1}).status_code == 422

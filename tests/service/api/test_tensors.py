@@ -1,4 +1,4 @@
-"""Tensors cross the wire without losing a bit, and what is malformed is told."""
+"""Tensors in JSON and base64: bit-exact roundtrips, and reports of malformed tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 @pytest.mark.slow
 @given(st.data(), dtypes, st.sampled_from(["json", "base64"]))
-def test_there_and_back(data: st.DataObject, dtype: str, encoding: str) -> None:
+def test_roundtrip_is_bit_exact(data: st.DataObject, dtype: str, encoding: str) -> None:
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, min_side=0, max_dims=3)))
     written = orjson.dumps(encode(array, encoding), option=orjson.OPT_SERIALIZE_NUMPY)
     assert same_bits(decode(orjson.loads(written), LIMITS), array)
@@ -38,7 +38,7 @@ def test_there_and_back(data: st.DataObject, dtype: str, encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["json", "base64"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_there_and_back_through_the_server(client: Client, dtype: str, encoding: str) -> None:
+def test_roundtrip_through_the_server_is_bit_exact(client: Client, dtype: str, encoding: str) -> None:
     info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else np.finfo(dtype) if dtype != "bool" else None
     ends = [0, 1] if info is None else [info.min, info.max, 0, 1]
     array = np.array(ends, dtype)
@@ -56,45 +56,45 @@ def test_there_and_back_through_the_server(client: Client, dtype: str, encoding:
         ("int64", 2**53 + 1), ("int64", -(2**63)),
     ],
 )  # fmt: skip
-def test_what_json_would_not_keep_falls_back_to_base64(dtype: str, value: float) -> None:
+def test_values_that_json_cannot_express_use_base64(dtype: str, value: float) -> None:
     assert "data" in encode(np.array([1], dtype), "json")
     assert "data_b64" in encode(np.array([1, value], dtype), "json")
 
 
-def test_each_tensor_falls_back_by_itself(client: Client) -> None:
+def test_each_tensor_falls_back_separately(client: Client) -> None:
     body = request(node("full"), node("div", 0, 0), outputs=[0, 1])
     whole, broken = (value["tensor"] for value in client.post("/v1/forward", json=body).json()["values"])
     assert whole["data"] == [0.0]
     assert np.isnan(decode(broken, LIMITS))
 
 
-def test_minus_zero_stays() -> None:
+def test_minus_zero_is_preserved() -> None:
     array = decode(tensor([1], [-0.0]), LIMITS)  # type: ignore[arg-type]
     assert np.signbit(array).all()
     assert orjson.dumps(encode(array, "json"), option=orjson.OPT_SERIALIZE_NUMPY).endswith(b"[-0.0]}")
 
 
-def test_integers_are_exact_beyond_what_floats_hold() -> None:
+def test_large_integers_are_exact() -> None:
     assert decode(tensor([1], [2**62 + 1], "int64"), LIMITS)[0] == 2**62 + 1  # type: ignore[arg-type]
 
 
-def test_a_whole_float_is_a_whole_number() -> None:
+def test_integral_floats_are_accepted_as_integers() -> None:
     """R and Lua write 1.0 for 1."""
     assert decode(tensor([2], [1.0, 2], "int8"), LIMITS).tolist() == [1, 2]  # type: ignore[arg-type]
     assert decode(tensor([2], [1.0, 0], "bool"), LIMITS).tolist() == [True, False]  # type: ignore[arg-type]
 
 
-def test_bool_travels_as_0_and_1(client: Client) -> None:
+def test_bool_is_0_or_1(client: Client) -> None:
     body = request(node("input"), feeds=[feed(0, [2], [0, 1], "bool")])
     assert client.post("/v1/forward", json=body).json()["values"][0]["tensor"]["data"] == [0, 1]
 
 
 @pytest.mark.parametrize("payload", [{}, {"data": []}, {"data_b64": ""}, {"data": [], "data_b64": ""}], ids=str)
-def test_an_empty_tensor_needs_no_payload(payload: dict[str, Any]) -> None:
+def test_empty_tensor_needs_no_payload(payload: dict[str, Any]) -> None:
     assert decode({"dtype": "float32", "shape": [0, 3], **payload}, LIMITS).shape == (0, 3)  # type: ignore[typeddict-item]
 
 
-def test_an_empty_payload_beside_the_other_is_absent() -> None:
+def test_empty_payload_is_ignored_beside_the_other() -> None:
     packed = base64.b64encode(np.array(7.0).tobytes()).decode()
     for payload in ({"data": [], "data_b64": packed}, {"data": [7], "data_b64": ""}):
         assert decode({"dtype": "float64", "shape": [], **payload}, LIMITS) == 7  # type: ignore[typeddict-item]
@@ -155,7 +155,7 @@ MALFORMED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("malformed", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_tensor_is_refused_where_it_stands(client: Client, malformed: dict[str, Any]) -> None:
+def test_malformed_tensor_is_refused_with_its_pointer(client: Client, malformed: dict[str, Any]) -> None:
     body = request(node("full"), node("input"), feeds=[{"node": 1, "tensor": malformed}])
     report = problem(client.post("/v1/forward", json=body), 422, "bad_tensor")
     assert report["node"] == 1
@@ -167,26 +167,26 @@ def test_a_malformed_tensor_is_refused_where_it_stands(client: Client, malformed
 
 
 @pytest.mark.parametrize("malformed", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_cotangent(client: Client, malformed: dict[str, Any]) -> None:
+def test_malformed_cotangent_is_refused(client: Client, malformed: dict[str, Any]) -> None:
     report = problem(
         client.post("/v1/gradients", json=request(node("full"), wrt=[0], cotangent=malformed)), 422, "bad_tensor"
     )
     assert report["pointer"].startswith("/cotangent")
 
 
-def test_a_number_beyond_double_is_told(client: Client) -> None:
+def test_number_beyond_float64_is_reported(client: Client) -> None:
     body = json.dumps(request(node("input"), feeds=[feed(0, [1], [123456])])).replace("123456", "1e999")
     report = problem(client.post("/v1/forward", content=body), 422, "bad_tensor")
     assert report["detail"] == "node 0: feeds[0].tensor has a number in data that is beyond float64"
 
 
 @pytest.mark.parametrize("shape", [[10**6, 10**6, 10**6], [2**62, 2**62], [1] * 33, [0, 2**62], [2**62]], ids=str)
-def test_what_is_too_large_is_refused_before_it_is_looked_at(client: Client, shape: list[int]) -> None:
+def test_oversized_tensor_is_refused_before_decoding(client: Client, shape: list[int]) -> None:
     body = request(node("input"), feeds=[{"node": 0, "tensor": {"dtype": "float64", "shape": shape}}])
     assert problem(client.post("/v1/forward", json=body), 413, "over_budget")["node"] == 0
 
 
-def test_no_element_is_echoed(client: Client) -> None:
+def test_refusals_do_not_echo_elements(client: Client) -> None:
     secret = 48151623.42
     for malformed in (
         tensor([1], [secret, secret]),
@@ -204,7 +204,7 @@ def test_no_element_is_echoed(client: Client) -> None:
 
 @pytest.mark.slow
 @given(st.data(), dtypes, st.sampled_from(["json", "base64"]))
-def test_the_length_of_an_answer_is_never_underestimated(data: st.DataObject, dtype: str, encoding: str) -> None:
+def test_length_of_an_answer_is_never_underestimated(data: st.DataObject, dtype: str, encoding: str) -> None:
     from engine import TensorType
 
     array = data.draw(hnp.arrays(dtype, hnp.array_shapes(min_dims=0, min_side=0)))
@@ -219,7 +219,7 @@ def test_the_length_of_an_answer_is_never_underestimated(data: st.DataObject, dt
         ("float32", -1.1754944e-38), ("float64", -2.2250738585072014e-308),
     ],
 )  # fmt: skip
-def test_the_length_of_the_longest_elements(dtype: str, longest: float) -> None:
+def test_length_estimate_covers_the_longest_elements(dtype: str, longest: float) -> None:
     from engine import TensorType
 
     array = np.full(1000, longest, dtype)
@@ -228,7 +228,7 @@ def test_the_length_of_the_longest_elements(dtype: str, longest: float) -> None:
     assert len(written) <= encoded_bytes([TensorType.of(array)], "json")
 
 
-def test_decode_raises_only_what_it_says() -> None:
+def test_decode_raises_documented_errors() -> None:
     with pytest.raises(Refusal):
         decode({"dtype": "int8", "shape": [1], "data": ["x"]}, LIMITS)
     with pytest.raises(OverBudget):
@@ -236,9 +236,7 @@ def test_decode_raises_only_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("reader", [Tensor, NodeType])
-def test_many_axes_are_refused_before_their_extents_are_multiplied(
-    reader: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_axes_are_refused_without_computing_the_size(reader: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """The product of 50,000 large extents takes more than a minute."""
     monkeypatch.setattr("service.api.tensors.TensorType", lambda *_: pytest.fail("its size was computed"))
     with pytest.raises(OverBudget, match="at most 32 axes, but this one has 50000"):

@@ -1,4 +1,4 @@
-"""The S3 server of the tests of state, and servers that share a state there."""
+"""Fixtures of an S3 server and of servers that share a state on it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REGION = "us-east-1"
 
 @pytest.fixture(scope="module")
 def shared_place(s3_server: str) -> Iterator[str]:
-    """The URL of a folder in a bucket with nothing in it, for a file of tests; the environment says where that is."""
+    """The URL of a folder in an empty bucket, one per module; the environment has the address of the server."""
     import boto3
 
     access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": _REGION}
@@ -32,7 +32,7 @@ def shared_place(s3_server: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def nodes(shared_place: str) -> Iterator[list[Node]]:
-    """Two servers, which a test may end and replace in the list."""
+    """Two servers, which a test may stop and replace in the list."""
     started = [Node(shared_place, free_port(), "--lease-ms", "500") for _ in range(2)]
     try:
         for node in started:

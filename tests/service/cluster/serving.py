@@ -1,4 +1,4 @@
-"""Servers of a cluster in processes of their own, to be killed, paused and started again under their addresses."""
+"""Server processes of a cluster that tests kill, pause and restart at their addresses."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import httpx
 ROOT = Path(__file__).parents[3]
 ANNOUNCEMENT = "gradserve listening on "
 SECRET = "none-but-these-servers-know-this-secret"
-#: what a server may say while another takes its place: nothing was done, or nobody knows; or a call is under way still
+#: codes during a takeover: the call was not executed, its outcome is unknown, or it is still under way
 PASSING = ("not_ready", "unconfirmed", "conflict", "shutting_down")
 _TRIES = 200
 ONE: dict[str, Any] = {"dtype": "float64", "shape": [], "data": [1.0]}
 
 
 class Node:
-    """A server of the cluster at a place. To be killed."""
+    """Server of the cluster at a place, which a test must end."""
 
     def __init__(self, place: str, port: int, *options: str) -> None:
         self.url = f"http://127.0.0.1:{port}"
@@ -37,17 +37,17 @@ class Node:
         self.client = httpx.Client(base_url=self.url, timeout=30)
 
     def await_start(self) -> Node:
-        """Return once it can be asked."""
+        """Wait until the server accepts requests."""
         assert self.process.stdout is not None
         assert self.process.stdout.readline().startswith(ANNOUNCEMENT)
         return self
 
     def send_signal(self, number: signal.Signals) -> None:
-        """Send its front a signal."""
+        """Send a signal to the front process."""
         self.process.send_signal(number)
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End it, and wait until it has."""
+        """Stop the server and wait for its end."""
         self.process.send_signal(number)
         self.process.send_signal(signal.SIGCONT)
         self.process.wait()
@@ -56,12 +56,12 @@ class Node:
         self.client.close()
 
     def figure(self, name: str) -> float:
-        """What /metrics says of a name."""
+        """Read the value of a metric."""
         lines = self.client.get("/metrics").text.splitlines()
         return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
 
     def asked(self, method: str, path: str, body: dict[str, Any] | None = None, **headers: str) -> httpx.Response:
-        """What is answered, once a server has what this is about; what writes is done once."""
+        """Send a request, and repeat it during takeovers; writes are executed once."""
         if method not in ("GET", "HEAD"):
             headers = {"Idempotency-Key": token_hex(8)} | headers
         for _ in range(_TRIES):
@@ -71,57 +71,57 @@ class Node:
         return answer
 
     def put(self, name: str, value: float, **headers: str) -> httpx.Response:
-        """Keep a number."""
+        """Store a number."""
         return self.asked("PUT", f"/v1/tensors/{name}", {**ONE, "data": [value]}, **headers)
 
     def get(self, name: str) -> httpx.Response:
-        """Read it."""
+        """Get a tensor."""
         return self.asked("GET", f"/v1/tensors/{name}")
 
     def value(self, name: str) -> float:
-        """The number that is kept."""
-        found: float = self.get(name).json()["tensor"]["data"][0]
-        return found
+        """Read a stored number."""
+        number: float = self.get(name).json()["tensor"]["data"][0]
+        return number
 
     def add_one(self, name: str, if_match: str | None = None, **headers: str) -> httpx.Response:
-        """Add 1 to a number that is kept, and keep the sum, where it is this version still."""
+        """Add 1 to a stored number; with `if_match`, only if it still has this version."""
         return self.asked("POST", "/v1/forward", adding_one(name, if_match), **headers)
 
 
 def adding_one(name: str, if_match: str | None = None) -> dict[str, Any]:
-    """The request that adds 1 to a number that is kept."""
+    """Build the request that adds 1 to a stored number."""
     nodes = [{"op": "input"}, {"op": "constant", "attrs": {"value": ONE}}, {"op": "add", "operands": [0, 1]}]
     store = {"node": 2, "tensor_id": name} | ({} if if_match is None else {"if_match": if_match})
     return {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": name}], "outputs": [2], "store": [store]}
 
 
 def free_port() -> int:
-    """A port that nobody has at the moment."""
-    with socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
+    """Find a port that is free at the moment."""
+    with socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 
 def owner_of(*nodes: Node) -> tuple[Node, Node]:
-    """Of two servers, the one that has a shard, and the other."""
+    """Return of two servers the one that owns a shard, and the other."""
     first, second = nodes
     return (first, second) if first.figure("gradserve_shards") else (second, first)
 
 
 def raced(nodes: Sequence[Node], each: int) -> Counter[int]:
-    """What clients are told, one for each server, who race to add 1 to what they have read, so many times each.
+    """Count statuses of clients, one per server, that race to add 1 to the number that they have read, `each` times.
 
-    Who had read the last version is answered 200, and the number is one more; everybody else is to be told so, by 412.
+    A client that has read the last version gets a 200, and the number grows by one; all others must get a 412.
     """
     assert nodes[0].put("raced", 0).status_code < 300
 
     def client(node: Node) -> Counter[int]:
-        told = Counter[int]()
+        statuses = Counter[int]()
         for _ in range(each):
             etag = node.get("raced").headers["etag"].strip('"')
-            told[node.add_one("raced", etag).status_code] += 1
-        return told
+            statuses[node.add_one("raced", etag).status_code] += 1
+        return statuses
 
     with ThreadPoolExecutor(len(nodes)) as threads:
         return sum(threads.map(client, nodes), Counter[int]())

@@ -1,4 +1,4 @@
-"""What `--cluster on` needs: each thing that is missing or wrong is one sentence, and status 2."""
+"""Requirements of `--cluster on`: each missing or invalid setting gives one sentence and status 2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.store.writes import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
 from tests.service.command_support import called
 
-GIVEN = {"GRADSERVE_CLUSTER": "on", "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_STATE": "s3://bucket/folder"}
+SETTINGS = {"GRADSERVE_CLUSTER": "on", "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_STATE": "s3://bucket/folder"}
 ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
 
 
@@ -33,50 +33,50 @@ ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
         ({"GRADSERVE_CLUSTER": "of"}, "setting --cluster (GRADSERVE_CLUSTER) is 'of'"),
     ],
 )
-def test_what_is_wrong_is_said(stated: dict[str, str], said: str) -> None:
-    ended = called("serve", "--port", "0", **(GIVEN | ADDRESS | stated))
+def test_invalid_settings_are_refused(stated: dict[str, str], said: str) -> None:
+    ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | stated))
     assert ended.returncode == 2
     assert said in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert SECRET[:31] not in ended.stderr
 
 
-def test_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GRADSERVE_CLUSTER_SECRET", raising=False)
-    stated = {name: value for name, value in (GIVEN | ADDRESS).items() if "SECRET" not in name}
+    stated = {name: value for name, value in (SETTINGS | ADDRESS).items() if "SECRET" not in name}
     ended = called("serve", "--port", "0", **stated)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert "--cluster on needs the variable GRADSERVE_CLUSTER_SECRET, the same for all servers" in ended.stderr
 
 
-def test_the_secret_is_no_flag() -> None:
+def test_secret_is_not_a_flag() -> None:
     ended = called("serve", "--cluster-secret", SECRET)
     assert ended.returncode == 2
     assert "GRADSERVE_CLUSTER_SECRET" in ended.stderr
 
 
-def test_a_place_of_one_server_is_refused(s3_place: str) -> None:
+def test_place_of_a_single_server_is_refused(s3_place: str) -> None:
     open_state(s3_place).close()
-    ended = called("serve", "--port", "0", **(GIVEN | ADDRESS | {"GRADSERVE_STATE": s3_place}))
+    ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
     assert "is in the format 'gradserve state 1', which is one server's, and not for --cluster on" in ended.stderr
 
 
 @pytest.mark.slow
-def test_an_ordinary_server_has_none_of_it() -> None:
-    found = subprocess.run(
+def test_single_server_imports_no_cluster_modules() -> None:
+    modules = subprocess.run(
         [sys.executable, "-c", "import sys, service.app; print(*sorted(sys.modules))"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    assert "service.app" in found
-    assert not [name for name in found if name.startswith(("service.cluster", "httpx", "aiohttp", "yarl"))]
+    assert "service.app" in modules
+    assert not [name for name in modules if name.startswith(("service.cluster", "httpx", "aiohttp", "yarl"))]
 
 
 @pytest.mark.slow
-def test_whoever_takes_a_shard_has_few_objects_to_read(s3_place: str) -> None:
-    """However many small commits there were: what they say that is current is moved together."""
+def test_new_owner_of_a_shard_reads_few_objects(s3_place: str) -> None:
+    """Many small commits are merged into few objects."""
     stated = {"state": s3_place, "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"}
     journal = Cluster(Settings(**stated, lease_ms=0))._journal(3)
     journal.load()
@@ -84,5 +84,5 @@ def test_whoever_takes_a_shard_has_few_objects_to_read(s3_place: str) -> None:
         journal.commit([Commit([TensorWrite("", f"t{number}", "e", "float64", (), memoryview(bytes(8)))])])
     journal._thread.submit(lambda: None).result()
     journal.close()
-    left = [key for key in open_remote(s3_place).list("") if "shards/03/commits/" in key]
-    assert len(left) < 200
+    keys = [key for key in open_remote(s3_place).list("") if "shards/03/commits/" in key]
+    assert len(keys) < 200

@@ -1,4 +1,4 @@
-"""Requests to other servers reach them once, as they were sent; what is no answer is told apart."""
+"""Requests to other servers: sent once and unchanged, with different errors for unreachable and silent servers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from service.cluster.http_peers import HttpPeers
 from service.cluster.protocol import Silent, Unreachable
 from service.core.errors import Refusal
 
-#: what a server makes of a connection
-Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+#: function of a server that handles a connection
+ConnectionHandler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 FOREVER = float("inf")
 LONG = 3 << 20
 
 
-def asked_of(answering: Answering, ask: Callable[[HttpPeers, str], Awaitable[object]]) -> None:
-    """Ask a server that answers like this."""
+def ask_server(answering: ConnectionHandler, ask: Callable[[HttpPeers, str], Awaitable[object]]) -> None:
+    """Run a server with this handler, and send it a request."""
 
     over = []
 
@@ -45,7 +45,7 @@ def asked_of(answering: Answering, ask: Callable[[HttpPeers, str], Awaitable[obj
     asyncio.run(run())
 
 
-async def question(peers: HttpPeers, address: str) -> object:
+async def ask_versions(peers: HttpPeers, address: str) -> object:
     return await peers.ask(address, "versions", {}, (), FOREVER)
 
 
@@ -57,17 +57,17 @@ async def nothing() -> AsyncIterator[bytes]:
 
 @pytest.fixture
 def deaf_port() -> int:
-    """A port that nobody listens at."""
+    """A port without a listener."""
     with closing(create_server(("127.0.0.1", 0))) as listening:
         port: int = listening.getsockname()[1]
     return port
 
 
-def test_who_takes_no_connection_was_not_reached(deaf_port: int) -> None:
+def test_refused_connection_is_unreachable(deaf_port: int) -> None:
     async def ask() -> None:
         peers = HttpPeers("secret")
         try:
-            await question(peers, f"http://127.0.0.1:{deaf_port}")
+            await ask_versions(peers, f"http://127.0.0.1:{deaf_port}")
         finally:
             await peers.close()
 
@@ -75,35 +75,35 @@ def test_who_takes_no_connection_was_not_reached(deaf_port: int) -> None:
         asyncio.run(ask())
 
 
-def test_who_ends_a_connection_without_an_answer_may_have_been_reached() -> None:
+def test_connection_closed_without_an_answer_is_silent() -> None:
     async def ends(*_: object) -> None:
         pass
 
     with pytest.raises(Silent):
-        asked_of(ends, question)
+        ask_server(ends, ask_versions)
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT"])
-def test_what_may_have_been_done_is_not_sent_again(method: str) -> None:
-    reached = []
+def test_write_that_may_have_arrived_is_not_repeated(method: str) -> None:
+    heads = []
 
     async def ends(reader: asyncio.StreamReader, _: object) -> None:
-        reached.append(await reader.readuntil(b"\r\n\r\n"))
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
 
     async def ask(peers: HttpPeers, address: str) -> object:
         return await peers.forward(address, method, "/v1/tensors/w", [("content-length", "0")], nothing(), FOREVER)
 
     with pytest.raises(Silent):
-        asked_of(ends, ask)
-    assert len(reached) == 1
+        ask_server(ends, ask)
+    assert len(heads) == 1
 
 
-def test_a_path_and_fields_go_as_they_came() -> None:
-    reached = []
+def test_path_and_headers_are_forwarded_unchanged() -> None:
+    heads = []
     path = "/v1/tensors/a%2Fb%20%C3%A4?x=%26&y=+"
 
     async def notes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        reached.append(await reader.readuntil(b"\r\n\r\n"))
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(b"HTTP/1.1 200 OK\r\nGradserve-Cluster-Protocol: 1\r\nContent-Length: 0\r\n\r\n")
 
     async def ask(peers: HttpPeers, address: str) -> object:
@@ -111,8 +111,8 @@ def test_a_path_and_fields_go_as_they_came() -> None:
         answer.close()
         return answer
 
-    asked_of(notes, ask)
-    lines = reached[0].decode().splitlines()
+    ask_server(notes, ask)
+    lines = heads[0].decode().splitlines()
     assert lines[0] == f"GET {path} HTTP/1.1"
     fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
     assert fields.pop("host").startswith("127.0.0.1:")
@@ -125,7 +125,7 @@ def test_a_path_and_fields_go_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [5, 0, 7], [LONG], [5, LONG, 5]])
-def test_a_body_is_its_parts(lengths: list[int]) -> None:
+def test_body_is_the_concatenation_of_its_parts(lengths: list[int]) -> None:
     parts = [bytes([65 + i]) * length for i, length in enumerate(lengths)]
 
     async def sent() -> bytes:
@@ -141,8 +141,8 @@ def test_a_body_is_its_parts(lengths: list[int]) -> None:
     assert asyncio.run(sent()) == b"".join(parts)
 
 
-def test_a_refused_body_is_not_taken_for_a_silent_server() -> None:
-    """What refuses it is why the server has not answered; `Placing` says that."""
+def test_refused_body_ends_the_request() -> None:
+    """The refusal is the reason why the server has not answered; the caller reports it."""
 
     async def waits(reader: asyncio.StreamReader, _: object) -> None:
         await reader.read()
@@ -155,4 +155,4 @@ def test_a_refused_body_is_not_taken_for_a_silent_server() -> None:
         return await peers.forward(address, "PUT", "/", [("content-length", "9")], refused(), FOREVER)
 
     with pytest.raises(Silent):
-        asked_of(waits, ask)
+        ask_server(waits, ask)

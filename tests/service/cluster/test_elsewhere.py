@@ -1,4 +1,4 @@
-"""Pieces of sums on other servers, through an ingress: the bits of one server, whoever refuses, ends or is slow."""
+"""Pieces of sums on other servers: bit-identical to one server, even if others refuse, die or are slow."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def tensors(answer: httpx.Response) -> dict[str, bytes]:
 def stats(answer: httpx.Response) -> Json:
     length = int.from_bytes(answer.content[:8], "little")
     header = orjson.loads(answer.content[8 : 8 + length])
-    found: Json = orjson.loads(header["__metadata__"]["response"])["stats"]
-    return found
+    parsed: Json = orjson.loads(header["__metadata__"]["response"])["stats"]
+    return parsed
 
 
 def pieces(url: str, where: str = "elsewhere", **headers: str) -> float:
@@ -58,7 +58,7 @@ def pieces(url: str, where: str = "elsewhere", **headers: str) -> float:
 
 @pytest.fixture(scope="module")
 def whole(start_server: Callable[..., RunningServer]) -> dict[str, bytes]:
-    """What a server alone answers."""
+    """The answer of a single server."""
     alone = start_server(*OPTIONS)
     answer = ask(alone.url)
     assert stats(answer)["pieces"] == 1
@@ -68,14 +68,14 @@ def whole(start_server: Callable[..., RunningServer]) -> dict[str, bytes]:
 
 @pytest.fixture
 def fake() -> Iterator[Node]:
-    """An ingress that does what a test says."""
-    made = Node("ingress")
-    yield made
-    made.stop()
+    """An ingress that the test controls."""
+    fake_ingress = Node("ingress")
+    yield fake_ingress
+    fake_ingress.stop()
 
 
-def said(status: int, body: bytes = b"{}", **headers: str) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
-    """What a server answers that does no piece."""
+def answering(status: int, body: bytes = b"{}", **headers: str) -> Callable[[BaseHTTPRequestHandler, bytes], None]:
+    """Build the handler of a server that computes no pieces."""
 
     def answer(handler: BaseHTTPRequestHandler, _: bytes) -> None:
         handler.send_response(status)
@@ -89,33 +89,38 @@ def said(status: int, body: bytes = b"{}", **headers: str) -> Callable[[BaseHTTP
 
 @pytest.mark.parametrize(
     "answer",
-    [said(503, Retry_After="1"), said(429), said(412), said(404), said(200, b"12"), lambda *_: None],
+    [
+        answering(503, Retry_After="1"),
+        answering(429),
+        answering(412),
+        answering(404),
+        answering(200, b"12"),
+        lambda *_: None,
+    ],
     ids=["503", "429", "412", "404", "another answer", "lost"],
 )
-def test_what_others_do_not_do_is_done_here(
+def test_pieces_refused_by_others_are_computed_locally(
     start_server: Callable[..., RunningServer], fake: Node, whole: dict[str, bytes], answer: Any
 ) -> None:
     fake.answer = answer
     server = start_server(*OPTIONS, "--ingress", f"http://{fake.place}")
     answered = ask(server.url)
     assert tensors(answered) == whole
-    assert len(fake.asked) >= 1
+    assert len(fake.requests) >= 1
     assert stats(answered)["repeated"] >= 1
     assert pieces(server.url) == 0
-    assert {path.partition("?")[0] for _, path, _ in fake.asked} == {"/v1/batch"}
+    assert {path.partition("?")[0] for _, path, _ in fake.requests} == {"/v1/batch"}
 
 
-def test_an_ingress_that_is_not_there_is_done_without(
-    start_server: Callable[..., RunningServer], whole: dict[str, bytes]
-) -> None:
+def test_unreachable_ingress_is_not_needed(start_server: Callable[..., RunningServer], whole: dict[str, bytes]) -> None:
     server = start_server(*OPTIONS, "--ingress", f"http://127.0.0.1:{free_port()}")
     assert tensors(ask(server.url)) == whole
 
 
-def test_a_server_that_is_slow_gets_its_pieces_done_elsewhere(
+def test_late_pieces_are_computed_locally(
     start_server: Callable[..., RunningServer], fake: Node, whole: dict[str, bytes]
 ) -> None:
-    """It never answers: the first two pieces that it got are done here, once they are late."""
+    """The other server never answers: its first two pieces are computed locally once they are late."""
     leave = threading.Event()
 
     def hang(*_: Any) -> None:
@@ -138,7 +143,7 @@ class TestThroughHaproxy:
     def three(
         self, start_server: Callable[..., RunningServer], monkeypatch: pytest.MonkeyPatch
     ) -> Iterator[list[RunningServer]]:
-        """One server that has an ingress, and two behind that; they ask for the same key."""
+        """A server that uses an ingress, and two servers behind the ingress, with the same key."""
         monkeypatch.setenv("GRADSERVE_API_KEY", "k" * 32)
         behind = [start_server(*OPTIONS) for _ in range(2)]
         with ingress(nodes=tuple("{}:{}".format(*server.address) for server in behind)) as running:
@@ -146,7 +151,7 @@ class TestThroughHaproxy:
             before = start_server(*OPTIONS, "--ingress", f"http://127.0.0.1:{running.port}")
             yield [before, *behind]
 
-    def test_it_is_bit_for_bit_what_one_does_also_with_one_killed(
+    def test_result_is_bit_identical_even_if_a_server_is_killed(
         self, three: list[RunningServer], whole: dict[str, bytes]
     ) -> None:
         key = {"Authorization": f"Bearer {'k' * 32}"}

@@ -1,4 +1,4 @@
-"""Who has a shard, on virtual time: taken when asked for, asked, replaced, kept in peace, and left to others."""
+"""Ownership of shards on virtual time: claim, forwarding, takeover, pause, release, and migration."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.simulation.server import Request
 from tests.simulation.store import Store
 from tests.simulation.virtual import World
 
-#: seconds of a lease, and those that a successor waits
+#: seconds of a lease, and seconds that a successor waits
 LEASE = 1.0
 WAIT = 1.2 * LEASE
 
 
 class Trial:
-    """Some servers at one place, and what they answered, when."""
+    """Servers at one place on virtual time."""
 
     def __init__(self, count: int = 3) -> None:
         self.world = World(7)
@@ -32,32 +32,34 @@ class Trial:
     def begin(self, number: int) -> Member:
         return Member(self.world, self.store, LEASE, f"server {number}", self.peers)
 
-    def asked(self, member: Member, operation: Operation, seconds: float = 20.0) -> tuple[object, float]:
-        """The answer, and after how many seconds."""
-        told: list[tuple[object, float]] = []
+    def ask(self, member: Member, operation: Operation, seconds: float = 20.0) -> tuple[object, float]:
+        """Send a request, and return the answer and the seconds that it took."""
+        answers: list[tuple[object, float]] = []
         began = self.world.now
         request = Request(operation, None, seconds)
-        self.world.at(began, lambda: member.ask(request, lambda answer: told.append((answer, self.world.now - began))))
-        while not told:
+        self.world.at(
+            began, lambda: member.ask(request, lambda answer: answers.append((answer, self.world.now - began)))
+        )
+        while not answers:
             assert self.world.now < began + 2 * seconds
             self.wait(0.01)
-        return told[0]
+        return answers[0]
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         end = self.world.now + seconds
         self.world.run(end)
         self.world.now = end
 
     def read(self, member: Member) -> tuple[object, float]:
-        (answer, seconds) = self.asked(member, Operation("read", 0.0, ("x",)))
+        (answer, seconds) = self.ask(member, Operation("read", 0.0, ("x",)))
         return answer, seconds
 
     def write(self, member: Member, value: int) -> tuple[object, float]:
-        return self.asked(member, Operation("write", 0.0, (), {"x": value}))
+        return self.ask(member, Operation("write", 0.0, (), {"x": value}))
 
     def owner(self) -> list[int]:
-        """Who has the shard, as each knows of itself."""
+        """List the servers that believe to own the shard."""
         return [number for number, member in enumerate(self.members) if list(member.owners.owned_shards)]
 
 
@@ -68,7 +70,7 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def test_it_is_taken_by_who_is_asked_first_and_then_asked() -> None:
+def test_first_server_asked_becomes_the_owner() -> None:
     trial = Trial()
     first, second, third = trial.members
     answer, seconds = trial.write(second, 1)
@@ -80,7 +82,7 @@ def test_it_is_taken_by_who_is_asked_first_and_then_asked() -> None:
     assert first.store.forwarded == {"versions": 1, "proposal": 1}
 
 
-def test_one_that_is_gone_is_replaced() -> None:
+def test_dead_owner_is_replaced() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
@@ -95,7 +97,7 @@ def test_one_that_is_gone_is_replaced() -> None:
     assert trial.owner() == [1]
 
 
-def test_for_some_seconds_after_an_opening_there_is_no_other() -> None:
+def test_openings_have_a_minimum_interval() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
@@ -105,25 +107,25 @@ def test_for_some_seconds_after_an_opening_there_is_no_other() -> None:
     assert OPENING_INTERVAL < seconds + 1 < OPENING_INTERVAL + WAIT + 2
 
 
-def test_of_those_who_are_asked_at_once_one_makes_an_opening() -> None:
-    """The others ask that one, also where who had it before has released it."""
+def test_one_of_several_concurrent_requests_makes_the_opening() -> None:
+    """The others ask that one, even if the previous owner has released the shard."""
     trial = Trial()
     first, *others = trial.members
     trial.write(first, 1)
     first.release()
     trial.wait(1.0)
     before = len(trial.store.opened)
-    told: list[object] = []
+    answers: list[object] = []
     for member in others:
         request = Request(Operation("read", 0.0, ("x",)), None, 20.0)
-        trial.world.at(trial.world.now, lambda member=member, request=request: member.ask(request, told.append))
+        trial.world.at(trial.world.now, lambda member=member, request=request: member.ask(request, answers.append))
     trial.wait(WAIT)
-    assert told == [(1,), (1,)]
+    assert answers == [(1,), (1,)]
     assert len(trial.owner()) == 1
     assert len(trial.store.opened) == before + 1
 
 
-def test_one_that_is_paused_answers_nothing_of_what_it_had() -> None:
+def test_paused_owner_does_not_answer_from_its_old_state() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
@@ -137,7 +139,7 @@ def test_one_that_is_paused_answers_nothing_of_what_it_had() -> None:
     assert trial.owner() == [1]
 
 
-def test_one_that_ends_leaves_what_it_has() -> None:
+def test_stopping_owner_releases_its_shard() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)
@@ -148,7 +150,7 @@ def test_one_that_ends_leaves_what_it_has() -> None:
     assert (trial.owner(), second.owners.takeovers) == ([1], 0)
 
 
-def test_it_goes_to_where_it_is_asked_for() -> None:
+def test_shard_migrates_to_the_server_that_is_asked() -> None:
     trial = Trial()
     first, second, _ = trial.members
     trial.write(first, 1)

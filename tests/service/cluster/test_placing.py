@@ -1,4 +1,4 @@
-"""Requests that are passed on: what breaks off is told as what broke it off, and what was sent is not sent again."""
+"""Requests forwarded to owners: interruptions are reported with their cause, and writes are not repeated."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from service.core.settings import Settings
 PATH = "/v1/tensors/{name}"
 
 
-def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """What is answered to a request of which these messages come, by an owner that ends each connection; its heads."""
+def route_request(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """Route a request with these messages to an owner that closes each connection; return the answer and the heads."""
     sent: list[dict[str, Any]] = []
     heads: list[bytes] = []
     coming = iter(messages or [{"type": "http.request"}])
@@ -36,7 +36,7 @@ def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[b
         sent.append(message)
 
     async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError):  # nothing is sent before the first part of the body
+        with suppress(asyncio.IncompleteReadError):  # the head is sent with the first part of the body
             heads.append(await reader.readuntil(b"\r\n\r\n"))
             await reader.read(int(b"content-length: 9" in heads[-1].lower()))
         writer.close()
@@ -78,27 +78,27 @@ def part(body: bytes) -> dict[str, object]:
     return {"type": "http.request", "body": body, "more_body": True}
 
 
-def test_a_body_that_is_refused_is_refused() -> None:
-    sent, _ = placed("PUT", part(b"1"), Refusal("body_too_large", "the body is too long"))
+def test_refused_body_is_reported() -> None:
+    sent, _ = route_request("PUT", part(b"1"), Refusal("body_too_large", "the body is too long"))
     assert status(sent) == 413
     assert b"the body is too long" in sent[1]["body"]
 
 
 @pytest.mark.parametrize("leaving", [{"type": "http.disconnect"}, ClientDisconnect()])
-def test_who_leaves_is_told_nothing(leaving: object) -> None:
-    assert placed("PUT", part(b"1"), leaving)[0] == []
+def test_disconnected_client_gets_no_answer(leaving: object) -> None:
+    assert route_request("PUT", part(b"1"), leaving)[0] == []
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-def test_without_an_answer_it_may_be_done(method: str) -> None:
-    sent, heads = placed(method)
+def test_write_without_an_answer_is_not_repeated(method: str) -> None:
+    sent, heads = route_request(method)
     assert (status(sent), len(heads)) == (503, 1)
     assert b"repeats: False" in sent[1]["body"]
     assert heads[0].startswith(method.encode())
     assert b"content-length: 0" in heads[0].lower()
 
 
-def test_what_is_read_may_be_read_again() -> None:
-    sent, heads = placed("GET")
+def test_read_without_an_answer_may_be_repeated() -> None:
+    sent, heads = route_request("GET")
     assert b"repeats: True" in sent[1]["body"]
     assert b"content-length" not in heads[0].lower()

@@ -1,4 +1,4 @@
-"""Versions are found for each job alone: before it is sent, where jobs like it have asked, or once its worker asks."""
+"""Versions of tensors for a job: found before it is sent if similar jobs needed them, else when its worker asks."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from tests.service.workers.pools import code, job, running, settled, until
 
 pytestmark = pytest.mark.slow
 
-#: longer than the beginnings that jobs are told apart by
+#: longer than the prefixes by which jobs are distinguished
 PADDING = [node("input") for _ in range(30)]
 
 
-class Kept:
-    """What another server has, and how it was asked."""
+class FakeOwner:
+    """Fake owner with tensors, which records how it is asked."""
 
     def __init__(self, pool: ClusterPool, reader_counts: ReaderCounts, **values: float) -> None:
         self._pool, self._reader_counts = pool, reader_counts
         self._versions: dict[str, TensorVersion] = {}
-        self._known: dict[str, TensorVersion] = {}
+        self._cached: dict[str, TensorVersion] = {}
         self.looks: list[Sequence[str]] = []
         self.questions = 0
         self.answers = asyncio.Event()
@@ -51,51 +51,51 @@ class Kept:
         pool.find, pool.recall = self.find, self.recall
 
     def put(self, name: str, value: float) -> None:
-        """Another version."""
+        """Store a new version."""
         memory = self._pool.allocate_tensor(8)
         np.frombuffer(memory.view)[0] = value
         self._versions[name] = TensorVersion("float64", (), f"{name}-{value}", memory)
 
     async def find(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
-        """As a store that servers share."""
+        """Find current versions, as a shared store does."""
         self.looks.append(names)
         await self.answers.wait()
         if self.breaks or "broken" in names:
             raise Refusal("not_ready", "it does not answer")
-        found = {name: self._versions[name] for name in names if name in self._versions}
-        for version in found.values():
+        versions = {name: self._versions[name] for name in names if name in self._versions}
+        for version in versions.values():
             self._reader_counts.add_reader(version)
-        return found
+        return versions
 
     def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
-        """As a store that servers share, of which another server has what is kept; all that is here is as it was."""
-        known = {name: self._known[name] for name in names if name in self._known} if self.is_elsewhere else {}
-        for version in known.values():
+        """Recall cached versions, as a shared store does whose tensors belong to another server."""
+        versions = {name: self._cached[name] for name in names if name in self._cached} if self.is_elsewhere else {}
+        for version in versions.values():
             self._reader_counts.add_reader(version)
-        return known
+        return versions
 
     def remember(self) -> None:
-        """What is known here is what is kept now, and stays."""
-        self._known = dict(self._versions)
+        """Cache the current versions."""
+        self._cached = dict(self._versions)
 
 
 @asynccontextmanager
-async def pooled(**values: float) -> AsyncIterator[tuple[ClusterPool, Kept]]:
+async def pooled(**values: float) -> AsyncIterator[tuple[ClusterPool, FakeOwner]]:
     reader_counts = ReaderCounts()
     pool = ClusterPool(Settings(device="cpu", workers=1, log_level="error", compile="off"), reader_counts)
     await pool.start()
-    kept = Kept(pool, reader_counts, **values)
+    owner = FakeOwner(pool, reader_counts, **values)
     try:
-        yield pool, kept
+        yield pool, owner
         await until(lambda: settled(pool))
         assert not reader_counts._counts
     finally:
-        kept.answers.set()
+        owner.answers.set()
         await pool.close(5)
 
 
 def total(*names: str) -> bytes:
-    """The sum of these; numbers stand for themselves."""
+    """Build the request for a sum of tensors; numbers stand for themselves."""
     feeds = [
         {"node": 30 + i, "tensor": {"dtype": "float64", "shape": [], "data": [float(name)]}}
         if name.isdecimal()
@@ -107,61 +107,61 @@ def total(*names: str) -> bytes:
     return orjson.dumps(request(*nodes, feeds=feeds, outputs=[len(nodes) - 1]))
 
 
-async def asked(pool: ClusterPool, *names: str, seconds: float = 60.0) -> Reply:
+async def ask(pool: ClusterPool, *names: str, seconds: float = 60.0) -> Reply:
     return await run_task(pool, job(total(*names), seconds))
 
 
 def value(reply: Reply) -> float:
     assert reply.status == 200, reply.body
-    found: float = orjson.loads(reply.body)["values"][0]["tensor"]["data"][0]
-    return found
+    number: float = orjson.loads(reply.body)["values"][0]["tensor"]["data"][0]
+    return number
 
 
 @running
-async def test_the_second_of_its_kind_does_not_ask() -> None:
-    async with pooled(w=1.0) as (pool, kept):
-        assert value(await asked(pool, "w")) == 1
-        kept.put("w", 2.0)
-        assert value(await asked(pool, "w")) == 2
-        assert value(await asked(pool, "w")) == 2
-        assert (kept.questions, kept.looks) == (1, [("w",)] * 3)
+async def test_second_similar_job_does_not_ask() -> None:
+    async with pooled(w=1.0) as (pool, owner):
+        assert value(await ask(pool, "w")) == 1
+        owner.put("w", 2.0)
+        assert value(await ask(pool, "w")) == 2
+        assert value(await ask(pool, "w")) == 2
+        assert (owner.questions, owner.looks) == (1, [("w",)] * 3)
 
 
 @running
-async def test_one_that_reads_something_else_asks_for_that() -> None:
-    async with pooled(w=1.0, v=10.0) as (pool, kept):
-        assert value(await asked(pool, "w", "w")) == 2
-        assert value(await asked(pool, "v", "w")) == 11
-        assert value(await asked(pool, "w", "v")) == 11
-        assert value(await asked(pool, "5", "6")) == 11
-        assert kept.questions == 2
-        assert sorted(kept.looks[-1]) == ["v", "w"]
+async def test_job_that_reads_other_tensors_asks_for_them() -> None:
+    async with pooled(w=1.0, v=10.0) as (pool, owner):
+        assert value(await ask(pool, "w", "w")) == 2
+        assert value(await ask(pool, "v", "w")) == 11
+        assert value(await ask(pool, "w", "v")) == 11
+        assert value(await ask(pool, "5", "6")) == 11
+        assert owner.questions == 2
+        assert sorted(owner.looks[-1]) == ["v", "w"]
 
 
 @running
-async def test_what_is_not_there_is_not_found_each_time() -> None:
-    async with pooled(w=1.0) as (pool, kept):
-        assert [code(await asked(pool, "gone")) for _ in range(2)] == ["not_found"] * 2
-        assert value(await asked(pool, "w")) == 1
-        assert code(await asked(pool, "gone")) == "not_found"
-        kept.put("gone", 3.0)
-        assert value(await asked(pool, "gone")) == 3
+async def test_missing_tensor_is_looked_up_each_time() -> None:
+    async with pooled(w=1.0) as (pool, owner):
+        assert [code(await ask(pool, "gone")) for _ in range(2)] == ["not_found"] * 2
+        assert value(await ask(pool, "w")) == 1
+        assert code(await ask(pool, "gone")) == "not_found"
+        owner.put("gone", 3.0)
+        assert value(await ask(pool, "gone")) == 3
 
 
 @running
-async def test_one_that_reads_nothing_does_not_wait_for_a_server_that_is_silent() -> None:
-    async with pooled(w=1.0) as (pool, kept):
-        assert value(await asked(pool, "w")) == 1
-        kept.answers.clear()
-        assert value(await asked(pool, "5")) == 5
-        assert len(kept.looks) == 2
+async def test_job_without_tensors_does_not_wait_for_the_owner() -> None:
+    async with pooled(w=1.0) as (pool, owner):
+        assert value(await ask(pool, "w")) == 1
+        owner.answers.clear()
+        assert value(await ask(pool, "5")) == 5
+        assert len(owner.looks) == 2
 
 
 @running
-async def test_who_leaves_while_it_is_looked_for_is_forgotten() -> None:
-    async with pooled(w=1.0) as (pool, kept):
-        assert value(await asked(pool, "w")) == 1
-        kept.answers.clear()
+async def test_job_cancelled_during_a_lookup_is_dropped() -> None:
+    async with pooled(w=1.0) as (pool, owner):
+        assert value(await ask(pool, "w")) == 1
+        owner.answers.clear()
         leaving, replies = job(total("w")), []
         pool.submit(leaving, replies.append)
         await asyncio.sleep(0)
@@ -171,90 +171,90 @@ async def test_who_leaves_while_it_is_looked_for_is_forgotten() -> None:
 
 
 @running
-async def test_what_refuses_is_told_where_it_is_read() -> None:
-    async with pooled(w=1.0) as (pool, kept):
-        assert [code(await asked(pool, "broken")) for _ in range(2)] == ["not_ready"] * 2
-        assert value(await asked(pool, "5")) == 5
-        assert kept.questions == 2
+async def test_refused_lookup_fails_only_jobs_that_read_it() -> None:
+    async with pooled(w=1.0) as (pool, owner):
+        assert [code(await ask(pool, "broken")) for _ in range(2)] == ["not_ready"] * 2
+        assert value(await ask(pool, "5")) == 5
+        assert owner.questions == 2
 
 
 class TestSpeculation:
-    """What another server has, and jobs of a kind have found unchanged."""
+    """Speculative execution with cached versions that similar jobs have found unchanged."""
 
     @asynccontextmanager
-    async def steady(self, **values: float) -> AsyncIterator[tuple[ClusterPool, Kept]]:
-        """A pool in which two jobs that read `w` have found the same."""
-        async with pooled(w=1.0, **values) as (pool, kept):
-            kept.is_elsewhere = True
-            kept.remember()
+    async def steady(self, **values: float) -> AsyncIterator[tuple[ClusterPool, FakeOwner]]:
+        """A pool in which several jobs have found `w` unchanged."""
+        async with pooled(w=1.0, **values) as (pool, owner):
+            owner.is_elsewhere = True
+            owner.remember()
             for _ in range(3):
-                assert value(await asked(pool, "w")) == 1
+                assert value(await ask(pool, "w")) == 1
             assert not pool._speculative
-            yield pool, kept
+            yield pool, owner
 
     @running
-    async def test_it_is_done_while_the_owner_is_asked(self) -> None:
-        async with self.steady() as (pool, kept):
-            kept.answers.clear()
+    async def test_job_runs_while_the_owner_is_asked(self) -> None:
+        async with self.steady() as (pool, owner):
+            owner.answers.clear()
             replies: list[Reply] = []
             pool.submit(job(total("w")), replies.append)
             await until(lambda: not pool.busy)
             assert not replies, "nothing is answered before the owner has said that it is right"
-            kept.answers.set()
+            owner.answers.set()
             await until(lambda: replies)
             assert value(replies[0]) == 1
-            assert (len(kept.looks), kept.questions) == (4, 1)
+            assert (len(owner.looks), owner.questions) == (4, 1)
 
     @running
-    async def test_what_has_changed_is_read_anew(self) -> None:
-        async with self.steady() as (pool, kept):
-            kept.put("w", 2.0)
-            assert value(await asked(pool, "w")) == 2
-            assert len(kept.looks) == 4, "what was found is what it is done with again"
-            kept.put("w", 3.0)
-            kept.remember()
-            looks = len(kept.looks)
-            assert [value(await asked(pool, "w")) for _ in range(3)] == [3, 3, 3]
-            assert len(kept.looks) == looks + 3
+    async def test_changed_tensor_is_read_again(self) -> None:
+        async with self.steady() as (pool, owner):
+            owner.put("w", 2.0)
+            assert value(await ask(pool, "w")) == 2
+            assert len(owner.looks) == 4, "what was found is what it is done with again"
+            owner.put("w", 3.0)
+            owner.remember()
+            looks = len(owner.looks)
+            assert [value(await ask(pool, "w")) for _ in range(3)] == [3, 3, 3]
+            assert len(owner.looks) == looks + 3
 
     @running
-    async def test_what_is_gone_is_not_found(self) -> None:
-        async with self.steady() as (pool, kept):
-            del kept._versions["w"]
-            assert code(await asked(pool, "w")) == "not_found"
+    async def test_deleted_tensor_is_not_found(self) -> None:
+        async with self.steady() as (pool, owner):
+            del owner._versions["w"]
+            assert code(await ask(pool, "w")) == "not_found"
 
     @running
-    async def test_what_the_owner_refuses_is_refused(self) -> None:
-        async with self.steady() as (pool, kept):
-            kept.breaks = True
-            assert code(await asked(pool, "w")) == "not_ready"
-            assert value(await asked(pool, "5")) == 5, "it does not read what is refused"
+    async def test_refusal_of_the_owner_is_returned(self) -> None:
+        async with self.steady() as (pool, owner):
+            owner.breaks = True
+            assert code(await ask(pool, "w")) == "not_ready"
+            assert value(await ask(pool, "5")) == 5, "it does not read what is refused"
 
     @running
-    async def test_who_leaves_meanwhile_is_forgotten(self) -> None:
-        async with self.steady() as (pool, kept):
+    async def test_cancelled_speculative_job_is_dropped(self) -> None:
+        async with self.steady() as (pool, owner):
             for waits in (False, True):
-                kept.answers.clear()
+                owner.answers.clear()
                 leaving, replies = job(total("w")), list[Reply]()
                 pool.submit(leaving, replies.append)
                 if waits:
                     await until(lambda: not pool.busy)
                 pool.cancel(leaving)
-                kept.answers.set()
+                owner.answers.set()
                 await until(lambda: settled(pool))
                 assert not replies
                 assert not pool._speculative
 
     @running
-    async def test_one_that_reads_something_else_does(self) -> None:
+    async def test_jobs_that_read_other_tensors_are_unaffected(self) -> None:
         async with self.steady(v=10.0) as (pool, _):
-            assert value(await asked(pool, "v")) == 10
-            assert value(await asked(pool, "5")) == 5
+            assert value(await ask(pool, "v")) == 10
+            assert value(await ask(pool, "5")) == 5
             assert not pool._speculative
 
     @running
-    async def test_where_nobody_else_may_come_in_it_is_turned_away(self) -> None:
+    async def test_draining_pool_refuses_speculative_jobs(self) -> None:
         async with self.steady() as (pool, _):
             pool.drain()
-            assert code(await asked(pool, "w")) == "shutting_down"
+            assert code(await ask(pool, "w")) == "shutting_down"
             assert not pool._speculative

@@ -1,4 +1,4 @@
-"""Messages between servers come as they were sent."""
+"""Encoding of messages between servers."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from service.core.keys.caller import ANONYMOUS, Caller, KeyScope
 from service.store.writes import AnswerRecord, Stored
 
 
-def test_a_message() -> None:
+def test_message_roundtrip() -> None:
     head = {"namespace": "ä\n", "names": ["w"], "number": 1.5, "none": None}
-    said, blobs = read_message(b"".join(message_of(head, [b"one", memoryview(b"two"), b""])))
-    assert (said, bytes(blobs)) == (head, b"onetwo")
+    decoded, blobs = read_message(b"".join(message_of(head, [b"one", memoryview(b"two"), b""])))
+    assert (decoded, bytes(blobs)) == (head, b"onetwo")
 
 
 @pytest.mark.parametrize("message", [b"", b"\x05\0\0\0{}", b"\x02\0\0\0[]x"[:5], b"\xff\xff\xff\xff{}"])
-def test_what_is_no_message(message: bytes) -> None:
+def test_malformed_message_is_refused(message: bytes) -> None:
     with pytest.raises(ValueError, match=r"cut off|unexpected|sequence"):
         read_message(message)
 
 
-def test_values() -> None:
+def test_values_roundtrip() -> None:
     refusal = Refusal("not_ready", "a sentence", retry_after=5, pointer="/x", errors=[])
     assert refusal_of_row(row_of_refusal(refusal)) == refusal
     for stored in (Stored("w", "0" * 16, "float64", (2, 3), "", durable=False), Stored("v", "1" * 16, "uint8", ())):
@@ -48,12 +48,12 @@ def test_values() -> None:
     assert caller_of(row_of_caller(ANONYMOUS)) is ANONYMOUS, "or it is taken for somebody with a key"
 
 
-def test_neighbouring_versions_are_understood() -> None:
+def test_neighbouring_versions_are_accepted() -> None:
     stated = ("0", "1", "2", "3", "", "x", "-1", "1.0", "1" * 9)
     assert [each for each in stated if speaks(each)] == ["0", "1", "2"]
 
 
-def test_the_owner_that_an_answer_names_is_read_as_it_was_written() -> None:
+def test_owner_body_roundtrip() -> None:
     for owner in ("http://10.0.0.7:8000", None):
         assert owner_of_body(body_of_owner(owner)) == owner
     assert body_of_owner("http://10.0.0.7:8000") == b'{"owner":"http://10.0.0.7:8000"}'

@@ -1,4 +1,4 @@
-"""Two servers that share a state, in processes of their own, on a store that decides writes one by one."""
+"""Two server processes that share a state, on a store that serializes writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.service.cluster.serving import SECRET, Node, adding_one, owner_of, ra
 pytestmark = pytest.mark.slow
 
 
-def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
+def test_servers_see_each_others_writes(nodes: list[Node]) -> None:
     first, second = nodes
     assert first.put("w", 1).status_code < 300
     assert second.get("w").json() == first.get("w").json()
@@ -32,7 +32,7 @@ def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
     graph = {"nodes": [{"op": "input"}, {"op": "sum", "operands": [0]}]}
     body = {"feeds": [{"node": 0, "tensor_id": "big"}], "outputs": [1]}
     graph_id = second.asked("POST", "/v1/graphs", {"graph": graph}).json()["graph_id"]
-    for node in (*nodes, *nodes):  # the second time, it knows them
+    for node in (*nodes, *nodes):  # the second time from the cache
         answer = node.asked("POST", f"/v1/graphs/{graph_id}/forward", body)
         assert answer.json()["values"][0]["tensor"]["data"] == [75_000.0]
     _, other = owner_of(*nodes)
@@ -43,7 +43,7 @@ def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
     assert sum(node.figure('gradserve_passed_on_total{what="versions"}') for node in nodes) > 0
 
 
-def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
+def test_repeated_call_runs_once_on_any_server(nodes: list[Node]) -> None:
     assert nodes[0].put("w", 1).status_code < 300
     key = {"Idempotency-Key": "the-same"}
     answers = [node.add_one("w", **key) for node in (*nodes[::-1], *nodes)]
@@ -53,8 +53,8 @@ def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
     assert nodes[1].put("w", 5, **key).json()["code"] == "invalid_field"
 
 
-def test_of_two_first_calls_of_a_name_both_get_the_answer_of_one(nodes: list[Node]) -> None:
-    """At two servers at once: what was done is one of them, and both are told the same, as soon as it is known."""
+def test_concurrent_calls_with_one_key_run_once(nodes: list[Node]) -> None:
+    """Two servers get the call at once: it is executed once, and both return the same answer."""
     assert nodes[0].put("w", 0).status_code < 300
     rounds = 20
     with ThreadPoolExecutor(2) as threads:
@@ -67,8 +67,8 @@ def test_of_two_first_calls_of_a_name_both_get_the_answer_of_one(nodes: list[Nod
     assert [node.value("w") for node in nodes] == [rounds, rounds]
 
 
-def test_a_call_that_is_under_way_at_its_owner_is_no_other_servers(nodes: list[Node]) -> None:
-    """It is told 409, and the first one's answer once that is known."""
+def test_call_under_way_at_its_owner_is_a_conflict_elsewhere(nodes: list[Node]) -> None:
+    """The other server returns 409, and later the first answer."""
     assert nodes[0].put("w", 0).status_code < 300
     owner, other = owner_of(*nodes)
     key = {"Idempotency-Key": "under-way"}
@@ -79,38 +79,38 @@ def test_a_call_that_is_under_way_at_its_owner_is_no_other_servers(nodes: list[N
                 os.kill(pid, signal.SIGSTOP)
             first = threads.submit(lambda: owner.add_one("w", **key))
             wait_until(lambda: owner.figure("gradserve_running") > 0)
-            told = other.client.post("/v1/forward", json=adding_one("w"), headers=key)
+            conflict = other.client.post("/v1/forward", json=adding_one("w"), headers=key)
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
-        assert (told.status_code, told.json()["code"]) == (409, "conflict")
-        assert told.headers["retry-after"] == "1"
+        assert (conflict.status_code, conflict.json()["code"]) == (409, "conflict")
+        assert conflict.headers["retry-after"] == "1"
         answers = [first.result(), *(node.add_one("w", **key) for node in (other, owner))]
     assert [answer.status_code for answer in answers] == [200] * 3
     assert len({answer.content for answer in answers}) == 1
     assert other.value("w") == 1
 
 
-def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
-    """A winner read the version that it replaced, and every loser is told."""
-    told = raced(nodes, 40)
-    assert set(told) <= {200, 412}
-    assert [node.value("raced") for node in nodes] == [told[200], told[200]]
+def test_racing_writers_replace_each_version_once(nodes: list[Node]) -> None:
+    """Each winner has read the version that it replaced, and every loser gets a 412."""
+    statuses = raced(nodes, 40)
+    assert set(statuses) <= {200, 412}
+    assert [node.value("raced") for node in nodes] == [statuses[200], statuses[200]]
 
 
-def test_paths_between_servers(nodes: list[Node]) -> None:
+def test_cluster_paths_need_the_secret_and_protocol(nodes: list[Node]) -> None:
     node = nodes[0]
     ours = {SECRET_HEADER: SECRET, PROTOCOL_HEADER: "1"}
     unknown = node.client.get("/cluster/alivf").json()
 
-    def told(answer: httpx.Response) -> object:
+    def normalized(answer: httpx.Response) -> object:
         return {**answer.json(), "request_id": "", "got": "", "detail": ""}
 
     for wrong in ({}, {SECRET_HEADER: SECRET[:-1]}, {SECRET_HEADER: SECRET + "é"}):
         headers = {name: value.encode() for name, value in (ours | wrong).items()} if wrong else {}
         answer = node.client.get("/cluster/alive", headers=headers)
         assert answer.status_code == 404
-        assert told(answer) == {**unknown, "request_id": "", "got": "", "detail": ""}
+        assert normalized(answer) == {**unknown, "request_id": "", "got": "", "detail": ""}
     assert node.client.get("/cluster/alive", headers=ours).status_code == 200
     for version, status in [("0", 200), ("2", 200), ("3", 409), ("", 409), ("x", 409)]:
         assert node.client.get("/cluster/alive", headers=ours | {PROTOCOL_HEADER: version}).status_code == status
@@ -124,8 +124,8 @@ def test_paths_between_servers(nodes: list[Node]) -> None:
 
 
 @pytest.mark.smoke
-def test_an_owner_is_killed(nodes: list[Node], shared_place: str) -> None:
-    """Nothing that was acknowledged is lost, and nothing is done twice; and it is a server like any when it is back."""
+def test_killed_owner_loses_no_writes(nodes: list[Node], shared_place: str) -> None:
+    """Acknowledged writes are neither lost nor repeated, and the restarted server works normally."""
     assert nodes[0].put("w", 0).status_code < 300
     owner, other = owner_of(*nodes)
     before = [other.add_one("w").status_code for _ in range(5)]
@@ -138,8 +138,8 @@ def test_an_owner_is_killed(nodes: list[Node], shared_place: str) -> None:
     assert back.value("w") == 25
 
 
-def test_an_owner_is_paused(nodes: list[Node]) -> None:
-    """It goes on with what it had, and answers nothing of that: neither to a read nor to a call, nor does it write."""
+def test_paused_owner_does_not_use_its_old_state(nodes: list[Node]) -> None:
+    """After its pause, the former owner neither answers from its old state nor writes it."""
     assert nodes[0].put("w", 0).status_code < 300
     owner, other = owner_of(*nodes)
     owner.send_signal(signal.SIGSTOP)
@@ -150,8 +150,8 @@ def test_an_owner_is_paused(nodes: list[Node]) -> None:
     assert other.value("w") == 9
 
 
-def test_a_server_that_ends_leaves_its_shards(nodes: list[Node], shared_place: str) -> None:
-    """With what was not durable, too; nobody waits for a lease, or takes anything over."""
+def test_stopping_server_releases_its_shards(nodes: list[Node], shared_place: str) -> None:
+    """Non-durable writes are handed over, too, and no server waits for a lease or takes over."""
     assert nodes[0].put("w", 1).status_code < 300
     owner, other = owner_of(*nodes)
     body = {"dtype": "float64", "shape": [], "data": [2.0]}

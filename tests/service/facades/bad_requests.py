@@ -1,4 +1,4 @@
-"""Bad requests of each protocol, of every kind: each is to be refused, in the protocol's own form."""
+"""Bad requests of every kind for each protocol; each must be refused in the protocol's own form."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _VJP = _APPLY | {"vjp_inputs": ["w"], "vjp_outputs": ["loss"], "cotangent_vector
 
 @dataclass(frozen=True)
 class BadRequest:
-    """One, with what it is called."""
+    """A bad request and its name."""
 
     name: str
     path: str
@@ -54,17 +54,17 @@ class BadRequest:
         return "tesseract" if self.path.startswith("/tesseract") else "umbridge"
 
 
-#: a good request of each protocol, which bad ones are made from
+#: a good request of each protocol, from which the bad ones are derived
 GOOD = {"/Gradient": _GRADIENT, f"/v2/models/{FIT}/infer": _INFER, f"/tesseract/{FIT}/vector_jacobian_product": _VJP}
 
 
 def bad_requests() -> list[BadRequest]:
-    """All of them."""
-    makers = (_no_json, _other_kinds, _missing, _heads, _umbridge, _openinference, _tesseract)
+    """Return the bad requests of all kinds."""
+    makers = (_malformed_json, _wrong_types, _missing, _heads, _umbridge, _openinference, _tesseract)
     return [case for make in makers for case in make()]
 
 
-def _no_json() -> Iterator[BadRequest]:
+def _malformed_json() -> Iterator[BadRequest]:
     for path, good in GOOD.items():
         text = json.dumps(good).encode()
         texts = {
@@ -87,11 +87,11 @@ def _no_json() -> Iterator[BadRequest]:
             "a list nested deeply": b"[" * 100_000,
             "a million braces": b"{" * 1_000_000,
         }
-        yield from (BadRequest(f"{path}: {what}", path, body) for what, body in texts.items())
+        yield from (BadRequest(f"{path}: {kind}", path, body) for kind, body in texts.items())
 
 
-def _other_kinds() -> Iterator[BadRequest]:
-    """Each field of each request as what it is not."""
+def _wrong_types() -> Iterator[BadRequest]:
+    """Replace each field of each request by values of other types."""
     for path, good in GOOD.items():
         for key in good:
             for other in (None, 1.5, "x", True, -1, [], [[]], {"a": {}}):
@@ -144,10 +144,10 @@ def _umbridge() -> Iterator[BadRequest]:
         "sens too short": {"sens": [1.0]},
         "sens of words": {"sens": ["a", "b", "c"]},
     }
-    for what, changed in changes.items():
-        yield BadRequest(f"umbridge: {what}", "/Gradient", json.dumps({**_GRADIENT, **changed}).encode())
-    for what, changed in {"inWrt2 too far": {"inWrt2": 3}, "vec too long": {"vec": [1.0] * 3}}.items():
-        yield BadRequest(f"umbridge: {what}", "/ApplyHessian", json.dumps({**_HESSIAN, **changed}).encode())
+    for kind, changed in changes.items():
+        yield BadRequest(f"umbridge: {kind}", "/Gradient", json.dumps({**_GRADIENT, **changed}).encode())
+    for kind, changed in {"inWrt2 too far": {"inWrt2": 3}, "vec too long": {"vec": [1.0] * 3}}.items():
+        yield BadRequest(f"umbridge: {kind}", "/ApplyHessian", json.dumps({**_HESSIAN, **changed}).encode())
     for path in ("/ModelInfo", "/InputSizes", "/OutputSizes", "/Evaluate"):
         yield BadRequest(f"umbridge: no name at {path}", path, b'{"config": {}}')
         yield BadRequest(f"umbridge: nobody at {path}", path, b'{"name": "nobody", "input": []}')
@@ -197,8 +197,8 @@ def _openinference() -> Iterator[BadRequest]:
         "too many bytes": (str(len(text)), text + raw + b"x"),
         "no bytes": (str(len(text)), text),
     }
-    for what, (length, body) in heads.items():
-        yield BadRequest(f"openinference: {what}", path, body, {"Content-Type": OCTETS, LENGTH_HEADER: length})
+    for kind, (length, body) in heads.items():
+        yield BadRequest(f"openinference: {kind}", path, body, {"Content-Type": OCTETS, LENGTH_HEADER: length})
     for size in (-1, 47, "48", 48.0, True, 2**70, [48]):
         one = binary | {"parameters": {"binary_data_size": size}}
         text = json.dumps(_INFER | {"inputs": [one, *_TENSORS[1:]]}).encode()
@@ -242,7 +242,7 @@ def _tesseract() -> Iterator[BadRequest]:
         "an input that there is not": {"inputs": _ARRAYS | {"v": 1.0}},
         "an input that is null": {"inputs": _ARRAYS | {"w": None}},
     }
-    yield from (BadRequest(f"tesseract: {what}", path, json.dumps(body).encode()) for what, body in bodies.items())
+    yield from (BadRequest(f"tesseract: {kind}", path, json.dumps(body).encode()) for kind, body in bodies.items())
     calls: dict[str, Json] = {
         "jacobian": _APPLY | {"jac_inputs": ["w", "w"], "jac_outputs": ["loss"]},
         "jacobian_vector_product": _APPLY | {"jvp_inputs": ["w"], "jvp_outputs": ["loss"], "tangent_vector": {}},

@@ -1,4 +1,4 @@
-"""What the tests of facades share."""
+"""Fixtures of the tests of facades."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALL = ("umbridge", "openinference", "tesseract")
 
 @pytest.fixture(scope="package")
 def foreign(make_client: Callable[..., Client]) -> Client:
-    """A client of a server with all facades, and the models."""
+    """A client of a server with all facades and both models."""
     client = make_client(facades=ALL)
     put_models(client)
     return client

@@ -17,29 +17,29 @@ from tests.service.support import node
 ALL = bad_requests()
 
 
-def is_in_its_form(facade: str, told: Any) -> bool:
-    """Whether this is an error as the protocol's clients read it."""
+def is_in_its_form(facade: str, content: Any) -> bool:
+    """Whether the content is an error as the protocol's clients read it."""
     if facade == "openinference":
-        return set(told) == {"error"} and isinstance(told["error"], str) and bool(told["error"])
+        return set(content) == {"error"} and isinstance(content["error"], str) and bool(content["error"])
     if facade == "umbridge":
-        return set(told) == {"error"} and set(told["error"]) == {"type", "message"}
+        return set(content) == {"error"} and set(content["error"]) == {"type", "message"}
     fields = {"type", "loc", "msg", "input", "ctx"}
-    return set(told) == {"detail"} and all(set(one) == fields for one in told["detail"])
+    return set(content) == {"detail"} and all(set(one) == fields for one in content["detail"])
 
 
-def test_there_are_many() -> None:
+def test_bad_requests_are_many_and_distinct() -> None:
     assert len({case.name for case in ALL}) == len(ALL) >= 150
     assert {case.facade for case in ALL} == {"umbridge", "openinference", "tesseract"}
 
 
 @pytest.mark.parametrize(("path", "body"), GOOD.items())
-def test_what_they_are_made_from_is_good(foreign: Client, path: str, body: Any) -> None:
+def test_good_requests_are_accepted(foreign: Client, path: str, body: Any) -> None:
     assert foreign.post(path, json=body).status_code == 200
 
 
 @together
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name[:80])
-def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
+def test_bad_request_is_refused_in_the_form_of_its_protocol(foreign: Client, case: BadRequest) -> None:
     answer = foreign.request(case.method, case.path, content=case.body, headers=case.headers)
     assert 400 <= answer.status_code < 500, (answer.status_code, answer.text[:300])
     assert answer.headers["content-type"] == "application/json"
@@ -56,7 +56,9 @@ def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
         ("/tesseract/spectrum/apply", {"inputs": {"x": [1.0, 2.0]}}),
     ],
 )
-def test_complex_numbers_are_in_no_protocol(make_client: Callable[..., Client], path: str, body: Any) -> None:
+def test_complex_outputs_are_refused_by_every_protocol(
+    make_client: Callable[..., Client], path: str, body: Any
+) -> None:
     client = make_client(facades=("umbridge", "openinference", "tesseract"))
     graph = {"opset": 2, "nodes": [node("input"), node("make_complex", 0, 0)]}
     graph_id = client.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
@@ -69,7 +71,7 @@ def test_complex_numbers_are_in_no_protocol(make_client: Callable[..., Client], 
     assert is_in_its_form(BadRequest("", path, b"").facade, answer.json())
 
 
-def test_whoever_has_no_key_is_told_in_the_form_of_the_protocol(make_client: Callable[..., Client]) -> None:
+def test_missing_key_is_refused_in_the_form_of_the_protocol(make_client: Callable[..., Client]) -> None:
     client = make_client(facades=("umbridge", "openinference", "tesseract"), api_key="a-key-that-is-long-enough-it-is")
     for path, body in GOOD.items():
         answer = client.post(path, json=body)

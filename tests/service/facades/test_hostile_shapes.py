@@ -1,4 +1,4 @@
-"""Shapes that no array can have, at every place that states one, of every protocol: refused, and no worker ends."""
+"""Impossible shapes, at every place of every protocol that states a shape: refused, and no worker dies."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _feed(shape: Any, **data: Any) -> tuple[str, Json]:
     return "/v1/forward", graph
 
 
-#: by what is stated where: the path and the JSON of a request that states a shape there
+#: by place: the path and the JSON of a request that states a shape at that place
 PLACES: Final[dict[str, Callable[[Any], tuple[str, Json]]]] = {
     **{
         f"openinference: {name}, answered as {answered}": (
@@ -150,7 +150,7 @@ def check(answer: httpx.Response, shape: object) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_no_shape_costs_a_worker(client: httpx.Client, place: str) -> None:
+def test_hostile_shape_in_json_costs_no_worker(client: httpx.Client, place: str) -> None:
     for shape, accept in zip(SHAPES, cycle(("application/json", "*/*")), strict=False):
         path, body = PLACES[place](shape)
         text = json.dumps(body).encode()
@@ -160,7 +160,7 @@ def test_no_shape_costs_a_worker(client: httpx.Client, place: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_nor_does_one_in_safetensors(client: httpx.Client, method: str) -> None:
+def test_hostile_shape_in_safetensors_costs_no_worker(client: httpx.Client, method: str) -> None:
     for dtype in ("F64", "BOOL", "C64"):
         for shape in SHAPES:
             metadata = {"__metadata__": {"request": json.dumps(request(*_NODES))}} if method == "POST" else {}
@@ -171,7 +171,7 @@ def test_nor_does_one_in_safetensors(client: httpx.Client, method: str) -> None:
     assert restarts(client) == 0
 
 
-def test_nor_does_one_of_what_is_kept(client: httpx.Client) -> None:
+def test_hostile_shape_of_a_resource_costs_no_worker(client: httpx.Client) -> None:
     graph_id = client.get("/v1/models/free").json()["graph_id"]
     for shape in SHAPES:
         tensor = {"dtype": "float64", "shape": shape, "data": []}

@@ -1,4 +1,4 @@
-"""Open Inference: values and gradients, as JSON and as bytes; and how it is refused."""
+"""Open Inference: values and gradients, as JSON and as bytes, and refusals."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MODEL = f"/v2/models/{FIT}"
 OCTETS = {"Content-Type": "application/octet-stream"}
 
 
-def stated(name: str, value: Array, **more: Any) -> Json:
+def json_input(name: str, value: Array, **more: Any) -> Json:
     """An input as JSON."""
     return {"name": name, "shape": list(value.shape), "datatype": "FP64", "data": value.reshape(-1).tolist()} | more
 
 
-ALL = [stated(name, value) for name, value in INPUTS.items()]
+ALL = [json_input(name, value) for name, value in INPUTS.items()]
 
 
 def infer(client: Client, body: Json, path: str = MODEL) -> httpx.Response:
-    """POST of JSON alone."""
+    """Send a request as JSON only."""
     return client.post(f"{path}/infer", json=body)
 
 
 def packed(body: Json, *arrays: Array) -> tuple[bytes, dict[str, str]]:
-    """A body with these bytes behind its JSON, and its headers."""
+    """A body with these bytes after its JSON, and its headers."""
     text = json.dumps(body).encode()
     return text + b"".join(array.tobytes() for array in arrays), {**OCTETS, LENGTH_HEADER: str(len(text))}
 
@@ -41,105 +41,105 @@ def packed(body: Json, *arrays: Array) -> tuple[bytes, dict[str, str]]:
 def unpacked(answer: httpx.Response) -> tuple[Json, dict[str, Array]]:
     """The JSON of an answer, and its outputs by name."""
     length = int(answer.headers.get(LENGTH_HEADER, len(answer.content)))
-    told, rest = json.loads(answer.content[:length]), answer.content[length:]
-    found = {}
-    for output in told["outputs"]:
+    content, rest = json.loads(answer.content[:length]), answer.content[length:]
+    arrays = {}
+    for output in content["outputs"]:
         size = output.get("parameters", {}).get("binary_data_size")
         dtype = {"FP64": "f8", "FP32": "f4", "INT64": "i8", "BOOL": "?"}[output["datatype"]]
         if size is None:
             array = np.array(output["data"], dtype)
         else:
             array, rest = np.frombuffer(rest[:size], dtype), rest[size:]
-        found[output["name"]] = array.reshape(output["shape"])
+        arrays[output["name"]] = array.reshape(output["shape"])
     assert not rest
-    return told, found
+    return content, arrays
 
 
-def test_the_server_and_its_models(foreign: Client) -> None:
+def test_server_and_model_metadata(foreign: Client) -> None:
     server = foreign.get("/v2").json()
     assert (server["name"], server["extensions"]) == ("gradserve", ["binary_tensor_data", "gradserve_gradients"])
     assert foreign.get("/v2/health/live").json() == {"live": True}
     assert foreign.get("/v2/health/ready").json() == {"ready": True}
     graph_id = foreign.get(f"/v1/models/{FIT}").json()["graph_id"]
     for path in (MODEL, f"{MODEL}/versions/{graph_id}"):
-        told = foreign.get(path).json()
-        assert (told["name"], told["versions"]) == (FIT, [graph_id])
-        assert told["inputs"][0] == {"name": "x", "datatype": "FP64", "shape": [3, 2]}
-        assert told["outputs"][1] == {"name": "residual", "datatype": "FP64", "shape": [3]}
+        content = foreign.get(path).json()
+        assert (content["name"], content["versions"]) == (FIT, [graph_id])
+        assert content["inputs"][0] == {"name": "x", "datatype": "FP64", "shape": [3, 2]}
+        assert content["outputs"][1] == {"name": "residual", "datatype": "FP64", "shape": [3]}
         assert foreign.get(f"{path}/ready").status_code == 200
     assert foreign.get(f"/v2/models/{BOUND}").json()["inputs"][0]["shape"] == [-1, 2]
 
 
 def test_values_as_json(foreign: Client) -> None:
-    told, found = unpacked(infer(foreign, {"id": "7", "inputs": ALL}))
-    assert (told["model_name"], told["id"]) == (FIT, "7")
-    np.testing.assert_allclose(found["loss"], loss(), 1e-14)
-    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+    content, outputs = unpacked(infer(foreign, {"id": "7", "inputs": ALL}))
+    assert (content["model_name"], content["id"]) == (FIT, "7")
+    np.testing.assert_allclose(outputs["loss"], loss(), 1e-14)
+    np.testing.assert_allclose(outputs["residual"], residual(), 1e-14)
 
 
-def test_rows_within_rows_and_no_id(foreign: Client) -> None:
-    told, found = unpacked(infer(foreign, {"inputs": [ALL[0] | {"data": X.tolist()}, *ALL[1:]]}))
-    assert "id" not in told
-    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+def test_nested_rows_without_an_id(foreign: Client) -> None:
+    content, outputs = unpacked(infer(foreign, {"inputs": [ALL[0] | {"data": X.tolist()}, *ALL[1:]]}))
+    assert "id" not in content
+    np.testing.assert_allclose(outputs["residual"], residual(), 1e-14)
 
 
-def test_bytes_in_and_out(foreign: Client) -> None:
-    inputs = [stated(n, a, parameters={"binary_data_size": a.nbytes}) for n, a in INPUTS.items()]
-    for one in inputs:
-        del one["data"]
+def test_binary_input_and_output(foreign: Client) -> None:
+    inputs = [json_input(n, a, parameters={"binary_data_size": a.nbytes}) for n, a in INPUTS.items()]
+    for binary_input in inputs:
+        del binary_input["data"]
     body, headers = packed({"inputs": inputs, "parameters": {"binary_data_output": True}}, *INPUTS.values())
     answer = foreign.post(f"{MODEL}/infer", content=body, headers=headers)
     assert answer.headers["content-type"] == "application/octet-stream"
-    _, found = unpacked(answer)
-    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+    _, outputs = unpacked(answer)
+    np.testing.assert_allclose(outputs["residual"], residual(), 1e-14)
 
 
-def test_some_as_bytes_and_some_as_json(foreign: Client) -> None:
-    first = stated("x", X, parameters={"binary_data_size": X.nbytes})
+def test_mixed_json_and_binary_tensors(foreign: Client) -> None:
+    first = json_input("x", X, parameters={"binary_data_size": X.nbytes})
     del first["data"]
     outputs = [{"name": "loss"}, {"name": "residual", "parameters": {"binary_data": True}}]
     body, headers = packed({"inputs": [first, *ALL[1:]], "outputs": outputs}, X)
-    told, found = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
-    assert ["data" in output for output in told["outputs"]] == [True, False]
-    np.testing.assert_allclose(found["loss"], loss(), 1e-14)
-    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+    content, arrays = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
+    assert ["data" in output for output in content["outputs"]] == [True, False]
+    np.testing.assert_allclose(arrays["loss"], loss(), 1e-14)
+    np.testing.assert_allclose(arrays["residual"], residual(), 1e-14)
 
 
 def test_gradients_are_outputs(foreign: Client) -> None:
     outputs = [{"name": "gradient.w"}, {"name": "loss"}, {"name": "gradient.y", "parameters": {"binary_data": True}}]
-    asked = {"inputs": ALL, "outputs": outputs, "parameters": {"gradient_of": "loss"}}
-    told, found = unpacked(infer(foreign, asked))
-    assert [output["name"] for output in told["outputs"]] == ["gradient.w", "loss", "gradient.y"]
-    np.testing.assert_allclose(found["gradient.w"], loss_by_w(), 1e-13)
-    np.testing.assert_allclose(found["gradient.y"], -2 / 3 * (X @ INPUTS["w"] - Y), 1e-13)
+    request = {"inputs": ALL, "outputs": outputs, "parameters": {"gradient_of": "loss"}}
+    content, arrays = unpacked(infer(foreign, request))
+    assert [output["name"] for output in content["outputs"]] == ["gradient.w", "loss", "gradient.y"]
+    np.testing.assert_allclose(arrays["gradient.w"], loss_by_w(), 1e-13)
+    np.testing.assert_allclose(arrays["gradient.y"], -2 / 3 * (X @ INPUTS["w"] - Y), 1e-13)
 
 
-def test_any_number_of_rows_and_weights_at_home(foreign: Client) -> None:
+def test_free_rows_and_resident_weights(foreign: Client) -> None:
     for rows in (1, 2, 3):
-        inputs = [stated("x", X[:rows]), stated("y", Y[:rows])]
-        _, found = unpacked(infer(foreign, {"inputs": inputs}, f"/v2/models/{BOUND}"))
-        np.testing.assert_allclose(found["residual"], residual()[:rows], 1e-14)
+        inputs = [json_input("x", X[:rows]), json_input("y", Y[:rows])]
+        _, outputs = unpacked(infer(foreign, {"inputs": inputs}, f"/v2/models/{BOUND}"))
+        np.testing.assert_allclose(outputs["residual"], residual()[:rows], 1e-14)
 
 
-def test_what_is_not_finite_goes_as_bytes_and_is_an_error_as_json(foreign: Client) -> None:
+def test_nonfinite_values_need_binary_output(foreign: Client) -> None:
     infinite = np.array([[np.inf, 0], [np.nan, 1], [1, 1]])
-    first = stated("x", infinite, parameters={"binary_data_size": infinite.nbytes})
+    first = json_input("x", infinite, parameters={"binary_data_size": infinite.nbytes})
     del first["data"]
-    asked: Json = {"inputs": [first, *ALL[1:]], "outputs": [{"name": "residual"}]}
-    body, headers = packed(asked, infinite)
+    request: Json = {"inputs": [first, *ALL[1:]], "outputs": [{"name": "residual"}]}
+    body, headers = packed(request, infinite)
     answer = foreign.post(f"{MODEL}/infer", content=body, headers=headers)
     detail = "the output “residual” is nan at 1, which JSON cannot say; ask for it as bytes"
     assert (answer.status_code, answer.json()) == (400, {"error": detail})
-    body, headers = packed(asked | {"parameters": {"binary_data_output": True}}, infinite)
-    _, found = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
-    np.testing.assert_array_equal(np.isnan(found["residual"]), [False, True, False])
+    body, headers = packed(request | {"parameters": {"binary_data_output": True}}, infinite)
+    _, arrays = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
+    np.testing.assert_array_equal(np.isnan(arrays["residual"]), [False, True, False])
 
 
 @pytest.mark.parametrize(
     ("changed", "status", "says"),
     [
         ({"inputs": ALL[:2]}, 400, "the input “y” is missing"),
-        ({"inputs": [*ALL, stated("v", X)]}, 400, "there is no input “v”"),
+        ({"inputs": [*ALL, json_input("v", X)]}, 400, "there is no input “v”"),
         ({"inputs": [*ALL, ALL[0]]}, 400, "inputs[3] is called “x”, as another is"),
         ({"inputs": [ALL[0] | {"datatype": "FP32"}, *ALL[1:]]}, 400, "the input “x” is FP64, but inputs[0] is FP32"),
         ({"inputs": [ALL[0] | {"datatype": "BYTES"}, *ALL[1:]]}, 400, "inputs[0].datatype must be one of BOOL"),
@@ -171,9 +171,9 @@ def test_refusals(foreign: Client, changed: Json, status: int, says: str) -> Non
         assert says in answer.json()["error"]
 
 
-def test_a_line_is_read_flat_alone_and_truths_are_numbers(foreign: Client) -> None:
-    _, found = unpacked(infer(foreign, {"inputs": [ALL[0], ALL[1] | {"data": [True, False]}, ALL[2]]}))
-    np.testing.assert_allclose(found["loss"], loss(w=np.array([1.0, 0.0])), 1e-14)
+def test_booleans_are_read_as_numbers(foreign: Client) -> None:
+    _, outputs = unpacked(infer(foreign, {"inputs": [ALL[0], ALL[1] | {"data": [True, False]}, ALL[2]]}))
+    np.testing.assert_allclose(outputs["loss"], loss(w=np.array([1.0, 0.0])), 1e-14)
 
 
 @pytest.fixture(scope="module")
@@ -186,22 +186,25 @@ def narrow(make_client: Callable[..., Client]) -> Client:
 
 
 class TestLimits:
-    """The JSON of a body is held to its own limit, and an answer to that of answers, whatever is asked."""
+    """The JSON of a body has its own limit, and so does an answer."""
 
-    def test_bytes_behind_the_json_may_be_longer_than_json_may_be(self, narrow: Client) -> None:
+    def test_binary_data_may_exceed_the_json_limit(self, narrow: Client) -> None:
         rows = 1000
-        inputs = [stated("x", np.ones((rows, 2)), parameters={"binary_data_size": 16 * rows}), stated("y", np.ones(1))]
+        inputs = [
+            json_input("x", np.ones((rows, 2)), parameters={"binary_data_size": 16 * rows}),
+            json_input("y", np.ones(1)),
+        ]
         inputs[1] |= {"shape": [rows], "parameters": {"binary_data_size": 8 * rows}}
-        for one in inputs:
-            del one["data"]
-        asked = {"inputs": inputs, "outputs": [{"name": "loss"}]}
-        body, headers = packed(asked, np.ones((rows, 2)), np.ones(rows))
+        for binary_input in inputs:
+            del binary_input["data"]
+        request = {"inputs": inputs, "outputs": [{"name": "loss"}]}
+        body, headers = packed(request, np.ones((rows, 2)), np.ones(rows))
         assert len(body) > 3000
         answer = narrow.post(f"/v2/models/{BOUND}/infer", content=body, headers=headers)
         assert answer.status_code == 200, answer.text
 
     @pytest.mark.parametrize("length", ["", "5000", "29000"])
-    def test_json_may_not_be(self, narrow: Client, length: str) -> None:
+    def test_json_may_not_exceed_its_limit(self, narrow: Client, length: str) -> None:
         body = json.dumps({"inputs": ALL}).encode().ljust(29_000)
         answer = narrow.post(f"{MODEL}/infer", content=body, headers=OCTETS | {LENGTH_HEADER: length})
         size = length or "29000"
@@ -212,18 +215,18 @@ class TestLimits:
         "path",
         ["/Evaluate", f"/tesseract/{FIT}/apply", MODEL, f"{MODEL}/versions/1", "/v2/x", "/v2/models/a/b/infer", "/x"],
     )
-    def test_the_header_means_nothing_elsewhere(self, narrow: Client, path: str) -> None:
+    def test_length_header_is_ignored_on_other_paths(self, narrow: Client, path: str) -> None:
         answer = narrow.post(path, content=b"{}".ljust(3001), headers={LENGTH_HEADER: "2"})
         assert answer.status_code == 413, answer.text
 
-    def test_an_output_that_is_asked_for_again_and_again(self, narrow: Client) -> None:
-        asked = {"inputs": ALL, "outputs": [{"name": "residual"}] * 30}
-        answer = infer(narrow, asked)
+    def test_repeated_outputs_count_towards_the_limit(self, narrow: Client) -> None:
+        request = {"inputs": ALL, "outputs": [{"name": "residual"}] * 30}
+        answer = infer(narrow, request)
         assert (answer.status_code, "the limit is 4000" in answer.json()["error"]) == (413, True)
-        assert infer(narrow, asked | {"outputs": [{"name": "residual"}] * 2}).status_code == 200
+        assert infer(narrow, request | {"outputs": [{"name": "residual"}] * 2}).status_code == 200
 
 
-def test_a_model_and_a_version_that_there_is_not(foreign: Client) -> None:
+def test_unknown_model_and_version_are_not_found(foreign: Client) -> None:
     for path, says in (("/v2/models/nobody", "nobody"), (f"{MODEL}/versions/1", "no version “1”")):
         for answer in (foreign.get(path), foreign.get(f"{path}/ready"), infer(foreign, {"inputs": ALL}, path)):
             assert answer.status_code == 404

@@ -1,4 +1,4 @@
-"""Tesseract: arrays in both encodings, derivatives by name, the document, and how it is refused."""
+"""Tesseract: arrays in both encodings, derivatives by name, the OpenAPI document, and refusals."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ MODEL = f"/tesseract/{FIT}"
 def coded(array: Array, encoding: str = "base64") -> Json:
     """An array as clients send it."""
     buffer = base64.b64encode(array.tobytes()).decode() if encoding == "base64" else array.tolist()
-    told = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
-    return told | {"data": {"buffer": buffer, "encoding": encoding}}
+    fields = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
+    return fields | {"data": {"buffer": buffer, "encoding": encoding}}
 
 
-def read(told: Json) -> Array:
-    """An array as it is answered."""
-    buffer, dtype = told["data"]["buffer"], told["dtype"]
-    if told["data"]["encoding"] == "base64":
-        return np.frombuffer(base64.b64decode(buffer), dtype).reshape(told["shape"])
-    found = np.array(buffer, dtype)
-    assert list(found.shape) == told["shape"]
-    return found
+def read(encoded: Json) -> Array:
+    """Decode an array of an answer."""
+    buffer, dtype = encoded["data"]["buffer"], encoded["dtype"]
+    if encoded["data"]["encoding"] == "base64":
+        return np.frombuffer(base64.b64decode(buffer), dtype).reshape(encoded["shape"])
+    array = np.array(buffer, dtype)
+    assert list(array.shape) == encoded["shape"]
+    return array
 
 
 ALL = {name: coded(value) for name, value in INPUTS.items()}
 
 
 def ask(client: Client, path: str, accept: str | None = None, model: str = MODEL, **body: Any) -> httpx.Response:
-    """POST."""
+    """Send a request."""
     headers = {} if accept is None else {"Accept": accept}
     return client.post(f"{model}/{path}", json={"inputs": ALL, **body}, headers=headers)
 
@@ -64,62 +64,62 @@ def ask(client: Client, path: str, accept: str | None = None, model: str = MODEL
 @pytest.mark.parametrize("encoding", ["json", "base64"])
 def test_values_in_both_encodings(foreign: Client, accept: str | None, encoding: str) -> None:
     answer = ask(foreign, "apply", accept, inputs={n: coded(v, encoding) for n, v in INPUTS.items()})
-    found = answer.json()
-    assert found["loss"]["data"]["encoding"] == ("json" if accept == "application/json" else "base64")
-    np.testing.assert_allclose(read(found["loss"]), loss(), 1e-14)
-    np.testing.assert_allclose(read(found["residual"]), residual(), 1e-14)
+    content = answer.json()
+    assert content["loss"]["data"]["encoding"] == ("json" if accept == "application/json" else "base64")
+    np.testing.assert_allclose(read(content["loss"]), loss(), 1e-14)
+    np.testing.assert_allclose(read(content["residual"]), residual(), 1e-14)
 
 
 def test_numbers_and_lists_are_arrays(foreign: Client) -> None:
-    found = ask(foreign, "apply", inputs={name: value.tolist() for name, value in INPUTS.items()}).json()
-    np.testing.assert_allclose(read(found["residual"]), residual(), 1e-14)
+    content = ask(foreign, "apply", inputs={name: value.tolist() for name, value in INPUTS.items()}).json()
+    np.testing.assert_allclose(read(content["residual"]), residual(), 1e-14)
 
 
-def test_jacobians_have_the_axes_of_both(foreign: Client) -> None:
-    found = ask(foreign, "jacobian", jac_inputs=["w", "x"], jac_outputs=["residual", "loss"]).json()
-    np.testing.assert_allclose(read(found["residual"]["w"]), residual_by_w(), 1e-13)
-    np.testing.assert_allclose(read(found["residual"]["x"]), residual_by_x(), 1e-13)
-    np.testing.assert_allclose(read(found["loss"]["w"]), loss_by_w(), 1e-13)
+def test_jacobians_have_the_axes_of_output_and_input(foreign: Client) -> None:
+    content = ask(foreign, "jacobian", jac_inputs=["w", "x"], jac_outputs=["residual", "loss"]).json()
+    np.testing.assert_allclose(read(content["residual"]["w"]), residual_by_w(), 1e-13)
+    np.testing.assert_allclose(read(content["residual"]["x"]), residual_by_x(), 1e-13)
+    np.testing.assert_allclose(read(content["loss"]["w"]), loss_by_w(), 1e-13)
 
 
-def test_products_both_ways(foreign: Client) -> None:
+def test_jacobian_vector_and_vector_jacobian_products(foreign: Client) -> None:
     along, back = np.array([0.5, -1.0]), np.array([1.0, 2.0, -1.0])
     forward = {"jvp_inputs": ["w"], "jvp_outputs": ["residual"], "tangent_vector": {"w": coded(along)}}
-    found = ask(foreign, "jacobian_vector_product", **forward).json()
-    np.testing.assert_allclose(read(found["residual"]), residual_by_w() @ along, 1e-13)
+    content = ask(foreign, "jacobian_vector_product", **forward).json()
+    np.testing.assert_allclose(read(content["residual"]), residual_by_w() @ along, 1e-13)
     backward = {"vjp_inputs": ["w"], "vjp_outputs": ["residual"], "cotangent_vector": {"residual": coded(back)}}
-    found = ask(foreign, "vector_jacobian_product", **backward).json()
-    assert list(found) == ["w"]
-    np.testing.assert_allclose(read(found["w"]), back @ residual_by_w(), 1e-13)
+    content = ask(foreign, "vector_jacobian_product", **backward).json()
+    assert list(content) == ["w"]
+    np.testing.assert_allclose(read(content["w"]), back @ residual_by_w(), 1e-13)
 
 
-def test_types_alone(foreign: Client) -> None:
+def test_abstract_eval(foreign: Client) -> None:
     types = {name: {"shape": list(value.shape), "dtype": "float64"} for name, value in INPUTS.items()}
-    found = ask(foreign, "abstract_eval", inputs=types).json()
-    assert found == {"loss": {"shape": [], "dtype": "float64"}, "residual": {"shape": [3], "dtype": "float64"}}
-    of_bound = {"x": {"shape": [7, 2], "dtype": "float64"}, "y": {"shape": [7], "dtype": "float64"}}
-    answer = foreign.post(f"/tesseract/{BOUND}/abstract_eval", json={"inputs": of_bound})
+    content = ask(foreign, "abstract_eval", inputs=types).json()
+    assert content == {"loss": {"shape": [], "dtype": "float64"}, "residual": {"shape": [3], "dtype": "float64"}}
+    bound_types = {"x": {"shape": [7, 2], "dtype": "float64"}, "y": {"shape": [7], "dtype": "float64"}}
+    answer = foreign.post(f"/tesseract/{BOUND}/abstract_eval", json={"inputs": bound_types})
     assert answer.json()["residual"]["shape"] == [7]
 
 
-def test_weights_at_home(foreign: Client) -> None:
+def test_resident_weights(foreign: Client) -> None:
     answer = foreign.post(f"/tesseract/{BOUND}/apply", json={"inputs": {"x": coded(X[:2]), "y": coded(Y[:2])}})
     np.testing.assert_allclose(read(answer.json()["residual"]), residual()[:2], 1e-14)
 
 
-def test_the_document(foreign: Client) -> None:
-    told = foreign.get(f"{MODEL}/openapi.json").json()
-    schemas = told["components"]["schemas"]
+def test_openapi_document(foreign: Client) -> None:
+    document = foreign.get(f"{MODEL}/openapi.json").json()
+    schemas = document["components"]["schemas"]
     assert set(schemas) == {"Apply_InputSchema", "Apply_OutputSchema", "ApplyInputSchema", "ApplyOutputSchema"}
     assert list(schemas["Apply_InputSchema"]["properties"]) == ["x", "w", "y"]
     assert schemas["ApplyInputSchema"]["differentiable_arrays"]["w"] == {"shape": [2], "dtype": "float64"}
     assert schemas["ApplyOutputSchema"]["differentiable_arrays"]["loss"] == {"shape": [], "dtype": "float64"}
-    assert told["x-supported-output-formats"] == ["json", "json+base64"]
+    assert document["x-supported-output-formats"] == ["json", "json+base64"]
     assert foreign.get(f"{MODEL}/health").json() == {"status": "ok"}
-    assert "/vector_jacobian_product" in told["paths"]
+    assert "/vector_jacobian_product" in document["paths"]
 
 
-def test_what_is_not_finite(foreign: Client) -> None:
+def test_nonfinite_values_need_base64(foreign: Client) -> None:
     inputs = ALL | {"x": coded(np.array([[np.nan, 0], [1, 1], [1, 1]]))}
     assert np.isnan(read(ask(foreign, "apply", inputs=inputs).json()["residual"])[0])
     answer = ask(foreign, "apply", "application/json", inputs=inputs)
@@ -127,7 +127,7 @@ def test_what_is_not_finite(foreign: Client) -> None:
     assert "the output “loss” is nan at 0" in answer.json()["detail"][0]["msg"]
 
 
-def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
+def test_run_id_parameter_is_accepted(foreign: Client) -> None:
     assert foreign.post(f"{MODEL}/apply?run_id=7", json={"inputs": ALL}).status_code == 200
 
 
@@ -178,21 +178,21 @@ def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
 def test_refusals(foreign: Client, path: str, changed: Json, place: list[Any], says: str) -> None:
     answer = ask(foreign, path, **changed)
     assert answer.status_code == 422, answer.text
-    (found,) = answer.json()["detail"]
-    assert set(found) == {"type", "loc", "msg", "input", "ctx"}
-    assert found["loc"] == ["body", *place]
-    assert says in found["msg"]
+    (error,) = answer.json()["detail"]
+    assert set(error) == {"type", "loc", "msg", "input", "ctx"}
+    assert error["loc"] == ["body", *place]
+    assert says in error["msg"]
 
 
-def test_a_number_beyond_every_float_is_refused_as_it_is_by_v1(foreign: Client) -> None:
+def test_number_beyond_float64_is_refused(foreign: Client) -> None:
     body = json.dumps({"inputs": ALL | {"w": [1.5, 2]}}).replace("1.5", "1e999")
-    (found,) = foreign.post(f"{MODEL}/apply", content=body).json()["detail"]
-    assert (found["loc"], "beyond float64" in found["msg"]) == (["body", "inputs", "w"], True)
+    (error,) = foreign.post(f"{MODEL}/apply", content=body).json()["detail"]
+    assert (error["loc"], "beyond float64" in error["msg"]) == (["body", "inputs", "w"], True)
 
 
 @pytest.fixture(scope="module")
 def empty(make_client: Callable[..., Client]) -> Client:
-    """A client of a model that takes arrays of two axes, of a server whose answers are short."""
+    """A client of a server with short answers and a model that takes arrays of two axes."""
     client = make_client(facades=("tesseract",), max_response_bytes=10_000)
     graph_id = client.post("/v1/graphs", json={"graph": {"nodes": [node("input"), node("neg", 0)]}}).json()["graph_id"]
     inputs = [{"name": "x", "node": 0, "dtype": "float64", "shape": [-1, -1]}]
@@ -202,16 +202,16 @@ def empty(make_client: Callable[..., Client]) -> Client:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 1000])
-def test_arrays_without_elements_in_both_encodings(empty: Client, rows: int) -> None:
+def test_empty_arrays_in_both_encodings(empty: Client, rows: int) -> None:
     for accept in ("application/json", "*/*"):
         for encoding in ("json", "base64"):
             inputs = {"x": coded(np.zeros((rows, 0)), encoding)}
-            found = ask(empty, "apply", accept, "/tesseract/empty", inputs=inputs).json()["y"]
-            assert read(found).shape == (rows, 0)
+            content = ask(empty, "apply", accept, "/tesseract/empty", inputs=inputs).json()["y"]
+            assert read(content).shape == (rows, 0)
 
 
 @pytest.mark.parametrize("shape", [[10**6, 0], [3 * 10**8, 0]])
-def test_the_lists_of_an_empty_array_count_before_any_is_written(empty: Client, shape: list[int]) -> None:
+def test_lists_of_an_empty_array_count_towards_the_limit(empty: Client, shape: list[int]) -> None:
     inputs = {"x": {"shape": shape, "dtype": "float64", "data": {"buffer": "", "encoding": "base64"}}}
     answer = ask(empty, "apply", "application/json", "/tesseract/empty", inputs=inputs)
     assert answer.status_code == 413, answer.text
@@ -223,22 +223,22 @@ def test_the_lists_of_an_empty_array_count_before_any_is_written(empty: Client, 
 @pytest.mark.parametrize("shape", [(), (0,), (5,), (1, 1), (4, 0), (0, 4), (3, 0, 2), (2, 3, 0), (30, 1), (2, 3, 4)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "bool"])
 @pytest.mark.parametrize("form", ["json", "json+base64"])
-def test_an_array_takes_no_more_bytes_than_are_counted(shape: tuple[int, ...], dtype: str, form: str) -> None:
+def test_byte_count_of_an_encoded_array_is_an_upper_bound(shape: tuple[int, ...], dtype: str, form: str) -> None:
     array = np.full(shape, -1.2345678901234567e-300 if dtype == "float64" else -0.1, dtype)
-    told = encode_array("y", array, form)
-    written = json.dumps({"y": json.loads(orjson.dumps(told))}).replace(" ", "")
+    encoded = encode_array("y", array, form)
+    written = json.dumps({"y": json.loads(orjson.dumps(encoded))}).replace(" ", "")
     assert len(written) <= encoded_array_bytes("y", array, form)
-    assert json.loads(orjson.dumps(told))["shape"] == list(shape)
+    assert json.loads(orjson.dumps(encoded))["shape"] == list(shape)
     if form == "json":
-        assert json.loads(orjson.dumps(told))["data"]["buffer"] == array.tolist()
+        assert json.loads(orjson.dumps(encoded))["data"]["buffer"] == array.tolist()
 
 
-def test_whole_numbers_where_floats_are_and_not_the_other_way(foreign: Client) -> None:
+def test_integers_and_float32_are_accepted_for_float64(foreign: Client) -> None:
     assert ask(foreign, "apply", inputs=ALL | {"w": coded(np.array([1, 2]))}).status_code == 200
     assert ask(foreign, "apply", inputs=ALL | {"w": coded(np.array([1, 2], "float32"))}).status_code == 200
 
 
-def test_a_model_that_there_is_not(foreign: Client) -> None:
+def test_unknown_model_is_not_found(foreign: Client) -> None:
     for answer in (
         ask(foreign, "apply", model="/tesseract/nobody"),
         foreign.get("/tesseract/nobody/health"),

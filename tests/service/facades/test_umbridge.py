@@ -1,4 +1,4 @@
-"""UM-Bridge: what its calls answer is what is known in closed form; and how it is refused."""
+"""UM-Bridge: its calls match closed forms, and refusals."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ SENS, ALONG = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.7])
 
 
 def ask(client: Client, path: str, status: int = 200, **body: Any) -> Json:
-    """POST, of the model that the tests share unless another is named."""
+    """Send a request for the shared model, unless another is named."""
     answer = client.post(f"/{path}", json={"name": FIT, **body})
     assert answer.status_code == status, answer.text
-    found: Json = answer.json()
-    return found
+    content: Json = answer.json()
+    return content
 
 
 def error(client: Client, path: str, status: int = 400, **body: Any) -> tuple[str, str]:
     """The type and the message of a refusal."""
-    found = ask(client, path, status, **body)
-    assert list(found) == ["error"]
-    return found["error"]["type"], found["error"]["message"]
+    content = ask(client, path, status, **body)
+    assert list(content) == ["error"]
+    return content["error"]["type"], content["error"]["message"]
 
 
-def test_what_there_is(foreign: Client) -> None:
+def test_server_and_model_info(foreign: Client) -> None:
     assert foreign.get("/Info").json() == {"protocolVersion": 1.0, "models": [BOUND, FIT]}
     support = dict.fromkeys(("Evaluate", "Gradient", "ApplyJacobian", "ApplyHessian"), True)
     assert ask(foreign, "ModelInfo") == {"support": support}
@@ -56,15 +56,15 @@ def test_what_there_is(foreign: Client) -> None:
 
 
 @pytest.mark.parametrize("call", UMBRIDGE_CALLS, ids=lambda call: call.path)
-def test_a_configuration_may_be_absent_null_or_empty(foreign: Client, call: Any) -> None:
-    asked = {"input": POINT, "outWrt": 1, "inWrt": 1, "inWrt1": 1, "inWrt2": 1, "sens": SENS.tolist(), "vec": [1, 2]}
-    body = {name: value for name, value in asked.items() if name in get_type_hints(call.message)}
+def test_config_may_be_absent_null_or_empty(foreign: Client, call: Any) -> None:
+    fields = {"input": POINT, "outWrt": 1, "inWrt": 1, "inWrt1": 1, "inWrt2": 1, "sens": SENS.tolist(), "vec": [1, 2]}
+    body = {name: value for name, value in fields.items() if name in get_type_hints(call.message)}
     answers = [ask(foreign, call.path, **body, **config) for config in ({}, {"config": None}, {"config": {}})]
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_an_answer_has_its_limit(make_client: Callable[..., Client]) -> None:
-    """Elements are written as float64: they take more than in answers of `/v1`, which has them as they are."""
+def test_answer_respects_max_response_bytes(make_client: Callable[..., Client]) -> None:
+    """Elements are written as float64, and take more bytes than in answers of `/v1`, which keep their dtype."""
     client = make_client(facades=("umbridge",), max_response_bytes=6000)
     graph_id = client.post("/v1/graphs", json={"graph": {"nodes": [node("input"), node("neg", 0)]}}).json()["graph_id"]
     for name, n in (("short", 100), ("long", 400)):
@@ -77,37 +77,37 @@ def test_an_answer_has_its_limit(make_client: Callable[..., Client]) -> None:
 
 
 def test_values(foreign: Client) -> None:
-    found = ask(foreign, "Evaluate", input=POINT)["output"]
-    assert len(found) == 2
-    np.testing.assert_allclose(found[0], [loss()], 1e-14)
-    np.testing.assert_allclose(found[1], residual(), 1e-14)
+    outputs = ask(foreign, "Evaluate", input=POINT)["output"]
+    assert len(outputs) == 2
+    np.testing.assert_allclose(outputs[0], [loss()], 1e-14)
+    np.testing.assert_allclose(outputs[1], residual(), 1e-14)
 
 
 @pytest.mark.parametrize("call", ["Gradient", "ApplyJacobian"])
-def test_derivatives_of_each_output_by_each_input(foreign: Client, call: str) -> None:
+def test_derivatives_of_each_output_with_respect_to_each_input(foreign: Client, call: str) -> None:
     jacobians = {(1, 0): residual_by_x().reshape(3, 6), (1, 1): residual_by_w(), (0, 1): loss_by_w()[None]}
-    for (of, by), jacobian in jacobians.items():
+    for (output_index, input_index), jacobian in jacobians.items():
         vector = np.linspace(-1, 2, jacobian.shape[0] if call == "Gradient" else jacobian.shape[1])
-        given = {"sens": vector.tolist()} if call == "Gradient" else {"vec": vector.tolist()}
-        wanted = vector @ jacobian if call == "Gradient" else jacobian @ vector
-        found = ask(foreign, call, input=POINT, outWrt=of, inWrt=by, **given)["output"]
-        np.testing.assert_allclose(found, wanted, 1e-13)
+        vector_field = {"sens": vector.tolist()} if call == "Gradient" else {"vec": vector.tolist()}
+        expected = vector @ jacobian if call == "Gradient" else jacobian @ vector
+        product = ask(foreign, call, input=POINT, outWrt=output_index, inWrt=input_index, **vector_field)["output"]
+        np.testing.assert_allclose(product, expected, 1e-13)
 
 
 def test_hessians_within_and_across_inputs(foreign: Client) -> None:
-    asked = {"input": POINT, "outWrt": 1, "sens": SENS.tolist()}
-    within = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, vec=ALONG.tolist(), **asked)["output"]
+    fields = {"input": POINT, "outWrt": 1, "sens": SENS.tolist()}
+    within = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, vec=ALONG.tolist(), **fields)["output"]
     np.testing.assert_allclose(within, hessian_by_w(SENS, ALONG), 1e-13)
-    across = ask(foreign, "ApplyHessian", inWrt1=0, inWrt2=1, vec=ALONG.tolist(), **asked)["output"]
+    across = ask(foreign, "ApplyHessian", inWrt1=0, inWrt2=1, vec=ALONG.tolist(), **fields)["output"]
     np.testing.assert_allclose(across, mixed_by_x(SENS, ALONG).reshape(-1), 1e-13)
 
 
-def test_the_hessian_of_other_weights_is_another(foreign: Client) -> None:
-    """Its graph is made once, and its weights are fed."""
+def test_hessian_follows_the_weights(foreign: Client) -> None:
+    """The graph of the Hessian is built once, and the weights are fed."""
     for weights in (SENS, 2 * SENS, -SENS):
-        asked = {"input": POINT, "outWrt": 1, "sens": weights.tolist(), "vec": ALONG.tolist()}
-        found = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, **asked)["output"]
-        np.testing.assert_allclose(found, hessian_by_w(weights, ALONG), 1e-13)
+        fields = {"input": POINT, "outWrt": 1, "sens": weights.tolist(), "vec": ALONG.tolist()}
+        product = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, **fields)["output"]
+        np.testing.assert_allclose(product, hessian_by_w(weights, ALONG), 1e-13)
 
 
 @pytest.mark.slow
@@ -119,15 +119,15 @@ def test_inputs_of_other_dtypes_are_cast(make_client: Callable[..., Client]) -> 
     leaves = [{"name": n, "node": i, "dtype": dtypes[n], "shape": [2]} for i, n in enumerate(dtypes)]
     body = {"graph_id": graph_id, "inputs": leaves, "outputs": [{"name": "y", "node": 2}]}
     assert client.request("PUT", "/v1/models/fit", json=body).is_success
-    found = ask(client, "Evaluate", input=[[0.1, 2], [3.0, 4]])["output"]
-    np.testing.assert_allclose(found[0], [3 * 0.1, 8], 1e-7)
+    outputs = ask(client, "Evaluate", input=[[0.1, 2], [3.0, 4]])["output"]
+    np.testing.assert_allclose(outputs[0], [3 * 0.1, 8], 1e-7)
     kind, message = error(client, "Evaluate", input=[[0.1, 2], [3.5, 4]])
     assert (kind, "whole numbers" in message) == ("InvalidInput", True)
     kind, _ = error(client, "Gradient", input=[[0.1, 2], [3, 4]], outWrt=0, inWrt=1, sens=[1, 1])
     assert kind == "UnsupportedFeature"
 
 
-def test_what_is_not_finite_is_an_error_that_says_where(foreign: Client) -> None:
+def test_nonfinite_output_is_an_error_with_its_index(foreign: Client) -> None:
     graph = request(node("input"), node("log", 0))["graph"]
     graph_id = foreign.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
     leaf = {"name": "x", "node": 0, "dtype": "float64", "shape": [3]}
@@ -138,7 +138,7 @@ def test_what_is_not_finite_is_an_error_that_says_where(foreign: Client) -> None
     foreign.request("DELETE", "/v1/models/log")
 
 
-def test_free_extents_have_no_sizes(foreign: Client) -> None:
+def test_free_extents_are_unsupported(foreign: Client) -> None:
     for path, more in (("InputSizes", {}), ("OutputSizes", {}), ("Evaluate", {"input": [[1, 2], [3]]})):
         kind, message = error(foreign, path, name=BOUND, **more)
         assert kind == "UnsupportedFeature"
@@ -161,11 +161,11 @@ def test_free_extents_have_no_sizes(foreign: Client) -> None:
 )  # fmt: skip
 def test_refusals(foreign: Client, path: str, changed: Json, kind: str, says: str) -> None:
     body = {"input": POINT} | ({"outWrt": 1, "inWrt": 1, "sens": SENS.tolist()} if path == "Gradient" else {}) | changed
-    found, message = error(foreign, path, **body)
-    assert (found, says in message) == (kind, True), message
+    error_type, message = error(foreign, path, **body)
+    assert (error_type, says in message) == (kind, True), message
 
 
-def test_weights_are_those_that_there_are_at_the_call(make_client: Callable[..., Client]) -> None:
+def test_resident_weights_are_read_at_each_call(make_client: Callable[..., Client]) -> None:
     client = make_client(facades=("umbridge",))
     put_models(client)
     graph_id = client.get("/v1/models/fit").json()["graph_id"]

@@ -11,33 +11,33 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 class Collector:
-    """What came: spans, and of which service they are."""
+    """Received spans, and the resources that they belong to."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.spans: list[Span] = []
         self.resources: list[dict[str, Any]] = []
         self.paths: list[str] = []
-        self._news = Condition()
+        self._changed = Condition()
 
     def take(self, path: str, body: bytes) -> None:
-        """One message."""
+        """Record one message."""
         message = ExportTraceServiceRequest.FromString(body)
-        with self._news:
+        with self._changed:
             self.paths.append(path)
             for each in message.resource_spans:
                 self.resources.append(values(each.resource.attributes))
                 self.spans += [span for scope in each.scope_spans for span in scope.spans]
-            self._news.notify_all()
+            self._changed.notify_all()
 
     def until(self, condition: Callable[[list[Span]], bool]) -> list[Span]:
-        """All spans, once they are what is waited for."""
-        with self._news:
-            assert self._news.wait_for(lambda: condition(self.spans), PATIENCE), [span.name for span in self.spans]
+        """Wait for a condition on the spans; return all spans."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: condition(self.spans), TIMEOUT), [span.name for span in self.spans]
             return [*self.spans]
 
     def named(self, name: str) -> Span:
@@ -50,7 +50,7 @@ class Collector:
 
 
 def values(attributes: Any) -> dict[str, Any]:
-    """Attributes as they are read."""
+    """Attributes as a dictionary."""
     return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in attributes}
 
 

@@ -1,4 +1,4 @@
-"""Lines of the log: all of them, in order, and never at the cost of who logs."""
+"""The request log: lines stay in order, and a slow or closed reader never blocks requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWERED = AnsweredRequest(
 
 
 def lines_of(form: Literal["text", "json"], answered: AnsweredRequest, trace_id: str = "") -> list[str]:
-    """What is written of a request."""
+    """Lines that are written for a request."""
     written: list[str] = []
     lines = Lines(written.append)
     RequestLog(lines, form).add(answered, trace_id)
@@ -29,7 +29,7 @@ def lines_of(form: Literal["text", "json"], answered: AnsweredRequest, trace_id:
     return "".join(written).splitlines()
 
 
-def test_every_line_is_written_in_its_order() -> None:
+def test_lines_are_written_in_order() -> None:
     written: list[str] = []
     lines = Lines(written.append)
     for i in range(1000):
@@ -38,7 +38,7 @@ def test_every_line_is_written_in_its_order() -> None:
     assert "".join(written).splitlines() == [str(i) for i in range(1000)]
 
 
-def test_who_reads_slowly_costs_lines_and_not_requests() -> None:
+def test_slow_reader_costs_lines_and_not_requests() -> None:
     written: list[str] = []
     blocked, reading = Event(), Event()
 
@@ -54,13 +54,13 @@ def test_who_reads_slowly_costs_lines_and_not_requests() -> None:
         lines.add(str(i))
     reading.set()
     lines.close(60)
-    found = "".join(written).splitlines()
-    assert found[:2] == ["first", "0"]
-    assert found[-1] == "5 lines were dropped: nobody read them"
-    assert len(found) == 1 + MAX_WAITING_LINES + 1
+    lines_written = "".join(written).splitlines()
+    assert lines_written[:2] == ["first", "0"]
+    assert lines_written[-1] == "5 lines were dropped: nobody read them"
+    assert len(lines_written) == 1 + MAX_WAITING_LINES + 1
 
 
-def test_a_closed_stream_ends_the_log_and_nothing_else() -> None:
+def test_closed_stream_only_ends_the_log() -> None:
     def write(_: str) -> None:
         raise BrokenPipeError
 
@@ -71,36 +71,36 @@ def test_a_closed_stream_ends_the_log_and_nothing_else() -> None:
     lines.add("one more, which nobody hears of")
 
 
-def test_a_line_has_ids_and_sizes_and_stays_one_line() -> None:
+def test_text_line_has_ids_and_sizes() -> None:
     (line,) = lines_of("text", ANSWERED)
-    found = LINE.fullmatch(line)
-    assert found is not None
-    assert found.group(1, 2, 4, 5, 6, 7) == ("abc", "POST", "200", "12.34", "10", "20")
+    match = LINE.fullmatch(line)
+    assert match is not None
+    assert match.group(1, 2, 4, 5, 6, 7) == ("abc", "POST", "200", "12.34", "10", "20")
     assert "\x1b" not in line
-    assert len(found[3]) <= 70
+    assert len(match[3]) <= 70
 
 
-def test_a_line_names_caller_and_trace_where_there_are_any() -> None:
+def test_text_line_names_caller_and_trace() -> None:
     (line,) = lines_of("text", ANSWERED._replace(caller="ana"), "4bf9")
     assert " id=abc caller=ana method=POST " in line
     assert line.endswith(" sent=20 trace=4bf9")
 
 
-def test_a_line_of_json_has_the_same() -> None:
+def test_json_line_has_the_same_fields() -> None:
     before = datetime.now(UTC)
     (line,) = lines_of("json", ANSWERED._replace(caller="ana"), "4bf9")
-    found = json.loads(line)
+    fields = json.loads(line)
     assert "\x1b" not in line
-    assert abs(datetime.fromisoformat(found.pop("time")) - before) < timedelta(minutes=10)
-    assert len(found.pop("path")) <= 70
-    assert found == {
+    assert abs(datetime.fromisoformat(fields.pop("time")) - before) < timedelta(minutes=10)
+    assert len(fields.pop("path")) <= 70
+    assert fields == {
         "level": "INFO", "logger": "gradserve.requests", "request_id": "abc", "caller": "ana", "method": "POST",
         "status": 200, "ms": 12.34, "received": 10, "sent": 20, "trace_id": "4bf9",
     }  # fmt: skip
     assert "trace_id" not in json.loads(lines_of("json", ANSWERED)[0])
 
 
-def test_what_the_log_says_of_itself_is_json_too() -> None:
-    said = json.loads(log_message_formatter("json")("5 lines were dropped"))
-    assert (said["level"], said["message"]) == ("WARNING", "5 lines were dropped")
+def test_messages_of_the_log_itself_are_json() -> None:
+    fields = json.loads(log_message_formatter("json")("5 lines were dropped"))
+    assert (fields["level"], fields["message"]) == ("WARNING", "5 lines were dropped")
     assert log_message_formatter("text")("5 lines were dropped") == "5 lines were dropped"

@@ -1,4 +1,4 @@
-"""Counts: against numbers counted another way."""
+"""Counters and histograms, compared with independent counts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from service.observe.tally import BOUNDS, OTHER, Histogram, Tally
 from service.workers.task import Reply, Timings
 
 
-def test_a_histogram_counts_what_is_at_most_each_bound() -> None:
-    drawn = random.Random(7)
-    seconds = [10 ** drawn.uniform(-6, 2) for _ in range(500)] + list(BOUNDS)
+def test_histogram_buckets_are_cumulative() -> None:
+    rng = random.Random(7)
+    seconds = [10 ** rng.uniform(-6, 2) for _ in range(500)] + list(BOUNDS)
     histogram = Histogram()
     for each in seconds:
         histogram.add(each)
@@ -33,7 +33,7 @@ def test_requests_are_counted_by_call_and_status() -> None:
     assert tally.seconds["gradients"].total == 0.75
 
 
-def test_the_parts_of_the_work_are_counted_apart() -> None:
+def test_phases_are_counted_separately() -> None:
     tally = Tally()
     tally.count_work(Reply(200, "", [], timings=Timings(1, 2, 3, 4, 6, 5), cached=True))
     tally.count_work(Reply(200, "", [], timings=Timings(execute=4)))

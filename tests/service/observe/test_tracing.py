@@ -1,4 +1,4 @@
-"""Traces, as a collector gets them: from the observer alone, and from a server with workers."""
+"""Traces, as a collector receives them: from the observer alone, and from a server with workers."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ REQUEST = AnsweredRequest("id-1", "ana", "POST", "/v1/gradients", "/v1/gradients
 
 @pytest.fixture
 def collector() -> Iterator[Collector]:
-    with collecting() as made:
-        yield made
+    with collecting() as running_collector:
+        yield running_collector
 
 
 @pytest.fixture
 def tracing(collector: Collector) -> Iterator[Tracing]:
-    made = tracing_to(f"{collector.url}/v1/traces")
-    yield made
-    made.close(60)
+    opened_tracing = tracing_to(f"{collector.url}/v1/traces")
+    yield opened_tracing
+    opened_tracing.close(60)
 
 
 @pytest.mark.slow
-def test_a_request_is_a_span(collector: Collector, tracing: Tracing) -> None:
+def test_request_is_a_span(collector: Collector, tracing: Tracing) -> None:
     trace_id = tracing.add(REQUEST, (), None)
     tracing.close(60)
     span = collector.named("POST /v1/gradients")
@@ -72,7 +72,7 @@ def test_a_request_is_a_span(collector: Collector, tracing: Tracing) -> None:
 
 
 @pytest.mark.slow
-def test_the_trace_of_the_client_goes_on(collector: Collector, tracing: Tracing) -> None:
+def test_trace_of_the_client_is_continued(collector: Collector, tracing: Tracing) -> None:
     assert tracing.add(REQUEST, (SAMPLED,), None) == TRACE
     tracing.close(60)
     span = collector.named("POST /v1/gradients")
@@ -81,7 +81,7 @@ def test_the_trace_of_the_client_goes_on(collector: Collector, tracing: Tracing)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stated", [b"", b"00-xyz", b"00-" + b"0" * 32 + b"-" + b"1" * 16 + b"-01", b"\xff\xfe"])
-def test_a_trace_that_is_none_is_passed_over(stated: bytes, collector: Collector, tracing: Tracing) -> None:
+def test_malformed_traceparent_is_ignored(stated: bytes, collector: Collector, tracing: Tracing) -> None:
     trace_id = tracing.add(REQUEST, ((b"traceparent", stated),), None)
     assert re.fullmatch("[0-9a-f]{32}", trace_id)
     tracing.close(60)
@@ -89,7 +89,7 @@ def test_a_trace_that_is_none_is_passed_over(stated: bytes, collector: Collector
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_trace_is_not_traced(collector: Collector, tracing: Tracing) -> None:
+def test_unsampled_client_is_not_traced(collector: Collector, tracing: Tracing) -> None:
     unsampled = (b"traceparent", f"00-{TRACE}-{PARENT}-00".encode())
     assert tracing.add(REQUEST, (unsampled,), None) == TRACE, "the log has it all the same"
     tracing.add(REQUEST._replace(route="/v1/jvp"), (), None)
@@ -98,7 +98,7 @@ def test_a_client_that_does_not_trace_is_not_traced(collector: Collector, tracin
 
 
 @pytest.mark.slow
-def test_phases_lie_one_after_the_other(collector: Collector, tracing: Tracing) -> None:
+def test_phases_are_consecutive_spans(collector: Collector, tracing: Tracing) -> None:
     timings = Timings(waited=0.01, decode=0.02, plan=0.0, execute=0.2, backward=0.15, encode=0.03)
     reply = Reply(200, JSON, [], timings=timings, cached=True, begun=time.monotonic() - 0.3)
     tracing.add(REQUEST, (), reply)
@@ -119,7 +119,7 @@ def test_phases_lie_one_after_the_other(collector: Collector, tracing: Tracing) 
 
 
 @pytest.mark.slow
-def test_a_fault_is_an_error_and_a_refusal_is_none(collector: Collector, tracing: Tracing) -> None:
+def test_only_server_errors_are_error_spans(collector: Collector, tracing: Tracing) -> None:
     tracing.add(REQUEST._replace(status=500), (), None)
     tracing.add(REQUEST._replace(status=422, route="/v1/jvp"), (), None)
     tracing.close(60)
@@ -129,7 +129,7 @@ def test_a_fault_is_an_error_and_a_refusal_is_none(collector: Collector, tracing
 
 
 @pytest.mark.slow
-def test_names_of_spans_are_few(collector: Collector, tracing: Tracing) -> None:
+def test_span_names_have_low_cardinality(collector: Collector, tracing: Tracing) -> None:
     tracing.add(REQUEST._replace(method="BREW", route=""), (), None)
     tracing.add(REQUEST._replace(path="/health/ready", route="/health/ready"), (), None)
     tracing.close(60)
@@ -137,7 +137,7 @@ def test_names_of_spans_are_few(collector: Collector, tracing: Tracing) -> None:
 
 
 @pytest.mark.slow
-def test_the_variables_of_open_telemetry_hold(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opentelemetry_variables_are_respected(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "gradients-of-ana")
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")
     tracing = tracing_to(f"{collector.url}/v1/traces")
@@ -149,7 +149,7 @@ def test_the_variables_of_open_telemetry_hold(collector: Collector, monkeypatch:
 
 
 @pytest.mark.slow
-def test_both_doors_tell_route_and_trace(collector: Collector, tracing: Tracing) -> None:
+def test_fast_path_and_routes_report_route_and_trace(collector: Collector, tracing: Tracing) -> None:
     def answer(_: Any) -> Reply:
         return Reply(200, JSON, [b"{}"], timings=Timings(execute=0.001), begun=time.monotonic())
 
@@ -168,16 +168,16 @@ def test_both_doors_tell_route_and_trace(collector: Collector, tracing: Tracing)
 
     run(scenario, asyncio.new_event_loop)
     tracing.close(60)
-    found = [span for span in collector.until(bool) if span.kind == Span.SPAN_KIND_SERVER]
-    assert [span.name for span in found] == [
+    spans = [span for span in collector.until(bool) if span.kind == Span.SPAN_KIND_SERVER]
+    assert [span.name for span in spans] == [
         "POST /v1/forward", "POST /v1/forward", "GET /v1/ops/{name}", "GET /v1/ops/{name}",
         "GET /v1/graphs/{graph_id}", "GET",
     ]  # fmt: skip
-    assert [span.trace_id.hex() == TRACE for span in found] == [True, True, False, False, False, False]
-    assert list(collector.inside(found[0])) == ["execute"]
+    assert [span.trace_id.hex() == TRACE for span in spans] == [True, True, False, False, False, False]
+    assert list(collector.inside(spans[0])) == ["execute"]
 
 
-def test_without_the_extra_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_extra_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "service.observe.tracing")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(RuntimeError, match=r"--trace-endpoint needs OpenTelemetry: pip install 'gradserve\[otel\]'"):
@@ -193,25 +193,25 @@ def test_without_the_extra_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None
         ("none", None),
     ],
 )
-def test_the_endpoint(stated: str, meant: str | None) -> None:
+def test_valid_endpoint(stated: str, meant: str | None) -> None:
     assert Settings(trace_endpoint=stated).trace_endpoint == meant
 
 
 @pytest.mark.parametrize("stated", ["collector:4318", "ftp://collector", "http://"])
-def test_an_endpoint_that_is_none(stated: str) -> None:
+def test_malformed_endpoint_is_refused(stated: str) -> None:
     with pytest.raises(ValueError, match="URL of a collector was expected"):
         Settings(trace_endpoint=stated)
 
 
-def serving(*options: str) -> subprocess.Popen[str]:
-    """A server with these options; its log is read from it."""
+def start_server(*options: str) -> subprocess.Popen[str]:
+    """Start a server with these options and a piped log."""
     command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--workers", "1", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
-def asked(*options: str, headers: dict[str, str] | None = None) -> tuple[httpx.Response, list[str]]:
-    """The answer to a gradient of a server with these options, and the lines of its log; it ends in order."""
-    with serving(*options) as process:
+def ask_server(*options: str, headers: dict[str, str] | None = None) -> tuple[httpx.Response, list[str]]:
+    """Ask a server with these options for a gradient, shut it down, and return the answer and the lines of its log."""
+    with start_server(*options) as process:
         assert process.stdout is not None
         url = process.stdout.readline().removeprefix(ANNOUNCEMENT).strip()
         answer = httpx.post(f"{url}/v1/gradients", json=SQUARES, headers=headers, timeout=60)
@@ -222,10 +222,10 @@ def asked(*options: str, headers: dict[str, str] | None = None) -> tuple[httpx.R
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_a_server_traces_its_work(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_traces_its_work(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRADSERVE_API_KEY", KEY)
     headers = {"traceparent": SAMPLED[1].decode(), "X-Request-Id": "mine", "Authorization": f"Bearer {KEY}"}
-    answer, log = asked("--trace-endpoint", collector.url, "--log-format", "json", headers=headers)
+    answer, log = ask_server("--trace-endpoint", collector.url, "--log-format", "json", headers=headers)
     assert answer.status_code == 200
     span = collector.named("POST /v1/gradients")
     inside = collector.inside(span)
@@ -235,19 +235,19 @@ def test_a_server_traces_its_work(collector: Collector, monkeypatch: pytest.Monk
         assert each.end_time_unix_nano <= span.end_time_unix_nano
     (line,) = [each for each in map(json.loads, log) if each["logger"] == "gradserve.requests"]
     assert (line["trace_id"], line["request_id"], line["caller"]) == (TRACE, "mine", "(environment)")
-    told = values(span.attributes)
-    assert (told["gradserve.request_id"], told["gradserve.caller"]) == ("mine", "(environment)")
+    attributes = values(span.attributes)
+    assert (attributes["gradserve.request_id"], attributes["gradserve.caller"]) == ("mine", "(environment)")
     assert not [text for text in (*log, *map(str, collector.spans), str(collector.resources)) if KEY in text]
 
 
 @pytest.mark.slow
-def test_a_collector_that_is_not_there_costs_no_request() -> None:
-    answer, log = asked("--trace-endpoint", "http://127.0.0.1:9")
+def test_missing_collector_costs_no_request() -> None:
+    answer, log = ask_server("--trace-endpoint", "http://127.0.0.1:9")
     assert answer.status_code == 200
     assert not [line for line in log if "Traceback" in line]
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_where_nothing_is_traced() -> None:
+def test_opentelemetry_is_not_loaded_without_tracing() -> None:
     program = "import sys, service.app; sys.exit('opentelemetry.sdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0

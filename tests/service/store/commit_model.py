@@ -1,4 +1,4 @@
-"""Commits without threads and disks: a test says when a write ends, and how; and what is on disk can be looked at."""
+"""Commits without threads and disks: a test decides when and how a write ends, and can inspect the disk."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from service.store.writes import Commit
 
 
 class Heap:
-    """Memory that knows whether it was given back."""
+    """Memory that counts its releases."""
 
     def __init__(self, data: bytes) -> None:
         self.view = memoryview(data)
-        self.given_back = 0
+        self.releases = 0
 
     def release(self) -> None:
-        self.given_back += 1
+        self.releases += 1
 
 
 class Disk:
-    """A journal of which all can be seen; where it is `shared`, somebody says whether what was read `is_current`."""
+    """Journal whose commits can be inspected; if it is `shared`, the test sets whether memory `is_current`."""
 
     shared = False
 
@@ -64,32 +64,32 @@ class Disk:
 
     @property
     def tensors(self) -> dict[str, str]:
-        """The etags that a server which starts now would find."""
-        found: dict[str, str] = {}
+        """The etags that a server would load if it started now."""
+        etags: dict[str, str] = {}
         for commit in self.commits:
             for write in commit.tensors:
                 if write.data is None:
-                    found.pop(write.name, None)
+                    etags.pop(write.name, None)
                 else:
                     assert bytes(write.data) == write.etag.encode(), "what is written is what was proposed"
-                    found[write.name] = write.etag
-        return found
+                    etags[write.name] = write.etag
+        return etags
 
 
-class Hand(Executor):
-    """Does what it is given when it is told to."""
+class ManualExecutor(Executor):
+    """Executor that runs a submitted call when the test says so."""
 
     def __init__(self) -> None:
-        self.given: list[tuple[Future[Any], Callable[[], Any]]] = []
+        self.queued: list[tuple[Future[Any], Callable[[], Any]]] = []
 
     def submit(self, do: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        self.given.append((future, lambda: do(*arguments, **named)))
+        self.queued.append((future, lambda: do(*arguments, **named)))
         return future
 
-    def go_on(self, failure: Exception | None = None) -> None:
-        """Do the next thing; or fail at it."""
-        future, do = self.given.pop(0)
+    def run_next(self, failure: Exception | None = None) -> None:
+        """Run the next call, or make it fail."""
+        future, do = self.queued.pop(0)
         if failure is None:
             future.set_result(do())
         else:
@@ -97,22 +97,24 @@ class Hand(Executor):
 
 
 class Bench:
-    """Commits with a table of tensors, on an event loop that stands still between two calls."""
+    """Commits with a table of tensors, on an event loop that runs only during method calls."""
 
     def __init__(
         self, most: int = 100, most_bytes: int = 1 << 20, within: float = 1e9, *, shared: bool = False
     ) -> None:
         self.loop = asyncio.new_event_loop()
-        self.disk, self.hand, self.eye = Disk(), Hand(), Hand()
+        self.disk, self.writer, self.looker = Disk(), ManualExecutor(), ManualExecutor()
         self.disk.shared = shared
         self.now = 0.0
         self.proposed: list[Proposal] = []
         self.placed: dict[str, TensorVersion] = {}
         self.tensors = TensorTable(Quota(most, most_bytes), self._place)
-        self.told: list[tuple[str, float]] = []
+        self.outcomes: list[tuple[str, float]] = []
         clock = (lambda: self.now) if shared else time.monotonic
-        fence = Fence(self.disk, self.eye, clock)
-        self.commits = Commits(self.disk, within, lambda *told: self.told.append(told), self.hand, fence, clock)
+        fence = Fence(self.disk, self.looker, clock)
+        self.commits = Commits(
+            self.disk, within, lambda *outcome: self.outcomes.append(outcome), self.writer, fence, clock
+        )
 
     def _place(self, namespace: str, name: str, version: TensorVersion | None) -> None:
         if version is None:
@@ -121,7 +123,7 @@ class Bench:
             self.placed[name] = version
 
     def change(self, name: str, etag: str | None, condition: Condition = ALWAYS) -> Change:
-        """A new version of a tensor, which holds its etag; None: its end."""
+        """Build the change to a new version, whose data is its etag, or the deletion if it is None."""
         if etag is None:
             return tensor_deletion(self.tensors, ("", name), condition)
         version = TensorVersion("uint8", (len(etag),), etag, Heap(etag.encode()))
@@ -137,19 +139,19 @@ class Bench:
         durable: bool = True,
         expires: float = float("inf"),
     ) -> None:
-        """Propose a new version of a tensor, which `answers` are told of; where it is in doubt, as unsure."""
-        said = f"{name}={etag}"
-        proposal = Proposal([self.change(name, etag, condition)], answers.of(said), durable, expires, 1.0)
-        proposal.unsure = answers.of(f"{said} unsure")
+        """Propose a new version of a tensor, and record the outcome in `answers`."""
+        label = f"{name}={etag}"
+        proposal = Proposal([self.change(name, etag, condition)], answers.callback(label), durable, expires, 1.0)
+        proposal.unsure = answers.callback(f"{label} unsure")
         self.proposed.append(proposal)
         self.do(lambda: self.commits.submit(proposal))
 
-    def look_on(self, failure: Exception | None = None) -> None:
-        """The look at hand ends."""
-        self.do(lambda: self.eye.go_on(failure))
+    def finish_look(self, failure: Exception | None = None) -> None:
+        """Finish the current look."""
+        self.do(lambda: self.looker.run_next(failure))
 
     def wait(self, until: float) -> None:
-        """Time passes."""
+        """Advance the clock."""
         for proposal in sorted(self.proposed, key=lambda proposal: proposal.expires):
             if proposal.timer is not None and proposal.expires <= until:
                 proposal.timer.cancel()
@@ -158,35 +160,35 @@ class Bench:
         self.now = until
 
     def submit(self, *changes: Change, done: Callable[[Refusal | None], None], **stated: Any) -> None:
-        """Propose, and let the loop go on as far as it can."""
+        """Submit a proposal, and run the event loop until it is idle."""
         self.do(lambda: self.commits.submit(Proposal(changes, done, **stated)))
 
-    def go_on(self, failure: Exception | None = None) -> None:
-        """The write at hand ends."""
-        self.do(lambda: self.hand.go_on(failure))
+    def run_next(self, failure: Exception | None = None) -> None:
+        """Finish the current write."""
+        self.do(lambda: self.writer.run_next(failure))
 
     def flush(self) -> None:
-        """The time of what is behind has come."""
+        """Flush the deferred writes."""
         self.do(self.commits._flush)
 
-    def do(self, what: Callable[[], None]) -> None:
-        """Something, and all that follows from it."""
+    def do(self, call: Callable[[], None]) -> None:
+        """Run a call and everything that it schedules."""
 
         async def whole() -> None:
-            what()
+            call()
             for _ in range(20):
                 await asyncio.sleep(0)
 
         self.loop.run_until_complete(whole())
 
     def close(self) -> bool:
-        """End, with a disk that takes what it is given."""
+        """Close the commits, with a disk that accepts all writes."""
 
         async def whole() -> bool:
             closing = asyncio.ensure_future(self.commits.close(30.0))
             while not closing.done():
-                if self.hand.given:
-                    self.hand.go_on()
+                if self.writer.queued:
+                    self.writer.run_next()
                 await asyncio.sleep(0)
             return await closing
 

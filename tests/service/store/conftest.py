@@ -1,4 +1,4 @@
-"""An S3 server of this machine, moto's, started when the first test asks for it."""
+"""A local S3 server (moto), started when the first test needs it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture
 def s3_place(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The URL of a folder in a bucket with nothing in it; the environment says where the server is."""
+    """The URL of a folder in an empty bucket; the environment has the address of the server."""
     import boto3
 
     access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": _REGION}

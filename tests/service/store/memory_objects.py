@@ -1,4 +1,4 @@
-"""Objects that end with the process."""
+"""Objects in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from service.store.objects import Data, Exists, Missing
 
 
 class MemoryObjects:
-    """A store in memory, as `Objects` has it."""
+    """Object store in memory with the interface of `Objects`."""
 
     exclusive = False
 
@@ -18,31 +18,31 @@ class MemoryObjects:
         self._lock = Lock()
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """As `Objects` has it."""
+        """Read an object, or a range of it."""
         try:
             return self._kept[key][start:stop]
         except KeyError:
             raise Missing(key) from None
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Write an object."""
         self._kept[key] = b"".join(data)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Create an object."""
         with self._lock:
             if key in self._kept:
                 raise Exists(key)
             self._kept[key] = b"".join(data)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """As `Objects` has it."""
+        """Delete objects."""
         for key in keys:
             self._kept.pop(key, None)
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """As `Objects` has it."""
+        """List the keys with a prefix that follow a key."""
         return [key for key in list(self._kept) if key.startswith(prefix) and key > after]
 
     def close(self) -> None:
-        """As `Objects` has it: nothing is let go."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""moto's S3 as a server, each request behind a lock: its conditional writes are to have one winner."""
+"""moto's S3 server with a lock around each request, so that conditional writes have one winner."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class _Quiet(WSGIRequestHandler):
 
 
 def moto_server(host: str = "127.0.0.1", port: int = 0) -> BaseWSGIServer:
-    """A server that listens there, and is yet to serve; at port 0, on one that nobody has."""
+    """Create a server that listens but does not serve yet; port 0 picks a free port."""
     moto = one_at_a_time(DomainDispatcherApplication(create_backend_app))
     return make_server(host, port, moto, threaded=True, request_handler=_Quiet)
 
 
 def one_at_a_time(application: Any) -> Callable[[dict[str, Any], Any], list[bytes]]:
-    """The same, each request behind a lock.
+    """Wrap an application so that it handles one request at a time.
 
-    moto looks whether an object is there, and makes it a moment later: of some dozens of races, one has two winners.
+    moto checks whether an object exists and creates it a moment later: one race in a few dozen has two winners.
     """
     lock = Lock()
 
     def locked(environ: dict[str, Any], start: Any) -> list[bytes]:
-        if length := int(environ.get("CONTENT_LENGTH") or 0):  # nobody waits for a slow client
+        if length := int(environ.get("CONTENT_LENGTH") or 0):  # do not hold the lock for a slow client
             environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(length))
         with lock:
             return list(application(environ, start))

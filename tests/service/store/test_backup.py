@@ -1,4 +1,4 @@
-"""Backup and restore: of any place, while a server writes, and of nothing but what is whole."""
+"""Backup and restore: of any place, while a server writes, and only of undamaged state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.cli import main
 from service.store import backup as module
 from service.store.backup import backup, restore
 from service.store.places import open_state
-from tests.service.store.killing import looked_at
+from tests.service.store.killing import check_state
 from tests.service.store.support import EAGER, ended, graph, journal, model, put, reopened, tensor, value_of, values
 
 Capture = pytest.CaptureFixture[str]
@@ -31,17 +31,17 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def test_there_and_back(place: Path, tmp_path: Path) -> None:
-    file, there = tmp_path / "backup.tar", tmp_path / "there"
+def test_restored_state_equals_the_original(place: Path, tmp_path: Path) -> None:
+    file, restored = tmp_path / "backup.tar", tmp_path / "there"
     assert backup(str(place), file) == 2
     assert file.stat().st_mode & 0o777 == 0o600
-    assert restore(file, str(there)) == 2
-    assert reopened(there) == reopened(place)
-    assert values(reopened(there)) == {"a": 1, "b": 2}
-    assert [kept.name for kept in reopened(there).models] == ["m"]
+    assert restore(file, str(restored)) == 2
+    assert reopened(restored) == reopened(place)
+    assert values(reopened(restored)) == {"a": 1, "b": 2}
+    assert [stored.name for stored in reopened(restored).models] == ["m"]
 
 
-def test_a_backup_replaces_the_one_before(place: Path, tmp_path: Path) -> None:
+def test_backup_replaces_an_earlier_file(place: Path, tmp_path: Path) -> None:
     file = tmp_path / "backup.tar"
     file.write_text("old")
     backup(str(place), file)
@@ -50,8 +50,8 @@ def test_a_backup_replaces_the_one_before(place: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.tar", "state"]
 
 
-def test_a_backup_writes_through_no_link(place: Path, tmp_path: Path) -> None:
-    """Of whoever may write to the folder: neither through a link in it, nor into a file that they hold open."""
+def test_backup_does_not_follow_links(place: Path, tmp_path: Path) -> None:
+    """Others who may write to the folder can neither redirect it by a link nor read it through an open file."""
     victim, held = tmp_path / "victim", tmp_path / "held"
     victim.write_text("mine")
     folder = tmp_path / "backups"
@@ -66,7 +66,7 @@ def test_a_backup_writes_through_no_link(place: Path, tmp_path: Path) -> None:
     assert not held.exists()
 
 
-def test_the_parts_of_a_backup_that_fails_are_removed(place: Path, tmp_path: Path) -> None:
+def test_failed_backup_leaves_no_files(place: Path, tmp_path: Path) -> None:
     (place / "commits" / f"{2:020}").write_bytes(b"torn")
     folder = tmp_path / "backups"
     folder.mkdir()
@@ -76,8 +76,8 @@ def test_the_parts_of_a_backup_that_fails_are_removed(place: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_member_that_the_file_does_not_have_is_not_read(tmp_path: Path, sparse: bool) -> None:
-    """A file of a kilobyte may say that it holds 64 GB, truly or as a hole."""
+def test_member_larger_than_the_archive_is_refused(tmp_path: Path, sparse: bool) -> None:
+    """A file of a kilobyte may claim to contain 64 GB, as data or as a hole."""
     member = tarfile.TarInfo(f"commits/{1:020}")
     member.size = 64 << 30
     if sparse:
@@ -89,35 +89,35 @@ def test_a_member_that_the_file_does_not_have_is_not_read(tmp_path: Path, sparse
 
 
 @pytest.mark.slow
-def test_a_backup_while_a_server_writes(tmp_path: Path) -> None:
-    """Each is of one moment: what was acknowledged before it began is in it, and no commit in halves."""
+def test_backup_while_a_server_writes(tmp_path: Path) -> None:
+    """Each backup is a snapshot: it has all commits acknowledged before it began, and no partial ones."""
     command = [sys.executable, "-m", "tests.service.store.committing", str(tmp_path / "state"), "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "ready\n"
         try:
             for number in range(8):
-                told = int([writer.stdout.readline() for _ in range(40)][-1])
+                acknowledged = int([writer.stdout.readline() for _ in range(40)][-1])
                 backup(str(tmp_path / "state"), tmp_path / f"{number}.tar")
                 restore(tmp_path / f"{number}.tar", str(tmp_path / f"{number}"))
                 loaded = reopened(tmp_path / f"{number}")
                 last = int(next(value_of(write) for write in loaded.tensors if write.name == "pair_a"))
-                assert last >= told
-                assert looked_at(loaded, last)[1] == []
+                assert last >= acknowledged
+                assert check_state(loaded, last)[1] == []
         finally:
             writer.kill()
     assert list((tmp_path / "state/holds").iterdir()) == []
 
 
-def test_a_server_that_runs_out_of_room_fails_the_backup(
+def test_backup_fails_if_the_server_drops_its_hold(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from service.store.object_journal import drop_holds
 
-    real = module._listed
+    original = module._listed
 
     def full(objects: object, name: str) -> list[int]:
-        listed = real(objects, name)  # type: ignore[arg-type]
+        listed = original(objects, name)  # type: ignore[arg-type]
         drop_holds(objects)  # type: ignore[arg-type]
         return listed
 
@@ -127,17 +127,17 @@ def test_a_server_that_runs_out_of_room_fails_the_backup(
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-def test_a_long_backup_holds_on(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_backup_renews_its_hold(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_HOLD_SECONDS", 0.0)
-    made: list[str] = []
-    real = module.put_hold
-    monkeypatch.setattr(module, "put_hold", lambda objects, _: made.append(real(objects, 100)) or made[-1])
+    holds: list[str] = []
+    original = module.put_hold
+    monkeypatch.setattr(module, "put_hold", lambda objects, _: holds.append(original(objects, 100)) or holds[-1])
     backup(str(place), tmp_path / "backup.tar")
-    assert len(made) == 3
+    assert len(holds) == 3
     assert list((place / "holds").iterdir()) == []
 
 
-def test_a_damaged_state_is_not_backed_up(place: Path, tmp_path: Path) -> None:
+def test_damaged_state_is_not_backed_up(place: Path, tmp_path: Path) -> None:
     commit = place / "commits" / f"{2:020}"
     commit.write_bytes(commit.read_bytes()[:-1])
     with pytest.raises(RuntimeError, match=f"the state folder {place} is damaged: commits/{2:020} is cut off"):
@@ -145,20 +145,20 @@ def test_a_damaged_state_is_not_backed_up(place: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
-def test_every_cut_of_a_backup_is_noticed(place: Path, tmp_path: Path) -> None:
-    file, there = tmp_path / "backup.tar", tmp_path / "there"
+def test_truncated_backup_is_refused(place: Path, tmp_path: Path) -> None:
+    file, restored = tmp_path / "backup.tar", tmp_path / "there"
     backup(str(place), file)
     whole = file.read_bytes()
     end = whole.index(b"END\0") + 513
     for length in (*range(0, end, 512), *range(1, end, 4999)):
         file.write_bytes(whole[:length])
         with pytest.raises(RuntimeError, match="backup"):
-            restore(file, str(there))
-        assert not (there / "FORMAT").exists()
-        assert list((there / "commits").iterdir()) == []
+            restore(file, str(restored))
+        assert not (restored / "FORMAT").exists()
+        assert list((restored / "commits").iterdir()) == []
 
 
-def test_a_commit_that_was_taken_out_is_missed(place: Path, tmp_path: Path) -> None:
+def test_backup_with_a_missing_commit_is_refused(place: Path, tmp_path: Path) -> None:
     backup(str(place), tmp_path / "backup.tar")
     with tarfile.open(tmp_path / "backup.tar") as whole, tarfile.open(tmp_path / "less.tar", "w") as less:
         for member in whole:
@@ -169,14 +169,14 @@ def test_a_commit_that_was_taken_out_is_missed(place: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["../../etc/cron", "commits/../x", "/commits/1", "commits/7", "FORMAT2"])
-def test_names_in_a_backup_lead_nowhere(tmp_path: Path, name: str) -> None:
+def test_foreign_names_in_a_backup_are_refused(tmp_path: Path, name: str) -> None:
     with tarfile.open(tmp_path / "backup.tar", "w") as archive:
         module._add(archive, name, b"x")
     with pytest.raises(RuntimeError, match="is no backup of gradserve, or is damaged: it has "):
         restore(tmp_path / "backup.tar", str(tmp_path / "there"))
 
 
-def test_only_an_empty_place_is_filled(place: Path, tmp_path: Path) -> None:
+def test_restore_needs_an_empty_place(place: Path, tmp_path: Path) -> None:
     backup(str(place), tmp_path / "backup.tar")
     with pytest.raises(RuntimeError, match="has state already; restore into an empty place"):
         restore(tmp_path / "backup.tar", str(place))
@@ -186,7 +186,7 @@ def test_only_an_empty_place_is_filled(place: Path, tmp_path: Path) -> None:
         restore(tmp_path / "backup.tar", str(tmp_path))
 
 
-def test_an_empty_place_has_nothing_to_back_up(tmp_path: Path) -> None:
+def test_backup_of_an_empty_or_missing_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(RuntimeError, match="is empty: there is nothing to back up"):
         backup(str(tmp_path / "empty"), tmp_path / "backup.tar")
@@ -198,12 +198,12 @@ def test_an_empty_place_has_nothing_to_back_up(tmp_path: Path) -> None:
             of_memory()
 
 
-def test_the_commands(place: Path, tmp_path: Path, capsys: Capture) -> None:
-    file, there = str(tmp_path / "backup.tar"), str(tmp_path / "there")
+def test_backup_and_restore_commands(place: Path, tmp_path: Path, capsys: Capture) -> None:
+    file, restored = str(tmp_path / "backup.tar"), str(tmp_path / "there")
     main(["backup", file, "--state", str(place)])
     assert capsys.readouterr().out == f"{file} has 2 commits of {place}\n"
-    main(["restore", file, "--state", there])
-    assert capsys.readouterr().out == f"{there} has 2 commits of {file}\n"
+    main(["restore", file, "--state", restored])
+    assert capsys.readouterr().out == f"{restored} has 2 commits of {file}\n"
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ def test_the_commands(place: Path, tmp_path: Path, capsys: Capture) -> None:
         (["restore", "x", "--port", "1"], "there is no flag --port"),
     ],
 )
-def test_what_goes_wrong_is_told(
+def test_command_errors_are_one_line(
     arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -228,16 +228,16 @@ def test_what_goes_wrong_is_told(
     assert line.count("\n") == 1
 
 
-def test_deletions_during_a_backup_wait(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is listed is there until the end, however often it is replaced meanwhile."""
-    listed, go_on = Event(), Event()
-    real = module._listed
+def test_deletions_wait_for_a_running_backup(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Listed objects stay until the end of the backup, even if they are replaced meanwhile."""
+    listed, resume = Event(), Event()
+    original = module._listed
 
     def slowly(objects: object, name: str) -> list[int]:
-        found = real(objects, name)  # type: ignore[arg-type]
+        numbers = original(objects, name)  # type: ignore[arg-type]
         listed.set()
-        assert go_on.wait(60)
-        return found
+        assert resume.wait(60)
+        return numbers
 
     monkeypatch.setattr(module, "_listed", slowly)
     with closing(journal(place, EAGER)) as opened:
@@ -247,7 +247,7 @@ def test_deletions_during_a_backup_wait(place: Path, tmp_path: Path, monkeypatch
         assert listed.wait(60)
         for value in range(20):
             opened.commit(put(tensor("a", value), tensor("b", value)))
-        go_on.set()
+        resume.set()
         writing.join()
     restore(tmp_path / "backup.tar", str(tmp_path / "there"))
     assert values(reopened(tmp_path / "there")) == {"a": 1, "b": 2}

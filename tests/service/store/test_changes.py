@@ -1,4 +1,4 @@
-"""Changes are checked against what is there when they are decided."""
+"""Checks of changes against the state at the time of the decision."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def record(expires: float) -> AnswerRecord:
     return AnswerRecord(*ASKED, "text/plain", b"told", expires)
 
 
-def test_of_two_answers_to_one_call_the_first_stands() -> None:
-    """As of servers that had the call both, and computed both."""
+def test_first_of_two_answers_to_one_call_is_recorded() -> None:
+    """Two servers have received and computed the same call."""
     now = [100.0]
     table = AnswerTable(Quota(10, 10_000), 60.0, lambda: now[0])
     change = new_answer(table, record(160.0))
@@ -39,7 +39,7 @@ def test_of_two_answers_to_one_call_the_first_stands() -> None:
     assert change.check(record(150.0)), "it is given no more"
 
 
-def test_a_call_of_another_server_is_not_noted() -> None:
+def test_look_up_does_not_begin_a_call() -> None:
     table = AnswerTable(Quota(10, 10_000), 60.0, lambda: 0.0)
     assert table.look_up(ASKED) is None
     assert table.begin(ASKED) is None
@@ -52,20 +52,20 @@ def test_a_call_of_another_server_is_not_noted() -> None:
         table.look_up(ASKED._replace(fingerprint="g"))
 
 
-def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> None:
-    """Both demand that there is nothing yet. The second one's answer is the first one's, and none of its own."""
+def test_second_execution_of_a_call_gets_a_conflict() -> None:
+    """Both calls require that the tensor does not exist. The second gets the conflict about its key first."""
 
-    async def told() -> list[str]:
+    async def settle_twice() -> list[str]:
         store = StoreService(SETTINGS, Pool(), MemoryJournal())  # type: ignore[arg-type]
         operation = Operation("write", 0.0, (), {"x": 1}, {"x": None})
-        said = []
+        outcomes = []
         for _ in range(2):
             reply = Reply(200, "text/plain", [b"ok"])
             reply.stored, reply.stored_data = [stored_of(operation, "x")], [b"\0"]
             more = answer_changes(store.answers, ASKED, reply)
             job = Task("forward", b"", "request", 10.0, float("inf"))
             result = await store.settle_and_wait(job, ANONYMOUS, reply, Condition(), more)
-            said.append("ok" if result.status == 200 else code_of(result))
-        return said
+            outcomes.append("ok" if result.status == 200 else code_of(result))
+        return outcomes
 
-    assert asyncio.run(told()) == ["ok", "conflict"]
+    assert asyncio.run(settle_twice()) == ["ok", "conflict"]

@@ -1,4 +1,4 @@
-"""While a history is rewritten, Python's collector stops nobody for long: it goes through few objects at a time."""
+"""Pauses of Python's garbage collector while a history is rewritten: each collection visits few objects."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ GRAPHS = 20_000
 
 
 @pytest.fixture
-def gone_through() -> Iterator[list[int]]:
-    """How many objects each collection goes through, with the collector as a front has it."""
-    found: list[int] = []
+def visited_counts() -> Iterator[list[int]]:
+    """Number of objects that each collection visits, with the collector tuned as in a front process."""
+    counts: list[int] = []
 
     def note(phase: str, info: dict[str, int]) -> None:
         if phase == "start":
-            found.append(sum(len(gc.get_objects(generation=i)) for i in range(info["generation"] + 1)))
+            counts.append(sum(len(gc.get_objects(generation=i)) for i in range(info["generation"] + 1)))
 
     before = gc.get_threshold()
     gc.collect()
     tune_front_gc()
     gc.callbacks.append(note)
-    yield found
+    yield counts
     gc.callbacks.remove(note)
     gc.set_threshold(*before)
     gc.unfreeze()
 
 
 @pytest.mark.slow
-def test_rewriting_a_history_is_collected_in_short_steps(gone_through: list[int]) -> None:
+def test_collections_visit_few_objects_while_rewriting(visited_counts: list[int]) -> None:
     objects = MemoryObjects()
-    kept = ObjectJournal(objects, "the state", Tidiness(small_objects=GRAPHS - 1))
-    kept.load()
+    journal = ObjectJournal(objects, "the state", Tidiness(small_objects=GRAPHS - 1))
+    journal.load()
     for number in range(GRAPHS):
-        kept.commit(put(graphs=[graph(f"{number:064x}")]))
-    assert kept._tidied is not None
-    kept._tidied.result()
-    kept.close()
+        journal.commit(put(graphs=[graph(f"{number:064x}")]))
+    assert journal._tidied is not None
+    journal._tidied.result()
+    journal.close()
     assert len(commits(objects)) < GRAPHS / 100, "it was rewritten"
-    assert gone_through, "there was something to collect"
-    # What goes meanwhile is taken off what has come, so there may be more that are new than were counted.
-    assert max(gone_through) <= 2 * YOUNG_OBJECTS * (YOUNG_STEPS + 1)
+    assert visited_counts, "there was something to collect"
+    # Freed objects are subtracted from the count of new ones, so there may be more new objects than counted.
+    assert max(visited_counts) <= 2 * YOUNG_OBJECTS * (YOUNG_STEPS + 1)

@@ -1,4 +1,4 @@
-"""What is kept, and in which order: commits against a model that does one thing after the other."""
+"""Commits compared with a model that applies changes one by one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAMES = ("a", "b", "c")
 
 
 class Serial(RuleBasedStateMachine):
-    """The answers, in the order in which they come, are those of a server that does one thing after the other.
+    """Answers, in the order of their arrival, equal those of a server that handles proposals one by one.
 
-    And what is on disk, whenever one looks: all that was acknowledged as durable, and nothing by halves.
+    At every moment, the disk has everything acknowledged as durable, and no partial proposals.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Serial(RuleBasedStateMachine):
         durable=st.booleans(),
     )
     def submit(self, changed: dict[str, tuple[bool, str]], *, durable: bool) -> None:
-        """Somebody wants something kept, or no more kept."""
+        """Propose to store or to delete tensors."""
         stated = {name: (keeps, self.condition(name, kind)) for name, (keeps, kind) in changed.items()}
         stated = {
             name: (keeps, Condition((*(condition.match or (ANY_VERSION,)),)) if not keeps else condition)
@@ -92,57 +92,57 @@ class Serial(RuleBasedStateMachine):
         }
         self.propose(stated, durable=durable)
 
-    @precondition(lambda self: self.bench.hand.given)
+    @precondition(lambda self: self.bench.writer.queued)
     @rule(failure=st.sampled_from([None, None, None, StateFull("full"), OSError("broken")]))
-    def end_a_write(self, failure: Exception | None) -> None:
-        """The disk has done it, or has not."""
-        self.bench.go_on(failure)
+    def finish_a_write(self, failure: Exception | None) -> None:
+        """Finish a write, successfully or not."""
+        self.bench.run_next(failure)
 
     @precondition(lambda self: self.bench.commits.behind)
     @rule()
     def flush(self) -> None:
-        """The time of what is behind has come."""
+        """Flush the deferred writes."""
         self.bench.flush()
 
     @invariant()
-    def everybody_sees_what_was_answered(self) -> None:
-        """No more, and no less."""
+    def visible_tensors_match_the_model(self) -> None:
+        """The visible tensors are exactly those of the model."""
         seen = {name: version.etag for (_, name), version in self.bench.tensors}
         assert seen == self.model
         assert {name: version.etag for name, version in self.bench.placed.items()} == self.model
 
     @invariant()
-    def what_is_on_disk_is_whole_and_not_too_old(self) -> None:
-        """Each tensor is as it was at some time, not before its last durable write, and with those of its time."""
+    def disk_is_consistent_and_recent(self) -> None:
+        """Each tensor has a version not older than its last durable write, together with others of its proposal."""
         disk = self.bench.disk.tensors
-        at = {
+        positions = {
             name: self.history[name].index(disk[name])
             for name in NAMES
             if name in disk and disk[name] in self.history[name]
         }
         for name, floor in self.floor.items():
-            if name in at:
-                assert at[name] >= floor
+            if name in positions:
+                assert positions[name] >= floor
             elif name not in disk:
                 assert None in self.history[name][floor:], "what was acknowledged is there"
             else:
                 pytest.fail("something is on disk that nobody was told of")
         for etags in self.together:
-            there = [name for name, etag in etags.items() if etag is not None and disk.get(name) == etag]
+            present = [name for name, etag in etags.items() if etag is not None and disk.get(name) == etag]
             for name, etag in etags.items():
-                if there and name in at and etag is not None:
-                    assert at[name] >= self.history[name].index(etag), "written as one, there as one"
+                if present and name in positions and etag is not None:
+                    assert positions[name] >= self.history[name].index(etag), "written as one, there as one"
 
     @invariant()
-    def what_is_counted_is_what_is_there_and_coming(self) -> None:
-        """Quotas are never wrong."""
+    def usage_matches_the_tensors(self) -> None:
+        """Usage covers the current and the pending tensors exactly."""
         table = self.bench.tensors
         after = {name: table.latest(("", name)) for name in NAMES}
         values = [version for version in after.values() if version is not None]
         assert (table.count, table.nbytes) == (len(values), sum(table._nbytes(version) for version in values))
 
     def teardown(self) -> None:
-        """After an orderly end all of it is on disk, and everybody was answered once."""
+        """After an orderly close, everything is on disk and each proposal was answered once."""
         assert self.bench.close()
         assert self.bench.disk.closed
         assert self.answered == self.submitted

@@ -1,4 +1,4 @@
-"""Where a place does not say what became of a write: who is told what, and when; and what is answered meanwhile."""
+"""Writes with an unknown outcome: their answers, their deadlines, and answers to other calls meanwhile."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ASKED = Repetition("", "key", "of the request")
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    made = Bench(shared=True)
-    yield made
-    if not made.loop.is_closed():
-        made.close()
+    created = Bench(shared=True)
+    yield created
+    if not created.loop.is_closed():
+        created.close()
 
 
 class Answers(list[tuple[str, str | None]]):
-    def of(self, name: str) -> Callable[[Refusal | None], None]:
+    def callback(self, name: str) -> Callable[[Refusal | None], None]:
         return lambda refusal: self.append((name, None if refusal is None else refusal.code))
 
 
@@ -39,9 +39,7 @@ def answers() -> Answers:
     return Answers()
 
 
-def test_at_the_deadline_a_write_in_doubt_is_unconfirmed_and_one_that_waits_is_late(
-    bench: Bench, answers: Answers
-) -> None:
+def test_write_in_doubt_is_unconfirmed_at_its_deadline(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, expires=5.0)
     bench.propose("a", "2", answers, expires=6.0)
     bench.propose("b", "1", answers, expires=7.0)
@@ -49,82 +47,82 @@ def test_at_the_deadline_a_write_in_doubt_is_unconfirmed_and_one_that_waits_is_l
     assert not answers
     bench.wait(8.0)
     assert answers == [("a=1 unsure", "unconfirmed"), ("a=2", "deadline_exceeded"), ("b=1", "deadline_exceeded")]
-    bench.go_on()
+    bench.run_next()
     assert answers[3:] == [("a=1", None)]
     assert bench.disk.tensors == {"a": "1"}
     assert bench.placed["a"].etag == "1", "it was kept, and is seen"
-    assert [outcome for outcome, _ in bench.told] == ["unconfirmed", "deadline_exceeded", "deadline_exceeded"]
+    assert [outcome for outcome, _ in bench.outcomes] == ["unconfirmed", "deadline_exceeded", "deadline_exceeded"]
 
 
-def test_names_in_doubt_wait(bench: Bench, answers: Answers) -> None:
+def test_changes_of_a_name_in_doubt_wait(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, expires=5.0)
     bench.wait(6.0)
     bench.propose("a", "2", answers, expires=100.0, condition=ABSENT)
     bench.propose("a", "3", answers, expires=100.0, durable=False)
     assert len(answers) == 1
-    bench.go_on()
-    bench.go_on()
+    bench.run_next()
+    bench.run_next()
     assert answers[1:] == [("a=1", None), ("a=2", "precondition_failed"), ("a=3", None)]
 
 
-def test_one_that_was_told_in_time_is_told_once(bench: Bench, answers: Answers) -> None:
+def test_write_answered_in_time_is_answered_once(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, expires=5.0)
-    bench.go_on()
+    bench.run_next()
     bench.wait(10.0)
     assert answers == [("a=1", None)]
 
 
-def test_a_write_that_another_server_forestalled_was_not_made(bench: Bench, answers: Answers) -> None:
+def test_write_of_a_server_that_lost_its_place_is_refused(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, expires=100.0)
-    bench.go_on(StateLost("another one"))
+    bench.run_next(StateLost("another one"))
     assert answers == [("a=1", "not_ready")]
 
 
-def test_a_server_that_ends_in_doubt_does_not_say_that_nothing_was_kept(bench: Bench, answers: Answers) -> None:
+def test_unknown_outcome_is_unconfirmed(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, expires=100.0)
-    bench.go_on(StateUnknown())
+    bench.run_next(StateUnknown())
     assert answers == [("a=1", "unconfirmed")]
 
 
-def test_what_is_decided_without_a_write_is_seen_first(bench: Bench, answers: Answers) -> None:
+def test_refusal_from_memory_waits_for_a_look(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers)
-    bench.go_on()
+    bench.run_next()
     bench.disk.is_current = False
     bench.propose("a", "2", answers, condition=ABSENT)
     assert answers[1:] == [], "a look is on its way"
-    bench.look_on()
+    bench.finish_look()
     assert answers[1:] == [("a=2", "precondition_failed")]
     bench.disk.is_current = False
     bench.propose("a", "3", answers, condition=ABSENT)
-    bench.look_on(StateLost("another one"))
+    bench.finish_look(StateLost("another one"))
     assert answers[2:] == [("a=3", "not_ready")]
 
 
-def test_what_was_decided_in_a_tenure_is_not_told_after_it(bench: Bench, answers: Answers) -> None:
+def test_decisions_are_refused_after_the_place_is_lost(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers)
-    bench.go_on()
+    bench.run_next()
     bench.propose("z", "0", answers)
     bench.propose("a", "2", answers, condition=ABSENT)
     bench.propose("b", "2", answers)
-    bench.go_on()
+    bench.run_next()
     bench.disk.is_current = False
-    bench.go_on(StateLost("another one"))
+    bench.run_next(StateLost("another one"))
     assert answers[2:] == [("a=2", "not_ready"), ("b=2", "not_ready")]
 
 
-def test_what_need_not_be_durable_is_written_where_a_look_is_due(bench: Bench, answers: Answers) -> None:
+def test_deferred_write_is_written_at_once_if_a_look_is_due(bench: Bench, answers: Answers) -> None:
     bench.propose("a", "1", answers, durable=False)
     assert answers == [("a=1", None)]
     bench.disk.is_current = False
     bench.propose("a", "2", answers, durable=False)
     assert len(answers) == 1
-    bench.go_on()
+    bench.run_next()
     assert answers[1:] == [("a=2", None)]
     assert bench.disk.tensors == {"a": "2"}
 
 
-def test_a_call_in_doubt_is_under_way() -> None:
-    """Its client was told unconfirmed; who sends it again is neither answered nor obeyed until it is known."""
+def test_call_in_doubt_is_under_way() -> None:
+    """The client got `unconfirmed`; until the outcome is known, a repeated call is neither answered nor executed."""
     table = AnswerTable(Quota(10, 1 << 20), 600.0)
     change = new_answer(table, AnswerRecord(*ASKED, "text/plain", b"ok", 1e12))
     assert table.begin(ASKED) is None
@@ -138,8 +136,8 @@ def test_a_call_in_doubt_is_under_way() -> None:
     assert table.begin(ASKED) == change.value
 
 
-class Looked(Disk):
-    """A place of which each look is counted, and good for nobody who comes later."""
+class LookCounter(Disk):
+    """Shared place that counts its looks, each of which is outdated at once."""
 
     shared = True
 
@@ -152,9 +150,9 @@ class Looked(Disk):
         self.count += 1
 
 
-def test_one_look_is_for_all_that_wait_before_it_begins() -> None:
+def test_one_look_serves_all_earlier_waiters() -> None:
     async def scenario() -> tuple[int, int]:
-        journal = Looked()
+        journal = LookCounter()
         fence = Fence(journal)
         await asyncio.gather(*(fence.wait_until_current() for _ in range(20)))
         first = journal.count
@@ -165,9 +163,9 @@ def test_one_look_is_for_all_that_wait_before_it_begins() -> None:
     assert asyncio.run(scenario()) == (1, 2)
 
 
-def test_who_waits_for_a_look_waits_no_longer_than_there_is_time() -> None:
+def test_waiting_for_a_look_respects_the_deadline() -> None:
     async def scenario() -> None:
-        fence = Fence(Looked(), clock=lambda: 10.0)
+        fence = Fence(LookCounter(), clock=lambda: 10.0)
         with pytest.raises(Refusal, match="does not answer") as refused:
             await fence.wait_until_current(expires=10.0)
         assert (refused.value.code, refused.value.retry_after) == ("not_ready", 1)
@@ -176,7 +174,7 @@ def test_who_waits_for_a_look_waits_no_longer_than_there_is_time() -> None:
     asyncio.run(scenario())
 
 
-def test_a_place_of_ones_own_needs_no_look() -> None:
+def test_exclusive_place_needs_no_look() -> None:
     async def scenario() -> None:
         fence = Fence(Disk(), executor=None)
         fence.close()
@@ -185,7 +183,7 @@ def test_a_place_of_ones_own_needs_no_look() -> None:
     asyncio.run(scenario())
 
 
-def test_the_end_gives_up_what_is_in_doubt(answers: Answers) -> None:
+def test_close_gives_up_a_write_in_doubt(answers: Answers) -> None:
     bench = Bench(shared=True)
     bench.propose("a", "1", answers)
     assert not bench.loop.run_until_complete(bench.commits.close(0.01))
@@ -193,7 +191,7 @@ def test_the_end_gives_up_what_is_in_doubt(answers: Answers) -> None:
     bench.close()
 
 
-def test_proposals_have_a_deadline_only_where_somebody_else_may_write() -> None:
+def test_proposals_have_timers_only_in_shared_places() -> None:
     bench = Bench()
     proposal = Proposal([bench.change("a", "1")], lambda refusal: None, expires=1e9)
     bench.do(lambda: bench.commits.submit(proposal))

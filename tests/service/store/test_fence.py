@@ -1,4 +1,4 @@
-"""The fence around what is in memory: who has looked waits for nothing more, unless all of it has gone meanwhile."""
+"""Fence around the state in memory: one look opens it, unless the server leaves the place meanwhile."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from service.core.errors import Refusal
 from service.store.fence import Fence
 
 
-class Looking:
-    """A journal at which a look finds that nobody else has written; something happens meanwhile."""
+class LookJournal:
+    """Journal whose looks succeed, with a callback during the look."""
 
     def __init__(self) -> None:
         self.meanwhile: Callable[[], object] = lambda: None
@@ -25,11 +25,11 @@ class Looking:
         self.meanwhile()
 
 
-def passed(*, leaves: bool) -> None:
-    """Pass a fence by a look, which ends just before the place is left, or not."""
+def pass_fence(*, leaves: bool) -> None:
+    """Wait at a fence for a look; with `leaves`, the server leaves the place just after it."""
 
     async def scenario() -> None:
-        journal, loop = Looking(), asyncio.get_running_loop()
+        journal, loop = LookJournal(), asyncio.get_running_loop()
         with ThreadPoolExecutor(1) as executor:
             fence = Fence(journal, executor)  # type: ignore[arg-type]
             if leaves:
@@ -39,11 +39,11 @@ def passed(*, leaves: bool) -> None:
     asyncio.run(scenario())
 
 
-def test_a_look_is_enough() -> None:
-    passed(leaves=False)
+def test_one_look_is_enough() -> None:
+    pass_fence(leaves=False)
 
 
-def test_who_looked_before_the_place_was_left_is_told_nothing() -> None:
-    """What is in memory goes with it: they would find that there is nothing."""
+def test_waiter_is_refused_if_the_place_is_left_after_its_look() -> None:
+    """The state in memory is dropped then, so an answer from it would be wrong."""
     with pytest.raises(Refusal, match="has just left"):
-        passed(leaves=True)
+        pass_fence(leaves=True)

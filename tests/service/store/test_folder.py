@@ -1,4 +1,4 @@
-"""A local folder: the order of its system calls, its lock, what is left unfinished, systems that lack something."""
+"""State in a local folder: system calls, locks, unfinished files, and file systems without some features."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ CALLS = (
 )
 
 
-def traced(folder: Path, output: Path) -> list[str]:
-    """The system calls between the beginning of a commit and its acknowledgement; descriptors shown as paths."""
+def trace_commit(folder: Path, output: Path) -> list[str]:
+    """Trace the system calls between the start of a commit and its acknowledgement, with paths of descriptors."""
     command = ["strace", "-f", "-y", "-s", "16", "-e", f"trace={CALLS}", "-o", str(output)]
     run = subprocess.run(
         [*command, sys.executable, "-c", ONE_COMMIT, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -49,12 +49,12 @@ def traced(folder: Path, output: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the system calls")
-def test_the_order_of_system_calls(tmp_path: Path) -> None:
-    """Write, flush the file, link it to its name, flush the folder of the name: then the commit is acknowledged."""
-    calls = traced(tmp_path / "state", tmp_path / "trace")
+def test_system_calls_of_a_commit(tmp_path: Path) -> None:
+    """A commit is acknowledged after the file is written and synced, linked to its name, and the folder synced."""
+    calls = trace_commit(tmp_path / "state", tmp_path / "trace")
     unfinished = r"\S*/state/unfinished"
     part = rf"{unfinished}/[0-9a-f]{{16}}"
-    wanted = [
+    expected = [
         rf'openat\(\d+<{unfinished}>, "[0-9a-f]{{16}}", O_WRONLY\|O_CREAT\|O_EXCL.* = \d+<{part}>',
         rf"writev\(\d+<{part}>",
         rf"fsync\(\d+<{part}>\) += 0",
@@ -63,12 +63,12 @@ def test_the_order_of_system_calls(tmp_path: Path) -> None:
         rf'unlinkat\(\d+<{unfinished}>, "[0-9a-f]{{16}}", 0\) += 0',
         r"fsync\(\d+<\S*/state/commits>\) += 0",
     ]
-    assert len(calls) == len(wanted), calls
-    for call, pattern in zip(calls, wanted, strict=True):
+    assert len(calls) == len(expected), calls
+    for call, pattern in zip(calls, expected, strict=True):
         assert re.match(pattern, call), (call, pattern)
 
 
-def test_a_second_one_is_kept_out(tmp_path: Path) -> None:
+def test_second_lock_is_refused(tmp_path: Path) -> None:
     first, second = Folder(tmp_path), Folder(tmp_path)
     first.lock()
     assert first.exclusive
@@ -80,7 +80,7 @@ def test_a_second_one_is_kept_out(tmp_path: Path) -> None:
     second.close()
 
 
-def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
+def test_lock_ends_with_its_process(tmp_path: Path) -> None:
     program = "import sys, time; from pathlib import Path; from service.store.folder import Folder\n"
     program += "folder = Folder(Path(sys.argv[1])); folder.lock(); print('locked', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT) as holder:
@@ -95,7 +95,7 @@ def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
         folder.close()
 
 
-def test_what_was_not_finished_goes(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.put_new("commits/1", [b"whole"])
     (tmp_path / "unfinished" / "0123456789abcdef").write_bytes(b"ha")
@@ -108,8 +108,8 @@ def test_what_was_not_finished_goes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows the system calls")
-def test_new_folders_are_on_disk_too(tmp_path: Path) -> None:
-    """A folder whose own name a loss of power takes away takes all of its files along."""
+def test_new_folders_are_synced(tmp_path: Path) -> None:
+    """If a power loss removes the entry of a folder, all of its files are lost."""
     program = "import sys; from service.store.places import open_state; open_state(sys.argv[1])"
     command = ["strace", "-y", "-e", "trace=mkdir,mkdirat,fsync", "-o", str(tmp_path / "trace")]
     place = tmp_path / "a" / "b"
@@ -117,16 +117,16 @@ def test_new_folders_are_on_disk_too(tmp_path: Path) -> None:
     if not place.exists():
         pytest.skip("this system does not let a process be traced")
     calls = [line for line in (tmp_path / "trace").read_text("utf-8").splitlines() if str(tmp_path) in line]
-    for made, around in ((place.parent, tmp_path), (place, place.parent)):
-        begin = next(number for number, call in enumerate(calls) if "mkdir" in call and f'"{made}"' in call)
-        assert re.match(rf"fsync\(\d+<{around}>\) += 0", calls[begin + 1])
+    for folder, parent in ((place.parent, tmp_path), (place, place.parent)):
+        begin = next(number for number, call in enumerate(calls) if "mkdir" in call and f'"{folder}"' in call)
+        assert re.match(rf"fsync\(\d+<{parent}>\) += 0", calls[begin + 1])
     for name in ("unfinished", "commits"):
         begin = next(number for number, call in enumerate(calls) if "mkdirat" in call and f'"{name}"' in call)
         assert re.match(rf"fsync\(\d+<{place}>\) += 0", calls[begin + 1])
     assert any(re.match(rf"fsync\(\d+<{place}/commits>\) += 0", call) for call in calls)
 
 
-def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+def test_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "new" / "state")
     folder.put_new("commits/1", [b"whole"])
     assert (tmp_path / "new" / "state").stat().st_mode & 0o777 == 0o700
@@ -153,8 +153,8 @@ print(*won)
 """
 
 
-def test_of_processes_that_race_one_wins(tmp_path: Path) -> None:
-    """Without a lock, as on a file system that grants none: each name is given once, and by whom it says."""
+def test_only_one_of_racing_processes_wins(tmp_path: Path) -> None:
+    """Without a lock, as on some file systems, each name is created by exactly one process."""
     command = [sys.executable, "-c", RACE, str(tmp_path)]
     racers = [
         subprocess.Popen([*command, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -175,7 +175,7 @@ def test_of_processes_that_race_one_wins(tmp_path: Path) -> None:
     folder.close()
 
 
-def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "no links here")
 
@@ -190,7 +190,7 @@ def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("call", ["writev", "fsync", "link"])
-def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+def test_failed_write_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     folder = Folder(tmp_path)
     folder.put_new("commits/1", [b"x"])
 
@@ -207,15 +207,15 @@ def test_what_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.writev
-    monkeypatch.setattr(os, "writev", lambda file, pieces: real(file, [memoryview(pieces[0])[:3]]))
+    original = os.writev
+    monkeypatch.setattr(os, "writev", lambda file, pieces: original(file, [memoryview(pieces[0])[:3]]))
     folder = Folder(tmp_path)
     folder.put_new("commits/1", [b"0123456789", b"", b"abcdef"])
     assert folder.get("commits/1") == b"0123456789abcdef"
     folder.close()
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_symlinks_are_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"of somebody else")
     folder = Folder(tmp_path / "state")
@@ -226,7 +226,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     folder.close()
 
 
-def test_a_folder_that_is_moved_is_written_on(tmp_path: Path) -> None:
+def test_moved_folder_can_still_be_written(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "state")
     folder.put_new("commits/1", [b"x"])
     (tmp_path / "state").rename(tmp_path / "moved")
@@ -235,7 +235,7 @@ def test_a_folder_that_is_moved_is_written_on(tmp_path: Path) -> None:
     folder.close()
 
 
-def test_it_is_imported_where_there_are_no_locks() -> None:
+def test_module_imports_without_fcntl() -> None:
     program = "import sys; sys.modules['fcntl'] = None\nimport service.store.folder as it\nassert it.fcntl is None"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

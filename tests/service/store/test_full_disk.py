@@ -1,4 +1,4 @@
-"""A disk without room: a commit is refused whole, what was there stands, and room that is made is used."""
+"""Full disks: a commit is refused completely, earlier state stays, and freed space is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.store.places import open_state
 from tests.service.store.support import LAZY, ended, journal, put, reopened, tensor, values
 
 SIZE = 2 << 20
-#: numbers of a tensor that takes a fifth of the disk
+#: elements of a tensor that takes a fifth of the disk
 FIFTH = SIZE // 5 // 8
 
 
@@ -32,7 +32,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_refuses_and_keeps(small_disk: Path) -> None:
+def test_full_disk_refuses_commits_and_keeps_the_state(small_disk: Path) -> None:
     with closing(journal(small_disk)) as opened:
         opened.load()
         written = fill(opened)
@@ -47,7 +47,7 @@ def test_a_full_disk_refuses_and_keeps(small_disk: Path) -> None:
 
 
 def fill(opened: Journal) -> dict[str, float]:
-    """Write tensors until there is no room for another; those that were written."""
+    """Write tensors until the disk is full, and return them."""
     written: dict[str, float] = {}
     for number in range(10):
         try:
@@ -65,8 +65,8 @@ def write_until_full(file: Path) -> None:
             pass
 
 
-def test_what_is_dead_makes_room(small_disk: Path) -> None:
-    """Nothing is tidied in time: the disk is full of old values of one tensor, again and again."""
+def test_dead_values_are_deleted_to_make_room(small_disk: Path) -> None:
+    """Without regular tidying, old values of one tensor fill the disk repeatedly."""
     with closing(journal(small_disk, LAZY)) as opened:
         opened.load()
         for value in range(30):
@@ -74,7 +74,7 @@ def test_what_is_dead_makes_room(small_disk: Path) -> None:
     assert values(reopened(small_disk)) == {"w": 29}
 
 
-def test_a_loop_over_one_tensor_never_fills_the_disk(small_disk: Path) -> None:
+def test_rewriting_one_tensor_never_fills_the_disk(small_disk: Path) -> None:
     with closing(journal(small_disk, Tidiness())) as opened:
         opened.load()
         for value in range(300):
@@ -82,7 +82,7 @@ def test_a_loop_over_one_tensor_never_fills_the_disk(small_disk: Path) -> None:
     assert values(reopened(small_disk)) == {"w": 299}
 
 
-def test_a_server_starts_on_a_full_disk(small_disk: Path) -> None:
+def test_server_starts_on_a_full_disk(small_disk: Path) -> None:
     with closing(journal(small_disk)) as opened:
         opened.load()
         written = fill(opened)

@@ -1,4 +1,4 @@
-"""Registered graphs, as they are kept."""
+"""The table of registered graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def graph(graph_id: str, description: str | None = None, nodes: int = 1) -> Regi
 
 @pytest.mark.slow
 @given(st.text())
-def test_a_name_that_is_no_id_is_not_found_and_shown_safely(name: str) -> None:
+def test_unknown_id_is_not_found_and_shown_safely(name: str) -> None:
     with pytest.raises(Refusal) as refused:
         GraphStore(Quota(1, 1)).get("", name)
     assert refused.value.status == 404
@@ -32,12 +32,12 @@ def test_a_name_that_is_no_id_is_not_found_and_shown_safely(name: str) -> None:
 
 
 @given(st.text() | st.just('","graph":{') | st.just(',"graph":'), st.integers(1, 3))
-def test_a_summary_is_the_record_without_the_graph(description: str, nodes: int) -> None:
-    made = record("0" * 64, description, nodes)
-    whole, summary = orjson.loads(made), orjson.loads(Registered.parse(made).summary)
+def test_summary_is_the_record_without_the_graph(description: str, nodes: int) -> None:
+    text = record("0" * 64, description, nodes)
+    whole, summary = orjson.loads(text), orjson.loads(Registered.parse(text).summary)
     assert summary == {name: value for name, value in whole.items() if name != "graph"}
 
 
-def test_a_key_tells_apart_what_an_id_does_not() -> None:
+def test_key_depends_on_the_description() -> None:
     assert graph("a", "one").key != graph("a", "two").key
     assert graph("a", "one").key == graph("a", "one").key

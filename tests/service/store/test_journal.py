@@ -1,4 +1,4 @@
-"""What is committed is loaded: by kind and order, with what is over left out, and after whatever went wrong."""
+"""Journals load what was committed: every kind, in order, without expired answers, and after failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.service.store.memory_objects import MemoryObjects
 from tests.service.store.support import (
     EAGER,
     LAZY,
-    Failing,
+    FailingObjects,
     after,
     answer,
     commits,
@@ -35,7 +35,7 @@ def opened(objects: MemoryObjects, tidiness: object = LAZY) -> ObjectJournal:
     return journal
 
 
-def test_a_new_place_is_empty() -> None:
+def test_new_place_is_empty() -> None:
     assert ObjectJournal(MemoryObjects(), "the place").load() == Loaded()
 
 
@@ -59,7 +59,7 @@ def test_all_kinds_are_loaded() -> None:
     assert loaded.models == [model("m", b"[4]")]
 
 
-def test_the_last_value_stands() -> None:
+def test_last_value_is_loaded() -> None:
     objects = MemoryObjects()
     journal = opened(objects)
     for value in range(5):
@@ -68,7 +68,7 @@ def test_the_last_value_stands() -> None:
     assert values(after(objects)) == {"a": 7, "b0": 0, "b2": 2, "b3": 3, "b4": 4}
 
 
-def test_names_of_two_namespaces_are_two() -> None:
+def test_namespaces_are_separate() -> None:
     objects = MemoryObjects()
     journal = opened(objects)
     journal.commit(put(tensor("a", 1, namespace="x"), tensor("a", 2, namespace="y")))
@@ -76,7 +76,7 @@ def test_names_of_two_namespaces_are_two() -> None:
     assert [(write.namespace, write.name) for write in after(objects).tensors] == [("y", "a")]
 
 
-def test_graphs_are_in_the_order_in_which_they_came() -> None:
+def test_graphs_are_loaded_in_registration_order() -> None:
     objects = MemoryObjects()
     journal = opened(objects, EAGER)
     for number in (5, 3, 9, 1, 7, 2, 8):
@@ -90,7 +90,7 @@ def test_graphs_are_in_the_order_in_which_they_came() -> None:
     ]
 
 
-def test_a_graph_that_is_moved_keeps_its_place() -> None:
+def test_moved_graph_keeps_its_position() -> None:
     objects = MemoryObjects()
     journal = opened(objects, Tidiness(worn_bytes=1000))
     journal.commit(put(tensor("w", 1, 5000), graphs=[graph("first")]))
@@ -101,13 +101,13 @@ def test_a_graph_that_is_moved_keeps_its_place() -> None:
     assert [write.graph_id for write in after(objects).graphs] == ["first", "second"]
 
 
-def test_answers_end() -> None:
+def test_expired_answers_are_not_loaded() -> None:
     objects = MemoryObjects()
     opened(objects).commit(put(answers=[answer("over", time.time() - 1), answer("alive", FAR)]))
-    assert [found.key for found in after(objects).answers] == ["alive"]
+    assert [stored.key for stored in after(objects).answers] == ["alive"]
 
 
-def test_an_empty_batch_writes_nothing() -> None:
+def test_empty_batch_writes_no_commit() -> None:
     objects = MemoryObjects()
     journal = opened(objects)
     before = commits(objects)
@@ -116,7 +116,7 @@ def test_an_empty_batch_writes_nothing() -> None:
     assert commits(objects) == before
 
 
-def test_a_journal_that_forgets() -> None:
+def test_memory_journal() -> None:
     journal = MemoryJournal()
     assert journal.load() == Loaded()
     journal.commit(put(tensor("a", 1)))
@@ -124,8 +124,8 @@ def test_a_journal_that_forgets() -> None:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_write_that_fails_is_not_kept(kept: bool) -> None:
-    objects = Failing()
+def test_failed_write_is_withdrawn(kept: bool) -> None:
+    objects = FailingObjects()
     journal = opened(objects)
     journal.commit(put(tensor("a", 1)))
     objects.fail(kept=kept)
@@ -136,8 +136,8 @@ def test_a_write_that_fails_is_not_kept(kept: bool) -> None:
     assert values(after(objects)) == {"a": 1, "c": 3}
 
 
-def test_a_write_that_failed_and_cannot_be_withdrawn_at_once_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    objects = Failing()
+def test_failed_write_is_withdrawn_by_a_later_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = FailingObjects()
     journal = opened(objects)
 
     def unreachable(*_: object) -> bytes:
@@ -153,15 +153,15 @@ def test_a_write_that_failed_and_cannot_be_withdrawn_at_once_is_later(monkeypatc
     assert values(after(objects)) == {"b": 3}
 
 
-def test_a_request_that_was_repeated_meets_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A store answers late, its client asks again, and is told that the object is there."""
+def test_repeated_request_recognizes_its_own_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store answers late, so its client repeats the request and learns that the object exists."""
     objects = MemoryObjects()
     journal = opened(objects)
-    real = objects.put_new
+    original = objects.put_new
 
     def twice(key: str, data: list[bytes]) -> None:
-        real(key, data)
-        real(key, data)
+        original(key, data)
+        original(key, data)
 
     monkeypatch.setattr(objects, "put_new", twice)
     journal.commit(put(tensor("a", 1)))
@@ -170,8 +170,8 @@ def test_a_request_that_was_repeated_meets_itself(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_no_room_is_told(number: int) -> None:
-    objects = Failing()
+def test_full_disk_is_reported(number: int) -> None:
+    objects = FailingObjects()
     journal = opened(objects)
     journal.commit(put(tensor("a", 1)))
     objects.fail(number)
@@ -182,8 +182,8 @@ def test_no_room_is_told(number: int) -> None:
     assert values(after(objects)) == {"a": 3}
 
 
-def test_room_is_made_of_what_is_dead() -> None:
-    objects = Failing()
+def test_dead_commits_are_deleted_to_make_room() -> None:
+    objects = FailingObjects()
     journal = opened(objects)
     for value in range(4):
         journal.commit(put(tensor("a", value)))
@@ -195,7 +195,7 @@ def test_room_is_made_of_what_is_dead() -> None:
     assert list(objects.list("holds/")) == [], "the backup is to know"
 
 
-def test_who_comes_last_has_the_place() -> None:
+def test_last_server_to_open_has_the_place() -> None:
     objects = MemoryObjects()
     first = opened(objects)
     first.commit(put(tensor("a", 1)))
@@ -210,8 +210,8 @@ def test_who_comes_last_has_the_place() -> None:
     second.commit(put(tensor("b", 4)))
 
 
-def test_a_server_that_slept_finds_its_number_taken_though_all_others_are_deleted() -> None:
-    """What the second has written is dead and gone; its opening stays where the first would go on."""
+def test_sleeping_server_finds_its_next_number_taken() -> None:
+    """The second server's commits are deleted, but its opening keeps the number that the first would use next."""
     objects = MemoryObjects()
     first = opened(objects)
     first.commit(put(tensor("a", 1)))
@@ -227,8 +227,8 @@ def test_a_server_that_slept_finds_its_number_taken_though_all_others_are_delete
     assert values(after(objects)) == {"a": 30}
 
 
-def test_the_last_number_is_not_given_twice() -> None:
-    """All that the first has written is over; the second must not begin where the first has been already."""
+def test_last_number_is_not_reused() -> None:
+    """All commits of the first server are dead; the second must not reuse their numbers."""
     objects = MemoryObjects()
     first = opened(objects, EAGER)
     for key in "abc":
@@ -244,8 +244,8 @@ def test_the_last_number_is_not_given_twice() -> None:
     assert values(after(objects)) == {"a": 2}
 
 
-def test_openings_stay() -> None:
-    """Nobody knows how long a server can sleep: each has to find taken what would be its next number."""
+def test_openings_are_never_deleted() -> None:
+    """A server may sleep for any time, so its next number must stay taken."""
     objects = MemoryObjects()
     for value in range(8):
         journal = opened(objects, EAGER)
@@ -255,8 +255,8 @@ def test_openings_stay() -> None:
     assert values(after(objects)) == {"t0": 0, "t4": 4}
 
 
-def test_several_that_begin_at_once() -> None:
-    """Each reads what the other has written before it began; one of them has the place in the end."""
+def test_one_of_several_concurrent_openings_wins() -> None:
+    """Each loads the earlier state, and exactly one of them has the place in the end."""
     from concurrent.futures import ThreadPoolExecutor
 
     for turn in range(10):
@@ -265,12 +265,12 @@ def test_several_that_begin_at_once() -> None:
         journals = [ObjectJournal(objects, "the place") for _ in range(4)]
         with ThreadPoolExecutor(4) as threads:
             assert all(values(loaded) == {"a": turn} for loaded in threads.map(ObjectJournal.load, journals))
-        kept = []
+        committed = []
         for number, journal in enumerate(journals):
             try:
                 journal.commit(put(tensor(f"b{number}", number)))
-                kept.append(number)
+                committed.append(number)
             except StateLost:
                 continue
-        assert len(kept) == 1
-        assert values(after(objects)) == {"a": turn, f"b{kept[0]}": kept[0]}
+        assert len(committed) == 1
+        assert values(after(objects)) == {"a": turn, f"b{committed[0]}": committed[0]}

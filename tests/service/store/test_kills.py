@@ -1,4 +1,4 @@
-"""A writer is killed at any moment: nothing that it acknowledged is lost, and nothing is torn."""
+"""Kills of a writer at random moments lose no acknowledged commit and leave no partial one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from service.store.writes import Commit
 from tests.service.store.committing import batch_of
-from tests.service.store.killing import kill_often, looked_at
+from tests.service.store.killing import check_state, kill_often
 from tests.service.store.support import journal, reopened
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_kills(tmp_path: Path) -> None:
+def test_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
     toll = kill_often(tmp_path / "state", 12, random.Random(11))
     assert not toll.wrong
     assert toll.kills == 12
@@ -23,7 +23,7 @@ def test_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["tensors", "graphs", "answers", "models"])
-def test_what_is_lost_is_noticed(tmp_path: Path, missing: str) -> None:
+def test_check_detects_lost_data(tmp_path: Path, missing: str) -> None:
     opened = journal(tmp_path / "state")
     opened.load()
     for number in range(1, 21):
@@ -31,4 +31,4 @@ def test_what_is_lost_is_noticed(tmp_path: Path, missing: str) -> None:
         parts = {name: getattr(whole, name) for name in ("tensors", "graphs", "answers", "models")}
         opened.commit([Commit(**parts | ({missing: ()} if number == 20 else {}))])
     opened.close()
-    assert looked_at(reopened(tmp_path / "state"), 20)[1]
+    assert check_state(reopened(tmp_path / "state"), 20)[1]

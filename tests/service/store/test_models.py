@@ -1,4 +1,4 @@
-"""Models, as they are kept, and graphs that there are models of."""
+"""The table of models, and deletion of graphs that have models."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def record(graph_id: str, etag: str = "0" * 16, description: str | None = None) 
 
 
 def tables() -> tuple[GraphStore, ModelTable]:
-    """One with a graph, and one without models."""
+    """Create a graph table with one graph and an empty model table."""
     graphs, models = GraphStore(ROOM), ModelTable(ROOM)
     graphs.load(("", "g"), GRAPH)
     return graphs, models
 
 
 @given(st.text() | st.just(',"inputs":') | st.just('","inputs":['))
-def test_what_a_record_says_is_read_whatever_its_description(description: str) -> None:
+def test_record_is_parsed_with_any_description(description: str) -> None:
     model = StoredModel.parse(record("g", "e" * 16, description))
     assert (model.graph_id, model.etag) == ("g", "e" * 16)
     assert graph_of_request(orjson.dumps({"graph_id": description, "inputs": []})) == description
 
 
-def test_what_keeping_one_takes() -> None:
+def test_size_of_a_model() -> None:
     model = StoredModel.parse(record("g"))
     table = ModelTable(ROOM)
     table.load(("", "m"), model)
@@ -50,14 +50,14 @@ def test_what_keeping_one_takes() -> None:
 
 
 @given(st.text())
-def test_a_name_that_is_none_is_not_found_and_shown_safely(name: str) -> None:
+def test_unknown_name_is_not_found_and_shown_safely(name: str) -> None:
     with pytest.raises(Refusal) as refused:
         ModelTable(ROOM).get("", name)
     assert refused.value.code == "not_found"
     assert (refused.value.got or "").isprintable()
 
 
-def test_a_graph_with_a_model_stays_while_that_is_only_coming() -> None:
+def test_graph_with_a_pending_model_cannot_be_deleted() -> None:
     graphs, models = tables()
     change = new_model(models, graphs, ("", "m"), StoredModel.parse(record("g")), ALWAYS)
     assert change.check(None)
@@ -69,7 +69,7 @@ def test_a_graph_with_a_model_stays_while_that_is_only_coming() -> None:
     assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)
 
 
-def test_a_graph_whose_model_is_on_its_way_out_goes() -> None:
+def test_graph_with_a_model_being_deleted_can_be_deleted() -> None:
     graphs, models = tables()
     models.load(("", "m"), StoredModel.parse(record("g")))
     change = model_deletion(models, ("", "m"), ALWAYS)
@@ -77,7 +77,7 @@ def test_a_graph_whose_model_is_on_its_way_out_goes() -> None:
     assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)
 
 
-def test_a_model_of_a_graph_that_is_on_its_way_out_is_refused() -> None:
+def test_model_of_a_graph_being_deleted_is_refused() -> None:
     graphs, models = tables()
     graphs.expect(("", "g"), None)
     with pytest.raises(Refusal, match="there is no graph") as refused:
@@ -85,7 +85,7 @@ def test_a_model_of_a_graph_that_is_on_its_way_out_is_refused() -> None:
     assert refused.value.pointer == "/graph_id"
 
 
-def test_models_of_another_namespace_hold_nothing() -> None:
+def test_models_of_another_namespace_do_not_block_deletion() -> None:
     graphs, models = tables()
     models.load(("other", "m"), StoredModel.parse(record("g")))
     assert graph_deletion(graphs, models, ("", "g")).check(GRAPH)

@@ -1,4 +1,4 @@
-"""A backup of a place of one form fills one of the other, and back, with the same."""
+"""Moving state between the single-server format and the shared format by backup and restore."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tensor(namespace: str, name: str, *data: int) -> TensorWrite:
 
 
 def batches() -> Sequence[Commit]:
-    """Of several namespaces in one commit, what is replaced, what ends, and an order of graphs."""
+    """Build commits with several namespaces, a replaced tensor, a deleted tensor, and graphs in an order."""
     first = [tensor(ns, "w", i + 1, 2, 3) for i, ns in enumerate(NAMESPACES)]
     graphs = [GraphWrite(ns, f"g{i}", b'{"graph_id":"g%d"}' % i) for ns in NAMESPACES[:5] for i in (3, 1, 2)]
     answer = AnswerRecord("ns3", "k", "f", "text/plain", b"told", 9e9, 201, (("ETag", "x"),))
@@ -31,8 +31,8 @@ def batches() -> Sequence[Commit]:
     return [Commit(first, graphs), Commit([tensor("ns0", "w", 77), gone]), Commit(answers=[answer])]
 
 
-def told(loaded: Sequence[Loaded]) -> list[object]:
-    """All of it; of each namespace, graphs in their order."""
+def contents_of(loaded: Sequence[Loaded]) -> list[object]:
+    """List the complete contents, with the graphs of each namespace in order."""
     tensors = sorted(
         (t.namespace, t.name, t.etag, t.shape, bytes(t.data or b"")) for each in loaded for t in each.tensors
     )
@@ -42,22 +42,22 @@ def told(loaded: Sequence[Loaded]) -> list[object]:
 
 def read_whole(place: str) -> list[object]:
     with closing(open_state(place, lease=0)) as opened:
-        return told([opened.load()])
+        return contents_of([opened.load()])
 
 
 def read_shared(place: str) -> list[object]:
-    found = []
+    loaded = []
     with closing(open_shared(place)) as objects:
         for shard in range(SHARDS):
             with closing(ObjectJournal(ShardObjects(objects, shard), "a shard")) as opened:
-                found.append(opened.load())
-                here = {t.namespace for t in found[-1].tensors}
-                assert {shard_of(namespace) for namespace in here} <= {shard}
-    return told(found)
+                loaded.append(opened.load())
+                namespaces = {t.namespace for t in loaded[-1].tensors}
+                assert {shard_of(namespace) for namespace in namespaces} <= {shard}
+    return contents_of(loaded)
 
 
 @pytest.mark.slow
-def test_there_and_back(s3_place: str, tmp_path: Path) -> None:
+def test_state_survives_moving_there_and_back(s3_place: str, tmp_path: Path) -> None:
     folder, shared = str(tmp_path / "state"), f"{s3_place}/shared"
     with closing(open_state(folder)) as opened:
         opened.load()
@@ -74,7 +74,7 @@ def test_there_and_back(s3_place: str, tmp_path: Path) -> None:
         assert (read_shared if form == SHARED_FORMAT else read_whole)(place) == before
 
 
-def test_each_form_refuses_the_other(s3_place: str) -> None:
+def test_each_format_refuses_the_other(s3_place: str) -> None:
     open_shared(f"{s3_place}/shared").close()
     with pytest.raises(RuntimeError, match="'gradserve state 2', which servers share by --cluster on; gradserve"):
         open_state(f"{s3_place}/shared")
@@ -90,7 +90,7 @@ def test_shards_are_not_restored_into_a_folder(s3_place: str, tmp_path: Path) ->
         restore(tmp_path / "shared.tar", str(tmp_path / "folder"), SHARED_FORMAT)
 
 
-def test_a_namespace_stays_in_its_shard() -> None:
-    """By values that were worked out once: another hash would lose what is kept."""
+def test_namespace_stays_in_its_shard() -> None:
+    """The expected values are fixed: another hash would lose stored data."""
     assert [shard_of(name) for name in ("", "alice", "bob", "ns0")] == [4, 13, 4, 11]
     assert len({shard_of(f"ns{number}") for number in range(200)}) == SHARDS

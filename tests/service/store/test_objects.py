@@ -1,4 +1,4 @@
-"""The four things that storage is asked for, from each that gives them: memory, a folder, obstore, an S3 server."""
+"""The operations of `Objects`, on each implementation: memory, a folder, obstore, and an S3 server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ KINDS = ("memory", "folder", "obstore", pytest.param("s3", marks=pytest.mark.slo
 
 @pytest.fixture(params=KINDS)
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
-    opened = opened_objects(request, tmp_path)
+    opened = open_objects(request, tmp_path)
     yield opened
     opened.close()
 
 
-def opened_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
+def open_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
     if request.param == "memory":
         return MemoryObjects()
     if request.param == "folder":
@@ -37,14 +37,14 @@ def opened_objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
     return open_remote(request.getfixturevalue("s3_place"))
 
 
-def test_what_is_put_is_got(objects: Objects) -> None:
+def test_get_returns_the_stored_object(objects: Objects) -> None:
     objects.put("FORMAT", [b"one", memoryview(b" and "), b"another"])
     assert objects.get("FORMAT") == b"one and another"
     objects.put("FORMAT", [])
     assert objects.get("FORMAT") == b""
 
 
-def test_parts_are_got(objects: Objects) -> None:
+def test_ranges_are_read(objects: Objects) -> None:
     objects.put_new("commits/1", [b"0123456789"])
     assert objects.get("commits/1", 2, 5) == b"234"
     assert objects.get("commits/1", 8, 50) == b"89"
@@ -52,13 +52,13 @@ def test_parts_are_got(objects: Objects) -> None:
     assert objects.get("commits/1", 7) == b"789"
 
 
-def test_many_pieces_are_one_object(objects: Objects) -> None:
+def test_many_pieces_become_one_object(objects: Objects) -> None:
     pieces = [bytes([number % 251]) * (number % 7) for number in range(5000)]
     objects.put_new("commits/1", pieces)
     assert objects.get("commits/1") == b"".join(pieces)
 
 
-def test_what_is_not_there(objects: Objects) -> None:
+def test_missing_objects(objects: Objects) -> None:
     for get in (
         lambda: objects.get("commits/1"),
         lambda: objects.get("commits/1", 0, 9),
@@ -71,7 +71,7 @@ def test_what_is_not_there(objects: Objects) -> None:
     objects.delete([])
 
 
-def test_nothing_is_replaced_by_what_must_be_new(objects: Objects) -> None:
+def test_put_new_does_not_replace(objects: Objects) -> None:
     objects.put_new("commits/1", [b"first"])
     with pytest.raises(Exists):
         objects.put_new("commits/1", [b"second"])
@@ -81,7 +81,7 @@ def test_nothing_is_replaced_by_what_must_be_new(objects: Objects) -> None:
     assert objects.get("commits/1") == b"third"
 
 
-def test_listing(objects: Objects) -> None:
+def test_list_and_delete(objects: Objects) -> None:
     for key in ("FORMAT", "commits/2", "commits/1", "holds/1.a"):
         objects.put(key, [b"x"])
     assert sorted(objects.list("commits/")) == ["commits/1", "commits/2"]
@@ -90,7 +90,7 @@ def test_listing(objects: Objects) -> None:
     assert sorted(objects.list("")) == ["FORMAT", "commits/2"]
 
 
-def test_of_those_who_race_one_wins(objects: Objects) -> None:
+def test_only_one_of_racing_writers_wins(objects: Objects) -> None:
     racers = 8
     start = Barrier(racers)
 

@@ -1,4 +1,4 @@
-"""A place as a setting names it: made, found again, or refused in one sentence that says what to do."""
+"""Opening the place of a setting: created, reopened, or refused with one sentence of advice."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from tests.service.store.support import names, put, tensor, values
 ROOT = Path(__file__).parents[3]
 
 
-def sentence(place: str) -> str:
-    """Why a place is refused, when it is opened or when it is loaded."""
+def error_message(place: str) -> str:
+    """Return the message with which opening or loading a place is refused."""
     with pytest.raises(RuntimeError) as refused:
-        loaded(place)
-    told = str(refused.value)
-    assert "\n" not in told
-    return told
+        load_state(place)
+    message = str(refused.value)
+    assert "\n" not in message
+    return message
 
 
-def loaded(place: str) -> Loaded:
+def load_state(place: str) -> Loaded:
     with closing(open_state(place)) as opened:
         return opened.load()
 
 
-def written(place: Path, count: int = 3) -> Path:
-    """A folder with the tensors t1, t2 and so on, one in each commit."""
+def write_state(place: Path, count: int = 3) -> Path:
+    """Write a folder with the tensors t1, t2 and so on, one per commit."""
     opened = open_state(str(place))
     opened.load()
     for number in range(1, count + 1):
@@ -48,11 +48,11 @@ def commit_file(place: Path, number: int) -> Path:
 
 
 @pytest.mark.parametrize("place", [None, "memory"])
-def test_memory(place: str | None) -> None:
+def test_state_in_memory(place: str | None) -> None:
     assert isinstance(open_state(place), MemoryJournal)
 
 
-def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
+def test_folder_is_created_and_reopened(tmp_path: Path) -> None:
     place = str(tmp_path / "a" / "b")
     opened = open_state(place)
     assert opened.load() == Loaded()
@@ -64,24 +64,24 @@ def test_a_folder_is_made_and_found_again(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_new_file_system_is_an_empty_folder(tmp_path: Path) -> None:
+def test_lost_found_counts_as_empty(tmp_path: Path) -> None:
     (tmp_path / "lost+found").mkdir()
     open_state(str(tmp_path)).close()
     assert (tmp_path / "FORMAT").exists()
 
 
-def test_a_start_that_was_cut_off_is_begun_again(tmp_path: Path) -> None:
+def test_interrupted_creation_is_repeated(tmp_path: Path) -> None:
     open_state(str(tmp_path)).close()
     (tmp_path / "FORMAT").unlink()
     open_state(str(tmp_path)).close()
     assert (tmp_path / "FORMAT").exists()
 
 
-def test_a_second_server_is_refused(tmp_path: Path) -> None:
+def test_second_server_is_refused(tmp_path: Path) -> None:
     opened = open_state(str(tmp_path))
-    told = sentence(str(tmp_path))
+    message = error_message(str(tmp_path))
     assert (
-        told
+        message
         == f"the state folder {tmp_path} is in use by another server; name another one for this server with --state"
     )
     opened.load()
@@ -90,30 +90,30 @@ def test_a_second_server_is_refused(tmp_path: Path) -> None:
     assert names(open_state(str(tmp_path)).load().tensors) == ["w"]
 
 
-def test_somebody_elses_folder_is_left_as_it_is(tmp_path: Path) -> None:
+def test_foreign_folder_is_refused_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "draft.txt").write_text("mine")
-    told = sentence(str(tmp_path))
-    assert told == (
+    message = error_message(str(tmp_path))
+    assert message == (
         f"the state folder {tmp_path} is none of gradserve's: it has 'thesis/draft.txt' but no FORMAT; "
         "name an empty one, or another, with --state"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
 
-def test_another_format_is_refused(tmp_path: Path) -> None:
-    written(tmp_path)
+def test_unknown_format_is_refused(tmp_path: Path) -> None:
+    write_state(tmp_path)
     (tmp_path / "FORMAT").write_text("gradserve state 3\n")
-    assert sentence(str(tmp_path)) == (
+    assert error_message(str(tmp_path)) == (
         f"the state folder {tmp_path} is in the format 'gradserve state 3', "
         "and this version of gradserve reads 'gradserve state 1' and 'gradserve state 2' alone"
     )
 
 
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
+def test_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    told = sentence(str(tmp_path / "file"))
-    assert told == (
+    message = error_message(str(tmp_path / "file"))
+    assert message == (
         f"the state folder {tmp_path / 'file'} cannot be used: File exists; "
         "name another with --state, or memory to keep none"
     )
@@ -121,11 +121,11 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 @pytest.fixture(params=[".", "commits", "unfinished"])
 def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """A folder with state, of which a part cannot be written to: for root, only a mount keeps writers out."""
-    place = written(tmp_path / "state")
+    """A folder with state of which a part is read-only; root needs a mount for that."""
+    place = write_state(tmp_path / "state")
     part = place / request.param
     if os.geteuid() == 0:
-        if not mounted("--bind", str(part), str(part)) or not mounted("-o", "remount,bind,ro", str(part)):
+        if not mount("--bind", str(part), str(part)) or not mount("-o", "remount,bind,ro", str(part)):
             pytest.skip("nothing can be mounted here")
         yield place
         subprocess.run(["umount", str(part)], check=True)
@@ -136,42 +136,42 @@ def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         part.chmod(0o700)
 
 
-def mounted(*options: str) -> bool:
+def mount(*options: str) -> bool:
     return subprocess.run(["mount", *options], capture_output=True, check=False).returncode == 0
 
 
-def test_a_folder_for_reading_alone(read_only: Path) -> None:
-    told = sentence(str(read_only))
-    assert told.startswith(f"the state folder {read_only} cannot be used: ")
-    assert "Read-only file system" in told or "Permission denied" in told
-    assert told.endswith("; name another with --state, or memory to keep none")
+def test_read_only_folder_is_refused(read_only: Path) -> None:
+    message = error_message(str(read_only))
+    assert message.startswith(f"the state folder {read_only} cannot be used: ")
+    assert "Read-only file system" in message or "Permission denied" in message
+    assert message.endswith("; name another with --state, or memory to keep none")
 
 
 @pytest.mark.parametrize("part", [".", "commits"])
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
-def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path, part: str, mode: int) -> None:
-    place = written(tmp_path / "state")
+def test_folder_writable_by_others_is_refused(tmp_path: Path, part: str, mode: int) -> None:
+    place = write_state(tmp_path / "state")
     (place / part).chmod(mode)
-    assert sentence(str(place)) == (
+    assert error_message(str(place)) == (
         f"the state folder {place} cannot be used: others may write to {(place / part)}, which chmod 700 would mend; "
         "name another with --state, or memory to keep none"
     )
 
 
-def test_a_lock_is_no_link(tmp_path: Path) -> None:
+def test_symlinked_lock_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     (tmp_path / "state").mkdir(0o700)
     (tmp_path / "state" / "LOCK").symlink_to(victim)
-    assert "cannot be used: Too many levels of symbolic links" in sentence(str(tmp_path / "state"))
+    assert "cannot be used: Too many levels of symbolic links" in error_message(str(tmp_path / "state"))
     assert not victim.exists()
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o277, 0o077])
-def test_folders_are_the_owners_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+def test_folders_are_private_with_any_umask(tmp_path: Path, mask: int) -> None:
     place = tmp_path / "a" / "state"
     before = os.umask(mask)
     try:
-        written(place)
+        write_state(place)
     finally:
         os.umask(before)
     for folder in (place.parent, place, place / "commits", place / "unfinished"):
@@ -211,25 +211,25 @@ def foreign(path: Path) -> None:
         (foreign, "is cut off, or was not written by gradserve"),
     ],
 )
-def test_a_damaged_commit_is_named(tmp_path: Path, number: int, damage: Callable[[Path], None], said: str) -> None:
-    """The last one too: what has its name was whole when it got it, so it may have been acknowledged."""
-    damage(commit_file(written(tmp_path), number))
-    assert sentence(str(tmp_path)) == (
+def test_damaged_commit_is_named(tmp_path: Path, number: int, damage: Callable[[Path], None], said: str) -> None:
+    """This includes the last one: a file was complete when it got its name, so it may have been acknowledged."""
+    damage(commit_file(write_state(tmp_path), number))
+    assert error_message(str(tmp_path)) == (
         f"the state folder {tmp_path} is damaged: commits/{number:020} {said}; "
         "restore a backup, or move this one elsewhere to start without what it holds"
     )
 
 
-def test_a_damaged_commit_moved_away_is_gone_alone(tmp_path: Path) -> None:
-    cut(commit_file(written(tmp_path / "state"), 2))
+def test_moving_a_damaged_commit_away_loses_only_that(tmp_path: Path) -> None:
+    cut(commit_file(write_state(tmp_path / "state"), 2))
     commit_file(tmp_path / "state", 2).rename(tmp_path / "damaged")
     opened = open_state(str(tmp_path / "state"))
     assert values(opened.load()) == {"t1": 1, "t3": 3}
     opened.close()
 
 
-def test_a_commit_that_was_never_finished_does_no_harm(tmp_path: Path) -> None:
-    written(tmp_path)
+def test_unfinished_commit_is_ignored(tmp_path: Path) -> None:
+    write_state(tmp_path)
     torn = commit_file(tmp_path, 3).read_bytes()[:50]
     (tmp_path / "unfinished" / "0123456789abcdef").write_bytes(torn)
     opened = open_state(str(tmp_path))
@@ -238,44 +238,44 @@ def test_a_commit_that_was_never_finished_does_no_harm(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_a_commit_under_another_name(tmp_path: Path) -> None:
-    written(tmp_path)
+def test_commit_under_another_name_is_refused(tmp_path: Path) -> None:
+    write_state(tmp_path)
     commit_file(tmp_path, 2).rename(commit_file(tmp_path, 9))
-    assert "is commit 2 under another name" in sentence(str(tmp_path))
+    assert "is commit 2 under another name" in error_message(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "7", f"{7:020}.bak", f"{7:021}", "٠" * 20])
-def test_a_foreign_file_among_the_commits(tmp_path: Path, name: str) -> None:
-    written(tmp_path)
+def test_foreign_file_among_the_commits_is_refused(tmp_path: Path, name: str) -> None:
+    write_state(tmp_path)
     (tmp_path / "commits" / name).write_text("x")
-    assert sentence(str(tmp_path)) == (
+    assert error_message(str(tmp_path)) == (
         f"the state folder {tmp_path} has {'commits/' + name!r}, which is no commit of gradserve's; move it elsewhere"
     )
 
 
-def test_a_foreign_folder_among_the_commits(tmp_path: Path) -> None:
-    (written(tmp_path) / "commits" / f"{7:020}").mkdir()
-    told = sentence(str(tmp_path))
-    assert told == f"the state folder {tmp_path} cannot be read: commits/{7:020}: it is no file"
+def test_foreign_folder_among_the_commits_is_refused(tmp_path: Path) -> None:
+    (write_state(tmp_path) / "commits" / f"{7:020}").mkdir()
+    message = error_message(str(tmp_path))
+    assert message == f"the state folder {tmp_path} cannot be read: commits/{7:020}: it is no file"
 
 
 @pytest.mark.parametrize(
     "place", ["http://host/x", "s3://", "s3:///folder", "ftp://a/b", "s3://key:secret@bucket/x", "s3://b?x=1"]
 )
-def test_urls_that_are_not_understood(place: str) -> None:
-    told = sentence(place)
-    assert told == (
+def test_unsupported_url_is_refused(place: str) -> None:
+    message = error_message(place)
+    assert message == (
         "--state is a URL that gradserve does not understand; "
         "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER are"
     )
 
 
-def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_obstore_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore.store", None)
-    assert sentence("s3://bucket/x").startswith("state in s3:// needs obstore: pip install 'gradserve[s3]' (")
+    assert error_message("s3://bucket/x").startswith("state in s3:// needs obstore: pip install 'gradserve[s3]' (")
 
 
-def test_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_default_and_values_of_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("GRADSERVE_STATE")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
@@ -293,7 +293,7 @@ def test_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_of_obstore_is_loaded_for_a_folder(tmp_path: Path) -> None:
+def test_folder_does_not_import_obstore(tmp_path: Path) -> None:
     program = "import sys; from service.store.places import open_state; open_state(sys.argv[1]).close()\n"
     program += "assert 'obstore' not in sys.modules"
     run = subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, capture_output=True, check=False)

@@ -1,4 +1,4 @@
-"""A commit as one object: read back as it was written, by another library too, or found to be damaged."""
+"""Commits as objects: read back unchanged, also by safetensors, or detected as damaged."""
 
 from __future__ import annotations
 
@@ -37,34 +37,34 @@ def packed(batch: list[Commit] = BATCH, sequence: int = 7) -> tuple[bytes, Conte
     return b"".join(pieces), contents
 
 
-def read_wholly(raw: bytes, sequence: int = 7) -> list[tuple[Item, bytes]]:
+def read_all(raw: bytes, sequence: int = 7) -> list[tuple[Item, bytes]]:
     objects = MemoryObjects()
     objects.put(commit_key(sequence), [raw])
     return [(item, read_item(objects, sequence, item)) for item in read_head(objects, sequence).items]
 
 
-def test_what_is_packed_is_read() -> None:
+def test_encoded_commit_is_read_back() -> None:
     raw, contents = packed()
     assert decode_head(raw) == contents
     assert contents.nbytes == len(raw)
-    found = {(item.kind, item.name): data for item, data in read_wholly(raw)}
-    assert found["tensor", "w"] == np.full(5, 3.0).tobytes()
-    assert found["graph", "g"] == b"[1]"
-    assert found["answer", "k"] == b"{}"
+    data_by_item = {(item.kind, item.name): data for item, data in read_all(raw)}
+    assert data_by_item["tensor", "w"] == np.full(5, 3.0).tobytes()
+    assert data_by_item["graph", "g"] == b"[1]"
+    assert data_by_item["answer", "k"] == b"{}"
     assert [item.nbytes for item in contents.items] == [40, 0, None, 3, 2]
     assert contents.items[4].expires == 9.5
 
 
-def test_only_what_has_models_is_of_the_format_that_has_them() -> None:
-    """A version from before there were models reads all else, and says so of what it cannot."""
+def test_only_commits_with_models_use_format_2() -> None:
+    """Versions without models can read the other commits, and refuse those with models."""
     with_models, _ = packed(put(models=[model("m", b"[1]")]))
     assert b'"gradserve commit 2"' in with_models
     assert b'"gradserve commit 1"' in packed()[0]
-    assert [(item.kind, item.name, data) for item, data in read_wholly(with_models)] == [("model", "m", b"[1]")]
+    assert [(item.kind, item.name, data) for item, data in read_all(with_models)] == [("model", "m", b"[1]")]
     assert b'"gradserve commit 2"' in packed(put(models=[model("m", None)]))[0]
 
 
-def test_another_library_reads_it() -> None:
+def test_safetensors_library_reads_a_commit() -> None:
     loaded = safetensors.numpy.load(packed()[0])
     assert loaded["0"].tolist() == [3.0] * 5
     assert loaded["1"].shape == (0,)
@@ -72,7 +72,7 @@ def test_another_library_reads_it() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
-def test_every_dtype_has_its_name_in_safetensors(dtype: str) -> None:
+def test_every_dtype_is_readable_by_safetensors(dtype: str) -> None:
     from service.store.writes import TensorWrite
 
     array = np.ones((2, 3), dtype)
@@ -82,26 +82,26 @@ def test_every_dtype_has_its_name_in_safetensors(dtype: str) -> None:
     assert loaded.shape == array.shape
 
 
-def test_of_one_key_the_last_is_kept() -> None:
+def test_last_write_of_a_key_wins() -> None:
     batch = [*put(tensor("a", 1), tensor("b", 1)), *put(tensor("a", 2)), *put(ended("b"))]
-    (a, data), (b, nothing) = read_wholly(packed(batch)[0])
+    (a, data), (b, nothing) = read_all(packed(batch)[0])
     assert (a.name, a.facts["etag"], data) == ("a", f"{2:016x}", np.float64(2).tobytes())
     assert (b.name, b.nbytes, nothing) == ("b", None, b"")
 
 
-def test_every_flipped_byte_is_found() -> None:
+def test_every_flipped_byte_is_detected() -> None:
     raw, _ = packed()
     for place in range(len(raw)):
         wrong = raw[:place] + bytes([raw[place] ^ 0x10]) + raw[place + 1 :]
         with pytest.raises(Damaged):
-            read_wholly(wrong)
+            read_all(wrong)
 
 
-def test_every_cut_is_found() -> None:
+def test_every_truncation_is_detected() -> None:
     raw, _ = packed()
     for length in range(len(raw)):
         with pytest.raises(Damaged):
-            read_wholly(raw[:length])
+            read_all(raw[:length])
 
 
 @pytest.mark.parametrize(
@@ -109,17 +109,17 @@ def test_every_cut_is_found() -> None:
     [b"", b"7 bytes", b"a file of somebody else's, of some length", bytes(64), b"\xff" * 64, packed()[0][::-1]],
     ids=["empty", "short", "text", "zeros", "ones", "backwards"],
 )
-def test_what_others_wrote_is_found(raw: bytes) -> None:
+def test_foreign_object_is_detected(raw: bytes) -> None:
     with pytest.raises(Damaged):
-        read_wholly(raw)
+        read_all(raw)
 
 
-def test_a_commit_under_another_name_is_found() -> None:
+def test_commit_under_another_name_is_detected() -> None:
     with pytest.raises(Damaged, match="is commit 7 under another name"):
-        read_wholly(packed()[0], sequence=8)
+        read_all(packed()[0], sequence=8)
 
 
-def test_a_later_format_is_told() -> None:
+def test_later_format_is_refused() -> None:
     import zlib
 
     text = orjson.dumps({"__metadata__": {"format": "gradserve commit 3", "commit": "?"}})
@@ -130,35 +130,35 @@ def test_a_later_format_is_told() -> None:
         decode_head(covered + zlib.crc32(covered).to_bytes(8, "little"))
 
 
-def test_bytes_of_another_item_are_found() -> None:
+def test_bytes_of_another_item_are_detected() -> None:
     _, contents = packed()
     with pytest.raises(Damaged, match="of its tensor"):
         require_whole(contents.items[0], bytes(40))
 
 
-def test_items_are_read_together() -> None:
-    """One request for those that lie together, and one for each where little of what lies between is wanted."""
+def test_adjacent_items_are_read_in_one_request() -> None:
+    """Adjacent items are read in one request, and distant items in one request each."""
     raw, contents = packed(put(tensor("a", 1, 10), tensor("b", 2, 1000), tensor("c", 3, 20), tensor("d", 4, 0)))
-    asked: list[tuple[int, int | None]] = []
+    ranges: list[tuple[int, int | None]] = []
 
     class Counting(MemoryObjects):
         def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-            asked.append((start, stop))
+            ranges.append((start, stop))
             return super().get(key, start, stop)
 
     objects = Counting()
     objects.put(commit_key(7), [raw])
     a, b, c, d = contents.items
     for items, requests in (([a, b, c], 1), ([a, c], 2), ([b], 1), ([d], 0), ([c, d], 1)):
-        asked.clear()
-        found = read_items(objects, 7, items)
-        assert found == [raw[item.start : item.start + (item.nbytes or 0)] for item in items]
-        assert len(asked) == requests
+        ranges.clear()
+        data = read_items(objects, 7, items)
+        assert data == [raw[item.start : item.start + (item.nbytes or 0)] for item in items]
+        assert len(ranges) == requests
     with pytest.raises(Damaged):
         read_items(objects, 7, [a, dataclasses.replace(b, checksum=1)])
 
 
-def test_a_long_head_is_read() -> None:
+def test_long_head_is_read() -> None:
     raw, contents = packed(put(*(tensor(f"t{number}", number) for number in range(2000))))
     assert contents.items[0].start > 64 << 10
-    assert len(read_wholly(raw)) == 2000
+    assert len(read_all(raw)) == 2000

@@ -1,4 +1,4 @@
-"""State in S3, asked of a server that speaks it: kept, taken over, backed up, and told in sentences."""
+"""State on an S3 server: load, takeover, backup, and error messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bucket(s3_place: str, s3_server: str) -> Iterator[Any]:
     resource.meta.client.close()
 
 
-def test_what_is_committed_is_loaded(s3_place: str, bucket: Any) -> None:
+def test_committed_state_is_loaded(s3_place: str, bucket: Any) -> None:
     with closing(open_state(s3_place)) as opened:
         opened.load()
         opened.commit(put(tensor("a", 1, 20_000), tensor("b", 1), graphs=[graph("g")]))
@@ -37,12 +37,12 @@ def test_what_is_committed_is_loaded(s3_place: str, bucket: Any) -> None:
         loaded = again.load()
     assert values(loaded) == {"a": 2, "b": 1}
     assert [write.graph_id for write in loaded.graphs] == ["g"]
-    keys = sorted(found.key for found in bucket.objects.all())
+    keys = sorted(item.key for item in bucket.objects.all())
     commits = (f"of/gradserve/commits/{number:020}" for number in range(1, 7))
     assert keys == ["of/gradserve/FORMAT", *commits], "each server began, and released the place"
 
 
-def test_the_server_that_began_last_has_the_place(s3_place: str) -> None:
+def test_last_server_to_open_has_the_place(s3_place: str) -> None:
     first, second = open_state(s3_place), open_state(s3_place)
     first.load()
     first.commit(put(tensor("a", 1)))
@@ -56,19 +56,19 @@ def test_the_server_that_began_last_has_the_place(s3_place: str) -> None:
         assert values(third.load()) == {"a": 3}
 
 
-def test_of_servers_that_begin_at_once_one_has_the_place(s3_place: str) -> None:
+def test_one_of_several_concurrent_openings_wins(s3_place: str) -> None:
     with closing(open_state(s3_place)) as before:
         before.load()
         before.commit(put(tensor("a", 1)))
     journals = [open_state(s3_place) for _ in range(4)]
     with ThreadPoolExecutor(4) as threads:
         assert all(values(loaded) == {"a": 1} for loaded in threads.map(lambda each: each.load(), journals))
-        kept = list(threads.map(commits, journals, range(4)))
-    assert kept.count(True) == 1
+        committed = list(threads.map(commits, journals, range(4)))
+    assert committed.count(True) == 1
     for each in journals:
         each.close()
     with closing(open_state(s3_place)) as after:
-        assert values(after.load()) == {"a": 1, f"b{kept.index(True)}": 1}
+        assert values(after.load()) == {"a": 1, f"b{committed.index(True)}": 1}
 
 
 def commits(opened: Any, number: int) -> bool:
@@ -79,7 +79,7 @@ def commits(opened: Any, number: int) -> bool:
     return True
 
 
-def test_one_tensor_rewritten_leaves_little(s3_place: str, bucket: Any) -> None:
+def test_rewriting_one_tensor_leaves_few_objects(s3_place: str, bucket: Any) -> None:
     with closing(open_state(s3_place)) as opened:
         opened.load()
         for value in range(100):
@@ -87,38 +87,38 @@ def test_one_tensor_rewritten_leaves_little(s3_place: str, bucket: Any) -> None:
     assert len(list(bucket.objects.all())) == 4, "the format, the opening, the tensor, the release"
 
 
-def test_from_the_cloud_to_a_folder(s3_place: str, tmp_path: Path) -> None:
+def test_backup_moves_state_from_s3_to_a_folder(s3_place: str, tmp_path: Path) -> None:
     with closing(open_state(s3_place)) as opened:
         opened.load()
         opened.commit(put(tensor("a", 1), tensor("b", 2)))
         backup(s3_place, tmp_path / "backup.tar")
     restore(tmp_path / "backup.tar", str(tmp_path / "state"))
-    with closing(open_state(str(tmp_path / "state"))) as there:
-        assert values(there.load()) == {"a": 1, "b": 2}
+    with closing(open_state(str(tmp_path / "state"))) as restored:
+        assert values(restored.load()) == {"a": 1, "b": 2}
     restore(tmp_path / "backup.tar", s3_place + "/again")
-    with closing(open_state(s3_place + "/again")) as there:
-        assert values(there.load()) == {"a": 1, "b": 2}
+    with closing(open_state(s3_place + "/again")) as restored:
+        assert values(restored.load()) == {"a": 1, "b": 2}
 
 
-def test_damage_is_named(s3_place: str, bucket: Any) -> None:
+def test_damaged_commit_is_named(s3_place: str, bucket: Any) -> None:
     with closing(open_state(s3_place)) as opened:
         opened.load()
         opened.commit(put(tensor("a", 1)))
     damaged = bucket.Object(f"of/gradserve/commits/{2:020}")
     damaged.put(Body=damaged.get()["Body"].read()[:-1])
-    told = f"the state at {s3_place} is damaged: commits/{2:020} is cut off"
-    with closing(open_state(s3_place)) as again, pytest.raises(RuntimeError, match=told):
+    message = f"the state at {s3_place} is damaged: commits/{2:020} is cut off"
+    with closing(open_state(s3_place)) as again, pytest.raises(RuntimeError, match=message):
         again.load()
 
 
-def test_somebody_elses_folder(s3_place: str, bucket: Any) -> None:
+def test_foreign_folder_is_refused(s3_place: str, bucket: Any) -> None:
     bucket.Object("of/gradserve/holiday.jpg").put(Body=b"x")
     with pytest.raises(RuntimeError, match=r"is none of gradserve's: it has 'holiday\.jpg' but no FORMAT"):
         open_state(s3_place)
     assert len(list(bucket.objects.all())) == 1
 
 
-def test_an_empty_object_is_named(s3_place: str, bucket: Any) -> None:
+def test_empty_object_is_named(s3_place: str, bucket: Any) -> None:
     with closing(open_state(s3_place)) as opened:
         opened.load()
     bucket.Object(f"of/gradserve/commits/{1:020}").put(Body=b"")
@@ -130,17 +130,17 @@ def test_an_empty_object_is_named(s3_place: str, bucket: Any) -> None:
 
 
 @pytest.mark.usefixtures("s3_place")
-def test_a_bucket_that_is_not_there() -> None:
+def test_missing_bucket_is_reported() -> None:
     with pytest.raises(RuntimeError) as refused:
         open_state("s3://no-such-bucket/x")
-    told = str(refused.value)
-    assert told.startswith("the state at s3://no-such-bucket/x cannot be used: ")
-    assert told.endswith("; name another with --state, or memory to keep none")
-    assert "\n" not in told
-    assert len(told) < 700
+    message = str(refused.value)
+    assert message.startswith("the state at s3://no-such-bucket/x cannot be used: ")
+    assert message.endswith("; name another with --state, or memory to keep none")
+    assert "\n" not in message
+    assert len(message) < 700
 
 
-def test_a_server_that_is_not_there(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_server_is_reported(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import timedelta
 
     monkeypatch.setattr("service.store.remote._RETRY", timedelta(milliseconds=1))
@@ -150,15 +150,15 @@ def test_a_server_that_is_not_there(s3_place: str, monkeypatch: pytest.MonkeyPat
     assert "\n" not in str(refused.value)
 
 
-def test_a_store_that_minds_what_is_not_there() -> None:
-    """As Azure's does: one that is missing ends the deletion of several."""
+def test_delete_ignores_missing_objects() -> None:
+    """On Azure, a missing object aborts the deletion of several."""
     from obstore.store import MemoryStore
 
     from service.store.remote import Remote
 
     store = MemoryStore()
 
-    class Minding:
+    class StrictStore:
         def __getattr__(self, name: str) -> Any:
             return getattr(store, name)
 
@@ -167,12 +167,12 @@ def test_a_store_that_minds_what_is_not_there() -> None:
                 store.head(key)
                 store.delete(key)
 
-    objects = Remote(lambda *_: Minding())  # type: ignore[arg-type, return-value]
+    objects = Remote(lambda *_: StrictStore())  # type: ignore[arg-type, return-value]
     for key in "abc":
         objects.put(key, [b"x"])
     objects.delete(["a", "missing", "b", "c"])
     assert list(objects.list("")) == []
 
 
-def test_structures_of_rust_are_left_out() -> None:
+def test_rust_debug_output_is_removed() -> None:
     assert one_line(ValueError("a b\n c\n\nDebug source:\nNotFound { path: x }")) == "a b c"

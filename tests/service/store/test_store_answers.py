@@ -1,4 +1,4 @@
-"""What a store like S3 may answer, by HTTP: what is certain, what is in doubt, and what means to look again."""
+"""HTTP answers of a store such as S3: definite refusals, unknown outcomes, and races that need another look."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from service.store.remote import Remote, open_remote
 from tests.service.store.support import LAZY, put, tensor, values
 
 
-class Answering:
-    """An S3 server that answers puts with the statuses that it is given, and then makes them."""
+class ScriptedStore:
+    """S3 server that answers puts with the given statuses, and then executes them."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
-        self.kept: dict[str, bytes] = {}
+        self.objects: dict[str, bytes] = {}
         self.puts = 0
 
     def __call__(self, environ: dict[str, Any], start: Any) -> list[bytes]:
@@ -39,9 +39,9 @@ class Answering:
         self.puts += 1
         if self.statuses:
             return self.statuses.pop(0), b"<Error><Code>Some</Code></Error>"
-        if path in self.kept and environ.get("HTTP_IF_NONE_MATCH") == "*":
+        if path in self.objects and environ.get("HTTP_IF_NONE_MATCH") == "*":
             return 412, b""
-        self.kept[path] = body
+        self.objects[path] = body
         return 200, b""
 
     def get(self, path: str, body: bytes, environ: dict[str, Any]) -> tuple[int, bytes]:
@@ -49,21 +49,21 @@ class Answering:
             keys = "".join(
                 f"<Contents><Key>{key}</Key><Size>{len(data)}</Size><ETag>0</ETag>"
                 "<LastModified>2026-11-23T00:00:00Z</LastModified></Contents>"
-                for key, data in sorted(self.kept.items())
+                for key, data in sorted(self.objects.items())
             )
             return 200, f"<ListBucketResult><IsTruncated>false</IsTruncated>{keys}</ListBucketResult>".encode()
-        if path not in self.kept:
+        if path not in self.objects:
             return 404, b""
-        return 206, self.kept[path]
+        return 206, self.objects[path]
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedStore]:
     class Quiet(WSGIRequestHandler):
         def log_request(self, *_: object) -> None:
             pass
 
-    answering = Answering()
+    answering = ScriptedStore()
     server = make_server("127.0.0.1", 0, answering, threaded=True, request_handler=Quiet)
     serving = Thread(target=server.serve_forever)
     serving.start()
@@ -78,7 +78,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
-def test_what_is_refused_was_not_made(store: Answering, status: int) -> None:
+def test_refused_put_is_not_repeated(store: ScriptedStore, status: int) -> None:
     store.statuses = [status]
     with pytest.raises(Denied):
         open_remote("s3://bucket/x").put_new("commits/1", [b"1"])
@@ -87,8 +87,8 @@ def test_what_is_refused_was_not_made(store: Answering, status: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_what_is_not_refused_is_in_doubt_and_sent_once(store: Answering, status: int) -> None:
-    """Whoever repeats it has to know that it was sent before."""
+def test_put_in_doubt_is_sent_once(store: ScriptedStore, status: int) -> None:
+    """A repeated request must know that it was sent before."""
     store.statuses = [status]
     with pytest.raises(OSError, match=str(status)) as raised:
         open_remote("s3://bucket/x").put_new("commits/1", [b"1"])
@@ -98,8 +98,8 @@ def test_what_is_not_refused_is_in_doubt_and_sent_once(store: Answering, status:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statuses", [[409], [409, 409], [500], [503, 409, 500]])
-def test_a_race_and_a_fault_mean_to_look_again(
-    store: Answering, statuses: list[int], monkeypatch: pytest.MonkeyPatch
+def test_conflicts_and_server_errors_are_resolved_by_a_look(
+    store: ScriptedStore, statuses: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.store.ownership._FIRST_PAUSE", 0.001)
     journal = ObjectJournal(open_remote("s3://bucket/x"), "the place", LAZY)
@@ -107,13 +107,13 @@ def test_a_race_and_a_fault_mean_to_look_again(
     assert values(journal.load()) == {}
     store.statuses = list(statuses)
     journal.commit(put(tensor("a", 1)))
-    assert len(store.kept) == 2, "an opening and a commit"
+    assert len(store.objects) == 2, "an opening and a commit"
     journal.close()
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("store")
-def test_what_is_there_is_told() -> None:
+def test_existing_object_is_reported() -> None:
     remote = open_remote("s3://bucket/x")
     remote.put_new("commits/1", [b"1"])
     with pytest.raises(Exists):
@@ -121,7 +121,7 @@ def test_what_is_there_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_too_large_for_one_request_is_not_sent(store: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_object_too_large_for_one_request_is_not_sent(store: ScriptedStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.store.remote._SIZES", (4, 8))
     remote = open_remote("s3://bucket/x")
     with pytest.raises(Denied, match="9 bytes are more than one request may have, 8"):
@@ -129,7 +129,7 @@ def test_what_is_too_large_for_one_request_is_not_sent(store: Answering, monkeyp
     assert not store.puts
 
 
-def test_the_time_of_a_request_follows_its_size() -> None:
+def test_request_timeout_depends_on_the_size() -> None:
     from obstore.store import MemoryStore
 
     opened: list[tuple[float, bool]] = []

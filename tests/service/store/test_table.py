@@ -1,4 +1,4 @@
-"""Tables: what is there, what is coming, and quotas that know both."""
+"""Tables with current and pending values, and quotas over both."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ def table(most: int = 2, most_bytes: int = 100) -> Table[bytes]:
     return Table(Quota(most, most_bytes), len)
 
 
-def test_what_is_coming_is_seen_by_who_decides_alone() -> None:
-    of = table()
-    of.expect(KEY, b"1")
-    assert (of.find(KEY), of.latest(KEY)) == (None, b"1")
-    of.settle(KEY, b"1")
-    assert (of.find(KEY), of.latest(KEY)) == (b"1", b"1")
-    of.expect(KEY, None)
-    assert (of.find(KEY), of.latest(KEY)) == (b"1", None)
-    of.drop(KEY)
-    assert (of.find(KEY), of.latest(KEY)) == (b"1", b"1")
-    assert (of.count, of.nbytes) == (1, 1)
+def test_pending_value_is_seen_only_by_latest() -> None:
+    entries = table()
+    entries.expect(KEY, b"1")
+    assert (entries.find(KEY), entries.latest(KEY)) == (None, b"1")
+    entries.settle(KEY, b"1")
+    assert (entries.find(KEY), entries.latest(KEY)) == (b"1", b"1")
+    entries.expect(KEY, None)
+    assert (entries.find(KEY), entries.latest(KEY)) == (b"1", None)
+    entries.drop(KEY)
+    assert (entries.find(KEY), entries.latest(KEY)) == (b"1", b"1")
+    assert (entries.count, entries.nbytes) == (1, 1)
 
 
-def test_what_has_settled_is_not_coming_any_more() -> None:
-    of = table()
-    of.expect(KEY, b"1")
-    of.settle(KEY, b"1")
-    of.load(KEY, None)
-    assert of.latest(KEY) is None
-    assert (of.count, of.nbytes) == (0, 0)
+def test_settled_value_is_not_pending() -> None:
+    entries = table()
+    entries.expect(KEY, b"1")
+    entries.settle(KEY, b"1")
+    entries.load(KEY, None)
+    assert entries.latest(KEY) is None
+    assert (entries.count, entries.nbytes) == (0, 0)
 
 
-def test_namespaces_see_nothing_of_each_other() -> None:
-    of = table(most=10)
+def test_namespaces_are_separate() -> None:
+    entries = table(most=10)
     for namespace in ("mine", "", "other"):
-        of.load((namespace, "a"), namespace.encode())
-    assert dict(of.within("mine")) == {"a": b"mine"}
-    assert dict(of.within("nobody")) == {}
-    of.load(("other", "a"), None)
-    assert [key for key, _ in of] == [("mine", "a"), ("", "a")]
+        entries.load((namespace, "a"), namespace.encode())
+    assert dict(entries.within("mine")) == {"a": b"mine"}
+    assert dict(entries.within("nobody")) == {}
+    entries.load(("other", "a"), None)
+    assert [key for key, _ in entries] == [("mine", "a"), ("", "a")]
 
 
 @pytest.mark.parametrize(
@@ -60,30 +60,30 @@ def test_namespaces_see_nothing_of_each_other() -> None:
         ({"c": None}, True),
     ],
 )
-def test_quotas_judge_changes_together(changes: dict[str, bytes | None], *, fits: bool) -> None:
-    of = table()
-    of.load(("", "a"), b"1" * 20)
-    of.expect(("", "b"), b"1" * 20)
+def test_quota_applies_to_all_changes_together(changes: dict[str, bytes | None], *, fits: bool) -> None:
+    entries = table()
+    entries.load(("", "a"), b"1" * 20)
+    entries.expect(("", "b"), b"1" * 20)
     keyed = {("", name): value for name, value in changes.items()}
     if fits:
-        of.admit(keyed)
+        entries.admit(keyed)
         return
     with pytest.raises(Refusal, match="delete what is no longer needed") as refused:
-        of.admit(keyed)
+        entries.admit(keyed)
     assert refused.value.status == 507
 
 
-def test_what_is_over_its_quota_since_a_restart_may_shrink() -> None:
-    of = table(most=1, most_bytes=10)
-    of.load(("", "a"), b"1" * 20)
-    of.load(("", "b"), b"1" * 20)
-    of.admit({("", "a"): b"1" * 19})
+def test_table_over_its_quota_may_shrink() -> None:
+    entries = table(most=1, most_bytes=10)
+    entries.load(("", "a"), b"1" * 20)
+    entries.load(("", "b"), b"1" * 20)
+    entries.admit({("", "a"): b"1" * 19})
     with pytest.raises(Refusal):
-        of.admit({("", "a"): b"1" * 21})
+        entries.admit({("", "a"): b"1" * 21})
 
 
 class TestAnswers:
-    """Answers that may be asked for again."""
+    """Recorded answers to calls with an Idempotency-Key."""
 
     def answers(self, now: list[float]) -> AnswerTable:
         return AnswerTable(Quota(10, 1 << 20), 600.0, lambda: now[0])
@@ -91,114 +91,114 @@ class TestAnswers:
     def asked(self, key: str = "k", fingerprint: str = "f", namespace: str = "") -> Repetition:
         return Repetition(namespace, key, fingerprint)
 
-    def keep(self, of: AnswerTable, asked: Repetition) -> AnswerRecord:
-        record = of.record(asked, 201, "application/json", [b"{", b"}"], (("ETag", '"1"'),))
-        of.load((asked.namespace, asked.key), record)
+    def record_answer(self, entries: AnswerTable, asked: Repetition) -> AnswerRecord:
+        record = entries.record(asked, 201, "application/json", [b"{", b"}"], (("ETag", '"1"'),))
+        entries.load((asked.namespace, asked.key), record)
         return record
 
-    def test_the_first_answer_is_given_until_its_time_is_over(self) -> None:
+    def test_recorded_answer_is_replayed_until_it_expires(self) -> None:
         now = [1000.0]
-        of = self.answers(now)
-        assert of.begin(self.asked()) is None
-        record = self.keep(of, self.asked())
-        of.end(self.asked())
+        entries = self.answers(now)
+        assert entries.begin(self.asked()) is None
+        record = self.record_answer(entries, self.asked())
+        entries.end(self.asked())
         assert record.body == b"{}"
-        assert of.begin(self.asked()) is record
+        assert entries.begin(self.asked()) is record
         now[0] += 599
-        assert of.begin(self.asked()) is record
+        assert entries.begin(self.asked()) is record
         now[0] += 1
-        assert of.begin(self.asked()) is None
-        assert (of.count, of.nbytes) == (0, 0), "what has had its time takes no room"
+        assert entries.begin(self.asked()) is None
+        assert (entries.count, entries.nbytes) == (0, 0), "what has had its time takes no room"
 
-    def test_a_call_that_is_under_way(self) -> None:
-        of = self.answers([0.0])
-        assert of.begin(self.asked()) is None
+    def test_call_under_way_is_a_conflict(self) -> None:
+        entries = self.answers([0.0])
+        assert entries.begin(self.asked()) is None
         with pytest.raises(Refusal) as conflict:
-            of.begin(self.asked())
+            entries.begin(self.asked())
         assert (conflict.value.code, conflict.value.retry_after) == ("conflict", 1)
         with pytest.raises(Refusal, match="another request"):
-            of.begin(self.asked(fingerprint="g"))
-        assert of.begin(self.asked(namespace="other")) is None
-        of.end(self.asked())
-        assert of.begin(self.asked()) is None
+            entries.begin(self.asked(fingerprint="g"))
+        assert entries.begin(self.asked(namespace="other")) is None
+        entries.end(self.asked())
+        assert entries.begin(self.asked()) is None
 
-    def test_a_key_is_of_one_request(self) -> None:
-        of = self.answers([0.0])
-        self.keep(of, self.asked())
+    def test_key_belongs_to_one_request(self) -> None:
+        entries = self.answers([0.0])
+        self.record_answer(entries, self.asked())
         with pytest.raises(Refusal, match="a new request needs a key of its own"):
-            of.begin(self.asked(fingerprint="g"))
+            entries.begin(self.asked(fingerprint="g"))
 
 
 # ---------------------------------------------------------------- several namespaces
 
 
 def shared(most: int = 10, most_bytes: int = 100) -> Table[bytes]:
-    """Each namespace may keep three things of 30 bytes together; “large” all."""
+    """Create a table in which each namespace may have three items of 30 bytes in total, and “large” everything."""
     return Table(
         Quota(most, most_bytes), len, lambda name: Quota(most, most_bytes) if name == "large" else Quota(3, 30)
     )
 
 
-def test_a_namespace_fills_its_share_and_nobody_elses() -> None:
-    of = shared()
+def test_namespace_fills_only_its_own_share() -> None:
+    entries = shared()
     for name in "abc":
-        of.load(("mine", name), b"1")
+        entries.load(("mine", name), b"1")
     with pytest.raises(Refusal) as refused:
-        of.admit({("mine", "d"): b"1"})
+        entries.admit({("mine", "d"): b"1"})
     assert refused.value.code == "store_full"
     assert refused.value.detail.startswith("your namespace keeps 3 things already, of at most 3 things; ")
-    of.admit({("other", "d"): b"1"})
-    of.admit({("mine", "a"): None, ("mine", "d"): b"1"})
-    of.load(("mine", "a"), None)
-    of.admit({("mine", "d"): b"1"})
+    entries.admit({("other", "d"): b"1"})
+    entries.admit({("mine", "a"): None, ("mine", "d"): b"1"})
+    entries.load(("mine", "a"), None)
+    entries.admit({("mine", "d"): b"1"})
 
 
-def test_bytes_have_shares_too() -> None:
-    of = shared()
-    of.load(("mine", "a"), b"1" * 20)
+def test_share_limits_bytes() -> None:
+    entries = shared()
+    entries.load(("mine", "a"), b"1" * 20)
     with pytest.raises(Refusal, match="your namespace keeps things of 20 bytes already, of at most 30 bytes, and this"):
-        of.admit({("mine", "b"): b"1" * 11})
-    of.admit({("mine", "b"): b"1" * 10})
+        entries.admit({("mine", "b"): b"1" * 11})
+    entries.admit({("mine", "b"): b"1" * 10})
 
 
-def test_a_share_that_has_become_smaller_takes_nothing_away() -> None:
-    of = shared()
+def test_reduced_share_deletes_no_entries() -> None:
+    entries = shared()
     for name in "abcde":
-        of.load(("mine", name), b"1" * 9)
-    of.admit({("mine", "a"): b"2" * 9})
-    of.admit({("mine", "a"): None})
+        entries.load(("mine", name), b"1" * 9)
+    entries.admit({("mine", "a"): b"2" * 9})
+    entries.admit({("mine", "a"): None})
     with pytest.raises(Refusal):
-        of.admit({("mine", "a"): b"2" * 10})
+        entries.admit({("mine", "a"): b"2" * 10})
 
 
-def test_what_others_keep_is_not_told() -> None:
-    of = shared(most=4)
+def test_refusal_does_not_reveal_other_namespaces() -> None:
+    entries = shared(most=4)
     for name in "abcd":
-        of.load(("large", name), b"1")
+        entries.load(("large", name), b"1")
     with pytest.raises(Refusal) as refused:
-        of.admit({("mine", "a"): b"1"})
+        entries.admit({("mine", "a"): b"1"})
     report = refused.value
     assert report.detail == "the server has no room for more things, though your namespace has not filled its share"
     assert not {"4", "large"} & set(f"{report.detail} {report.expected} {report.got}".split())
 
 
-def test_what_is_coming_counts_in_its_namespace() -> None:
-    of = shared()
+def test_pending_values_count_in_their_namespace() -> None:
+    entries = shared()
     for name in "abc":
-        of.expect(("mine", name), b"1")
+        entries.expect(("mine", name), b"1")
     with pytest.raises(Refusal):
-        of.admit({("mine", "d"): b"1"})
-    of.drop(("mine", "a"))
-    of.settle(("mine", "b"), b"1")
-    of.admit({("mine", "d"): b"1"})
+        entries.admit({("mine", "d"): b"1"})
+    entries.drop(("mine", "a"))
+    entries.settle(("mine", "b"), b"1")
+    entries.admit({("mine", "d"): b"1"})
 
 
-def test_what_others_have_of_one_quota_counts() -> None:
+def test_usage_of_other_tables_counts_towards_the_quota() -> None:
     table: Table[bytes] = Table(Quota(5, 100), len)
     table.other_usage = lambda: Quota(3, 60)
     table.admit({("", "a"): bytes(40), ("", "b"): b""})
-    for crowd in ({("", "a"): bytes(41)}, {("", name): b"" for name in "abc"}):
+    for changes in ({("", "a"): bytes(41)}, {("", name): b"" for name in "abc"}):
         with pytest.raises(Refusal):
-            table.admit(crowd)
+            table.admit(changes)
     table.load(("", "a"), bytes(90))
     table.admit({("", "a"): bytes(90)})

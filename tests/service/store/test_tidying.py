@@ -1,4 +1,4 @@
-"""Whatever is deleted and moved, and wherever a crash stops it, the state is the same."""
+"""Tidying: deleting and moving objects never changes the state, even if a crash interrupts it."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from tests.service.store.support import EAGER, LAZY, after, answer, commits, end
 FAR = time.time() + 1e6
 
 
-class Crashing(MemoryObjects):
-    """Keeps what a crash might have left after each operation: for a deletion of several, half of them as well."""
+class CrashRecorder(MemoryObjects):
+    """Objects that record each state a crash could leave, including half of a deletion of several."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.left: list[MemoryObjects] = []
+        self.states: list[MemoryObjects] = []
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
         super().put_new(key, data)
-        self._remember()
+        self._record()
 
     def delete(self, keys: Sequence[str]) -> None:
-        for half in (keys[::2], keys[1::2]):  # a crash may lose either: they reach the disk in any order
+        for half in (keys[::2], keys[1::2]):  # they may reach the disk in any order
             state = MemoryObjects()
             state._kept = {key: data for key, data in self._kept.items() if key not in half}
-            self.left.append(state)
+            self.states.append(state)
         super().delete(keys)
-        self._remember()
+        self._record()
 
-    def _remember(self) -> None:
+    def _record(self) -> None:
         state = MemoryObjects()
         state._kept = dict(self._kept)
-        self.left.append(state)
+        self.states.append(state)
 
 
-class Waiting(ObjectJournal):
-    """A journal that has tidied when a commit returns, so that every run is the same."""
+class TidyJournal(ObjectJournal):
+    """Journal that finishes tidying before a commit returns, so that runs are deterministic."""
 
     def commit(self, batch: object) -> None:
         super().commit(batch)  # type: ignore[arg-type]
@@ -61,10 +61,10 @@ CHANGES = st.lists(
 
 @pytest.mark.slow
 @given(st.lists(CHANGES, max_size=25))
-def test_every_crash_leaves_the_state_before_or_after_a_commit(history: list[list[tuple[str, int | None]]]) -> None:
-    objects = Crashing()
-    tidied = Waiting(objects, "the place", EAGER)
-    tidied.load()
+def test_crash_leaves_the_state_before_or_after_a_commit(history: list[list[tuple[str, int | None]]]) -> None:
+    objects = CrashRecorder()
+    opened = TidyJournal(objects, "the place", EAGER)
+    opened.load()
     expected: dict[str, float] = {}
     for number, changes in enumerate(history):
         before = dict(expected)
@@ -72,30 +72,30 @@ def test_every_crash_leaves_the_state_before_or_after_a_commit(history: list[lis
             expected[name] = number
             if count is None:
                 del expected[name]
-        objects.left.clear()
-        tidied.commit(put(*(ended(n) if c is None else tensor(n, number, c) for n, c in changes)))
-        found = [values(after(state)) for state in objects.left]
-        assert all(state in (before, expected) for state in found)
+        objects.states.clear()
+        opened.commit(put(*(ended(n) if c is None else tensor(n, number, c) for n, c in changes)))
+        crashed = [values(after(state)) for state in objects.states]
+        assert all(state in (before, expected) for state in crashed)
         assert values(after(objects)) == expected
-    objects.left.clear()
-    tidied.close()
-    assert all(values(after(state)) == expected for state in objects.left)
+    objects.states.clear()
+    opened.close()
+    assert all(values(after(state)) == expected for state in objects.states)
 
 
 @pytest.mark.slow
-def test_one_tensor_rewritten_leaves_little(tmp_path: Path) -> None:
-    opened = journal(tmp_path / "state", Tidiness(), Waiting)
+def test_rewriting_one_tensor_leaves_few_files(tmp_path: Path) -> None:
+    opened = journal(tmp_path / "state", Tidiness(), TidyJournal)
     opened.load()
-    most = 0
+    max_files = 0
     for value in range(3000):
         opened.commit(put(tensor("w", value, 100)))
-        most = max(most, len(list((tmp_path / "state/commits").iterdir())) if value % 50 == 0 else 0)
+        max_files = max(max_files, len(list((tmp_path / "state/commits").iterdir())) if value % 50 == 0 else 0)
     opened.close()
-    assert most < 1500
+    assert max_files < 1500
     assert len(list((tmp_path / "state/commits").iterdir())) == 1
 
 
-def test_deleted_names_leave_nothing(tmp_path: Path) -> None:
+def test_deleted_names_leave_few_files(tmp_path: Path) -> None:
     opened = journal(tmp_path / "state", EAGER)
     opened.load()
     opened.commit(put(tensor("first", 1)))
@@ -106,76 +106,76 @@ def test_deleted_names_leave_nothing(tmp_path: Path) -> None:
     assert len(list((tmp_path / "state/commits").iterdir())) <= 3
 
 
-def test_large_values_do_not_stay_for_a_small_answer() -> None:
-    """An answer lives for ten minutes; the tensors beside it are replaced long before."""
+def test_small_answer_does_not_retain_large_values() -> None:
+    """An answer is stored for ten minutes, much longer than the tensors of its commit."""
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", Tidiness(worn_bytes=1 << 20))
-    tidied.load()
+    opened = TidyJournal(objects, "the place", Tidiness(worn_bytes=1 << 20))
+    opened.load()
     for value in range(60):
-        tidied.commit(put(tensor("w", value, 25_000), answers=[answer(f"k{value}", FAR)]))
-    held = sum(len(objects.get(key)) for key in objects.list("commits/"))
-    assert held < 4 << 20
+        opened.commit(put(tensor("w", value, 25_000), answers=[answer(f"k{value}", FAR)]))
+    stored_bytes = sum(len(objects.get(key)) for key in objects.list("commits/"))
+    assert stored_bytes < 4 << 20
     loaded = after(objects)
     assert len(loaded.answers) == 60
     assert values(loaded) == {"w": 59}
-    tidied.close()
+    opened.close()
 
 
-def test_many_small_objects_become_few() -> None:
+def test_small_objects_are_merged() -> None:
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", Tidiness(small_objects=100))
-    tidied.load()
+    opened = TidyJournal(objects, "the place", Tidiness(small_objects=100))
+    opened.load()
     for value in range(1000):
-        tidied.commit(put(tensor(f"t{value}", value)))
+        opened.commit(put(tensor(f"t{value}", value)))
     assert len(commits(objects)) < 220
     assert values(after(objects)) == {f"t{value}": value for value in range(1000)}
-    tidied.close()
+    opened.close()
 
 
-def test_what_is_over_is_deleted() -> None:
+def test_expired_commit_is_dead() -> None:
     ledger = Ledger(Tidiness())
     from service.store.commit_objects import items_of
 
-    said = items_of(put(answers=[answer("k", 50.0)]), 1)
-    ledger.note(1, 100, [item for item, _ in said.values()])
+    items = items_of(put(answers=[answer("k", 50.0)]), 1)
+    ledger.note(1, 100, [item for item, _ in items.values()])
     ledger.expire(49.0)
     assert ledger.dead() == []
     ledger.expire(50.0)
     assert ledger.dead() == [1]
 
 
-def test_nothing_is_deleted_during_a_backup() -> None:
+def test_backup_hold_prevents_deletion() -> None:
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", EAGER)
-    tidied.load()
-    tidied.commit(put(tensor("a", 1)))
+    opened = TidyJournal(objects, "the place", EAGER)
+    opened.load()
+    opened.commit(put(tensor("a", 1)))
     before = set(commits(objects))
     hold = put_hold(objects, 100)
     for value in range(2, 12):
-        tidied.commit(put(tensor("a", value)))
+        opened.commit(put(tensor("a", value)))
     assert before < set(commits(objects))
     assert len(commits(objects)) >= 12
     objects.delete([hold])
-    tidied.commit(put(tensor("a", 99)))
+    opened.commit(put(tensor("a", 99)))
     assert len(commits(objects)) <= 3
     assert values(after(objects)) == {"a": 99}
 
 
-def test_a_backup_that_was_killed_does_not_hold_for_ever() -> None:
+def test_hold_of_a_killed_backup_expires() -> None:
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", EAGER)
-    tidied.load()
+    opened = TidyJournal(objects, "the place", EAGER)
+    opened.load()
     put_hold(objects, -1)
     for value in range(12):
-        tidied.commit(put(tensor("a", value)))
+        opened.commit(put(tensor("a", value)))
     assert len(commits(objects)) <= 3
     assert list(objects.list("holds/")) == []
 
 
-def test_what_cannot_be_deleted_is_told_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_deletion_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", EAGER)
-    tidied.load()
+    opened = TidyJournal(objects, "the place", EAGER)
+    opened.load()
 
     def refused(_: object) -> None:
         raise OSError(13, "not allowed")
@@ -183,63 +183,63 @@ def test_what_cannot_be_deleted_is_told_once(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setattr(objects, "delete", refused)
     with caplog.at_level(logging.WARNING, "gradserve.state"):
         for value in range(12):
-            tidied.commit(put(tensor("a", value)))
+            opened.commit(put(tensor("a", value)))
     (line,) = caplog.messages
     assert line == "what is not current any more in the place stays there for now: [Errno 13] not allowed"
     assert values(after(objects)) == {"a": 11}
 
 
-def test_what_is_replaced_while_it_is_moved_is_not_brought_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_value_replaced_during_a_move_is_not_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     objects = MemoryObjects()
-    tidied = ObjectJournal(objects, "the place", Tidiness(small_objects=3))
-    tidied.load()
+    opened = ObjectJournal(objects, "the place", Tidiness(small_objects=3))
+    opened.load()
     for name in "abc":
-        tidied.commit(put(tensor(name, 1)))
-    real, replaced = objects.get, []
+        opened.commit(put(tensor(name, 1)))
+    original, replaced = objects.get, []
 
     def slowly(*arguments: object) -> bytes:
-        found = real(*arguments)  # type: ignore[arg-type]
+        data = original(*arguments)  # type: ignore[arg-type]
         if not replaced:
             replaced.append(True)
-            tidied.commit(put(tensor("a", 99)))
-        return found
+            opened.commit(put(tensor("a", 99)))
+        return data
 
     monkeypatch.setattr(objects, "get", slowly)
-    tidied.commit(put(tensor("d", 1)))
-    assert tidied._tidied is not None
-    tidied._tidied.result()
-    tidied.close()
+    opened.commit(put(tensor("d", 1)))
+    assert opened._tidied is not None
+    opened._tidied.result()
+    opened.close()
     assert replaced
     assert values(after(objects)) == {"a": 99, "b": 1, "c": 1, "d": 1}
 
 
-def test_a_server_that_ends_waits_for_little(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_close_does_not_wait_for_all_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.store.object_journal._DELETED_AT_ONCE", 3)
     objects = MemoryObjects()
-    tidied = ObjectJournal(objects, "the place", LAZY)
-    tidied.load()
+    opened = ObjectJournal(objects, "the place", LAZY)
+    opened.load()
     for value in range(20):
-        tidied.commit(put(tensor("a", value)))
-    tidied.close()
-    tidied.close()
+        opened.commit(put(tensor("a", value)))
+    opened.close()
+    opened.close()
     assert 21 - 2 * 3 <= len(commits(objects)) < 21
 
 
-def test_who_writes_faster_than_can_be_deleted_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_writer_waits_for_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     objects = MemoryObjects()
-    tidied = ObjectJournal(objects, "the place", Tidiness(dead_objects=2))
-    tidied.load()
-    begun, go_on, written = Event(), Event(), []
-    real = objects.delete
+    opened = ObjectJournal(objects, "the place", Tidiness(dead_objects=2))
+    opened.load()
+    begun, resume, written = Event(), Event(), []
+    original = objects.delete
 
     def slowly(keys: Sequence[str]) -> None:
         begun.set()
-        assert go_on.wait(60)
-        real(keys)
+        assert resume.wait(60)
+        original(keys)
 
     def write() -> None:
         for value in range(200):
-            tidied.commit(put(tensor("a", value)))
+            opened.commit(put(tensor("a", value)))
             written.append(value)
 
     monkeypatch.setattr(objects, "delete", slowly)
@@ -248,23 +248,23 @@ def test_who_writes_faster_than_can_be_deleted_waits(monkeypatch: pytest.MonkeyP
     assert begun.wait(60)
     writing.join(0.3)
     assert len(written) <= 32, "2 times 16, and the one that stands"
-    go_on.set()
+    resume.set()
     writing.join()
-    tidied.close()
+    opened.close()
     assert values(after(objects)) == {"a": 199}
 
 
-def test_what_is_damaged_is_not_moved() -> None:
-    """A flipped byte is not given a new checksum."""
+def test_damaged_item_is_not_moved() -> None:
+    """A flipped byte must not get a valid checksum."""
     objects = MemoryObjects()
-    tidied = Waiting(objects, "the place", Tidiness(small_objects=3))
-    tidied.load()
-    tidied.commit(put(tensor("a", 1)))
+    opened = TidyJournal(objects, "the place", Tidiness(small_objects=3))
+    opened.load()
+    opened.commit(put(tensor("a", 1)))
     (key,) = (key for key in objects.list("commits/") if key.endswith("2"))
     whole = objects._kept[key]
     objects._kept[key] = whole[:-1] + bytes([whole[-1] ^ 1])
     for value in range(6):
-        tidied.commit(put(tensor(f"b{value}", value)))
-    tidied.close()
+        opened.commit(put(tensor(f"b{value}", value)))
+    opened.close()
     with pytest.raises(RuntimeError, match=f"{key} does not have the bytes that were written of its tensor"):
         after(objects)

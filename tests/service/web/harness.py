@@ -1,4 +1,4 @@
-"""Connections of this process: a front on a free port, a pool that does what the test says, and clients as sockets."""
+"""In-process connections: a server on a free port, a pool that the test controls, and clients that are sockets."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PATIENCE = 30.0
 
 
 class Memory:
-    """A room that knows whether it was given back."""
+    """Memory that records its release."""
 
     def __init__(self, nbytes: int) -> None:
         self.view = memoryview(bytearray(nbytes))
-        self.given_back = False
+        self.released = False
 
     def reserve(self, nbytes: int) -> int:
         return len(self.view)
@@ -43,11 +43,11 @@ class Memory:
         pass
 
     def release(self) -> None:
-        self.given_back = True
+        self.released = True
 
 
 class FakePool:
-    """Answers at once with `answer`; or, where that is None, when the test says so."""
+    """Pool that answers at once with `answer`, or, if that is None, when the test says so."""
 
     device = "cpu"
     busy = False
@@ -94,7 +94,7 @@ class FakePool:
         self.ready = False
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait for something that is told by `submit` or `cancel`."""
+        """Wait for a condition that `submit` or `cancel` makes true."""
         async with asyncio.timeout(PATIENCE):
             while not condition():
                 self.news.clear()
@@ -108,7 +108,7 @@ class Client:
         self.reader, self.writer = reader, writer
 
     async def send(self, *pieces: bytes) -> None:
-        """Write; each piece in a packet of its own, as far as that can be had."""
+        """Write each piece in a packet of its own, if possible."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
@@ -127,7 +127,7 @@ class Client:
         return int((await self.response())[0][9:12])
 
     async def rest(self) -> bytes:
-        """All that comes until the server ends the connection; a reset ends it too."""
+        """Read until the server closes or resets the connection."""
         received = b""
         async with asyncio.timeout(PATIENCE):
             try:
@@ -138,24 +138,24 @@ class Client:
         return received
 
     def leave(self) -> None:
-        """Close, as a client that is gone."""
+        """Close the connection, as a client does that hangs up."""
         self.writer.close()
 
 
 class House:
-    """A server that serves, and what a test knows of it."""
+    """Running server with its state, its pool and its clients."""
 
     def __init__(self, state: ServerState, pool: Any, address: tuple[str, int]) -> None:
         self.state, self.pool, self.address = state, pool, address
         self.clients: list[Client] = []
 
     async def connect(self, **more: Any) -> Client:
-        """One more client."""
+        """Connect another client."""
         self.clients.append(Client(*await asyncio.open_connection(*self.address, **more)))
         return self.clients[-1]
 
     async def ask(self, *pieces: bytes) -> bytes:
-        """All that comes back on a connection for these bytes, once the client has ended its side."""
+        """Send bytes, half-close the connection, and return everything that the server sends."""
         client = await self.connect()
         await client.send(*pieces)
         client.writer.write_eof()
@@ -164,7 +164,7 @@ class House:
 
 @cache
 def application() -> Any:
-    """The application, on a pool of its own that answers at once: it is slow to make."""
+    """The application on a pool that answers at once; cached, since it is slow to create."""
     return create_app(Settings(device="cpu", cors_origins=("https://app.example",)), FakePool())
 
 
@@ -180,7 +180,7 @@ async def house(
     gate: Gate | None = None,
     **stated: Any,
 ) -> AsyncIterator[House]:
-    """A server with these settings; on a FakePool, unless another is given."""
+    """Run a server with these settings, on a FakePool by default."""
     pool = pool or FakePool()
     settings = settings or Settings(**{"device": "cpu", "max_connections_per_client": 4096, **stated})
     store = store or StoreService(settings, pool, journal or MemoryJournal())
@@ -205,19 +205,19 @@ async def house(
 
 def loops() -> list[Callable[[], asyncio.AbstractEventLoop]]:
     """The event loops that a server may run on."""
-    made: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop]
+    factories: list[Callable[[], asyncio.AbstractEventLoop]] = [asyncio.new_event_loop]
     try:
         import uvloop
     except ImportError:
-        return made
-    return [*made, uvloop.new_event_loop]
+        return factories
+    return [*factories, uvloop.new_event_loop]
 
 
 on_each_loop = pytest.mark.parametrize("loop", loops(), ids=lambda factory: factory.__module__.partition(".")[0])
 
 
 def run(scenario: Callable[[], Awaitable[None]], loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
-    """Run to the end on such a loop; a task that is left is none of ours."""
+    """Run a scenario to completion on an event loop from this factory."""
 
     async def whole() -> None:
         async with asyncio.timeout(2 * PATIENCE):
@@ -228,12 +228,12 @@ def run(scenario: Callable[[], Awaitable[None]], loop: Callable[[], asyncio.Abst
 
 
 def post(body: bytes = b"{}", *headers: bytes, path: bytes = b"/v1/forward", length: int | None = None) -> bytes:
-    """A POST; `length` states another one than it has."""
+    """Build a POST request; `length` overrides its Content-Length."""
     stated = b"Content-Length: %d" % (len(body) if length is None else length)
     return b"\r\n".join([b"POST %b HTTP/1.1" % path, b"Host: localhost", stated, *headers, b"", b""]) + body
 
 
 def chunked(*chunks: bytes, end: bytes = b"0\r\n\r\n", path: bytes = b"/v1/forward") -> bytes:
-    """A POST in chunks."""
+    """Build a POST request with a chunked body."""
     head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" % path
     return head + b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + end

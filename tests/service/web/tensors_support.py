@@ -1,4 +1,4 @@
-"""Tensors over HTTP, as the tests put and read them."""
+"""Helpers that put and read tensors over HTTP."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ VECTOR = tensor([2], [1.5, -2.0])
 
 
 def put(client: Client, name: str, value: Any = VECTOR, **more: Any) -> httpx.Response:
-    """PUT."""
+    """Put a tensor."""
     return client.request("PUT", f"{TENSORS}/{name}", json=value, **more)
 
 
 def value(client: Client, name: str) -> Any:
-    """The elements of a tensor; None where it is not there."""
+    """The elements of a tensor, or None if it does not exist."""
     answer = client.get(f"{TENSORS}/{name}")
     return answer.json()["tensor"]["data"] if answer.status_code == 200 else None
 

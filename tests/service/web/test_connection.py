@@ -1,4 +1,4 @@
-"""Connections: requests one after another, in whatever pieces they come, and what ends them."""
+"""Connections: pipelined requests, requests split at any byte, and refusals that close the connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Loop = Callable[[], asyncio.AbstractEventLoop]
 
 
 def echo(job: Task) -> Reply:
-    """Its call and its body."""
+    """Reply with the call and the body of the job."""
     return Reply(200, JSON, [job.call.encode() + b":", bytes(job.body)])
 
 
@@ -29,7 +29,7 @@ def code(body: bytes) -> str:
     return str(json.loads(body)["code"])
 
 
-def test_requests_are_answered_in_their_order_by_either_door(loop: Loop) -> None:
+def test_pipelined_requests_are_answered_in_order(loop: Loop) -> None:
     async def scenario() -> None:
         async with house(FakePool(echo)) as opened:
             client = await opened.connect()
@@ -42,8 +42,8 @@ def test_requests_are_answered_in_their_order_by_either_door(loop: Loop) -> None
 
 
 @pytest.mark.slow
-def test_what_is_on_its_way_as_the_server_stops_is_told_so(loop: Loop) -> None:
-    """A proxy may have sent it before it can see that the connection ends; who sends nothing is let go."""
+def test_request_sent_while_the_server_stops_is_refused(loop: Loop) -> None:
+    """A proxy may send a request before it sees the close; idle connections are closed without an answer."""
 
     async def scenario() -> None:
         async with house() as opened:
@@ -72,18 +72,18 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("sent", WHOLE.values(), ids=WHOLE)
-def test_any_two_pieces_of_a_request_are_the_request(loop: Loop, sent: bytes) -> None:
+def test_request_may_be_split_at_any_byte(loop: Loop, sent: bytes) -> None:
     async def scenario() -> None:
         async with house(FakePool(echo)) as opened:
             whole = undated(await opened.ask(sent))
             assert whole.startswith(b"HTTP/1.1 ")
-            for at in range(1, len(sent)):
-                assert undated(await opened.ask(sent[:at], sent[at:])) == whole
+            for split in range(1, len(sent)):
+                assert undated(await opened.ask(sent[:split], sent[split:])) == whole
 
     run(scenario, loop)
 
 
-def test_a_byte_at_a_time(loop: Loop) -> None:
+def test_request_may_arrive_one_byte_at_a_time(loop: Loop) -> None:
     async def scenario() -> None:
         async with house(FakePool(echo)) as opened:
             for sent in WHOLE.values():
@@ -94,7 +94,7 @@ def test_a_byte_at_a_time(loop: Loop) -> None:
 
 
 def undated(response: bytes) -> bytes:
-    """Without what differs from one answer to the next; and whether a refusal was faster than the body it is for."""
+    """Remove headers that differ between answers, and `Connection`, which depends on whether the body was read."""
     varied = (b"date: ", b"x-request-id: ", b"connection: ")
     lines = [line for line in response.split(b"\r\n") if not line.startswith(varied)]
     return b"\r\n".join(line.partition(b'"request_id":')[0] for line in lines)
@@ -106,8 +106,8 @@ def undated(response: bytes) -> bytes:
      b"Transfer-Encoding: chunked\r\n", b"GET / HTTP/1.1\r\n", b"Expect: 100-continue\r\n", b"\x00", b": ", b"F" * 17]
 )), min_size=1, max_size=12))  # fmt: skip
 @settings(max_examples=100)
-def test_garbage_gets_a_refusal_or_nothing(loop: Loop, garbage: list[bytes]) -> None:
-    """And the connection ends: the client has ended its side."""
+def test_garbage_never_causes_a_server_error(loop: Loop, garbage: list[bytes]) -> None:
+    """The connection ends, since the client has half-closed it."""
 
     async def scenario() -> None:
         async with house() as opened:
@@ -119,7 +119,7 @@ def test_garbage_gets_a_refusal_or_nothing(loop: Loop, garbage: list[bytes]) -> 
 
 
 class TestRefusals:
-    """Framing that two readers may take differently ends the connection, with a report."""
+    """Ambiguous framing gets a report and ends the connection."""
 
     @pytest.mark.parametrize(
         "lines",
@@ -152,7 +152,7 @@ class TestRefusals:
         ],
         ids=lambda lines: b" / ".join(lines).decode("latin-1").encode("unicode_escape").decode()[:60],
     )
-    def test_a_head(self, loop: Loop, lines: list[bytes]) -> None:
+    def test_malformed_header_is_refused(self, loop: Loop, lines: list[bytes]) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 sent = b"\r\n".join([b"POST /v1/forward HTTP/1.1", b"Host: localhost", *lines, b"", b""]) + b"{}"
@@ -178,8 +178,8 @@ class TestRefusals:
             b"\x80\x00 / HTTP/1.1\r\n\r\n",
         ],
     )
-    def test_what_is_no_head(self, loop: Loop, sent: bytes) -> None:
-        """Told as soon as it can be: without its end, where that is already clear."""
+    def test_malformed_head_is_refused(self, loop: Loop, sent: bytes) -> None:
+        """The refusal does not wait for the end of a head that is already malformed."""
 
         async def scenario() -> None:
             async with house() as opened:
@@ -189,7 +189,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("end", [b"", b"\r\n\r\n"])
     @pytest.mark.parametrize("filler", [b"X-Long: " + b"x" * 3000, b"X: y\r\n" * 500])
-    def test_a_head_over_the_limit(self, loop: Loop, filler: bytes, end: bytes) -> None:
+    def test_oversized_head_is_refused(self, loop: Loop, filler: bytes, end: bytes) -> None:
         async def scenario() -> None:
             async with house(max_header_bytes=2048) as opened:
                 sent = b"GET / HTTP/1.1\r\nHost: localhost\r\n" + filler + end
@@ -223,7 +223,7 @@ class TestRefusals:
         ids=lambda value: repr(value)[:40],
     )
     @pytest.mark.parametrize("path", [b"/v1/forward", b"/v1/forward/"])
-    def test_chunks(self, loop: Loop, path: bytes, body: bytes, status: int) -> None:
+    def test_malformed_or_oversized_chunks_are_refused(self, loop: Loop, path: bytes, body: bytes, status: int) -> None:
         async def scenario() -> None:
             async with house(max_body_bytes=1000, max_chunks=10) as opened:
                 expected = "bad_request_framing" if status == 400 else "body_too_large"
@@ -234,7 +234,7 @@ class TestRefusals:
 
 
 async def refused(opened: object, sent: bytes, status: int, expected: str) -> None:
-    """The report comes, whole, and then the end; though the client has not ended its side."""
+    """Expect the complete report and then the end, although the client has not half-closed."""
     client = await opened.connect()  # type: ignore[attr-defined]
     await client.send(sent)
     head, body = await client.response()
@@ -245,7 +245,7 @@ async def refused(opened: object, sent: bytes, status: int, expected: str) -> No
     assert await client.rest() == b""
 
 
-def test_bytes_after_a_refusal_are_no_request(loop: Loop) -> None:
+def test_bytes_after_a_refusal_are_not_read_as_a_request(loop: Loop) -> None:
     async def scenario() -> None:
         async with house() as opened:
             await opened.ask(b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n" + post())
@@ -255,7 +255,7 @@ def test_bytes_after_a_refusal_are_no_request(loop: Loop) -> None:
 
 
 class TestForms:
-    """What HTTP allows."""
+    """Valid forms of requests."""
 
     @pytest.mark.parametrize(
         ("sent", "closes"),
@@ -271,7 +271,7 @@ class TestForms:
             (post(b"{}", path=b"http://localhost:80/v1/forward"), False),
         ],
     )
-    def test_a_request(self, loop: Loop, sent: bytes, closes: bool) -> None:
+    def test_valid_request_is_answered(self, loop: Loop, sent: bytes, closes: bool) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 client = await opened.connect()
@@ -300,7 +300,7 @@ class TestForms:
         run(scenario, loop)
 
     @pytest.mark.parametrize("path", [b"/v1/forward", b"/v1/forward/"])
-    def test_a_client_that_waits_is_asked_once(self, loop: Loop, path: bytes) -> None:
+    def test_expect_continue_gets_one_100_response(self, loop: Loop, path: bytes) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 client = await opened.connect()
@@ -311,7 +311,7 @@ class TestForms:
 
         run(scenario, loop)
 
-    def test_a_client_that_did_not_wait_is_not_asked(self, loop: Loop) -> None:
+    def test_no_100_response_if_the_body_has_arrived(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 client = await opened.connect()
@@ -320,21 +320,21 @@ class TestForms:
 
         run(scenario, loop)
 
-    def test_an_id_of_the_clients_own(self, loop: Loop) -> None:
+    def test_valid_request_id_of_the_client_is_used(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 client = await opened.connect()
-                for stated, kept in ((b"trace-1", True), (b"a b", False)):
+                for stated, valid in ((b"trace-1", True), (b"a b", False)):
                     await client.send(post(b"{}", b"X-Request-Id: " + stated))
                     head, _ = await client.response()
-                    assert (b"x-request-id: %b\r\n" % stated in head) is kept
+                    assert (b"x-request-id: %b\r\n" % stated in head) is valid
                 assert opened.pool.jobs[0].request_id == "trace-1"
                 assert opened.pool.jobs[1].request_id not in ("trace-1", "a b")
 
         run(scenario, loop)
 
 
-def test_a_job_is_what_the_head_and_the_body_say(loop: Loop) -> None:
+def test_job_has_call_types_timeout_and_body_of_the_request(loop: Loop) -> None:
     async def scenario() -> None:
         async with house() as opened:
             kind = b"application/vnd.safetensors"
@@ -351,12 +351,12 @@ LARGE = bytes(range(256)) * 4096
 
 
 class TestLargeBodies:
-    """They are received into memory that is reserved from the head on."""
+    """Large bodies go into memory that is reserved when the head arrives."""
 
     @pytest.mark.parametrize(
         "sent", [post(LARGE), chunked(LARGE), chunked(*[LARGE[i : i + 999] for i in range(0, len(LARGE), 999)])]
     )
-    def test_all_of_it_comes(self, loop: Loop, sent: bytes) -> None:
+    def test_large_body_arrives_complete(self, loop: Loop, sent: bytes) -> None:
         async def scenario() -> None:
             async with house(FakePool(echo), max_body_bytes=2 << 20) as opened:
                 client = await opened.connect()
@@ -365,11 +365,11 @@ class TestLargeBodies:
                 assert (await client.response())[1] == b"forward:next"
                 large, small = opened.pool.jobs
                 assert (large.memory, small.memory) == (opened.pool.allocations[0], None)
-                assert not opened.pool.allocations[0].given_back, "that is the pool's to do"
+                assert not opened.pool.allocations[0].released, "that is the pool's to do"
 
         run(scenario, loop)
 
-    def test_a_small_body_in_chunks_takes_no_memory(self, loop: Loop) -> None:
+    def test_small_chunked_body_reserves_no_memory(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 await opened.ask(chunked(b"a" * 1000, b"b" * 1000))
@@ -378,7 +378,7 @@ class TestLargeBodies:
         run(scenario, loop)
 
     @pytest.mark.parametrize("leaves", [True, False])
-    def test_memory_is_given_back_when_its_body_does_not_come(self, loop: Loop, *, leaves: bool) -> None:
+    def test_memory_is_released_if_the_body_does_not_arrive(self, loop: Loop, *, leaves: bool) -> None:
         async def scenario() -> None:
             async with house(body_timeout=0.2) as opened:
                 client = await opened.connect()
@@ -386,13 +386,13 @@ class TestLargeBodies:
                 if leaves:
                     client.writer.write_eof()
                 assert await client.status() == (400 if leaves else 408)
-                assert [memory.given_back for memory in opened.pool.allocations] == [True]
+                assert [memory.released for memory in opened.pool.allocations] == [True]
                 assert not opened.pool.jobs
 
         run(scenario, loop)
 
-    def test_no_room(self, loop: Loop) -> None:
-        """It is told at once, and what was on its way is dropped."""
+    def test_body_without_memory_is_refused_at_once(self, loop: Loop) -> None:
+        """The refusal is sent at once, and the rest of the body is dropped."""
 
         async def scenario() -> None:
             async with house() as opened:

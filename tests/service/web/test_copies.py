@@ -1,7 +1,7 @@
-"""A body is held once, and an answer is sent from where it was computed: allocations are counted, and a server watched.
+"""Copies of tensors: a body is held in memory once, and an answer is sent from where it was computed.
 
-Counted by tracemalloc, which sees every array: a second copy of 16 MB cannot hide in 1 MB of slack. In a process of its
-own, by the kernel: the most memory that the server ever had.
+In this process, tracemalloc counts every array: a second copy of 16 MB cannot hide in 1 MB of slack. For a server
+process, the kernel reports its peak memory.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ SQUARE: Json = {"graph": {"nodes": [node("input"), node("square", 0)]}}
 
 
 def buffer(content: bytes) -> Array:
-    """A body as it is uploaded."""
+    """A body as a server receives it."""
     return np.frombuffer(content, np.uint8).copy()
 
 
-def message(content: Array) -> dict[tuple[str, int], Array]:
+def read_tensors(content: Array) -> dict[tuple[str, int], Array]:
     """The tensors of a body."""
     limits = Limits()
     reader = JsonReader(Programs(Translator(registry(), limits), 1, 0, 99), 100, 1000)
@@ -62,23 +62,23 @@ def message(content: Array) -> dict[tuple[str, int], Array]:
 def test_tensors_are_views_of_the_body(dtype: str) -> None:
     for shape in ((), (3,), (2, 5), (1, 1, 1)):
         content = buffer(body(ECHO, {"feeds.0": np.ones(shape, dtype)}))
-        (array,) = message(content).values()
+        (array,) = read_tensors(content).values()
         assert np.shares_memory(array, content)
         assert not array.flags.writeable
         assert array.flags.aligned
 
 
-def test_the_widest_first_leaves_all_aligned() -> None:
+def test_tensors_sorted_by_item_size_are_all_views() -> None:
     arrays = {
         f"feeds.{i}": np.ones(3, dtype) for i, dtype in enumerate(sorted(DTYPES, key=lambda d: -np.dtype(d).itemsize))
     }
     content = buffer(body(ECHO, arrays))
-    assert all(np.shares_memory(array, content) for array in message(content).values())
+    assert all(np.shares_memory(array, content) for array in read_tensors(content).values())
 
 
-def test_what_lies_askew_is_copied() -> None:
+def test_unaligned_tensor_is_copied() -> None:
     content = buffer(body(ECHO, {"feeds.0": np.ones(1, np.int8), "feeds.1": np.arange(3.0)}))
-    tensors = message(content)
+    tensors = read_tensors(content)
     assert np.shares_memory(tensors["feeds", NodePlace(0)], content)
     assert not np.shares_memory(tensors["feeds", NodePlace(1)], content)
     assert tensors["feeds", NodePlace(1)].flags.aligned
@@ -86,7 +86,7 @@ def test_what_lies_askew_is_copied() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_an_answer_is_views_of_the_results(dtype: str) -> None:
+def test_answer_consists_of_views_of_the_results(dtype: str) -> None:
     arrays = [np.ones(shape, dtype) for shape in ((), (3,), (2, 5))]
     head, *parts = write_response({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
     assert len(head) % 8 == 0
@@ -95,7 +95,7 @@ def test_an_answer_is_views_of_the_results(dtype: str) -> None:
         assert len(piece) == array.nbytes
 
 
-def test_empty_results_have_no_piece() -> None:
+def test_empty_result_has_no_part() -> None:
     arrays = [(Label("values", (0,)), np.empty((0, 3))), (Label("values", (1,)), np.ones(2))]
     parts = write_response({}, arrays)
     assert len(parts) == 2
@@ -104,7 +104,7 @@ def test_empty_results_have_no_piece() -> None:
 
 @pytest.fixture
 def peak() -> Iterator[Callable[[], int]]:
-    """The most bytes that were allocated at once since the test began."""
+    """Peak number of allocated bytes since the test began."""
     tracemalloc.start()
     yield lambda: tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -116,8 +116,8 @@ def run(worker: Worker, content: Any, call: str = "forward") -> Reply:
 
 
 @pytest.mark.parametrize(("rest", "allocated"), [(ECHO, 0), (SQUARE, SIZE)], ids=["echo", "square"])
-def test_what_a_worker_allocates(rest: Json, allocated: int, peak: Callable[[], int]) -> None:
-    """The results, and nothing of the size of the body."""
+def test_worker_allocates_only_the_results(rest: Json, allocated: int, peak: Callable[[], int]) -> None:
+    """Only the results: nothing else as large as the body."""
     worker = Worker(SETTINGS)
     run(worker, buffer(body(rest, {"feeds.0": X[:8]})))  # imports, and the plan's tables
     content = buffer(body(rest, {"feeds.0": X}))
@@ -130,7 +130,7 @@ def test_what_a_worker_allocates(rest: Json, allocated: int, peak: Callable[[], 
 
 
 async def ask(app: Any, content: memoryview, piece: int, *, announced: bool) -> int:
-    """Post the body in pieces, as a server hands them on; how long the answer is."""
+    """Post the body in pieces, as an ASGI server does, and return the length of the answer."""
     sent, received = 0, 0
     length = [(b"content-length", str(len(content)).encode())] if announced else [(b"transfer-encoding", b"chunked")]
     kinds = [(b"content-type", KIND.encode()), (b"accept", KIND.encode()), (b"host", b"localhost")]
@@ -158,8 +158,10 @@ async def ask(app: Any, content: memoryview, piece: int, *, announced: bool) -> 
     [(ECHO, True, SIZE), (SQUARE, True, 2 * SIZE), (ECHO, False, 2 * SIZE)],
     ids=["echo", "square", "chunked"],
 )
-def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, peak: Callable[[], int]) -> None:
-    """The body once, and the results once. Where no length is announced there is room for the longest."""
+def test_request_allocates_one_body_and_the_results(
+    rest: Json, announced: bool, allocated: int, peak: Callable[[], int]
+) -> None:
+    """The body and the results once each. Without a Content-Length, the largest body is reserved."""
     app = create_app(Settings(device="cpu", max_binary_bytes=2 * SIZE))
     asyncio.run(ask(app, memoryview(body(rest, {"feeds.0": X[:8]})), 100, announced=announced))
     content = memoryview(body(rest, {"feeds.0": X}))
@@ -169,14 +171,14 @@ def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, p
     assert peak() - before < allocated + SLACK
 
 
-def test_a_job_may_cross_to_another_process() -> None:
+def test_task_can_be_pickled() -> None:
     job = Task("forward", buffer(body(ECHO, {"feeds.0": X[:8]})), "id", 60.0, time.monotonic() + 60, KIND, KIND)
     reply = Worker(SETTINGS)(pickle.loads(pickle.dumps(job)))
     assert isinstance(reply.parts[1], memoryview)
     assert same_bits(unpacked(reply.body)[1]["values.0"], X[:8])
 
 
-def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_allocation_of_a_body_is_over_budget(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def exhausted(*_: object) -> None:
         raise MemoryError
 
@@ -185,10 +187,10 @@ def test_no_memory_for_a_body_is_no_fault(client: Client, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("limit", ["json", "base64", "binary"])
-def test_an_answer_is_admitted_by_its_own_form(make_client: Callable[..., Client], limit: str) -> None:
-    """10,000 doubles: up to 260,000 bytes as numbers, 106,668 in base64, 80,000 as they are."""
-    most = {"json": 262_000, "base64": 108_000, "binary": 82_000}[limit]
-    client = make_client(max_response_bytes=most)
+def test_response_limit_applies_to_the_encoded_size(make_client: Callable[..., Client], limit: str) -> None:
+    """10,000 doubles: up to 260,000 bytes as numbers, 106,668 in base64, 80,000 in binary."""
+    limit_bytes = {"json": 262_000, "base64": 108_000, "binary": 82_000}[limit]
+    client = make_client(max_response_bytes=limit_bytes)
     graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
     answers = {
         "json": client.post("/v1/forward", json=graph),
@@ -197,11 +199,11 @@ def test_an_answer_is_admitted_by_its_own_form(make_client: Callable[..., Client
     }
     fits = list(answers)[list(answers).index(limit) :]
     assert [name for name, answer in answers.items() if answer.status_code == 200] == fits
-    too_much = make_client(max_response_bytes=80_000).post("/v1/forward", json=graph, headers={"Accept": KIND})
-    assert "base64" not in problem(too_much, 413, "over_budget")["detail"]
+    refused = make_client(max_response_bytes=80_000).post("/v1/forward", json=graph, headers={"Accept": KIND})
+    assert "base64" not in problem(refused, 413, "over_budget")["detail"]
 
 
-def test_a_plan_is_of_an_answer_in_the_form_that_is_accepted(make_client: Callable[..., Client]) -> None:
+def test_plan_uses_the_accepted_encoding(make_client: Callable[..., Client]) -> None:
     client = make_client(max_response_bytes=82_000)
     graph = {"graph": {"nodes": [node("full", shape=[10_000])]}}
     numbers = client.post("/v1/plan", json=graph).json()
@@ -211,8 +213,8 @@ def test_a_plan_is_of_an_answer_in_the_form_that_is_accepted(make_client: Callab
     assert 80_000 < packed["response_bytes"] < 82_000
 
 
-def test_the_length_of_an_answer_is_never_underestimated(client: Client) -> None:
-    """Numbers with long names: what stands beside their bytes is most of the answer."""
+def test_length_of_an_answer_is_never_underestimated(client: Client) -> None:
+    """Scalars with long names: most of the answer is not tensor data."""
     first, count = 10_000, 6
     leaves = [node("parameter") for _ in range(count)]
     adds = [node("add", first + count + i - 1 if i else first, first + i + 1) for i in range(count - 1)]
@@ -231,22 +233,22 @@ BIG = 64 * MB
 
 @pytest.fixture(scope="module")
 def big() -> bytes:
-    """A body of 64 MB: so large that its memory goes back to the system when it is freed."""
+    """A body of 64 MB, whose memory returns to the system when it is freed."""
     return body(ECHO, {"feeds.0": np.arange(BIG // 8, dtype=np.float64)})
 
 
-def memory(server: RunningServer, what: str) -> int:
-    """Bytes that the server has, or had at most: VmRSS, VmHWM."""
+def memory(server: RunningServer, field: str) -> int:
+    """Current or peak memory of the server: VmRSS or VmHWM."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
-    found = re.search(rf"{what}:\s+(\d+) kB", status)
-    assert found
-    return 1024 * int(found[1])
+    match = re.search(rf"{field}:\s+(\d+) kB", status)
+    assert match
+    return 1024 * int(match[1])
 
 
-def settled(server: RunningServer, most: int) -> bool:
-    """Whether the server's memory falls below `most`, in the time that a thousand requests take."""
+def shrinks_below(server: RunningServer, limit: int) -> bool:
+    """Return whether the server's memory falls below `limit` within a thousand requests."""
     return any(
-        httpx.get(server.url + "/health/live").status_code == 200 and memory(server, "VmRSS") < most
+        httpx.get(server.url + "/health/live").status_code == 200 and memory(server, "VmRSS") < limit
         for _ in range(1000)
     )
 
@@ -256,29 +258,29 @@ linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the k
 
 @pytest.fixture
 def warm(start_server: Callable[..., RunningServer]) -> RunningServer:
-    """A server that has answered once."""
+    """A server that has answered one request."""
     server = start_server()
     assert httpx.post(server.url + "/v1/forward", content=body(ECHO, {"feeds.0": X[:8]}), headers=BINARY).is_success
     return server
 
 
 @linux
-def test_a_server_holds_a_body_once_and_lets_it_go(warm: RunningServer, big: bytes) -> None:
-    """With a small answer: memory of a large one may be taken up while that of the body is given back."""
+def test_server_holds_a_body_once_and_frees_it(warm: RunningServer, big: bytes) -> None:
+    """The answer is small: a large one might be allocated while the body is being freed."""
     before = memory(warm, "VmHWM")
     summed = body(SUM, {"feeds.0": np.frombuffer(big[-BIG:])})
     assert httpx.post(warm.url + "/v1/forward", content=summed, headers=BINARY, timeout=60).is_success
     assert BIG - MB < memory(warm, "VmHWM") - before < BIG + 8 * MB
-    assert settled(warm, before + 8 * MB)
+    assert shrinks_below(warm, before + 8 * MB)
 
 
 @linux
-def test_a_large_answer_is_sent_as_it_lies(warm: RunningServer, big: bytes) -> None:
+def test_large_answer_is_sent_without_a_copy(warm: RunningServer, big: bytes) -> None:
     before = memory(warm, "VmHWM")
     response = httpx.post(warm.url + "/v1/forward", content=big, headers=BINARY, timeout=60)
     assert response.content[-BIG:] == big[-BIG:], "as views in pieces, of which the transport keeps none"
     assert memory(warm, "VmHWM") - before < 2 * BIG + 8 * MB
-    assert settled(warm, before + 8 * MB)
+    assert shrinks_below(warm, before + 8 * MB)
 
 
 def head(length: int, *more: str) -> bytes:
@@ -291,14 +293,14 @@ def head(length: int, *more: str) -> bytes:
 
 
 def reserved(server: RunningServer) -> int:
-    """Bytes that the server holds for requests, wherever they lie."""
-    found = re.search(r"^gradserve_reserved_bytes (\S+)$", httpx.get(server.url + "/metrics").text, re.MULTILINE)
-    assert found
-    return int(float(found[1]))
+    """Bytes that the server has reserved for requests."""
+    match = re.search(r"^gradserve_reserved_bytes (\S+)$", httpx.get(server.url + "/metrics").text, re.MULTILINE)
+    assert match
+    return int(float(match[1]))
 
 
 @linux
-def test_an_answer_is_let_go_when_the_client_hangs_up(warm: RunningServer, big: bytes) -> None:
+def test_answer_is_freed_when_the_client_hangs_up(warm: RunningServer, big: bytes) -> None:
     before = memory(warm, "VmRSS")
     with socket.create_connection(warm.address, timeout=60) as connection:
         connection.sendall(head(len(big)))
@@ -308,11 +310,11 @@ def test_an_answer_is_let_go_when_the_client_hangs_up(warm: RunningServer, big: 
     end = time.monotonic() + 60
     while reserved(warm):
         assert time.monotonic() < end
-    assert settled(warm, before + 8 * MB)
+    assert shrinks_below(warm, before + 8 * MB)
 
 
 @linux
-def test_a_body_that_is_only_announced_takes_no_memory(warm: RunningServer) -> None:
+def test_announced_body_takes_no_memory_until_it_arrives(warm: RunningServer) -> None:
     before = memory(warm, "VmRSS")
     connections = [socket.create_connection(warm.address, timeout=60) for _ in range(8)]
     for connection in connections:

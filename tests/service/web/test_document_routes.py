@@ -1,4 +1,4 @@
-"""How the OpenAPI documents are served: under an etag, by gzip for those who take it, and to everybody."""
+"""Routes of the OpenAPI documents: etags, gzip if the client accepts it, and no keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = {"Accept-Encoding": "identity"}
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_client_that_has_it_gets_nothing(client: Client, path: str) -> None:
+def test_matching_etag_gets_304(client: Client, path: str) -> None:
     for coding in (PLAIN, {"Accept-Encoding": "gzip"}):
         first = client.get(path, headers=coding)
         etag = first.headers["etag"]
@@ -33,7 +33,7 @@ def test_a_client_that_has_it_gets_nothing(client: Client, path: str) -> None:
         assert (changed.status_code, changed.content) == (200, first.content)
 
 
-def test_each_has_an_etag_of_its_own(make_client: Callable[..., Client], client: Client) -> None:
+def test_each_representation_has_its_own_etag(make_client: Callable[..., Client], client: Client) -> None:
     answers = [client.get(path, headers={"Accept-Encoding": coding}) for path in PATHS for coding in ("gzip", "br")]
     etags = [answer.headers["etag"] for answer in answers]
     assert len(set(etags)) == len(etags) == 8
@@ -41,19 +41,19 @@ def test_each_has_an_etag_of_its_own(make_client: Callable[..., Client], client:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_it_is_zipped_for_those_who_take_that(client: Client, path: str) -> None:
+def test_document_is_gzipped_if_accepted(client: Client, path: str) -> None:
     plain = client.get(path, headers=PLAIN)
-    zipped, sent = client.get(path, headers={"Accept-Encoding": "gzip"}), raw(client, path)
+    zipped, raw = client.get(path, headers={"Accept-Encoding": "gzip"}), raw_bytes(client, path)
     assert zipped.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
     assert zipped.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
-    assert len(sent) * 5 < len(plain.content)
-    assert int(zipped.headers["content-length"]) == len(sent)
-    assert gzip.decompress(sent) == zipped.content == plain.content
+    assert len(raw) * 5 < len(plain.content)
+    assert int(zipped.headers["content-length"]) == len(raw)
+    assert gzip.decompress(raw) == zipped.content == plain.content
 
 
-def raw(client: Client, path: str) -> bytes:
-    """The bytes that travel."""
+def raw_bytes(client: Client, path: str) -> bytes:
+    """The bytes of the response as sent."""
 
     async def read() -> bytes:
         async with client._http.stream("GET", path, headers={"Accept-Encoding": "gzip"}) as response:
@@ -70,20 +70,20 @@ def raw(client: Client, path: str) -> bytes:
         ("*, gzip;q=0", False), ("gzip;q=0, *", False), ("*;q=0", False), ("gzip;q=x", False), ("gzipped", False),
     ],
 )  # fmt: skip
-def test_who_takes_gzip(stated: str, taken: bool) -> None:
+def test_accept_encoding_allows_gzip(stated: str, taken: bool) -> None:
     assert takes_gzip(stated) == taken
 
 
-def test_who_says_nothing_gets_it_as_it_is(client: Client) -> None:
+def test_no_gzip_without_accept_encoding(client: Client) -> None:
     client._http.headers.pop("accept-encoding", None)
     assert "content-encoding" not in client.get(PATHS[0]).headers
 
 
-def test_what_is_no_etag(client: Client) -> None:
+def test_malformed_etag_is_refused(client: Client) -> None:
     problem(client.get(PATHS[0], headers={"If-None-Match": "x"}), 422, "invalid_field")
 
 
-def test_pages_of_other_origins_may_ask(make_client: Callable[..., Client]) -> None:
+def test_allowed_origin_may_read_the_documents(make_client: Callable[..., Client]) -> None:
     app = make_client(cors_origins="https://app.example")
     answer: httpx.Response = app.get(PATHS[2], headers={"Origin": "https://app.example", "Accept-Encoding": "gzip"})
     assert answer.headers["access-control-allow-origin"] == "https://app.example"

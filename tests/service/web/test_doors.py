@@ -1,4 +1,4 @@
-"""Two doors, one house: whatever a computing call gets, the same bytes come through either, but for ids and timings."""
+"""Fast path and ASGI application: both answer a computing call with the same bytes, except ids and timings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Loop = Callable[[], asyncio.AbstractEventLoop]
 #: without the compiler, whose kernels change the last bits of a plan as they arrive
 SETTINGS = Settings(device="cpu", compile="off", max_nodes=1000, max_body_bytes=100_000, max_chunks=50)
 BINARY = (b"Content-Type: " + KIND.encode(), b"Accept: " + KIND.encode())
-#: of SQUARES, registered
+#: graph id of SQUARES
 GRAPH_ID = "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
 STORE = StoreService(SETTINGS, FakePool(), MemoryJournal())
 ECHO = {"graph": {"nodes": [node("input")]}}
@@ -84,7 +84,7 @@ REQUESTS = {
     "a graph that is not registered": post(b"{}", path=b"/v1/graphs/%b/gradients" % (b"0" * 64)),
     "another version": post(dumped(SQUARES)).replace(b"HTTP/1.1", b"HTTP/1.0"),
 }
-#: dates, ids and timings, and what is as long as they are; in safetensors, all of it stands in a header that is padded
+#: dates, ids, timings, and lengths that depend on them; safetensors has them in a padded header
 VARYING = re.compile(
     rb'\r\ndate: [^\r]*|(?<=x-request-id: )[^\r]*|(?<="request_id":")[^"]*|'
     rb'[a-z_]*_ms\\?":[0-9.e-]+|plan_cached\\?":[a-z]+|content-length: [0-9]+|'
@@ -93,43 +93,43 @@ VARYING = re.compile(
 )
 
 
-def told(response: bytes) -> bytes:
-    """What two answers to one request have in common.
+def normalized(response: bytes) -> bytes:
+    """Remove the parts in which two answers to one request may differ.
 
-    Whether the connection ends is not part of it: a refusal may come before the body, or after.
+    Whether the connection ends is one of them: a refusal may come before the body or after it.
     """
     return VARYING.sub(b"", response)
 
 
-def without_orders(state: ServerState) -> None:
-    """Let this front take no request for a computing call: the application gets them all."""
+def disable_fast_path(state: ServerState) -> None:
+    """Send all computing calls to the application."""
     read = HeadReader(state.settings)
     state.head_cache = HeadCache(lambda raw: replace(read(raw), call=None))
 
 
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
-def test_both_doors_answer_alike(loop: Loop, sent: bytes, worker: Worker, application: ASGIApp) -> None:
+def test_both_paths_answer_alike(loop: Loop, sent: bytes, worker: Worker, application: ASGIApp) -> None:
     async def scenario() -> None:
-        found = []
+        answers = []
         for fast in (True, False):
-            observer = Counting()
+            observer = FastPathCounter()
             async with house(FakePool(worker), application, observer, SETTINGS, store=STORE) as opened:
                 if not fast:
-                    without_orders(opened.state)
+                    disable_fast_path(opened.state)
                 client = await opened.connect(limit=1 << 24)
                 await client.send(sent)
                 head, content = await client.response()
-                found.append(told(head + content))
+                answers.append(normalized(head + content))
                 if head.startswith(b"HTTP/1.1 200 "):
                     assert observer.direct == fast, "it came through the door that is meant"
-        assert found[0] == found[1]
-        assert found[0].startswith(b"HTTP/1.1 ")
+        assert answers[0] == answers[1]
+        assert answers[0].startswith(b"HTTP/1.1 ")
 
     run(scenario, loop)
 
 
-class Counting:
-    """Counts requests that the fast door had answered by a worker: they have come by no route of the application."""
+class FastPathCounter:
+    """Observer that counts requests answered on the fast path, which have no route of the application."""
 
     def __init__(self) -> None:
         self.direct = 0
@@ -140,13 +140,13 @@ class Counting:
 
 @pytest.fixture(scope="module")
 def worker() -> Worker:
-    """One for all: it is slow to make."""
+    """A worker for the whole module, since it is slow to create."""
     return Worker(SETTINGS)
 
 
 @pytest.fixture(scope="module")
 def application(worker: Worker) -> ASGIApp:
-    """The other door's, on the same worker."""
+    """The application on the same worker."""
     reply = worker(Task(REGISTER, dumped({"graph": SQUARES["graph"]}), "id", 60.0, time.monotonic() + 60.0))
     graph = Registered.parse(reply.body)
     assert graph.graph_id == GRAPH_ID
@@ -155,11 +155,11 @@ def application(worker: Worker) -> ASGIApp:
     return wrap(create_routes(SETTINGS, pool, STORE), SETTINGS)
 
 
-class TestTheLastResort:
-    """A fault of ours is told, logged under the request's id, and spoils nothing else."""
+class TestInternalErrors:
+    """Internal errors are reported, logged with the request id, and affect no other request."""
 
     def broken(self, *_: object) -> Reply:
-        """What must not happen."""
+        """Raise an unexpected error."""
         raise RuntimeError("secret")
 
     def check(self, head: bytes, body: bytes, log: pytest.LogCaptureFixture) -> None:
@@ -170,7 +170,7 @@ class TestTheLastResort:
         log.clear()
 
     @pytest.mark.parametrize("where", ["submit", "reply", "head"])
-    def test_a_fault(self, loop: Loop, where: str, caplog: pytest.LogCaptureFixture) -> None:
+    def test_internal_error_is_reported(self, loop: Loop, where: str, caplog: pytest.LogCaptureFixture) -> None:
         async def scenario() -> None:
             pool = FakePool(self.broken if where == "submit" else None)
             async with house(pool) as opened:
@@ -188,8 +188,10 @@ class TestTheLastResort:
         run(scenario, loop)
 
     @pytest.mark.parametrize("begun", [False, True])
-    def test_an_application_that_fails(self, loop: Loop, caplog: pytest.LogCaptureFixture, *, begun: bool) -> None:
-        """Once its answer has begun, only the end of the connection can tell."""
+    def test_failing_application_is_reported(
+        self, loop: Loop, caplog: pytest.LogCaptureFixture, *, begun: bool
+    ) -> None:
+        """Once the answer has begun, only closing the connection can signal the failure."""
 
         async def app(_scope: object, _receive: object, send: Callable[..., Awaitable[None]]) -> None:
             if begun:
@@ -210,8 +212,8 @@ class TestTheLastResort:
         run(scenario, loop)
 
 
-class Seen:
-    """All that an observer is told."""
+class RecordingObserver:
+    """Observer that records all requests."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str | None, int, int, int, bool]] = []
@@ -223,9 +225,9 @@ class Seen:
         self.requests.append((head and head.path, status, received, sent, reply is not None))
 
 
-def test_each_request_is_told_once(loop: Loop) -> None:
+def test_each_request_is_observed_once(loop: Loop) -> None:
     async def scenario() -> None:
-        seen = Seen()
+        seen = RecordingObserver()
         async with house(observer=seen) as opened:
             client = await opened.connect()
             await client.send(
@@ -241,18 +243,18 @@ def test_each_request_is_told_once(loop: Loop) -> None:
     run(scenario, loop)
 
 
-def test_a_call_by_the_application_is_told_as_a_call(loop: Loop, application: ASGIApp) -> None:
-    """One that may come again takes this door: it counts as what it is, and what its worker did counts, too."""
-    told: list[Finished] = []
+def test_call_through_the_application_is_observed_as_a_call(loop: Loop, application: ASGIApp) -> None:
+    """A call with an Idempotency-Key goes through the application, and still counts as a call with its timings."""
+    observed: list[Finished] = []
 
     async def scenario() -> None:
-        async with house(app=application, observer=told.append) as opened:
+        async with house(app=application, observer=observed.append) as opened:
             client = await opened.connect()
             await client.send(post(dumped(SQUARES), b"Idempotency-Key: once", path=b"/v1/gradients"))
             assert (await client.response())[0].startswith(b"HTTP/1.1 200")
 
     run(scenario, loop)
-    (finished,) = told
+    (finished,) = observed
     assert finished.head is not None
     assert finished.head.call is not None
     assert finished.head.call.name == "gradients"

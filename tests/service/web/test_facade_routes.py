@@ -1,4 +1,4 @@
-"""Facades as a part of the server: off unless asked for, by scopes, counted, and heard on sockets."""
+"""Facades in the server: off by default, scoped, counted in metrics, and reachable over sockets."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from tests.service.facades.fitting import FIT, put_models
 ALL = ("umbridge", "openinference", "tesseract")
 
 
-def test_there_is_none_unless_it_is_asked_for(make_client: Callable[..., Client]) -> None:
+def test_facades_are_off_by_default(make_client: Callable[..., Client]) -> None:
     client = make_client()
     for path, body in GOOD.items():
         answer = client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert client.get("/Info").status_code == 404
-    only = make_client(facades="tesseract")
-    assert only.get("/v2").json()["code"] == "not_found"
-    assert "detail" in only.get("/tesseract/x/health").json()
+    one_facade = make_client(facades="tesseract")
+    assert one_facade.get("/v2").json()["code"] == "not_found"
+    assert "detail" in one_facade.get("/tesseract/x/health").json()
 
 
-def test_the_setting_knows_those_that_there_are() -> None:
+def test_setting_lists_all_facades() -> None:
     assert get_args(FacadeName) == tuple(FACADES)
 
 
-def test_they_stand_in_no_document_of_ours(make_client: Callable[..., Client]) -> None:
+def test_facades_do_not_change_the_openapi_document(make_client: Callable[..., Client]) -> None:
     client = make_client(facades=ALL)
     assert client.get("/openapi.json").content == make_client().get("/openapi.json").content
 
 
-def test_computing_takes_the_scope_of_computing() -> None:
+def test_posts_need_the_compute_scope() -> None:
     routes = [route for facade in FACADES.values() for route in facade.routes]
     assert {route.method for route in routes} == {"GET", "POST"}
     for route in routes:
@@ -52,7 +52,7 @@ def test_computing_takes_the_scope_of_computing() -> None:
     assert scope_of("GET", "/v2/health/ready") is None
 
 
-def test_models_are_those_of_the_namespace(make_client: Callable[..., Client], tmp_path: Path) -> None:
+def test_facades_show_only_models_of_the_namespace(make_client: Callable[..., Client], tmp_path: Path) -> None:
     keys = {"alice": new_key(), "bob": new_key()}
     client = make_client(
         facades=ALL, keys_file=write(tmp_path / "keys.json", [record(name, key) for name, key in keys.items()])
@@ -77,13 +77,13 @@ def test_models_are_those_of_the_namespace(make_client: Callable[..., Client], t
 
 @pytest.mark.slow
 class TestServer:
-    """A started one, with workers in processes of their own."""
+    """Facades of a server process with worker processes."""
 
     @pytest.fixture
     def server(self, start_server: Callable[..., RunningServer]) -> RunningServer:
         return start_server("--facades", ",".join(ALL), "--workers", "1", "--device", "cpu")
 
-    def test_it_answers_and_counts(self, server: RunningServer) -> None:
+    def test_requests_are_answered_and_counted(self, server: RunningServer) -> None:
         import httpx
 
         with httpx.Client(base_url=server.url, timeout=60) as client:
@@ -97,8 +97,8 @@ class TestServer:
             counted = [line for line in lines if f'facade="{facade}",status="200"' in line]
             assert [line.rpartition(" ")[2] for line in counted] == ["2.0"]
 
-    def test_what_is_no_http_is_refused_in_the_form_of_its_path(self, server: RunningServer) -> None:
-        """By the connection itself, which no application hears of."""
+    def test_bad_framing_is_refused_in_the_format_of_the_facade(self, server: RunningServer) -> None:
+        """The connection itself refuses it; the application is not called."""
         host, port = server.address
         head = b"POST /v2/models/%b/infer HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" % FIT.encode()
         for rest in (b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"Content-Length: 9\r\n\r\nabc"):
@@ -108,5 +108,5 @@ class TestServer:
                 answer = b""
                 while piece := connection.recv(65536):
                     answer += piece
-            if answer:  # a body that is cut off has nobody to answer to
+            if answer:  # a truncated body may get no answer
                 assert list(json.loads(answer.partition(b"\r\n\r\n")[2])) == ["error"]

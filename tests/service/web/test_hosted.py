@@ -1,4 +1,4 @@
-"""Where another server, or another application, has ours: who leaves, what is told, and whom it believes."""
+"""The application in another server or application: disconnects, observed requests, and authentication."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 KEY = "k" * 43
 
 
-def settings_of(**stated: Any) -> Settings:
+def make_settings(**stated: Any) -> Settings:
     return Settings(**{"device": "cpu", "compile": "off", **stated})
 
 
@@ -36,20 +36,20 @@ def at_once(_: Task) -> Reply:
 
 
 @cache
-def made() -> FastAPI:
-    """One for all: it is slow to make."""
-    return create_routes(settings_of(), FakePool())
+def shared_routes() -> FastAPI:
+    """The routes for all tests; cached, since they are slow to create."""
+    return create_routes(make_settings(), FakePool())
 
 
 class Caller:
-    """A server that asks the application, and a client of it that leaves when a test says so."""
+    """ASGI server with one client, which disconnects when the test says so."""
 
     def __init__(self, answer: Callable[[Task], Reply] | None = at_once, **stated: Any) -> None:
-        settings, routes = settings_of(**stated), made()
+        settings, routes = make_settings(**stated), shared_routes()
         self.pool: FakePool = routes.state.service.pool
         vars(self.pool).update(vars(FakePool(answer)))
-        self.told: list[Finished] = []
-        self.app: ASGIApp = Hosted(wrap(routes, settings, Gate(open_ring(settings))), settings, self.told.append)
+        self.observed: list[Finished] = []
+        self.app: ASGIApp = Hosted(wrap(routes, settings, Gate(open_ring(settings))), settings, self.observed.append)
         self.sent: list[Message] = []
         self.gone = asyncio.Event()
 
@@ -84,7 +84,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
-def test_the_work_of_a_client_that_leaves_stops() -> None:
+def test_disconnect_cancels_the_job() -> None:
     async def scenario() -> None:
         caller = Caller(None)
         pool = caller.pool
@@ -94,12 +94,12 @@ def test_the_work_of_a_client_that_leaves_stops() -> None:
         await pool.until(lambda: pool.cancelled == pool.jobs)
         assert await asking == (0, b""), "nothing is sent to nobody, and the host's task goes on"
         assert asking.cancelling() == 0
-        assert not caller.told
+        assert not caller.observed
 
     run(scenario)
 
 
-def test_a_client_that_stays_is_answered() -> None:
+def test_waiting_client_is_answered() -> None:
     async def scenario() -> None:
         caller = Caller(None)
         pool = caller.pool
@@ -113,7 +113,7 @@ def test_a_client_that_stays_is_answered() -> None:
     run(scenario)
 
 
-def test_each_request_is_told_once_as_our_own_connections_do() -> None:
+def test_each_request_is_observed_once() -> None:
     async def scenario() -> None:
         caller = Caller()
         for asked in (
@@ -121,8 +121,8 @@ def test_each_request_is_told_once_as_our_own_connections_do() -> None:
             ("HEAD", "/v1/ops/exp"), ("POST", "/v1/forward/", b"{}"), ("GET", "/nowhere"),
         ):  # fmt: skip
             await caller.ask(*asked)
-        found = [(each.head and each.head.path, each.status, each.received, each.route) for each in caller.told]
-        assert found == [
+        observed = [(each.head and each.head.path, each.status, each.received, each.route) for each in caller.observed]
+        assert observed == [
             ("/v1/forward", 200, 2, "/v1/forward"),
             ("/v1/graphs/none/forward", 404, 0, "/v1/graphs/{graph_id}/forward"),
             ("/v1/ops/exp", 200, 0, "/v1/ops/{name}"),
@@ -130,42 +130,44 @@ def test_each_request_is_told_once_as_our_own_connections_do() -> None:
             ("/v1/forward/", 200, 2, "/v1/forward"),
             ("/nowhere", 404, 0, ""),
         ]
-        calls = [each.head.call and (each.head.call.name, each.head.call.graph) for each in caller.told if each.head]
+        calls = [
+            each.head.call and (each.head.call.name, each.head.call.graph) for each in caller.observed if each.head
+        ]
         assert calls == [("forward", None), ("forward", "none"), None, None, None, None]
-        assert caller.told[0].sent == len(ANSWER)
-        assert caller.told[3].sent == 0, "an answer to HEAD has no body"
-        assert caller.told[0].reply is not None
-        assert all(each.seconds >= 0 and each.request_id for each in caller.told)
+        assert caller.observed[0].sent == len(ANSWER)
+        assert caller.observed[3].sent == 0, "an answer to HEAD has no body"
+        assert caller.observed[0].reply is not None
+        assert all(each.seconds >= 0 and each.request_id for each in caller.observed)
 
     run(scenario)
 
 
 @pytest.mark.parametrize("noted", [{"caller": "admin"}, {"caller": None}, {"request_id": "theirs", "arrived": 0.0}])
-def test_what_a_host_has_noted_of_a_request_opens_nothing(noted: Mapping[str, Any]) -> None:
+def test_request_state_of_the_host_grants_no_access(noted: Mapping[str, Any]) -> None:
     async def scenario() -> None:
         caller = Caller(api_key=KEY)
-        theirs = dict(noted)
-        status, body = await caller.ask("POST", "/v1/forward", b"{}", state=theirs)
+        state = dict(noted)
+        status, body = await caller.ask("POST", "/v1/forward", b"{}", state=state)
         assert (status, json.loads(body)["code"]) == (401, "unauthenticated")
-        assert theirs == noted, "nor is anything of ours left with it"
+        assert state == noted, "nor is anything of ours left with it"
         fields = [(b"host", b"localhost"), (b"authorization", b"Bearer " + KEY.encode())]
-        assert (await caller.ask("POST", "/v1/forward", b"{}", state=theirs, headers=fields))[0] == 200
+        assert (await caller.ask("POST", "/v1/forward", b"{}", state=state, headers=fields))[0] == 200
 
     run(scenario)
 
 
-class TestAServerThatOthersReach:
+class TestExposedServer:
     @pytest.mark.parametrize("address", ["10.0.0.5", "::", "2001:db8::1", "::ffff:10.0.0.5", "fe80::1%eth0"])
     @pytest.mark.parametrize(
         ("stated", "status"),
         [({}, 403), ({"insecure": "on"}, 200), ({"api_key": KEY}, 401), ({"allowed_hosts": "gradserve.example"}, 403)],
         ids=["as it comes", "insecure", "with keys", "with a name"],
     )
-    def test_is_refused_without_keys(self, address: str, stated: Mapping[str, Any], status: int) -> None:
+    def test_requests_without_keys_are_refused(self, address: str, stated: Mapping[str, Any], status: int) -> None:
         async def scenario() -> None:
             caller = Caller(**stated)
-            found, body = await caller.ask("POST", "/v1/forward", b"{}", server=(address, 8000))
-            assert found == status, body
+            answered, body = await caller.ask("POST", "/v1/forward", b"{}", server=(address, 8000))
+            assert answered == status, body
             if status == 403:
                 assert "GRADSERVE_KEYS_FILE" in json.loads(body)["detail"]
                 assert not caller.pool.jobs
@@ -173,21 +175,21 @@ class TestAServerThatOthersReach:
         run(scenario)
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "/run/socket", "localhost", None])
-    def test_is_another_than_one_on_the_loopback_or_on_a_socket_of_files(self, host: str | None) -> None:
+    def test_loopback_and_unix_sockets_need_no_keys(self, host: str | None) -> None:
         async def scenario() -> None:
             assert (await Caller().ask("POST", "/v1/forward", b"{}", server=host and (host, 1)))[0] == 200
 
         run(scenario)
 
 
-def test_what_is_not_http_goes_through() -> None:
+def test_other_scopes_are_passed_through() -> None:
     seen: list[str] = []
 
     async def app(scope: Scope, _receive: Receive, _send: Send) -> None:
         seen.append(scope["type"])
 
     async def scenario() -> None:
-        await Hosted(app, settings_of())({"type": "lifespan"}, None, None)  # type: ignore[arg-type]
+        await Hosted(app, make_settings())({"type": "lifespan"}, None, None)  # type: ignore[arg-type]
         assert seen == ["lifespan"]
 
     run(scenario)

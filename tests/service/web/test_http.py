@@ -1,4 +1,4 @@
-"""HTTP itself: paths, methods, media types, sizes, ids, pages, and who may call from a browser."""
+"""HTTP semantics: paths, methods, media types, sizes, request ids, pages, and calls from browsers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ BOTH = "application/json or application/vnd.safetensors"
 @pytest.mark.parametrize(
     "path", ["/v1", "/v1/", "/v2/gradients", "/v1/gradients//", "/v1/ops//", "/v1/train", "/v1/train/"]
 )
-def test_nothing_there(client: Client, path: str) -> None:
-    """The report has the path as it was sent."""
-    sent = client.get("http://localhost" + path)
-    assert problem(sent, 404, "not_found")["detail"] == f"there is nothing at {path}; /docs lists the calls"
+def test_unknown_path_is_not_found(client: Client, path: str) -> None:
+    """The report shows the path as sent."""
+    response = client.get("http://localhost" + path)
+    assert problem(response, 404, "not_found")["detail"] == f"there is nothing at {path}; /docs lists the calls"
 
 
-def test_without_the_playground_the_start_leads_to_the_calls(make_client: Callable[..., Client]) -> None:
+def test_root_redirects_to_the_docs_without_the_playground(make_client: Callable[..., Client]) -> None:
     client = make_client(playground="off")
     response = client.get("/")
     assert (response.status_code, response.headers["location"]) == (307, "/docs")
@@ -33,13 +33,13 @@ def test_without_the_playground_the_start_leads_to_the_calls(make_client: Callab
     problem(client.get("/docs/playground/app.js"), 404, "not_found")
 
 
-def test_the_start_is_no_call(client: Client) -> None:
+def test_root_is_not_a_call(client: Client) -> None:
     assert client.post("/").headers["allow"] == "GET"
     assert "/" not in client.get("/openapi.json").json()["paths"]
 
 
 class TestSlashes:
-    """A slash at the end changes nothing."""
+    """A trailing slash makes no difference."""
 
     @pytest.mark.parametrize(
         "path",
@@ -48,41 +48,41 @@ class TestSlashes:
             "/docs/errors/not_found", "/openapi.json", "/openapi-3.0.json", "/openapi-sdk.json",
         ],
     )  # fmt: skip
-    def test_a_page(self, client: Client, path: str) -> None:
+    def test_page_with_a_trailing_slash(self, client: Client, path: str) -> None:
         with_slash, without = client.get(path + "/"), client.get(path)
         assert (with_slash.status_code, with_slash.content) == (200, without.content)
 
     @pytest.mark.parametrize("query", ["", "?timeout_ms=60000"])
-    def test_a_call_keeps_its_body_and_query(self, client: Client, query: str) -> None:
+    def test_call_with_a_trailing_slash(self, client: Client, query: str) -> None:
         answers = [client.post(f"/v1/gradients{slash}{query}", json=SQUARES) for slash in ("", "/")]
         first, second = (answer.json() for answer in answers)
         assert [answer.status_code for answer in answers] == [200, 200]
         assert first["gradients"] == second["gradients"]
 
-    def test_a_method_that_a_call_does_not_take(self, client: Client) -> None:
+    def test_wrong_method_is_refused(self, client: Client) -> None:
         problem(client.get("/v1/gradients/"), 405, "method_not_allowed")
 
-    def test_a_type_that_is_not_spoken(self, client: Client) -> None:
+    def test_unsupported_media_type_is_refused(self, client: Client) -> None:
         response = client.post("/v1/gradients/", content=b"x", headers={"Content-Type": "text/plain"})
         problem(response, 415, "unsupported_media_type")
 
-    def test_an_op_that_does_not_exist(self, client: Client) -> None:
+    def test_unknown_op_gets_a_suggestion(self, client: Client) -> None:
         assert "did you mean square?" in problem(client.get("/v1/ops/squar/"), 404, "not_found")["detail"]
 
 
-def test_a_path_is_shown_short(client: Client) -> None:
+def test_long_path_is_shortened_in_the_report(client: Client) -> None:
     assert "p" * 64 not in problem(client.get("/" + "p" * 500), 404, "not_found")["detail"]
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
 @pytest.mark.parametrize("path", CALLS)
-def test_calls_take_post(client: Client, method: str, path: str) -> None:
+def test_calls_accept_only_post(client: Client, method: str, path: str) -> None:
     response = client.request(method, path)
     problem(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "POST"
 
 
-def test_pages_take_get(client: Client) -> None:
+def test_pages_accept_only_get(client: Client) -> None:
     assert client.post("/v1/ops", json={}).headers["allow"] == "GET"
 
 
@@ -96,7 +96,7 @@ def test_pages_take_get(client: Client) -> None:
         "application/json; profile=x",
     ],
 )
-def test_json_in_its_spellings(client: Client, kind: str) -> None:
+def test_spellings_of_the_json_media_type(client: Client, kind: str) -> None:
     response = client.request("POST", "/v1/gradients", json=SQUARES, headers={"Content-Type": kind})
     assert response.status_code == 200, response.text
 
@@ -115,12 +115,12 @@ def test_json_in_its_spellings(client: Client, kind: str) -> None:
         "*/*",
     ],
 )
-def test_other_types_are_refused_with_what_is_spoken(client: Client, path: str, kind: str) -> None:
+def test_unsupported_types_are_refused_with_the_supported_ones(client: Client, path: str, kind: str) -> None:
     report = problem(client.post(path, content=b"{}", headers={"Content-Type": kind}), 415, "unsupported_media_type")
     assert report["expected"] == BOTH
 
 
-def test_no_type_is_json(client: Client) -> None:
+def test_missing_content_type_means_json(client: Client) -> None:
     assert client.post("/v1/forward", content=b"{}").status_code == 422
 
 
@@ -130,21 +130,21 @@ def test_compressed_bodies_are_refused(client: Client, coding: str) -> None:
     problem(client.post("/v1/forward", content=b"{}", headers=headers), 415, "unsupported_media_type")
 
 
-def test_identity_is_no_coding(client: Client) -> None:
+def test_identity_coding_is_accepted(client: Client) -> None:
     response = client.post("/v1/gradients", json=SQUARES, headers={"Content-Encoding": "identity"})
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("path", [*CALLS, "/v1/ops", "/v1/ops/add"])
 @pytest.mark.parametrize("accept", ["text/html", "application/json;q=0", "nonsense", "application/*;q=0"])
-def test_answers_that_nobody_accepts(client: Client, path: str, accept: str) -> None:
+def test_unsupported_accept_header_is_refused(client: Client, path: str, accept: str) -> None:
     method = "POST" if path in CALLS else "GET"
     report = problem(client.request(method, path, headers={"Accept": accept}), 406, "not_acceptable")
     assert report["expected"] == (BOTH if path in CALLS else JSON)
 
 
 @pytest.mark.parametrize("path", ["/v1/ops", "/v1/ops/add"])
-def test_pages_speak_json_only(client: Client, path: str) -> None:
+def test_pages_offer_only_json(client: Client, path: str) -> None:
     report = problem(client.get(path, headers={"Accept": SAFETENSORS}), 406, "not_acceptable")
     assert report["expected"] == JSON
 
@@ -167,7 +167,7 @@ def test_pages_speak_json_only(client: Client, path: str) -> None:
         ("text/*", None),
     ],
 )
-def test_the_answer_is_what_is_liked_best(accept: str, chosen: str | None) -> None:
+def test_preferred_media_type_is_chosen(accept: str, chosen: str | None) -> None:
     assert negotiate(accept, SUPPORTED) == chosen
 
 
@@ -187,7 +187,7 @@ def test_the_answer_is_what_is_liked_best(accept: str, chosen: str | None) -> No
         ("application/problem+json", False),
     ],
 )
-def test_the_most_specific_range_decides(accept: str, fits: bool) -> None:
+def test_most_specific_media_range_decides(accept: str, fits: bool) -> None:
     assert (negotiate(accept, (JSON,)) is not None) is fits
 
 
@@ -196,16 +196,16 @@ def small(make_client: Callable[..., Client]) -> Client:
     return make_client(max_body_bytes=1000)
 
 
-def test_a_body_of_the_limit_is_read(small: Client) -> None:
+def test_body_of_the_maximum_size_is_read(small: Client) -> None:
     assert small.post("/v1/forward", content=b" " * 1000).status_code == 400
 
 
-def test_a_body_that_announces_too_much(small: Client) -> None:
+def test_too_large_content_length_is_refused(small: Client) -> None:
     report = problem(small.post("/v1/forward", content=b" " * 1001), 413, "body_too_large")
     assert report["got"] == "1001 bytes"
 
 
-def test_a_body_that_turns_out_too_large(small: Client) -> None:
+def test_chunked_body_over_the_limit_is_refused(small: Client) -> None:
     async def pieces() -> object:
         for _ in range(11):
             yield b" " * 100
@@ -215,33 +215,33 @@ def test_a_body_that_turns_out_too_large(small: Client) -> None:
 
 @pytest.mark.parametrize("query", ["0", "-1", "1.5", "1e3", "ten", "", "0x10", "1_000", " 5", "9" * 30, "+5", "²"])
 @pytest.mark.parametrize("path", CALLS)
-def test_a_timeout_that_is_no_number(client: Client, path: str, query: str) -> None:
+def test_malformed_timeout_is_refused(client: Client, path: str, query: str) -> None:
     report = problem(client.post(path, json=SQUARES, params={"timeout_ms": query}), 422, "invalid_field")
     assert "timeout_ms" in report["detail"]
 
 
 @pytest.mark.parametrize("query", ["timeout_ms=5&timeout_ms=6", "timeout=5", "x=1&timeout_ms=5"])
-def test_a_query_that_would_be_ignored_is_refused(client: Client, query: str) -> None:
+def test_unknown_or_repeated_query_parameter_is_refused(client: Client, query: str) -> None:
     problem(client.post(f"/v1/forward?{query}", json=SQUARES), 422, "invalid_field")
 
 
-def test_a_timeout_is_lowered_to_the_servers(client: Client) -> None:
+def test_timeout_is_capped_by_the_server(client: Client) -> None:
     assert [timeout_of(query, 1000) for query in (b"", b"timeout_ms=5", b"timeout_ms=5000")] == [1.0, 0.005, 1.0]
     assert client.post("/v1/gradients?timeout_ms=999999999999", json=SQUARES).status_code == 200
 
 
-def test_a_request_has_an_id_of_its_own(client: Client) -> None:
+def test_each_request_has_its_own_id(client: Client) -> None:
     first, second = (client.get("/health/live").headers["x-request-id"] for _ in range(2))
     assert first != second
 
 
-def test_the_clients_id_is_kept(client: Client) -> None:
+def test_request_id_of_the_client_is_returned(client: Client) -> None:
     response = client.get("/nothing", headers={"X-Request-Id": "trace-1/a:b"})
     assert problem(response, 404, "not_found")["request_id"] == "trace-1/a:b"
 
 
 @pytest.mark.parametrize("stated", ["", "a b", "<script>", "x" * 129, '"'])
-def test_an_id_that_is_not_sane_is_replaced(client: Client, stated: str) -> None:
+def test_invalid_request_id_is_replaced(client: Client, stated: str) -> None:
     assert client.get("/health/live", headers={"X-Request-Id": stated}).headers["x-request-id"] != stated
 
 
@@ -250,43 +250,43 @@ def test_health(client: Client) -> None:
     assert client.get("/health/ready").json() == {"status": "ready", "device": "cpu"}
 
 
-def test_the_catalogue(client: Client) -> None:
+def test_catalogue_lists_all_ops(client: Client) -> None:
     catalogue = client.get("/v1/ops").json()
     assert catalogue["opset"] == 2
     assert [op["name"] for op in catalogue["ops"]] == sorted(registry().ops)
 
 
 @pytest.mark.parametrize("spelling", ["sum", "SUM", "SumDimOp", "sumdimop", "Summation"])
-def test_one_op_by_any_name(client: Client, spelling: str) -> None:
+def test_op_is_found_by_any_alias(client: Client, spelling: str) -> None:
     assert client.get(f"/v1/ops/{spelling}").json()["name"] == "sum"
 
 
-def test_defaults_in_the_catalogue_are_json_text(client: Client) -> None:
+def test_catalogue_defaults_are_json_text(client: Client) -> None:
     attributes = {a["name"]: a for a in client.get("/v1/ops/full").json()["attributes"]}
     assert attributes["shape"]["default"] == "[]"
     assert attributes["dtype"]["default"] == '"float64"'
     assert attributes["fill"]["default"] == "0.0"
 
 
-def test_an_op_that_does_not_exist(client: Client) -> None:
+def test_unknown_op_is_not_found(client: Client) -> None:
     assert problem(client.get("/v1/ops/squar"), 404, "not_found")["detail"].endswith("did you mean square?")
     problem(client.get("/v1/ops/" + "q" * 300), 404, "not_found")
 
 
 class TestPages:
-    """They work without a network: whatever they load is served here."""
+    """Pages need no network: the server has all their assets."""
 
-    def test_the_assets_are_served(self, client: Client) -> None:
+    def test_assets_are_served(self, client: Client) -> None:
         page = client.get("/docs").text
         loaded = [part.split('"')[0] for part in page.replace("href=", "src=").split('src="')[1:]]
         assert len(loaded) >= 3
         assert all(client.get(asset).status_code == 200 for asset in loaded)
         assert "http" not in "".join(loaded)
 
-    def test_an_asset_that_does_not_exist(self, client: Client) -> None:
+    def test_unknown_asset_is_not_found(self, client: Client) -> None:
         problem(client.get("/docs/assets/nothing.js"), 404, "not_found")
 
-    def test_assets_stay_in_their_folder(self, client: Client) -> None:
+    def test_assets_do_not_escape_their_folder(self, client: Client) -> None:
         problem(client.get("/docs/assets/..%2f__init__.py"), 404, "not_found")
 
 
@@ -299,25 +299,25 @@ def shared(make_client: Callable[..., Client]) -> Client:
 
 
 class TestBrowsers:
-    """A page may call where the setting names its origin."""
+    """A page may call if the setting names its origin."""
 
-    def test_without_the_setting_no_page_may(self, client: Client) -> None:
+    def test_pages_are_refused_by_default(self, client: Client) -> None:
         response = client.get("/health/live", headers={"Origin": "https://app.example"})
         problem(response, 403, "forbidden")
         assert "access-control-allow-origin" not in response.headers
 
-    def test_a_named_page_may(self, shared: Client) -> None:
+    def test_allowed_origin_gets_a_preflight_answer(self, shared: Client) -> None:
         response = shared.request("OPTIONS", "/v1/gradients", headers=ASKING)
         assert response.status_code == 200
         assert response.headers["access-control-allow-origin"] == "https://app.example"
 
-    def test_refusals_can_be_read_by_a_named_page(self, shared: Client) -> None:
+    def test_allowed_origin_can_read_refusals(self, shared: Client) -> None:
         page = {"Origin": "https://app.example", "Content-Type": JSON}
         response = shared.post("/v1/gradients", content=b"", headers=page)
         problem(response, 400, "invalid_json")
         assert response.headers["access-control-allow-origin"] == "https://app.example"
 
-    def test_another_page_may_not(self, shared: Client) -> None:
+    def test_other_origin_is_refused(self, shared: Client) -> None:
         asking = ASKING | {"Origin": "https://evil.example"}
         response = shared.request("OPTIONS", "/v1/gradients", headers=asking)
         problem(response, 403, "forbidden")
@@ -325,10 +325,10 @@ class TestBrowsers:
 
 
 @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/v1/ops", "/health/live", "/metrics", "/nowhere"])
-def test_browsers_do_not_guess_the_type_of_an_answer(client: Client, path: str) -> None:
+def test_answers_have_nosniff(client: Client, path: str) -> None:
     assert client.get(path).headers.get_list("X-Content-Type-Options") == ["nosniff"]
 
 
 @pytest.mark.parametrize("body", [SQUARES, {}], ids=["answer", "report"])
-def test_browsers_do_not_guess_the_type_of_a_calls_answer(client: Client, body: dict[str, object]) -> None:
+def test_answers_of_calls_have_nosniff(client: Client, body: dict[str, object]) -> None:
     assert client.post("/v1/gradients", json=body).headers.get_list("X-Content-Type-Options") == ["nosniff"]

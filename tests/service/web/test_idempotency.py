@@ -1,4 +1,4 @@
-"""A call that comes again with its Idempotency-Key: it is answered as the first time, and done once."""
+"""Calls repeated with an Idempotency-Key: they get the first answer and run once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tests.service.web.tensors_support import VECTOR, put, step, value
 
 @pytest.fixture
 def client(empty_client: Client) -> Client:
-    """A client of a server that keeps nothing."""
+    """A client of an empty server."""
     return empty_client
 
 
 @pytest.fixture
 def key() -> dict[str, str]:
-    """A key that was not used before."""
+    """A new key."""
     return {"Idempotency-Key": uuid4().hex}
 
 
-def test_a_step_is_made_once(client: Client, key: dict[str, str]) -> None:
+def test_repeated_step_runs_once(client: Client, key: dict[str, str]) -> None:
     put(client, "w")
     first = client.post("/v1/forward", json=step(), headers=key)
     second = client.post("/v1/forward", json=step(), headers=key)
@@ -38,7 +38,7 @@ def test_a_step_is_made_once(client: Client, key: dict[str, str]) -> None:
     assert value(client, "w") == [1.5, -2.0]
 
 
-def test_a_put_and_a_delete(client: Client) -> None:
+def test_repeated_put_and_delete(client: Client) -> None:
     put(client, "v")
     calls: list[Callable[[], httpx.Response]] = [
         lambda: put(client, "w", headers={"Idempotency-Key": "a"}),
@@ -52,7 +52,7 @@ def test_a_put_and_a_delete(client: Client) -> None:
         assert second.headers["idempotency-replayed"] == "true"
 
 
-def test_graphs(client: Client, key: dict[str, str]) -> None:
+def test_repeated_registration(client: Client, key: dict[str, str]) -> None:
     body = {"graph": {"nodes": [node("full")]}}
     first = client.post("/v1/graphs", json=body, headers=key)
     client.request("DELETE", f"/v1/graphs/{first.json()['graph_id']}")
@@ -62,7 +62,7 @@ def test_graphs(client: Client, key: dict[str, str]) -> None:
     problem(client.get(first.headers["location"]), 404, "not_found")
 
 
-def test_another_request_under_the_same_key(client: Client, key: dict[str, str]) -> None:
+def test_same_key_for_another_request_is_refused(client: Client, key: dict[str, str]) -> None:
     put(client, "w", headers=key)
     for answer in (
         put(client, "w", tensor([], [1.0]), headers=key),
@@ -75,7 +75,7 @@ def test_another_request_under_the_same_key(client: Client, key: dict[str, str])
     assert value(client, "w") == VECTOR["data"]
 
 
-def test_the_time_that_is_left_makes_no_other_request(client: Client, key: dict[str, str]) -> None:
+def test_other_timeout_is_the_same_request(client: Client, key: dict[str, str]) -> None:
     put(client, "w")
     first = client.post("/v1/forward?timeout_ms=20000", json=step(), headers=key)
     assert first.status_code == 200
@@ -85,7 +85,7 @@ def test_the_time_that_is_left_makes_no_other_request(client: Client, key: dict[
     assert value(client, "w") == [-1.5, 2.0]
 
 
-def test_what_else_the_query_says_does(client: Client, key: dict[str, str]) -> None:
+def test_other_query_is_another_request(client: Client, key: dict[str, str]) -> None:
     first = put(client, "w?durable=false&timeout_ms=20000", headers=key)
     again = put(client, "w?timeout_ms=15000&durable=false", headers=key)
     assert (again.content, again.headers.get("idempotency-replayed")) == (first.content, "true")
@@ -93,7 +93,7 @@ def test_what_else_the_query_says_does(client: Client, key: dict[str, str]) -> N
         problem(put(client, f"w?{query}", headers=key), 422, "invalid_field")
 
 
-def test_what_wrote_nothing_is_done_again(client: Client, key: dict[str, str]) -> None:
+def test_failed_call_runs_again(client: Client, key: dict[str, str]) -> None:
     problem(client.post("/v1/forward", json=step(), headers=key), 404, "not_found")
     put(client, "w")
     again = client.post("/v1/forward", json=step(), headers=key)
@@ -101,24 +101,24 @@ def test_what_wrote_nothing_is_done_again(client: Client, key: dict[str, str]) -
     assert "idempotency-replayed" not in again.headers
 
 
-def test_a_condition_that_fails_is_not_kept(client: Client, key: dict[str, str]) -> None:
+def test_failed_condition_is_not_recorded(client: Client, key: dict[str, str]) -> None:
     problem(put(client, "w", headers={**key, "If-Match": "*"}), 412, "precondition_failed")
     put(client, "w")
     assert put(client, "w", headers={**key, "If-Match": "*"}).status_code == 200
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256, "a\tb"])
-def test_what_is_no_key(client: Client, key: str) -> None:
+def test_invalid_key_is_refused(client: Client, key: str) -> None:
     problem(put(client, "w", headers={"Idempotency-Key": key.encode("latin-1")}), 422, "invalid_field")
     assert value(client, "w") is None
 
 
-def test_two_keys_are_none(client: Client) -> None:
+def test_two_keys_are_refused(client: Client) -> None:
     headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     problem(put(client, "w", headers=headers), 422, "invalid_field")
 
 
-def test_a_long_answer_is_refused_and_nothing_written(client: Client, key: dict[str, str]) -> None:
+def test_answer_too_long_to_record_is_refused(client: Client, key: dict[str, str]) -> None:
     body = request(node("full", shape=[300_000]), store=[{"node": 0, "tensor_id": "w"}])
     problem(client.post("/v1/forward", json=body, headers=key), 413, "over_budget")
     assert value(client, "w") is None
@@ -126,21 +126,21 @@ def test_a_long_answer_is_refused_and_nothing_written(client: Client, key: dict[
 
 
 @pytest.mark.slow
-def test_a_large_body_has_a_fingerprint_too(client: Client, key: dict[str, str]) -> None:
+def test_large_body_is_fingerprinted(client: Client, key: dict[str, str]) -> None:
     large, other = tensor([300_000], [1.0] * 300_000), tensor([300_000], [1.0] * 299_999 + [2.0])
     assert put(client, "w", large, headers=key).status_code == 201
     assert put(client, "w", large, headers=key).headers["idempotency-replayed"] == "true"
     problem(put(client, "w", other, headers=key), 422, "invalid_field")
 
 
-def test_room_for_answers_is_bounded(make_client: Callable[..., Client]) -> None:
+def test_number_of_recorded_answers_is_limited(make_client: Callable[..., Client]) -> None:
     client = make_client(max_answers=1)
     assert put(client, "w", headers={"Idempotency-Key": "a"}).status_code == 201
     problem(put(client, "v", headers={"Idempotency-Key": "b"}), 507, "store_full")
     assert value(client, "v") is None
 
 
-def test_it_is_answered_when_its_graph_is_gone(client: Client, key: dict[str, str]) -> None:
+def test_replay_works_after_the_graph_is_deleted(client: Client, key: dict[str, str]) -> None:
     put(client, "w")
     body = step()
     graph_id = client.post("/v1/graphs", json={"graph": body.pop("graph")}).json()["graph_id"]

@@ -1,6 +1,6 @@
-"""Clients that are slow, silent, or gone; and how many there may be.
+"""Slow, silent and disconnected clients, and connection limits.
 
-Time limits are small, and what is waited for is the end of a connection.
+Time limits are short, and tests wait for the end of a connection.
 """
 
 from __future__ import annotations
@@ -28,38 +28,38 @@ BIG = 32 << 20
 
 
 class TestMinimumRate:
-    """Credit, by a clock of the test's own."""
+    """Credit of a slow client, with times that the test chooses."""
 
     RATE = MinimumRate(credit=10.0, rate=100.0)
 
-    def moved(self, *moves: tuple[float, int]) -> list[bool]:
-        """Whether the client was late at each of these moments, when it moved so many bytes."""
+    def lateness(self, *moves: tuple[float, int]) -> list[bool]:
+        """Return for each pair of a time and a number of transferred bytes whether the client was late."""
         due, late = self.RATE.credit, []
         for now, nbytes in moves:
             late.append(now >= due)
             due = self.RATE.after(due, now, nbytes)
         return late
 
-    def test_silence(self) -> None:
+    def test_silent_client_is_late(self) -> None:
         assert self.moved((9.9, 0), (10.0, 0)) == [False, True]
 
-    def test_an_honest_slow_client_is_never_late(self) -> None:
+    def test_client_at_the_minimum_rate_is_never_late(self) -> None:
         assert not any(self.moved(*[(float(second), 100) for second in range(1000)]))
 
-    def test_one_that_trickles_is_late_soon(self) -> None:
+    def test_trickling_client_is_late_soon(self) -> None:
         assert self.moved(*[(float(second), 1) for second in range(20)]).index(True) == 11
 
-    def test_what_came_fast_once_does_not_pay_for_silence(self) -> None:
+    def test_fast_transfer_does_not_pay_for_later_silence(self) -> None:
         assert self.moved((1.0, 10**9), (10.9, 0), (11.1, 0)) == [False, False, True]
 
 
 @on_each_loop
 class TestReading:
-    """What does not come in time."""
+    """Requests that do not arrive in time."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("sent", [b"", b"G", b"POST /v1/forward HTTP/1.1\r\nHost: te"])
-    def test_half_a_head(self, loop: Loop, sent: bytes) -> None:
+    def test_incomplete_head_times_out(self, loop: Loop, sent: bytes) -> None:
         async def scenario() -> None:
             async with house(header_timeout=0.1) as opened:
                 client = await opened.connect()
@@ -70,7 +70,7 @@ class TestReading:
         run(scenario, loop)
 
     @pytest.mark.slow
-    def test_half_a_head_behind_a_request(self, loop: Loop) -> None:
+    def test_incomplete_head_after_a_request_times_out(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(header_timeout=0.1, keep_alive=3600) as opened:
                 client = await opened.connect()
@@ -81,8 +81,8 @@ class TestReading:
         run(scenario, loop)
 
     @pytest.mark.slow
-    def test_a_head_that_trickles(self, loop: Loop) -> None:
-        """Bytes do not pay: the head has its time as a whole."""
+    def test_trickling_head_times_out(self, loop: Loop) -> None:
+        """Received bytes do not extend the time limit of a head."""
 
         async def scenario() -> None:
             async with house(header_timeout=0.2) as opened:
@@ -103,7 +103,7 @@ class TestReading:
     @pytest.mark.slow
     @pytest.mark.parametrize("path", [b"/v1/forward", b"/v1/nothing/"])
     @pytest.mark.parametrize("sent", [post(b"{", length=2), chunked(b"{", end=b"")], ids=["counted", "chunked"])
-    def test_a_body_that_stops(self, loop: Loop, sent: bytes, path: bytes) -> None:
+    def test_incomplete_body_times_out(self, loop: Loop, sent: bytes, path: bytes) -> None:
         async def scenario() -> None:
             async with house(body_timeout=0.1) as opened:
                 client = await opened.connect()
@@ -113,7 +113,7 @@ class TestReading:
         run(scenario, loop)
 
     @pytest.mark.slow
-    def test_a_body_that_trickles(self, loop: Loop) -> None:
+    def test_trickling_body_times_out(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(body_timeout=0.2, min_rate=10**9) as opened:
                 client = await opened.connect()
@@ -131,7 +131,7 @@ class TestReading:
         run(scenario, loop)
 
     @pytest.mark.slow
-    def test_a_deadline_that_passes_while_the_body_comes(self, loop: Loop) -> None:
+    def test_deadline_applies_while_the_body_arrives(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(body_timeout=3600.0) as opened:
                 client = await opened.connect()
@@ -143,7 +143,7 @@ class TestReading:
         run(scenario, loop)
 
     @pytest.mark.slow
-    def test_an_idle_connection_is_closed(self, loop: Loop) -> None:
+    def test_idle_connection_is_closed(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(keep_alive=1) as opened:
                 client = await opened.connect()
@@ -167,16 +167,16 @@ class TestReading:
 
 
 def large(job: Task) -> Reply:
-    """An answer that no buffer of the system's holds."""
-    return Reply(200, JSON, [memoryview(bytes(BIG))], memory=Noting(job))
+    """Reply with more bytes than system buffers hold."""
+    return Reply(200, JSON, [memoryview(bytes(BIG))], memory=RecordingMemory(job))
 
 
 RELEASED: list[Task] = []
 
 
 @dataclass
-class Noting:
-    """Memory of an answer that notes that it is given back."""
+class RecordingMemory:
+    """Memory of an answer that records its release."""
 
     job: Task
 
@@ -184,8 +184,8 @@ class Noting:
         RELEASED.append(self.job)
 
 
-async def reader_that_waits(opened: House) -> socket.socket:
-    """A client with a small buffer, which has asked for a large answer and reads nothing of it."""
+async def stalled_reader(opened: House) -> socket.socket:
+    """Connect a client with a small buffer that requests a large answer and does not read it."""
     loop = asyncio.get_running_loop()
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -196,24 +196,24 @@ async def reader_that_waits(opened: House) -> socket.socket:
     return client
 
 
-async def asking(client: socket.socket) -> None:
-    """Send requests for ever."""
+async def send_forever(client: socket.socket) -> None:
+    """Send requests forever."""
     while True:
         await asyncio.get_running_loop().sock_sendall(client, post() * 100)
 
 
-async def turns(condition: Callable[[], bool]) -> None:
-    """Let the loop go on until something is so."""
+async def run_loop_until(condition: Callable[[], bool]) -> None:
+    """Run the event loop until the condition holds."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110 - nobody tells of it
+        while not condition():  # noqa: ASYNC110 - no event signals it
             await asyncio.sleep(0)
 
 
 @on_each_loop
 class TestWriting:
-    """Who does not take an answer does not keep its memory."""
+    """A client that does not read an answer does not hold its memory."""
 
-    def test_a_large_answer_is_written_from_where_it_lies(self, loop: Loop) -> None:
+    def test_large_answer_is_complete_and_its_memory_released_once(self, loop: Loop) -> None:
         async def scenario() -> None:
             RELEASED.clear()
             async with house(FakePool(large)) as opened:
@@ -227,36 +227,36 @@ class TestWriting:
 
         run(scenario, loop)
 
-    def test_a_reader_that_does_not_read(self, loop: Loop) -> None:
+    def test_stalled_reader_is_disconnected(self, loop: Loop) -> None:
         async def scenario() -> None:
             RELEASED.clear()
             async with house(FakePool(large), send_timeout=0.2) as opened:
-                client = await reader_that_waits(opened)
+                client = await stalled_reader(opened)
                 await opened.state.wait_until_empty()
                 assert opened.pool.jobs == RELEASED
                 client.close()
 
         run(scenario, loop)
 
-    def test_a_reader_that_leaves(self, loop: Loop) -> None:
+    def test_memory_is_released_when_the_reader_disconnects(self, loop: Loop) -> None:
         async def scenario() -> None:
             RELEASED.clear()
             async with house(FakePool(large), send_timeout=3600.0) as opened:
-                client = await reader_that_waits(opened)
+                client = await stalled_reader(opened)
                 client.close()
                 await opened.state.wait_until_empty()
                 assert opened.pool.jobs == RELEASED
 
         run(scenario, loop)
 
-    def test_one_that_asks_and_asks_and_never_reads(self, loop: Loop) -> None:
-        """It is not served beyond what buffers hold, and its connection ends."""
+    def test_client_that_never_reads_is_not_served_forever(self, loop: Loop) -> None:
+        """The client is served no more than buffers hold, and its connection ends."""
 
         async def scenario() -> None:
             reply = Reply(200, JSON, [bytes(60_000)])
             async with house(FakePool(lambda _: reply), send_timeout=0.2) as opened:
-                client = await reader_that_waits(opened)
-                sending = asyncio.create_task(asking(client))
+                client = await stalled_reader(opened)
+                sending = asyncio.create_task(send_forever(client))
                 await opened.state.wait_until_empty()
                 assert 60_000 * len(opened.pool.jobs) < 64 << 20
                 sending.cancel()
@@ -264,7 +264,7 @@ class TestWriting:
 
         run(scenario, loop)
 
-    def test_requests_without_end_wait_for_the_one_at_hand(self, loop: Loop) -> None:
+    def test_endless_pipelined_requests_pause_reading(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(FakePool(None)) as opened:
                 client = await opened.connect()
@@ -272,7 +272,7 @@ class TestWriting:
                 await opened.pool.until(lambda: bool(opened.pool.jobs))
                 (connected,) = opened.state.clients
                 assert isinstance(connected, Connection)
-                await turns(lambda: connected.reading_paused)
+                await run_loop_until(lambda: connected.reading_paused)
                 assert len(connected.pending_bytes) < 256 << 10
                 assert len(opened.pool.jobs) == 1
                 sending.cancel()
@@ -282,10 +282,10 @@ class TestWriting:
 
 @on_each_loop
 class TestLeaving:
-    """A client that hangs up stops its work."""
+    """A client that disconnects cancels its job."""
 
     @pytest.mark.parametrize("how", ["close", "reset", "half"])
-    def test_while_its_job_runs(self, loop: Loop, how: str) -> None:
+    def test_disconnect_cancels_the_running_job(self, loop: Loop, how: str) -> None:
         async def scenario() -> None:
             async with house(FakePool(None)) as opened:
                 client = await opened.connect()
@@ -304,7 +304,7 @@ class TestLeaving:
 
         run(scenario, loop)
 
-    def test_by_the_other_door(self, loop: Loop) -> None:
+    def test_disconnect_cancels_the_application(self, loop: Loop) -> None:
         async def scenario() -> None:
             cancelled = asyncio.Event()
 
@@ -327,7 +327,7 @@ class TestLeaving:
 
         run(scenario, loop)
 
-    def test_one_that_has_only_ended_its_side_is_still_told_how_things_are(self, loop: Loop) -> None:
+    def test_half_closed_client_is_still_answered(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house() as opened:
                 assert b'{"status":"live"}' in await opened.ask(LIVE)
@@ -337,10 +337,10 @@ class TestLeaving:
 
 @on_each_loop
 class TestCrowds:
-    """Too many connections: who is idle goes, and the surplus may ask for the server's health and nothing else."""
+    """Too many connections: idle ones are closed, and surplus ones may only request the server's health."""
 
     @pytest.mark.parametrize("setting", ["max_connections", "max_connections_per_client"])
-    def test_one_too_many(self, loop: Loop, setting: str) -> None:
+    def test_surplus_connection_gets_only_health(self, loop: Loop, setting: str) -> None:
         async def scenario() -> None:
             async with house(FakePool(None), **{setting: 2}) as opened:
                 inside = [await opened.connect() for _ in range(2)]
@@ -352,9 +352,9 @@ class TestCrowds:
                 head, body = await surplus.response()
                 assert (head[9:12], json.loads(body)["code"]) == (b"503", "queue_full")
                 assert b"retry-after: 1\r\n" in head
-                asking = await opened.connect()
-                await asking.send(LIVE)
-                head, _ = await asking.response()
+                probe = await opened.connect()
+                await probe.send(LIVE)
+                head, _ = await probe.response()
                 assert (head[9:12], b"connection: close\r\n" in head) == (b"200", True)
                 for done in opened.pool.done.values():
                     done(Reply(200, JSON, [ANSWER]))
@@ -362,28 +362,28 @@ class TestCrowds:
 
         run(scenario, loop)
 
-    def test_a_crowd_at_the_door_does_not_keep_health_checks_out(self, loop: Loop) -> None:
+    def test_surplus_connections_do_not_block_health_checks(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(FakePool(None), max_connections=1) as opened:
                 await (await opened.connect()).send(post())
                 await opened.pool.until(lambda: len(opened.pool.done) == 1)
                 for _ in range(100):
                     await opened.connect()
-                asking = await opened.connect()
-                await asking.send(LIVE)
-                assert await asking.status() == 200
+                probe = await opened.connect()
+                await probe.send(LIVE)
+                assert await probe.status() == 200
                 assert len(opened.state.clients) < 50
 
         run(scenario, loop)
 
-    def test_who_is_idle_makes_room_who_has_no_key_first(self, loop: Loop) -> None:
+    def test_idle_connections_without_a_key_are_closed_first(self, loop: Loop) -> None:
         key = "k" * 43
-        known = post(b"{}", b"Authorization: Bearer " + key.encode())
+        with_key = post(b"{}", b"Authorization: Bearer " + key.encode())
 
         async def scenario() -> None:
             async with house(FakePool(), max_connections=4, gate=Gate(KeyRing(None, key))) as opened:
                 clients = [await opened.connect() for _ in range(4)]
-                for client, sent in zip(clients, (known, LIVE, b"POST /v1", known), strict=True):
+                for client, sent in zip(clients, (with_key, LIVE, b"POST /v1", with_key), strict=True):
                     await client.send(sent)
                     if sent.endswith(b"\r\n\r\n{}") or sent == LIVE:
                         assert await client.status() == 200
@@ -391,7 +391,7 @@ class TestCrowds:
                 for _ in range(4):
                     opened.state._idle_collected = False
                     newcomer = await opened.connect()
-                    await newcomer.send(known)
+                    await newcomer.send(with_key)
                     assert await newcomer.status() == 200
                     gone += [i for i, client in enumerate(clients) if client.reader.at_eof() and i not in gone]
                 assert sorted(gone[:2]) == [1, 2], "without a key"
@@ -399,11 +399,11 @@ class TestCrowds:
 
         run(scenario, loop)
 
-    def test_one_address_has_an_eighth(self, loop: Loop) -> None:
+    def test_one_address_may_have_an_eighth_of_the_connections(self, loop: Loop) -> None:
         assert Settings(device="cpu").max_connections_per_client == 512
         assert Settings(device="cpu", max_connections=80).max_connections_per_client == 10
 
-    def test_a_place_is_free_again(self, loop: Loop) -> None:
+    def test_closed_connection_frees_its_place(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(max_connections=1) as opened:
                 for _ in range(3):

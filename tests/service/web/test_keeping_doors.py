@@ -1,4 +1,4 @@
-"""What a reply has for keeping is kept before it is answered, at either door, whoever leaves meanwhile."""
+"""Tensors of a reply are durable before it is sent, on both paths, even if the client disconnects meanwhile."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ pytestmark = on_each_loop
 
 Loop = Callable[[], asyncio.AbstractEventLoop]
 SETTINGS = Settings(device="cpu", timeout_ms=20_000)
-#: what brings a call to the other door
+#: header that makes a call skip the fast path
 NAMED = b"Idempotency-Key: one"
 DOORS = pytest.mark.parametrize("headers", [(), (NAMED,)], ids=["fast", "asgi"])
 ETAG = "0123456789abcdef"
 PATIENCE = 30.0
 
 
-class Slow:
-    """A journal that writes when it may, and fails as it is told."""
+class BlockingJournal:
+    """Journal that blocks until the test unblocks it, and fails if the test says so."""
 
     def __init__(self) -> None:
-        self.may = threading.Event()
+        self.unblocked = threading.Event()
         self.begun = threading.Event()
         self.commits: list[Commit] = []
         self.failure: Exception | None = None
-        #: whether others may write to the same place, and whether a look at it is due
+        #: whether other servers may write to the same place, and whether a look at it is due
         self.shared = self.is_due = False
         self.looks: list[Exception | None] = []
 
@@ -54,14 +54,14 @@ class Slow:
         self.is_due = False
 
     def give_up(self) -> None:
-        self.may.set()
+        self.unblocked.set()
 
     def load(self) -> Loaded:
         return Loaded()
 
     def commit(self, batch: Sequence[Commit]) -> None:
         self.begun.set()
-        assert self.may.wait(PATIENCE)
+        assert self.unblocked.wait(PATIENCE)
         if self.failure is not None:
             raise self.failure
         self.commits += batch
@@ -71,7 +71,7 @@ class Slow:
 
 
 class Storing(FakePool):
-    """Replies with a tensor to be kept, in memory that is spoilt when it is given back."""
+    """Pool that replies with a tensor to store, in memory that is overwritten when it is released."""
 
     def __init__(self, **stated: Any) -> None:
         super().__init__(self.stored)
@@ -81,29 +81,29 @@ class Storing(FakePool):
         self.running = 0
 
     def stored(self, job: Task) -> Reply:
-        kept = memoryview(self.memory)
+        data = memoryview(self.memory)
         stored = Stored("w", ETAG, "float64", (1,), **self.stated)
         self.running += 1
-        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], stored_data=[kept], memory=self)
+        return Reply(200, JSON, [b'{"stored":[]}'], stored=[stored], stored_data=[data], memory=self)
 
     def release(self) -> None:
         self.memory[:] = bytes(len(self.memory))
         self.released += 1
 
 
-class Kept(House):
-    """A house with its journal and what it keeps."""
+class StoringHouse(House):
+    """House with its journal and its store."""
 
-    journal: Slow
+    journal: BlockingJournal
     store: StoreService
 
 
 @asynccontextmanager
-async def keeping(pool: Storing | None = None, *, at_once: bool = False, settings: Settings = SETTINGS):
-    """A server on a journal that the test holds up."""
-    pool, journal = pool or Storing(), Slow()
+async def storing_server(pool: Storing | None = None, *, at_once: bool = False, settings: Settings = SETTINGS):
+    """Run a server on a journal that the test blocks."""
+    pool, journal = pool or Storing(), BlockingJournal()
     if at_once:
-        journal.may.set()
+        journal.unblocked.set()
     store = StoreService(settings, pool, journal)
     app = wrap(create_routes(settings, pool, store), settings)
     async with house(pool, app, settings=settings, store=store) as opened:
@@ -111,34 +111,34 @@ async def keeping(pool: Storing | None = None, *, at_once: bool = False, setting
         try:
             yield opened
         finally:
-            journal.may.set()
+            journal.unblocked.set()
             assert await store.commits.close(PATIENCE)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    """Wait for what a thread brings about."""
+async def wait_until(condition: Callable[[], object]) -> None:
+    """Wait for a condition that a thread makes true."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():  # noqa: ASYNC110  it is a thread that changes
+        while not condition():  # noqa: ASYNC110  a thread changes it
             await asyncio.sleep(0.001)
 
 
 async def silent(client: Client) -> bool:
-    """Whether nothing has come, once all that could have was given its turn."""
+    """Return whether nothing has arrived after every ready task has run."""
     for _ in range(20):
         await asyncio.sleep(0)
     return not client.reader._buffer  # type: ignore[attr-defined]
 
 
 @DOORS
-def test_no_answer_before_it_is_kept(loop: Loop, headers: tuple[bytes, ...]) -> None:
+def test_answer_waits_for_the_commit(loop: Loop, headers: tuple[bytes, ...]) -> None:
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             assert await silent(client)
             assert opened.store.tensors.find(("", "w")) is None
-            opened.journal.may.set()
+            opened.journal.unblocked.set()
             head, body = await client.response()
             assert (head[9:12], body) == (b"200", b'{"stored":[]}')
             assert opened.pool.placed == [("", "w", ETAG)]
@@ -160,11 +160,11 @@ def test_no_answer_before_it_is_kept(loop: Loop, headers: tuple[bytes, ...]) -> 
         (RuntimeError("a fault of ours"), 500, "internal_error"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(
+def test_failed_commit_is_refused(
     loop: Loop, headers: tuple[bytes, ...], failure: Exception, status: int, code: str
 ) -> None:
     async def scenario() -> None:
-        async with keeping(at_once=True) as opened:
+        async with storing_server(at_once=True) as opened:
             opened.journal.failure = failure
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
@@ -181,17 +181,17 @@ def test_what_cannot_be_kept_is_refused(
 
 
 @DOORS
-def test_a_client_that_leaves_takes_nothing_with_it(loop: Loop, headers: tuple[bytes, ...]) -> None:
+def test_commit_finishes_after_the_client_disconnects(loop: Loop, headers: tuple[bytes, ...]) -> None:
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             client.leave()
-            await until(lambda: not opened.state.clients)
+            await wait_until(lambda: not opened.state.clients)
             assert not opened.pool.released, "it may still be read"
-            opened.journal.may.set()
-            await until(lambda: opened.pool.released)
+            opened.journal.unblocked.set()
+            await wait_until(lambda: opened.pool.released)
             assert opened.pool.placed == [("", "w", ETAG)]
             assert not opened.pool.cancelled
             assert opened.pool.released == 1
@@ -200,41 +200,41 @@ def test_a_client_that_leaves_takes_nothing_with_it(loop: Loop, headers: tuple[b
 
 
 @DOORS
-def test_a_server_that_gives_up_tells_no_lies(loop: Loop, headers: tuple[bytes, ...]) -> None:
-    """What is being written may be written: so nobody is told that it was not."""
+def test_stopping_server_waits_for_the_commit_in_progress(loop: Loop, headers: tuple[bytes, ...]) -> None:
+    """A write in progress may succeed, so no client is told that it failed."""
 
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             opened.state.drain()
             opened.state.give_up()
             assert await silent(client)
-            opened.journal.may.set()
+            opened.journal.unblocked.set()
             assert await client.status() == 200
 
     run(scenario, loop)
 
 
 @DOORS
-def test_what_waits_behind_it_on_the_same_line(loop: Loop, headers: tuple[bytes, ...]) -> None:
+def test_pipelined_call_waits_for_the_commit_before_it(loop: Loop, headers: tuple[bytes, ...]) -> None:
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             client = await opened.connect()
             await client.send(post(b"{}", *headers), post(b"{}"))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             assert opened.pool.running == 1
-            opened.journal.may.set()
+            opened.journal.unblocked.set()
             assert [await client.status(), await client.status()] == [200, 200]
 
     run(scenario, loop)
 
 
 @DOORS
-def test_what_need_not_be_durable_waits_for_nothing(loop: Loop, headers: tuple[bytes, ...]) -> None:
+def test_non_durable_write_does_not_wait_for_the_journal(loop: Loop, headers: tuple[bytes, ...]) -> None:
     async def scenario() -> None:
-        async with keeping(Storing(durable=False)) as opened:
+        async with storing_server(Storing(durable=False)) as opened:
             client = await opened.connect()
             await client.send(post(b"{}", *headers))
             assert await client.status() == 200
@@ -245,9 +245,9 @@ def test_what_need_not_be_durable_waits_for_nothing(loop: Loop, headers: tuple[b
 
 
 @DOORS
-def test_a_condition_that_does_not_hold(loop: Loop, headers: tuple[bytes, ...]) -> None:
+def test_failed_condition_is_refused(loop: Loop, headers: tuple[bytes, ...]) -> None:
     async def scenario() -> None:
-        async with keeping(Storing(if_match=ABSENT), at_once=True) as opened:
+        async with storing_server(Storing(if_match=ABSENT), at_once=True) as opened:
             client = await opened.connect()
             statuses = []
             for request in (post(b"{}"), post(b"{}", *headers)):
@@ -259,39 +259,39 @@ def test_a_condition_that_does_not_hold(loop: Loop, headers: tuple[bytes, ...]) 
     run(scenario, loop)
 
 
-def test_a_large_one_is_copied_before_its_memory_is_let_go(loop: Loop) -> None:
+def test_large_tensor_is_copied_before_its_memory_is_released(loop: Loop) -> None:
     async def scenario() -> None:
         pool = Storing()
         pool.memory = bytearray(bytes(range(256)) * (1 << 14))
         before = bytes(pool.memory)
-        async with keeping(pool) as opened:
+        async with storing_server(pool) as opened:
             client = await opened.connect()
             await client.send(post())
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             client.leave()
-            opened.journal.may.set()
-            await until(lambda: pool.released)
+            opened.journal.unblocked.set()
+            await wait_until(lambda: pool.released)
             (write,) = opened.journal.commits[0].tensors
             assert bytes(write.data) == before
 
     run(scenario, loop)
 
 
-def test_the_same_call_at_the_same_time(loop: Loop) -> None:
-    """The second is told to come again; and is then answered as the first, which alone was done."""
+def test_concurrent_calls_with_one_key_run_once(loop: Loop) -> None:
+    """The second call must retry, and then gets the answer of the first; the work is done once."""
 
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             first, second = await opened.connect(), await opened.connect()
             await first.send(post(b"{}", NAMED))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             await second.send(post(b"{}", NAMED))
             head, body = await second.response()
             assert (head[9:12], json.loads(body)["code"]) == (b"409", "conflict")
             assert b"retry-after: 1\r\n" in head
             await second.send(post(b"[]", NAMED))
             assert await second.status() == 422
-            opened.journal.may.set()
+            opened.journal.unblocked.set()
             assert await first.status() == 200
             await second.send(post(b"{}", NAMED))
             head, body = await second.response()
@@ -302,19 +302,19 @@ def test_the_same_call_at_the_same_time(loop: Loop) -> None:
     run(scenario, loop)
 
 
-def test_a_client_that_left_finds_its_answer(loop: Loop) -> None:
+def test_disconnected_client_gets_its_answer_on_retry(loop: Loop) -> None:
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             client = await opened.connect()
             await client.send(post(b"{}", NAMED))
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             client.leave()
-            await until(lambda: not opened.state.clients)
+            await wait_until(lambda: not opened.state.clients)
             again = await opened.connect()
             await again.send(post(b"{}", NAMED))
             assert await again.status() == 409
-            opened.journal.may.set()
-            await until(lambda: opened.pool.released)
+            opened.journal.unblocked.set()
+            await wait_until(lambda: opened.pool.released)
             await again.send(post(b"{}", NAMED))
             head, _ = await again.response()
             assert b"idempotency-replayed: true\r\n" in head
@@ -323,19 +323,19 @@ def test_a_client_that_left_finds_its_answer(loop: Loop) -> None:
     run(scenario, loop)
 
 
-def test_what_waits_too_long_for_the_disk_is_not_begun(loop: Loop) -> None:
-    """Its time is up before it is decided: 504, and nothing is written."""
+def test_write_past_its_deadline_is_not_begun(loop: Loop) -> None:
+    """The deadline passes before the write begins: 504, and nothing is written."""
 
     async def scenario() -> None:
-        async with keeping() as opened:
+        async with storing_server() as opened:
             first, late = await opened.connect(), await opened.connect()
             await first.send(post())
-            await until(opened.journal.begun.is_set)
+            await wait_until(opened.journal.begun.is_set)
             await late.send(post(path=b"/v1/forward?timeout_ms=1"))
-            await until(lambda: opened.pool.running == 2)
+            await wait_until(lambda: opened.pool.running == 2)
             job = opened.pool.jobs[-1]
-            await until(lambda: asyncio.get_running_loop().time() >= job.expires)
-            opened.journal.may.set()
+            await wait_until(lambda: asyncio.get_running_loop().time() >= job.expires)
+            opened.journal.unblocked.set()
             assert await first.status() == 200
             head, body = await late.response()
             assert (head[9:12], json.loads(body)["code"]) == (b"504", "deadline_exceeded")

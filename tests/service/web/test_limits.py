@@ -1,4 +1,4 @@
-"""What is bounded: nodes, bytes, arithmetic, answers, the queue, time. And what happens when we fail ourselves."""
+"""Limits on nodes, bytes, FLOPs, answers, the queue and time; and reports of internal errors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.service.thread_pool import ThreadPool
 SETTINGS = Settings(device="cpu")
 
 
-def test_too_many_nodes(make_client: Callable[..., Client]) -> None:
+def test_too_many_nodes_are_refused(make_client: Callable[..., Client]) -> None:
     client = make_client(max_nodes=20)
     problem(client.post("/v1/forward", json=request(*[node("full")] * 21)), 413, "too_many_nodes")
     assert client.post("/v1/forward", json=request(*[node("full")] * 20)).status_code == 200
 
 
-def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> None:
+def test_gradient_nodes_count_towards_the_limit(make_client: Callable[..., Client]) -> None:
     client = make_client(max_expanded_nodes=20)
     chain = [node("parameter"), *(node("tanh", i) for i in range(10)), node("sum", 10)]
     fed = [feed(0, [1], [1])]
@@ -41,10 +41,10 @@ def test_the_nodes_of_gradients_count(make_client: Callable[..., Client]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("levels", "most", "status"), [(8, 50, 200), (11, 50, 413), (11, 10_000, 200)])
-def test_gradients_of_gradients_may_multiply_by_what_was_sent(
+def test_expansion_of_nested_gradients_is_limited(
     make_client: Callable[..., Client], levels: int, most: int, status: int
 ) -> None:
-    """Each level writes three times as many; a million of them would be within the other limit."""
+    """Each level triples the number of nodes; the other limit would allow a million of them."""
     nodes = [node("parameter"), node("tanh", 0), *(node("grad", i + 1, 0) for i in range(levels))]
     client = make_client(max_expansion=most)
     response = client.post("/v1/forward", json=request(*nodes, feeds=[feed(0, [], [0.3])]))
@@ -68,18 +68,20 @@ def test_gradients_of_gradients_may_multiply_by_what_was_sent(
     ],
     ids=["bytes of a tensor", "bytes of an execution", "FLOPs", "axes", "bytes of an answer", "tensors of an answer"],
 )
-def test_over_budget(make_client: Callable[..., Client], setting: dict[str, int], body: dict[str, object]) -> None:
+def test_request_over_a_limit_is_refused(
+    make_client: Callable[..., Client], setting: dict[str, int], body: dict[str, object]
+) -> None:
     problem(make_client(**setting).post("/v1/forward", json=body), 413, "over_budget")
 
 
 @pytest.mark.slow
-def test_base64_answers_are_shorter(make_client: Callable[..., Client]) -> None:
+def test_base64_answer_fits_a_smaller_limit(make_client: Callable[..., Client]) -> None:
     client = make_client(max_response_bytes=2000)
     body = request(node("full", shape=[100]), encoding="base64")
     assert client.post("/v1/forward", json=body).status_code == 200
 
 
-def test_an_answer_over_its_limit_is_refused_before_it_is_computed(
+def test_oversized_answer_is_refused_before_execution(
     make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(*_: object) -> None:
@@ -91,7 +93,7 @@ def test_an_answer_over_its_limit_is_refused_before_it_is_computed(
 
 
 class Gate:
-    """Work that begins, and ends when the test says so."""
+    """Work that blocks until the test opens the gate."""
 
     def __init__(self) -> None:
         self.begun = threading.Semaphore(0)
@@ -114,7 +116,7 @@ async def serving(work: Callable[[Task], Reply], pool: ThreadPool | None = None)
         yield client
 
 
-def test_a_slow_computation_holds_up_nothing_else() -> None:
+def test_slow_call_does_not_block_other_requests() -> None:
     async def scenario() -> None:
         gate = Gate()
         async with serving(gate) as client:
@@ -129,14 +131,14 @@ def test_a_slow_computation_holds_up_nothing_else() -> None:
     asyncio.run(scenario())
 
 
-def test_surplus_work_is_refused_and_accepted_work_goes_on() -> None:
+def test_full_queue_refuses_new_calls() -> None:
     async def scenario() -> None:
         gate = Gate()
         async with serving(gate) as client:
             running = asyncio.create_task(client.post("/v1/forward", json=SQUARES))
             await gate.has_begun()
-            two = [asyncio.create_task(client.post("/v1/forward", json=SQUARES)) for _ in range(2)]
-            (refused,), (waiting,) = await asyncio.wait(two, return_when=asyncio.FIRST_COMPLETED)
+            others = [asyncio.create_task(client.post("/v1/forward", json=SQUARES)) for _ in range(2)]
+            (refused,), (waiting,) = await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
             surplus = await refused
             problem(surplus, 503, "queue_full")
             assert surplus.headers["retry-after"] == "1"
@@ -147,7 +149,7 @@ def test_surplus_work_is_refused_and_accepted_work_goes_on() -> None:
     asyncio.run(scenario())
 
 
-def test_the_front_gives_up_at_the_deadline_and_the_place_is_free_once_the_work_ends() -> None:
+def test_worker_is_free_again_after_late_work_ends() -> None:
     async def scenario() -> None:
         gate = Gate()
         pool = ThreadPool(gate, "cpu", workers=1, queue=1)
@@ -164,7 +166,7 @@ def test_the_front_gives_up_at_the_deadline_and_the_place_is_free_once_the_work_
     asyncio.run(scenario())
 
 
-def test_a_stopping_server_finishes_what_it_has_and_takes_no_more() -> None:
+def test_stopping_server_finishes_running_calls_only() -> None:
     async def scenario() -> None:
         gate = Gate()
         pool = ThreadPool(gate, "cpu", workers=1, queue=1)
@@ -187,14 +189,14 @@ def job(body: bytes = b"{}", call: str = "forward", seconds: float = 60) -> Task
     return Task(call, body, "id", seconds, time.monotonic() + seconds)
 
 
-def test_a_worker_looks_at_the_deadline_itself() -> None:
-    """It counts from the arrival of the request, not from when the worker takes it up."""
+def test_worker_checks_the_deadline_before_it_starts() -> None:
+    """The time counts from the arrival of the request, not from the start of the work."""
     reply = Worker(SETTINGS)(Task("forward", b"{}", "id", 60, time.monotonic() - 1))
     assert (reply.status, b'"deadline_exceeded"' in reply.body) == (504, True)
 
 
-def test_a_deadline_is_checked_while_executing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last check of all is after the last step: what is late is not answered."""
+def test_deadline_is_checked_during_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last check follows the last step: a late result is not sent."""
     from engine import DeadlineExceeded
 
     executed: list[int] = []
@@ -217,7 +219,7 @@ def test_a_deadline_is_checked_while_executing(monkeypatch: pytest.MonkeyPatch) 
     ("raised", "status", "code"),
     [(MemoryError(), 413, "over_budget"), (RuntimeError("secret"), 500, "internal_error")],
 )
-def test_what_goes_wrong_inside_is_reported_and_not_shown(
+def test_worker_error_is_reported_without_its_message(
     make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, raised: Exception, status: int, code: str
 ) -> None:
     def broken(*_: object) -> None:
@@ -231,7 +233,7 @@ def test_what_goes_wrong_inside_is_reported_and_not_shown(
     assert client.post("/v1/forward", json=request(node("full"))).status_code == 200
 
 
-def test_a_fault_of_the_front_is_reported_and_not_shown(
+def test_front_error_is_reported_without_its_message(
     make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -245,7 +247,7 @@ def test_a_fault_of_the_front_is_reported_and_not_shown(
 
 
 @pytest.mark.slow
-def test_a_plan_that_is_over_the_cache_is_not_kept_and_displaces_no_other(make_client: Callable[..., Client]) -> None:
+def test_plan_larger_than_the_cache_evicts_no_other(make_client: Callable[..., Client]) -> None:
     client = make_client(plan_cache_bytes="64KiB")
     large = request(node("parameter"), *[node("sin", i) for i in range(500)], feeds=[feed(0, [], [1.0])])
 

@@ -1,4 +1,4 @@
-"""TLS by certificate files. The certificate is made for each run, by OpenSSL's own command."""
+"""TLS from certificate files. The openssl command creates a certificate for each run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="there i
 Loop = Callable[[], asyncio.AbstractEventLoop]
 
 
-def made(folder: Path) -> tuple[Path, Path]:
-    """A certificate for this machine alone, and its key."""
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """Create a certificate for localhost and its key."""
     folder.mkdir(exist_ok=True)
     files = folder / "cert.pem", folder / "key.pem"
     subprocess.run(
@@ -40,12 +40,12 @@ def made(folder: Path) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return made(tmp_path_factory.mktemp("tls"))
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.mark.slow
 @on_each_loop
-def test_requests_small_and_large(loop: Loop, files: tuple[Path, Path]) -> None:
+def test_small_and_large_requests_over_tls(loop: Loop, files: tuple[Path, Path]) -> None:
     async def scenario() -> None:
         settings = Settings(device="cpu", tls_cert=files[0], tls_key=files[1])
         trusting = ssl.create_default_context(cafile=str(files[0]))
@@ -66,7 +66,7 @@ def test_requests_small_and_large(loop: Loop, files: tuple[Path, Path]) -> None:
 
 
 @on_each_loop
-def test_a_client_that_leaves(loop: Loop, files: tuple[Path, Path]) -> None:
+def test_disconnect_over_tls_cancels_the_job(loop: Loop, files: tuple[Path, Path]) -> None:
     async def scenario() -> None:
         settings = Settings(device="cpu", tls_cert=files[0], tls_key=files[1])
         async with house(FakePool(None), ssl=tls_context(settings)) as opened:
@@ -81,24 +81,26 @@ def test_a_client_that_leaves(loop: Loop, files: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_the_server_announces_it(files: tuple[Path, Path], start_server: Callable[..., RunningServer]) -> None:
+def test_server_announces_its_https_address(
+    files: tuple[Path, Path], start_server: Callable[..., RunningServer]
+) -> None:
     server = start_server("--tls-cert", str(files[0]), "--tls-key", str(files[1]))
     assert server.url.startswith("https://127.0.0.1:")
     trusting = ssl.create_default_context(cafile=str(files[0]))
     assert httpx.post(server.url + "/v1/gradients", json=SQUARES, verify=trusting).status_code == 200
 
 
-def test_no_files_are_no_tls() -> None:
+def test_no_tls_without_files() -> None:
     assert tls_context(Settings(device="cpu")) is None
     assert tls_context(Settings(device="cpu", tls_cert="none", tls_key="")) is None
 
 
-def test_files_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
     certificate, key = files
-    _, other = made(tmp_path / "other")
+    _, other = make_certificate(tmp_path / "other")
     text = tmp_path / "text.pem"
     text.write_text("no certificate", encoding="utf-8")
-    for stated, said in (
+    for stated, expected in (
         ((certificate, None), "--tls-cert and --tls-key go together"),
         ((None, key), "--tls-cert and --tls-key go together"),
         ((certificate, other), f"cannot use {certificate} with {other}: "),
@@ -107,4 +109,4 @@ def test_files_that_cannot_be_used(files: tuple[Path, Path], tmp_path: Path) -> 
     ):
         with pytest.raises(RuntimeError, match=r".") as raised:
             tls_context(Settings(device="cpu", tls_cert=stated[0], tls_key=stated[1]))
-        assert said in str(raised.value)
+        assert expected in str(raised.value)

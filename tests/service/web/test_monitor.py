@@ -1,4 +1,4 @@
-"""The metrics listener of a real server: what it answers and to whom, its limits, and its end."""
+"""The metrics listener of a server process: its paths and hosts, its limits, and its shutdown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPELLINGS = ("/metrics", "/metrics/", "//metrics", "/./metrics", "/%6detrics", "
 
 
 def monitor_of(server: RunningServer) -> RunningServer:
-    """The metrics listener, by the second line that a server prints."""
+    """Find the metrics listener from the second line that a server prints."""
     assert server.process.stdout is not None
     line = server.process.stdout.readline()
     assert line.startswith("gradserve metrics at http://127.0.0.1:"), line
@@ -42,7 +42,7 @@ def monitor_of(server: RunningServer) -> RunningServer:
 def pair(
     start_server: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[RunningServer, RunningServer]:
-    """A server that asks for keys, and its metrics listener."""
+    """A server that requires keys, and its metrics listener."""
     keys = tmp_path_factory.mktemp("keys") / "keys.json"
     write(keys, [record("alice", KEY)])
     server = start_server("--metrics-port", "0", "--keys-file", str(keys), "--header-timeout", "0.5")
@@ -58,15 +58,15 @@ def test_metrics_and_health_need_no_key(pair: tuple[RunningServer, RunningServer
 
 
 @pytest.mark.parametrize("path", SPELLINGS)
-def test_metrics_have_left_the_main_port(pair: tuple[RunningServer, RunningServer], path: str) -> None:
-    sent = b"GET %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%b\r\n"
+def test_main_port_has_no_metrics(pair: tuple[RunningServer, RunningServer], path: str) -> None:
+    template = b"GET %b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%b\r\n"
     keyed = b"Authorization: Bearer %b\r\n" % KEY.encode()
-    assert exchange(pair[0].address, sent % (path.encode(), keyed)).startswith(b"HTTP/1.1 404 ")
-    assert exchange(pair[0].address, sent % (path.encode(), b"")).startswith(b"HTTP/1.1 401 ")
+    assert exchange(pair[0].address, template % (path.encode(), keyed)).startswith(b"HTTP/1.1 404 ")
+    assert exchange(pair[0].address, template % (path.encode(), b"")).startswith(b"HTTP/1.1 401 ")
 
 
 @pytest.mark.parametrize("path", HEALTH_PATHS)
-def test_health_stays_on_the_main_port(pair: tuple[RunningServer, RunningServer], path: str) -> None:
+def test_main_port_has_health(pair: tuple[RunningServer, RunningServer], path: str) -> None:
     assert httpx.get(pair[0].url + path, trust_env=False).status_code == 200
 
 
@@ -79,25 +79,25 @@ def test_health_stays_on_the_main_port(pair: tuple[RunningServer, RunningServer]
         ("GET", "//metrics"),
     ],
 )  # fmt: skip
-def test_nothing_else_is_there(pair: tuple[RunningServer, RunningServer], method: str, path: str) -> None:
+def test_listener_has_no_other_paths(pair: tuple[RunningServer, RunningServer], method: str, path: str) -> None:
     body = SQUARES if method == "POST" else None
     answer = httpx.request(method, pair[1].url + path, json=body, trust_env=False)
     problem(answer, 404, "not_found")
 
 
-def test_a_head_that_does_not_come_is_not_waited_for(pair: tuple[RunningServer, RunningServer]) -> None:
+def test_incomplete_head_times_out(pair: tuple[RunningServer, RunningServer]) -> None:
     assert exchange(pair[1].address, b"GET /metrics HTTP/1.1\r\nHost:").startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loopback has one address")
-def test_silent_connections_keep_no_other_client_out(pair: tuple[RunningServer, RunningServer]) -> None:
+def test_silent_connections_do_not_block_other_clients(pair: tuple[RunningServer, RunningServer]) -> None:
     with ExitStack() as stack:
         for _ in range(2 * MONITOR_CONNECTIONS):
             stack.enter_context(socket.create_connection(pair[1].address, source_address=("127.9.9.9", 0)))
         assert httpx.get(pair[1].url + "/metrics", trust_env=False).status_code == 200
 
 
-def test_it_ends_with_the_server_in_spite_of_a_connection(start_server: Callable[..., RunningServer]) -> None:
+def test_listener_stops_with_the_server_despite_connections(start_server: Callable[..., RunningServer]) -> None:
     server = start_server("--metrics-port", "0")
     monitor = monitor_of(server)
     with httpx.Client(base_url=monitor.url, trust_env=False) as client:
@@ -110,7 +110,7 @@ def test_it_ends_with_the_server_in_spite_of_a_connection(start_server: Callable
 
 @pytest.fixture(scope="module")
 def ask() -> Iterator[Callable[[str, str], int]]:
-    """The status of a path that is not there, by the address that is listened on and the name that it is called by."""
+    """Function from a listening address and a Host header to the status of an unknown path."""
     clients = []
 
     def status(metrics_host: str, name: str) -> int:
@@ -125,26 +125,22 @@ def ask() -> Iterator[Callable[[str, str], int]]:
 
 @pytest.mark.parametrize("name", ["localhost:8001", "127.0.0.1", "[::1]:8001", "mine.example"])
 @pytest.mark.parametrize("metrics_host", ["127.0.0.1", "::1", "localhost"])
-def test_on_the_loopback_it_answers_to_names_of_this_machine(
-    ask: Callable[[str, str], int], metrics_host: str, name: str
-) -> None:
+def test_loopback_listener_accepts_local_names(ask: Callable[[str, str], int], metrics_host: str, name: str) -> None:
     assert ask(metrics_host, name) == 404
 
 
 @pytest.mark.parametrize("metrics_host", ["127.0.0.1", "::1", "localhost"])
-def test_on_the_loopback_it_answers_to_no_strangers_name(ask: Callable[[str, str], int], metrics_host: str) -> None:
+def test_loopback_listener_refuses_other_names(ask: Callable[[str, str], int], metrics_host: str) -> None:
     assert ask(metrics_host, "rebound.example") == 421
 
 
 @pytest.mark.parametrize("name", ["10.0.0.7:8001", "[fd00::7]:8001", "node.example:8001"])
 @pytest.mark.parametrize("metrics_host", ["0.0.0.0", "10.0.0.7", "::", "node.example"])
-def test_elsewhere_prometheus_may_call_it_by_any_name(
-    ask: Callable[[str, str], int], metrics_host: str, name: str
-) -> None:
+def test_public_listener_accepts_any_name(ask: Callable[[str, str], int], metrics_host: str, name: str) -> None:
     assert ask(metrics_host, name) == 404
 
 
-def test_its_settings_ask_for_no_key_and_no_certificate(tmp_path: Path) -> None:
+def test_listener_has_no_keys_and_no_tls(tmp_path: Path) -> None:
     settings = monitor_settings(Settings(device="cpu", keys_file=tmp_path, tls_cert=tmp_path, tls_key=tmp_path))
     assert not settings.requires_keys
     assert settings.tls_cert is settings.tls_key is None

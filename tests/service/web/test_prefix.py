@@ -1,4 +1,4 @@
-"""The same application under a prefix of somebody else's: what it serves, and where its links lead."""
+"""The application under a URL prefix of a host: its answers and its links."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ pytestmark = pytest.mark.slow
 
 PREFIX = "/grad"
 KEY = new_key()
-BARE = {"graph": {"nodes": [node("input")]}}
-UNDER = {"feeds.0": np.arange(5.0)}
+ECHO = {"graph": {"nodes": [node("input")]}}
+FEEDS = {"feeds.0": np.arange(5.0)}
 LINK = re.compile(r"""(?:href|src)="(/[^"]*)"|url: '(/[^']*)'""")
 
 
 def application(**stated: Any) -> ASGIApp:
-    """The whole API, on workers of this process."""
+    """The complete API on workers of this process."""
     settings = Settings(**{"device": "cpu", "compile": "off", **stated})
     return Hosted(create_app(settings), settings)
 
 
 def proxied(app: ASGIApp) -> ASGIApp:
-    """As a server passes it on behind a proxy that takes the prefix off and says so: `uvicorn --root-path /grad`."""
+    """Serve as behind a proxy that strips the prefix and announces it: `uvicorn --root-path /grad`."""
 
     async def under(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, "root_path": PREFIX}, receive, send)
@@ -48,7 +48,7 @@ def proxied(app: ASGIApp) -> ASGIApp:
 
 
 def mounted(app: ASGIApp) -> ASGIApp:
-    """As somebody's FastAPI application has it."""
+    """Mount in another FastAPI application."""
     host = FastAPI()
     host.mount(PREFIX, app)
     return host
@@ -74,26 +74,26 @@ def alone(app: ASGIApp) -> Iterator[Client]:
 
 
 class TestBodies:
-    def test_of_a_call_in_binary(self, under: Client) -> None:
-        response = under.post(f"{PREFIX}/v1/forward", content=body(BARE, UNDER), headers=BINARY)
-        assert np.array_equal(answered(response)[1]["values.0"], UNDER["feeds.0"])
+    def test_binary_call(self, under: Client) -> None:
+        response = under.post(f"{PREFIX}/v1/forward", content=body(ECHO, FEEDS), headers=BINARY)
+        assert np.array_equal(answered(response)[1]["values.0"], FEEDS["feeds.0"])
 
-    def test_of_a_tensor_in_binary(self, under: Client) -> None:
-        path, sent = f"{PREFIX}/v1/tensors/kept", {"Content-Type": KIND}
-        put = under.request("PUT", path, content=body(None, {"x": np.arange(3.0)}), headers=sent)
+    def test_binary_tensor(self, under: Client) -> None:
+        path, headers = f"{PREFIX}/v1/tensors/kept", {"Content-Type": KIND}
+        put = under.request("PUT", path, content=body(None, {"x": np.arange(3.0)}), headers=headers)
         assert put.is_success, put.text
         assert under.get(path, headers={"Accept": KIND}).headers["content-type"] == KIND
 
-    def test_of_a_kind_that_is_not_spoken(self, under: Client) -> None:
-        sent = {"Content-Type": "text/csv"}
-        problem(under.post(f"{PREFIX}/v1/forward", content=b"1,2", headers=sent), 415, "unsupported_media_type")
+    def test_unsupported_media_type(self, under: Client) -> None:
+        headers = {"Content-Type": "text/csv"}
+        problem(under.post(f"{PREFIX}/v1/forward", content=b"1,2", headers=headers), 415, "unsupported_media_type")
 
 
 class TestLinks:
-    def test_to_a_registered_graph(self, under: Client) -> None:
-        made = under.post(f"{PREFIX}/v1/graphs", json={"graph": SQUARES["graph"]})
-        assert made.headers["location"] == f"{PREFIX}/v1/graphs/{made.json()['graph_id']}"
-        assert under.get(made.headers["location"]).status_code == 200
+    def test_location_of_a_registered_graph(self, under: Client) -> None:
+        created = under.post(f"{PREFIX}/v1/graphs", json={"graph": SQUARES["graph"]})
+        assert created.headers["location"] == f"{PREFIX}/v1/graphs/{created.json()['graph_id']}"
+        assert under.get(created.headers["location"]).status_code == 200
 
     @pytest.mark.parametrize(
         ("path", "content"),
@@ -105,31 +105,31 @@ class TestLinks:
         ],
         ids=["by a worker", "several", "a text that looks like a link", "by the front"],
     )
-    def test_to_the_pages_of_errors(self, under: Client, alone: Client, path: str, content: bytes) -> None:
+    def test_types_of_error_reports(self, under: Client, alone: Client, path: str, content: bytes) -> None:
         refused, usual = under.post(PREFIX + path, content=content), alone.post(path, content=content)
         assert int(refused.headers["content-length"]) == len(refused.content)
         report, expected = without_id(refused.json()), without_id(usual.json())
-        for found, said in zip(all_reports(report), all_reports(expected), strict=True):
-            assert found["type"] == PREFIX + said["type"]
-            assert under.get(found["type"]).status_code == 200
-            found["type"] = said["type"]
+        for actual, usual_report in zip(all_reports(report), all_reports(expected), strict=True):
+            assert actual["type"] == PREFIX + usual_report["type"]
+            assert under.get(actual["type"]).status_code == 200
+            actual["type"] = usual_report["type"]
         if path == "/v1/forward":
             assert report == expected
 
     @pytest.mark.parametrize("page", ["/", "/docs", "/docs/errors", "/docs/errors/bad_tensor"])
-    def test_of_the_pages(self, under: Client, alone: Client, page: str) -> None:
+    def test_links_of_pages(self, under: Client, alone: Client, page: str) -> None:
         shown, usual = under.get(PREFIX + page), alone.get(page)
         links = [a or b for a, b in LINK.findall(shown.text)]
         assert links == [PREFIX + (a or b) for a, b in LINK.findall(usual.text)] != []
         assert {under.get(link).status_code for link in links} == {200}
 
-    def test_of_the_beginning(self) -> None:
+    def test_redirect_of_the_root(self) -> None:
         under = Client(proxied(application(playground="off")))
         assert under.get(f"{PREFIX}/").headers["location"] == f"{PREFIX}/docs"
         under.close()
 
     @pytest.mark.parametrize("path", [f"/{name}" for name in DOCUMENT_NAMES])
-    def test_of_the_document(self, under: Client, alone: Client, path: str) -> None:
+    def test_servers_of_the_openapi_document(self, under: Client, alone: Client, path: str) -> None:
         document, usual = under.get(PREFIX + path).json(), alone.get(path).json()
         assert [server["url"] for server in document["servers"]] == [PREFIX]
         assert [server["url"] for server in usual["servers"]] == ["/"]
@@ -138,43 +138,43 @@ class TestLinks:
 
 
 def without_id(report: dict[str, Any]) -> dict[str, Any]:
-    """A report and those in it, without what differs between two requests."""
+    """Remove the request id from a report and its nested reports."""
     rest = {name: value for name, value in report.items() if name != "request_id"}
-    return rest | ({"errors": [without_id(one) for one in report["errors"]]} if "errors" in report else {})
+    return rest | ({"errors": [without_id(nested) for nested in report["errors"]]} if "errors" in report else {})
 
 
 def all_reports(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """It and those in it."""
+    """List a report and its nested reports."""
     return [report, *report.get("errors", [])]
 
 
-def test_a_slash_at_the_end(under: Client) -> None:
+def test_trailing_slash_under_a_prefix(under: Client) -> None:
     assert under.get(f"{PREFIX}/v1/ops/").json() == under.get(f"{PREFIX}/v1/ops").json()
 
 
-def test_an_answer_that_was_given_under_another_prefix_is_given_again(app: ASGIApp) -> None:
-    """What a call that may come again was, is its path within the application."""
-    graph, sent = {"graph": {"nodes": [node("full", shape=[7])]}}, {"Idempotency-Key": "once"}
+def test_replayed_answer_gets_the_current_prefix(app: ASGIApp) -> None:
+    """The path within the application identifies the repeated call."""
+    graph, headers = {"graph": {"nodes": [node("full", shape=[7])]}}, {"Idempotency-Key": "once"}
     first, second = Client(app), Client(mounted(app))
     try:
-        made = first.post("/v1/graphs", json=graph, headers=sent)
-        again = second.post(f"{PREFIX}/v1/graphs", json=graph, headers=sent)
-        assert again.content == made.content
+        created = first.post("/v1/graphs", json=graph, headers=headers)
+        again = second.post(f"{PREFIX}/v1/graphs", json=graph, headers=headers)
+        assert again.content == created.content
         assert again.headers["idempotency-replayed"] == "true"
-        assert again.headers["location"] == PREFIX + made.headers["location"]
+        assert again.headers["location"] == PREFIX + created.headers["location"]
     finally:
         first.close()
         second.close()
 
 
 @pytest.mark.parametrize("wrap", [mounted, proxied])
-def test_keys_open_what_they_open_without_it(wrap: Callable[[ASGIApp], ASGIApp]) -> None:
+def test_keys_are_required_under_a_prefix(wrap: Callable[[ASGIApp], ASGIApp]) -> None:
     keyed = Client(wrap(application(api_key=KEY)))
     try:
         assert keyed.get(f"{PREFIX}/health/live").status_code == 200
         problem(keyed.post(f"{PREFIX}/v1/gradients", json=SQUARES), 401, "unauthenticated")
-        sent = {"Authorization": f"Bearer {KEY}"}
-        assert keyed.post(f"{PREFIX}/v1/gradients", json=SQUARES, headers=sent).status_code == 200
+        headers = {"Authorization": f"Bearer {KEY}"}
+        assert keyed.post(f"{PREFIX}/v1/gradients", json=SQUARES, headers=headers).status_code == 200
     finally:
         keyed.close()
 
@@ -196,5 +196,5 @@ def test_keys_open_what_they_open_without_it(wrap: Callable[[ASGIApp], ASGIApp])
 def test_path_and_prefix(root: str, path: str, within: str, prefix: str) -> None:
     scope = {"type": "http", "method": "GET", "root_path": root, "path": path}
     assert (path_within(scope), url_prefix(scope)) == (within, prefix)
-    if within and not root.endswith("/"):  # where Starlette would find no route at all
+    if within and not root.endswith("/"):  # otherwise Starlette finds no route
         assert Route(within, lambda _: None).matches(scope)[0] is Match.FULL, "as Starlette sees it"

@@ -1,4 +1,4 @@
-"""Readiness: proved by work that is done, asked for once in a while, and not mistaken for an empty queue."""
+"""Readiness: proved by a job, cached for a while, and independent of a full queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conftest import Client
 
 
 class Workers:
-    """A pool that replies to each job with the next status."""
+    """Pool that replies to each job with the next status."""
 
     device = "cpu"
 
@@ -64,24 +64,24 @@ def code_of(pool: Workers) -> str:
         (Workers(ready=False), "shutting_down"),
     ],
 )
-def test_what_it_takes_to_be_ready(pool: Workers, code: str) -> None:
+def test_readiness_follows_the_status_of_the_job(pool: Workers, code: str) -> None:
     assert code_of(pool) == code
 
 
-def test_one_answer_stands_for_all_that_ask_within_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_answer_is_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         pool = Workers(200, 500)
-        asked = Readiness(pool, Fence(MemoryJournal()).wait_until_current)
-        await asyncio.gather(*(asked.check() for _ in range(10)))
+        checks = Readiness(pool, Fence(MemoryJournal()).wait_until_current)
+        await asyncio.gather(*(checks.check() for _ in range(10)))
         assert pool.statuses == [500]
         monkeypatch.setattr(readiness, "FRESH", 0.0)
         with pytest.raises(Refusal, match="do not answer"):
-            await asked.check()
+            await checks.check()
 
     asyncio.run(scenario())
 
 
-def test_the_step_is_run_on_the_device(make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_job_runs_on_the_device(make_client: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_client().get("/health/ready").json() == {"status": "ready", "device": "cpu"}
 
     def broken(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""A call that another server had as well, and kept first: whoever comes second gets the answer of the first."""
+"""A call that another server has recorded first: the second one gets the answer of the first."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.service.workers.pools import running
 
 
 class Store:
-    """Answers what it is asked about, in this order, and knows what is under way."""
+    """Store that returns the given records in order and counts calls under way."""
 
-    def __init__(self, *known: AnswerRecord | None) -> None:
-        self.known = list(known)
+    def __init__(self, *records: AnswerRecord | None) -> None:
+        self.records = list(records)
         self.under_way = 0
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        found = self.known.pop(0)
-        self.under_way += found is None
-        return found
+        record = self.records.pop(0)
+        self.under_way += record is None
+        return record
 
     def end(self, asked: Repetition) -> None:
         self.under_way = 0
@@ -47,7 +47,7 @@ def request() -> Any:
     )
 
 
-async def told(store: Store, outcome: Response | Refusal) -> Response:
+async def answer_call(store: Store, outcome: Response | Refusal) -> Response:
     async def answer(_: Repetition | None) -> Response:
         if isinstance(outcome, Refusal):
             raise outcome
@@ -58,26 +58,26 @@ async def told(store: Store, outcome: Response | Refusal) -> Response:
 
 @pytest.mark.parametrize("outcome", [Response(status_code=409), under_way()], ids=["answered", "raised"])
 @running
-async def test_the_second_gets_the_answer_of_the_first(outcome: Response | Refusal) -> None:
+async def test_second_call_gets_the_answer_of_the_first(outcome: Response | Refusal) -> None:
     store = Store(None, FIRST)
-    found = await told(store, outcome)
-    assert (found.status_code, found.body, found.headers["idempotency-replayed"]) == (201, b"first", "true")
+    response = await answer_call(store, outcome)
+    assert (response.status_code, response.body, response.headers["idempotency-replayed"]) == (201, b"first", "true")
     assert not store.under_way
 
 
 @running
-async def test_a_conflict_with_something_else_stays_one() -> None:
+async def test_other_conflict_is_returned() -> None:
     store = Store(None, None)
-    assert (await told(store, Response(status_code=409))).status_code == 409
+    assert (await answer_call(store, Response(status_code=409))).status_code == 409
     assert not store.under_way
     with pytest.raises(Refusal, match="under way"):
-        await told(Store(None, None), under_way())
+        await answer_call(Store(None, None), under_way())
 
 
 @running
-async def test_any_other_outcome_is_that() -> None:
+async def test_other_outcome_is_returned() -> None:
     store = Store(None)
-    assert (await told(store, Response(status_code=412))).status_code == 412
+    assert (await answer_call(store, Response(status_code=412))).status_code == 412
     with pytest.raises(Refusal, match="gone"):
-        await told(Store(None), Refusal("not_found", "gone"))
+        await answer_call(Store(None), Refusal("not_found", "gone"))
     assert not store.under_way

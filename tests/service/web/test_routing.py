@@ -1,4 +1,4 @@
-"""What a key has to be good for follows from the route that a request takes: nobody else reads its path."""
+"""Scopes follow from the route that a request takes; no other code interprets its path."""
 
 from __future__ import annotations
 
@@ -19,45 +19,47 @@ from tests.service.application import create_routes
 from tests.service.web.harness import FakePool
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
-#: what stands between the parts of paths that are tried, in front of them and behind them
-BETWEEN = ("/", "//", "/./", "/x/", "/\n", "\n", "\r", "\u2028", "\x85", " ", ".", "?", "%2F", "\\")
+#: separators that are tried between the parts of paths, before them and after them
+SEPARATORS = ("/", "//", "/./", "/x/", "/\n", "\n", "\r", "\u2028", "\x85", " ", ".", "?", "%2F", "\\")
 
 
 @cache
 def routes() -> list[Any]:
-    """Of an application."""
+    """The routes of an application."""
     return list(create_routes(Settings(device="cpu", compile="off"), FakePool()).routes)
 
 
-def placed(path: str) -> str:
-    """A path of a route with something in the place of its names."""
+def fill_parameters(path: str) -> str:
+    """Replace the parameters of a path by values."""
     return re.sub(r"\{[^}]*\}", "x", path)
 
 
 def paths() -> list[str]:
-    """Those of the routes, and what is nearly one."""
-    known = [placed(route.path) for route in routes()]
-    split = [[part for part in path.split("/") if part] for path in known]
-    near = {between + between.join(parts) + end for parts in split for between in BETWEEN for end in ("", *BETWEEN)}
-    return sorted({*known, *(path + end for path in known for end in BETWEEN), *near})
+    """List the paths of the routes and similar ones."""
+    actual = [fill_parameters(route.path) for route in routes()]
+    split = [[part for part in path.split("/") if part] for path in actual]
+    similar = {
+        between + between.join(parts) + end for parts in split for between in SEPARATORS for end in ("", *SEPARATORS)
+    }
+    return sorted({*actual, *(path + end for path in actual for end in SEPARATORS), *similar})
 
 
-def taken(method: str, path: str) -> Any:
-    """The route that the application's own router would choose for exactly this path."""
+def route_of(method: str, path: str) -> Any:
+    """Find the route that the application's router chooses for exactly this path."""
     scope = {"type": "http", "method": method, "path": path, "headers": [], "root_path": ""}
     matches = [(route, route.matches(scope)[0]) for route in routes()]
-    for wanted in (Match.FULL, Match.PARTIAL):
+    for level in (Match.FULL, Match.PARTIAL):
         for route, match in matches:
-            if match is wanted:
+            if match is level:
                 return route
     return None
 
 
 @pytest.mark.slow
-def test_every_path_has_the_scope_of_the_route_that_it_takes() -> None:
+def test_route_path_agrees_with_the_router() -> None:
     count = 0
     for method, path in itertools.product(METHODS, paths()):
-        route = taken(method, path) or (taken(method, path[:-1]) if path.endswith("/") else None)
+        route = route_of(method, path) or (route_of(method, path[:-1]) if path.endswith("/") else None)
         expected = route.path if isinstance(route, Route | Mount) else None
         scope = {"type": "http", "method": method, "path": path, "headers": [], "root_path": ""}
         assert route_path(scope, routes()) == expected, (method, path)
@@ -65,22 +67,22 @@ def test_every_path_has_the_scope_of_the_route_that_it_takes() -> None:
     assert count > 1000
 
 
-def test_what_leads_nowhere_is_open_to_nobody() -> None:
+def test_unknown_path_needs_a_scope() -> None:
     for method in METHODS:
         assert scope_of(method, None) is (KeyScope.READ if method in ("GET", "HEAD", "OPTIONS") else KeyScope.WRITE)
 
 
 @pytest.mark.parametrize("path", ["/metrics\n", "/metrics/\n", "/v1/forward\n", "/docs\n"])
-def test_a_line_end_changes_nothing_of_the_scope(path: str) -> None:
-    """Patterns that end with `$` take one more; no such path gets this far, and if it did, the route would decide."""
+def test_trailing_line_end_does_not_change_the_scope(path: str) -> None:
+    """Patterns that end with `$` also match a line end. Such a path is refused earlier; if not, its route decides."""
     scope = {"type": "http", "method": "GET", "path": path, "headers": [], "root_path": ""}
     route = route_path(scope, routes())
     if route is not None:
         assert scope_of("GET", route) is scope_of("GET", path.rstrip("\n/"))
 
 
-def test_the_fast_door_takes_computing_calls_alone() -> None:
-    """It asks for a key that may compute, whatever its path, so that what it takes has to be a route of that scope."""
+def test_fast_path_accepts_only_computing_calls() -> None:
+    """The fast path always requires the compute scope, so it may only accept routes of that scope."""
     orders = 0
     for path in paths():
         if compute_call_of(path, b"", Media(JSON, JSON), 1000) is not None:

@@ -1,4 +1,4 @@
-"""A real server, and bytes as no HTTP library would send them."""
+"""Requests to a server process that no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BODY = json.dumps(SQUARES).encode()
 
 
 def post(*headers: bytes, body: bytes = BODY, length: int | None = None) -> bytes:
-    """A POST of the body; `length` states another one than it has."""
+    """Build a POST of the body; `length` overrides its Content-Length."""
     stated = b"Content-Length: %d" % (len(body) if length is None else length)
     head = [b"POST /v1/gradients HTTP/1.1", b"Host: localhost", stated, *headers]
     return b"\r\n".join(head) + b"\r\n\r\n" + body
 
 
-def check(received: bytes, status: int, code: str, *, closes: bool = True) -> None:
-    """The response is a problem report, complete; and, unless the body was read, the connection ends with it."""
+def check_problem(received: bytes, status: int, code: str, *, closes: bool = True) -> None:
+    """Check that the response is a complete problem report and whether it closes the connection."""
     head, _, body = received.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % status), received[:500]
     headers = head.lower()
@@ -62,47 +62,47 @@ def check(received: bytes, status: int, code: str, *, closes: bool = True) -> No
         "TLS",
     ],
 )
-def test_what_is_not_http(server: RunningServer, sent: bytes) -> None:
-    check(exchange(server.address, sent), 400, "bad_request_framing")
+def test_malformed_request_is_refused(server: RunningServer, sent: bytes) -> None:
+    check_problem(exchange(server.address, sent), 400, "bad_request_framing")
 
 
-def test_a_length_and_a_transfer_encoding(server: RunningServer) -> None:
-    """Proxies disagree on which of them holds: this is how requests are smuggled."""
+def test_content_length_with_transfer_encoding_is_refused(server: RunningServer) -> None:
+    """Proxies disagree on which header counts, which allows request smuggling."""
     sent = post(b"Transfer-Encoding: chunked", body=b"0\r\n\r\n")
-    check(exchange(server.address, sent), 400, "bad_request_framing")
+    check_problem(exchange(server.address, sent), 400, "bad_request_framing")
 
 
-def test_a_chunk_that_is_none(server: RunningServer) -> None:
+def test_malformed_chunk_is_refused(server: RunningServer) -> None:
     head = b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    check(exchange(server.address, head + b"zz\r\n"), 400, "bad_request_framing")
+    check_problem(exchange(server.address, head + b"zz\r\n"), 400, "bad_request_framing")
 
 
 @pytest.mark.parametrize("filler", [20_000, 200_000])
-def test_headers_that_are_too_large(server: RunningServer, filler: int) -> None:
+def test_oversized_headers_are_refused(server: RunningServer, filler: int) -> None:
     sent = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"x" * filler
-    check(exchange(server.address, sent), 431, "headers_too_large")
+    check_problem(exchange(server.address, sent), 431, "headers_too_large")
     assert exchange(server.address, sent + b"\r\n\r\n").startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_request_line_that_is_too_long(server: RunningServer) -> None:
+def test_oversized_request_line_is_refused(server: RunningServer) -> None:
     sent = b"GET /" + b"x" * 50_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
     assert exchange(server.address, sent).startswith(b"HTTP/1.1 431 ")
 
 
-def test_an_offer_of_http2_is_declined_and_the_body_kept(server: RunningServer) -> None:
-    """As Java's HTTP client sends it, by default, with every request."""
+def test_http2_upgrade_is_ignored(server: RunningServer) -> None:
+    """Java's HTTP client sends this offer with every request by default."""
     sent = post(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk")
     received = exchange(server.address, sent)
     assert received.startswith(b"HTTP/1.1 200 "), received
     assert b'"data":[2.0,4.0]' in received
 
 
-def test_an_offer_of_websockets_is_declined(server: RunningServer) -> None:
+def test_websocket_upgrade_is_ignored(server: RunningServer) -> None:
     upgrade = [b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key: AAAA", b"Sec-WebSocket-Version: 13"]
     assert exchange(server.address, post(*upgrade)).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_waits_before_it_sends(server: RunningServer) -> None:
+def test_expect_continue(server: RunningServer) -> None:
     with socket.create_connection(server.address, timeout=30) as connection:
         connection.sendall(post(b"Expect: 100-continue", body=b"", length=len(BODY)))
         assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
@@ -110,12 +110,12 @@ def test_a_client_that_waits_before_it_sends(server: RunningServer) -> None:
         assert read_response(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_waits_is_told_early(server: RunningServer) -> None:
+def test_expect_continue_may_be_refused_at_once(server: RunningServer) -> None:
     sent = post(b"Expect: 100-continue", b"Content-Type: text/csv", body=b"", length=1000)
-    check(exchange(server.address, sent), 415, "unsupported_media_type")
+    check_problem(exchange(server.address, sent), 415, "unsupported_media_type")
 
 
-def test_a_connection_serves_many_requests_failures_included(server: RunningServer) -> None:
+def test_connection_stays_open_after_failed_requests(server: RunningServer) -> None:
     with socket.create_connection(server.address, timeout=30) as connection:
         for body, status in ((BODY, b"200"), (b"", b"400"), (b"{}", b"422"), (BODY, b"200")):
             connection.sendall(post(body=body))
@@ -124,16 +124,16 @@ def test_a_connection_serves_many_requests_failures_included(server: RunningServ
 
 @pytest.fixture(scope="module")
 def strict(start_server: Callable[..., RunningServer]) -> RunningServer:
-    """A server with little patience."""
+    """A server with a short body timeout."""
     return start_server("--body-timeout", "0.2", "--max-body-bytes", "1000000", "--drain-bytes", "8000000")
 
 
-def test_a_body_that_stops_coming(strict: RunningServer) -> None:
-    check(exchange(strict.address, post(length=len(BODY) + 1)), 408, "request_timeout")
+def test_incomplete_body_times_out(strict: RunningServer) -> None:
+    check_problem(exchange(strict.address, post(length=len(BODY) + 1)), 408, "request_timeout")
 
 
-def test_a_body_in_slow_pieces_is_read(strict: RunningServer) -> None:
-    """The patience is for silence, not for the whole."""
+def test_body_in_slow_pieces_is_read(strict: RunningServer) -> None:
+    """The timeout applies to silence, not to the complete body."""
     with socket.create_connection(strict.address, timeout=30) as connection:
         connection.sendall(post(body=b"", length=len(BODY)))
         for byte in BODY:
@@ -142,14 +142,14 @@ def test_a_body_in_slow_pieces_is_read(strict: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("size", [1_000_001, 5_000_000])
-def test_a_client_that_keeps_writing_sees_why_it_is_refused(strict: RunningServer, size: int) -> None:
-    check(exchange(strict.address, post(body=b" " * size)), 413, "body_too_large")
+def test_client_that_keeps_writing_receives_the_refusal(strict: RunningServer, size: int) -> None:
+    check_problem(exchange(strict.address, post(body=b" " * size)), 413, "body_too_large")
 
 
-def test_a_chunked_body_without_end(strict: RunningServer) -> None:
+def test_endless_chunked_body_is_refused(strict: RunningServer) -> None:
     head = b"POST /v1/forward HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"%x\r\n" % 100_000 + b" " * 100_000 + b"\r\n"
-    check(exchange(strict.address, head + chunk * 12), 413, "body_too_large")
+    check_problem(exchange(strict.address, head + chunk * 12), 413, "body_too_large")
 
 
 REFUSED_EARLY = {
@@ -162,13 +162,13 @@ REFUSED_EARLY = {
 
 @pytest.fixture(scope="module")
 def patient(start_server: Callable[..., RunningServer]) -> RunningServer:
-    """A server that waits for an hour."""
+    """A server with a body timeout of an hour."""
     return start_server("--body-timeout", "3600")
 
 
 @pytest.mark.parametrize("half_close", [False, True], ids=["silent", "half-closed"])
 @pytest.mark.parametrize(("sent", "status"), REFUSED_EARLY.values(), ids=REFUSED_EARLY)
-def test_the_connection_ends_soon_after_its_client_has_stopped(
+def test_connection_closes_soon_after_an_early_refusal(
     patient: RunningServer, sent: bytes, status: int, *, half_close: bool
 ) -> None:
     with socket.create_connection(patient.address, timeout=30) as connection:
@@ -179,7 +179,7 @@ def test_the_connection_ends_soon_after_its_client_has_stopped(
         assert connection.recv(1) == b""
 
 
-def test_a_client_that_hangs_up_leaves_the_server_well(server: RunningServer) -> None:
+def test_server_survives_clients_that_hang_up(server: RunningServer) -> None:
     for sent in (post(length=10_000), b"GET / HT", post()):
         with socket.create_connection(server.address, timeout=30) as connection:
             connection.sendall(sent)
@@ -187,7 +187,7 @@ def test_a_client_that_hangs_up_leaves_the_server_well(server: RunningServer) ->
 
 
 @pytest.mark.smoke
-def test_sigterm_ends_an_idle_server(start_server: Callable[..., RunningServer]) -> None:
+def test_sigterm_stops_an_idle_server(start_server: Callable[..., RunningServer]) -> None:
     server = start_server()
     with httpx.Client() as idle:
         assert idle.get(server.url + "/health/ready").status_code == 200
@@ -195,20 +195,20 @@ def test_sigterm_ends_an_idle_server(start_server: Callable[..., RunningServer])
         assert server.process.wait(timeout=30) == 0
 
 
-def test_sigterm_lets_a_request_end_that_is_half_here(start_server: Callable[..., RunningServer]) -> None:
-    """It is refused, since it comes too late; but it gets its answer."""
+def test_sigterm_answers_a_request_being_received(start_server: Callable[..., RunningServer]) -> None:
+    """The request is too late and is refused, but it gets an answer."""
     server = start_server()
     with socket.create_connection(server.address, timeout=30) as connection:
         connection.sendall(post(b"Expect: 100-continue", body=b"", length=len(BODY)))
-        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")  # it is being read
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")  # the server is reading the body
         server.process.send_signal(signal.SIGTERM)
         wait_until_closed(server.address)
         connection.sendall(BODY)
-        check(read_response(connection), 503, "shutting_down")
+        check_problem(read_response(connection), 503, "shutting_down")
     assert server.process.wait(timeout=30) == 0
 
 
-def test_sigterm_ends_a_server_in_spite_of_a_body_that_never_ends(
+def test_sigterm_stops_a_server_with_an_unfinished_body(
     start_server: Callable[..., RunningServer],
 ) -> None:
     server = start_server("--shutdown-grace", "1", "--body-timeout", "3000")
@@ -216,11 +216,11 @@ def test_sigterm_ends_a_server_in_spite_of_a_body_that_never_ends(
         connection.sendall(post(b"Expect: 100-continue", body=b"", length=1000))
         assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
         server.process.send_signal(signal.SIGTERM)
-        check(read_response(connection), 503, "shutting_down")
+        check_problem(read_response(connection), 503, "shutting_down")
     assert server.process.wait(timeout=30) == 0
 
 
-def test_a_second_signal_ends_a_server_at_once(start_server: Callable[..., RunningServer]) -> None:
+def test_second_signal_stops_a_server_at_once(start_server: Callable[..., RunningServer]) -> None:
     server = start_server("--shutdown-grace", "3600", "--body-timeout", "3000")
     with socket.create_connection(server.address, timeout=30) as connection:
         connection.sendall(post(b"Expect: 100-continue", body=b"", length=1000))
@@ -232,7 +232,7 @@ def test_a_second_signal_ends_a_server_at_once(start_server: Callable[..., Runni
 
 
 def wait_until_closed(address: tuple[str, int]) -> None:
-    """Until connections are refused: the server has seen the signal. One caught by the closing itself is reset."""
+    """Wait until connections are refused, after the server has seen the signal. A connection may also be reset."""
     while True:
         try:
             socket.create_connection(address, timeout=30).close()

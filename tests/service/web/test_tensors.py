@@ -1,4 +1,4 @@
-"""Resident tensors over HTTP: put, read, conditions, pages, and calls that store."""
+"""Resident tensors over HTTP: put, get, conditions, pages, and calls that store."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from tests.service.web.tensors_support import KIND, VECTOR, put, step, value
 
 @pytest.fixture
 def client(empty_client: Client) -> Client:
-    """A client of a server that keeps nothing."""
+    """A client of an empty server."""
     return empty_client
 
 
 class TestPutAndGet:
-    """One tensor."""
+    """Putting, reading and deleting one tensor."""
 
-    def test_what_was_put_is_there(self, client: Client) -> None:
+    def test_tensor_reads_as_it_was_put(self, client: Client) -> None:
         answer = put(client, "w")
         assert answer.status_code == 201
-        told = answer.json()
-        assert answer.headers["etag"] == f'"{told["etag"]}"'
-        assert told == {
-            "tensor_id": "w", "dtype": "float64", "shape": [2], "bytes": 16, "etag": told["etag"], "durable": True,
+        stored = answer.json()
+        assert answer.headers["etag"] == f'"{stored["etag"]}"'
+        assert stored == {
+            "tensor_id": "w", "dtype": "float64", "shape": [2], "bytes": 16, "etag": stored["etag"], "durable": True,
         }  # fmt: skip
-        found = client.get(f"{TENSORS}/w")
-        assert found.json() == {"tensor_id": "w", "etag": told["etag"], "tensor": VECTOR}
-        assert found.headers["etag"] == answer.headers["etag"]
+        response = client.get(f"{TENSORS}/w")
+        assert response.json() == {"tensor_id": "w", "etag": stored["etag"], "tensor": VECTOR}
+        assert response.headers["etag"] == answer.headers["etag"]
 
-    def test_a_second_version_replaces_the_first(self, client: Client) -> None:
+    def test_second_version_replaces_the_first(self, client: Client) -> None:
         first, second = put(client, "w"), put(client, "w", tensor([1], [7.0]))
         assert (first.status_code, second.status_code) == (201, 200)
         assert first.headers["etag"] != second.headers["etag"]
@@ -43,22 +43,22 @@ class TestPutAndGet:
 
     @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
     @pytest.mark.parametrize("shape", [(), (0, 3), (2, 3)])
-    def test_every_type_in_each_form(self, client: Client, dtype: str, shape: tuple[int, ...]) -> None:
+    def test_every_dtype_in_each_encoding(self, client: Client, dtype: str, shape: tuple[int, ...]) -> None:
         array = (np.arange(int(np.prod(shape)), dtype=np.float64) % 2).reshape(shape).astype(dtype)
         sent = client.request("PUT", f"{TENSORS}/t", content=save({"any": array}), headers={"Content-Type": KIND})
         assert sent.status_code == 201, sent.text
         packed = client.get(f"{TENSORS}/t", headers={"Accept": KIND})
         assert packed.headers["content-type"] == KIND
         assert packed.headers["etag"] == sent.headers["etag"]
-        found = load(packed.content)["t"]
-        assert (found.dtype, found.shape) == (array.dtype, array.shape)
-        assert np.array_equal(found, array)
+        loaded = load(packed.content)["t"]
+        assert (loaded.dtype, loaded.shape) == (array.dtype, array.shape)
+        assert np.array_equal(loaded, array)
         for encoding in ("json", "base64"):
             again = client.get(f"{TENSORS}/t?encoding={encoding}").json()["tensor"]
             assert put(client, "u", again).status_code in (200, 201)
             assert client.get(f"{TENSORS}/u?encoding={encoding}").json()["tensor"] == again
 
-    def test_head_tells_what_get_would(self, client: Client) -> None:
+    def test_head_matches_get(self, client: Client) -> None:
         put(client, "w")
         whole, head = client.get(f"{TENSORS}/w"), client.request("HEAD", f"{TENSORS}/w")
         assert head.status_code == 200
@@ -66,14 +66,14 @@ class TestPutAndGet:
         assert [head.headers[name] for name in same] == [whole.headers[name] for name in same]
         assert client.request("HEAD", f"{TENSORS}/v").status_code == 404
 
-    def test_what_was_deleted_is_gone(self, client: Client) -> None:
-        told = put(client, "w").json()
-        assert client.request("DELETE", f"{TENSORS}/w").json() == told
+    def test_deleted_tensor_is_not_found(self, client: Client) -> None:
+        stored = put(client, "w").json()
+        assert client.request("DELETE", f"{TENSORS}/w").json() == stored
         problem(client.get(f"{TENSORS}/w"), 404, "not_found")
         problem(client.request("DELETE", f"{TENSORS}/w"), 404, "not_found")
         assert put(client, "w").status_code == 201
 
-    def test_what_is_no_tensor_leaves_the_old_one(self, client: Client) -> None:
+    def test_invalid_tensor_does_not_replace_the_old_one(self, client: Client) -> None:
         put(client, "w")
         problem(put(client, "w", {"dtype": "float64", "shape": [3], "data": [1]}), 422, "bad_tensor")
         problem(put(client, "w", [1, 2]), 422, "invalid_field")
@@ -83,14 +83,14 @@ class TestPutAndGet:
         assert answer.status_code == 422
         assert value(client, "w") == VECTOR["data"]
 
-    def test_what_need_not_be_durable_says_when_it_is(self, make_client: Callable[..., Client]) -> None:
+    def test_non_durable_write_states_when_it_is_written(self, make_client: Callable[..., Client]) -> None:
         client = make_client(write_behind_ms=60_000)
-        told = put(client, "w?durable=false").json()
-        assert (told["durable"], told["written_within_ms"]) == (False, 60_000)
+        stored = put(client, "w?durable=false").json()
+        assert (stored["durable"], stored["written_within_ms"]) == (False, 60_000)
         assert value(client, "w") == VECTOR["data"]
-        assert client.get(TENSORS).json()["tensors"] == [told]
+        assert client.get(TENSORS).json()["tensors"] == [stored]
 
-    def test_queries_that_mean_nothing(self, client: Client) -> None:
+    def test_invalid_query_is_refused(self, client: Client) -> None:
         put(client, "w")
         for method, query in [
             ("PUT", "durable=yes"), ("PUT", "encoding=json"), ("PUT", "timeout_ms=0"), ("GET", "encoding=xml"),
@@ -99,7 +99,7 @@ class TestPutAndGet:
             answer = client.request(method, f"{TENSORS}/w?{query}", json=VECTOR if method == "PUT" else None)
             problem(answer, 422, "invalid_field")
 
-    def test_media_types_that_are_not_spoken(self, client: Client) -> None:
+    def test_unsupported_media_types_are_refused(self, client: Client) -> None:
         put(client, "w")
         problem(put(client, "w", headers={"Accept": KIND}), 406, "not_acceptable")
         problem(
@@ -111,17 +111,17 @@ class TestPutAndGet:
 
 
 class TestNames:
-    """What a tensor may be called, and that no name leads anywhere else."""
+    """Valid and invalid tensor names."""
 
     @pytest.mark.parametrize("name", ["a", "_", "0", "a.b-c_d", "x" * 128, "CON", "a..", "__proto__"])
-    def test_names(self, client: Client, name: str) -> None:
+    def test_valid_name_is_accepted(self, client: Client, name: str) -> None:
         assert put(client, name).status_code == 201
         assert value(client, name) == VECTOR["data"]
 
     @pytest.mark.parametrize(
         "name", ["%2e", "%2e%2e", "-a", ".a", "x" * 129, "a%2Fb", "%2e%2e%2fetc", "a%00", "ä", "a b", "a%0Ab", "a\\b"]
     )
-    def test_what_is_no_name(self, client: Client, name: str) -> None:
+    def test_invalid_name_is_refused(self, client: Client, name: str) -> None:
         for method in ("PUT", "GET", "DELETE"):
             answer = client.request(method, f"{TENSORS}/{name}", json=VECTOR if method == "PUT" else None)
             assert answer.status_code in (400, 404, 405, 422), answer.text
@@ -130,12 +130,12 @@ class TestNames:
 
 
 class TestConditions:
-    """If-Match and If-None-Match, as RFC 9110 has them."""
+    """If-Match and If-None-Match of RFC 9110."""
 
     @pytest.fixture
     def etag(self, client: Client) -> str:
-        found: str = put(client, "w").headers["etag"]
-        return found
+        created: str = put(client, "w").headers["etag"]
+        return created
 
     @pytest.mark.parametrize(
         ("field", "stated", "holds"),
@@ -152,7 +152,7 @@ class TestConditions:
             ("If-None-Match", '"0" , W/"1"', True),
         ],
     )
-    def test_of_writes(self, client: Client, etag: str, field: str, stated: str, *, holds: bool) -> None:
+    def test_conditional_write(self, client: Client, etag: str, field: str, stated: str, *, holds: bool) -> None:
         headers = {field: stated.format(etag)}
         if holds:
             assert put(client, "w", tensor([], [3.0]), headers=headers).status_code == 200
@@ -163,7 +163,7 @@ class TestConditions:
         assert value(client, "w") == VECTOR["data"]
 
     @pytest.mark.parametrize(("field", "status"), [("If-Match", 412), ("If-None-Match", 201)])
-    def test_where_nothing_is_there(self, client: Client, field: str, status: int) -> None:
+    def test_condition_on_a_missing_tensor(self, client: Client, field: str, status: int) -> None:
         assert put(client, "v", headers={field: "*"}).status_code == status
         assert (value(client, "v") is not None) == (status == 201)
 
@@ -181,7 +181,7 @@ class TestConditions:
             ({"If-Match": '"0"', "If-None-Match": "{}"}, 412),
         ],
     )
-    def test_of_reads(self, client: Client, etag: str, headers: dict[str, str], status: int) -> None:
+    def test_conditional_read(self, client: Client, etag: str, headers: dict[str, str], status: int) -> None:
         stated = {field: text.format(etag) for field, text in headers.items()}
         for method in ("GET", "HEAD"):
             answer = client.request(method, f"{TENSORS}/w", headers=stated)
@@ -190,65 +190,65 @@ class TestConditions:
                 assert (answer.content, answer.headers["etag"]) == (b"", etag)
 
     @pytest.mark.parametrize("stated", ["abc", '"abc', '"a" "b"', 'w/"a"', '"a",,"b"', '*, "a"', '"é"'])
-    def test_what_is_no_list_of_etags(self, client: Client, etag: str, stated: str) -> None:
+    def test_malformed_etag_list_is_refused(self, client: Client, etag: str, stated: str) -> None:
         for field in ("If-Match", "If-None-Match"):
             problem(put(client, "w", headers={field: stated.encode("latin-1")}), 422, "invalid_field")
 
-    def test_a_delete_of_the_right_version(self, client: Client, etag: str) -> None:
+    def test_conditional_delete(self, client: Client, etag: str) -> None:
         assert client.request("DELETE", f"{TENSORS}/w", headers={"If-Match": etag}).status_code == 200
 
 
 class TestPages:
-    """Listings."""
+    """Lists of tensors and graphs."""
 
-    def test_tensors_by_name(self, client: Client) -> None:
+    def test_tensors_are_listed_by_name(self, client: Client) -> None:
         names = ["b", "a", "C", "_", "a.b", "0", "c"]
         for name in names:
             put(client, name)
-        found: list[str] = []
+        listed: list[str] = []
         after = ""
         while True:
             page = client.get(f"{TENSORS}?limit=3{after}").json()
-            found += [one["tensor_id"] for one in page["tensors"]]
+            listed += [tensor["tensor_id"] for tensor in page["tensors"]]
             if "next" not in page:
                 break
             assert len(page["tensors"]) == 3
             after = f"&after={page['next']}"
-        assert found == sorted(names)
+        assert listed == sorted(names)
         assert "next" not in client.get(f"{TENSORS}?limit=7").json()
         assert client.get(f"{TENSORS}?after=zzz").json() == {"tensors": []}
 
-    def test_graphs_as_they_came(self, client: Client) -> None:
+    def test_graphs_are_listed_in_registration_order(self, client: Client) -> None:
         ids = [
             client.post("/v1/graphs", json={"graph": {"nodes": [node("full", shape=[i])]}}).json()["graph_id"]
             for i in range(5)
         ]
         first = client.get("/v1/graphs?limit=2").json()
-        assert ([one["graph_id"] for one in first["graphs"]], first["next"]) == (ids[:2], ids[1])
+        assert ([graph["graph_id"] for graph in first["graphs"]], first["next"]) == (ids[:2], ids[1])
         second = client.get(f"/v1/graphs?limit=3&after={first['next']}").json()
-        assert [one["graph_id"] for one in second["graphs"]] == ids[2:]
+        assert [graph["graph_id"] for graph in second["graphs"]] == ids[2:]
         assert "next" not in second
         problem(client.get("/v1/graphs?after=nothing"), 404, "not_found")
 
     @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=", "limit=1&limit=1", "offset=1"])
-    def test_what_is_no_page(self, client: Client, query: str) -> None:
+    def test_invalid_page_query_is_refused(self, client: Client, query: str) -> None:
         for path in (TENSORS, "/v1/graphs"):
             problem(client.get(f"{path}?{query}"), 422, "invalid_field")
 
 
 class TestStore:
-    """Calls that keep what they compute."""
+    """Calls that store their results."""
 
-    def test_a_step_of_training(self, client: Client) -> None:
+    def test_training_step(self, client: Client) -> None:
         put(client, "w")
         for sign in (-1.0, 1.0, -1.0):
             answer = client.post("/v1/forward", json=step())
             assert answer.status_code == 200, answer.text
-            (told,) = answer.json()["stored"]
-            assert client.get(f"{TENSORS}/w").json()["etag"] == told["etag"]
+            (stored,) = answer.json()["stored"]
+            assert client.get(f"{TENSORS}/w").json()["etag"] == stored["etag"]
             assert value(client, "w") == [sign * x for x in VECTOR["data"]]
 
-    def test_upon_a_condition(self, client: Client) -> None:
+    def test_store_with_a_condition(self, client: Client) -> None:
         etag = put(client, "w").json()["etag"]
         problem(client.post("/v1/forward", json=step(if_match="0" * 16)), 412, "precondition_failed")
         problem(client.post("/v1/forward", json=step(if_match="")), 412, "precondition_failed")
@@ -257,7 +257,7 @@ class TestStore:
         problem(client.post("/v1/forward", json=step(if_match=etag)), 412, "precondition_failed")
         assert client.post("/v1/forward", json=step(if_match="*")).status_code == 200
 
-    def test_all_or_none(self, client: Client) -> None:
+    def test_store_is_atomic(self, client: Client) -> None:
         put(client, "w")
         body = step()
         body["store"] = [{"node": 4, "tensor_id": "w"}, {"node": 2, "tensor_id": "v", "if_match": "*"}]
@@ -265,11 +265,11 @@ class TestStore:
         assert value(client, "w") == VECTOR["data"]
         assert value(client, "v") is None
         body["store"][1]["if_match"] = ""
-        told = client.post("/v1/forward", json=body).json()["stored"]
-        assert [one["tensor_id"] for one in told] == ["w", "v"]
+        stored = client.post("/v1/forward", json=body).json()["stored"]
+        assert [entry["tensor_id"] for entry in stored] == ["w", "v"]
         assert value(client, "v") == [6.25]
 
-    def test_through_a_registered_graph(self, client: Client) -> None:
+    def test_store_through_a_registered_graph(self, client: Client) -> None:
         put(client, "w")
         body = step()
         graph_id = client.post("/v1/graphs", json={"graph": body.pop("graph")}).json()["graph_id"]

@@ -1,6 +1,7 @@
-"""A worker process that tries what it may not do. Its text goes to `python -c`, since a worker cannot read the tests.
+"""A worker process that attempts forbidden operations.
 
-A job names an attempt and what it is to be tried on; the reply says what came of it.
+Its text goes to `python -c`, since a worker cannot read the tests. A job names an attempt and its target; the reply
+has the outcome.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ LIBRARY.mmap.restype = ctypes.c_void_p
 
 
 def checked(result: int) -> int:
-    """What a function of C returned. Raises OSError."""
+    """Return the result of a C function. Raises OSError."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -53,7 +54,7 @@ def executed(_: str) -> None:
 
 
 def executed_in_place(path: str) -> None:
-    """Where it is allowed, there is no such program: or nobody would be left to tell of it."""
+    """Execute a missing program: a successful attempt would replace the process, and could not be reported."""
     with suppress(FileNotFoundError):
         os.execv(path, [path])
 
@@ -69,8 +70,8 @@ def listened(_: str) -> None:
 
 
 def bound_abstractly(_: str) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(b"\0gradserve-test-%d" % os.getpid())
+    with socket.socket(socket.AF_UNIX) as endpoint:
+        endpoint.bind(b"\0gradserve-test-%d" % os.getpid())
 
 
 def paired(_: str) -> None:
@@ -96,7 +97,7 @@ def traced(pid: str) -> None:
 
 
 def looked_into(pid: str) -> None:
-    """A byte at an address that is nobody's: EFAULT says that we might."""
+    """Read a byte at an unmapped address: EFAULT means that reading is permitted."""
 
     class Piece(ctypes.Structure):
         _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
@@ -147,23 +148,23 @@ def made_readable(path: str) -> None:
 
 
 def had_memory_of_others(_: str) -> None:
-    found = checked(LIBRARY.shmget(0, 4096, 0o600))
-    checked(LIBRARY.shmctl(found, 0, None))
+    segment = checked(LIBRARY.shmget(0, 4096, 0o600))
+    checked(LIBRARY.shmctl(segment, 0, None))
 
 
 def had_rings(_: str) -> None:
     os.close(checked(LIBRARY.syscall(425, 1, ctypes.create_string_buffer(120))))
 
 
-# ---------------------------------------------------------------- what goes on working
+# ---------------------------------------------------------------- allowed operations
 
 
 def computed_by_threads(_: str) -> None:
-    found = []
-    thread = threading.Thread(target=found.append, args=(1,))
+    results = []
+    thread = threading.Thread(target=results.append, args=(1,))
     thread.start()
     thread.join()
-    assert found == [1]
+    assert results == [1]
 
 
 def had_memory(_: str) -> None:
@@ -174,8 +175,8 @@ def had_memory(_: str) -> None:
 
 
 def had_executable_memory(_: str) -> None:
-    found = LIBRARY.mmap(None, ctypes.c_size_t(4096), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, ctypes.c_long(0))
-    checked(LIBRARY.mprotect(ctypes.c_void_p(found), ctypes.c_size_t(4096), mmap.PROT_READ | mmap.PROT_EXEC))
+    address = LIBRARY.mmap(None, ctypes.c_size_t(4096), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, ctypes.c_long(0))
+    checked(LIBRARY.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(4096), mmap.PROT_READ | mmap.PROT_EXEC))
 
 
 def knew_its_numbers(_: str) -> None:
@@ -184,32 +185,32 @@ def knew_its_numbers(_: str) -> None:
     os.kill(os.getpid(), 0)
 
 
-def attempted(told: dict[str, str]) -> str:
-    """What came of it: "done", or the number of the error."""
+def attempted(attempt: dict[str, str]) -> str:
+    """Outcome of an attempt: "done", or the number of the error."""
     try:
-        globals()[told["attempt"]](told["on"])
+        globals()[attempt["attempt"]](attempt["on"])
     except OSError as error:
         return str(error.errno)
     return "done"
 
 
-def in_a_thread(told: dict[str, str]) -> str:
-    """The same, tried by another thread."""
-    found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(attempted(told)))
+def in_a_thread(attempt: dict[str, str]) -> str:
+    """Outcome of the attempt in another thread."""
+    outcomes: list[str] = []
+    thread = threading.Thread(target=lambda: outcomes.append(attempted(attempt)))
     thread.start()
     thread.join()
-    return found[0]
+    return outcomes[0]
 
 
 def execute(job: Task, _: float | None) -> Reply:
-    """Try it here, and in a thread."""
-    told = orjson.loads(bytes(job.body))
-    return Reply(200, JSON, [orjson.dumps([attempted(told), in_a_thread(told)])])
+    """Make the attempt in this thread and in another one."""
+    attempt = orjson.loads(bytes(job.body))
+    return Reply(200, JSON, [orjson.dumps([attempted(attempt), in_a_thread(attempt)])])
 
 
 def trying(_: Settings) -> Opened:
-    """The work."""
+    """Prepare the work of this worker."""
     warm(registry())
     return Opened(execute, "cpu", lambda: Vitals(0, 0))
 

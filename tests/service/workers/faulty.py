@@ -1,4 +1,4 @@
-"""A worker whose compiled kernels end it: what a runner is to call lies where nothing is. For `python -c`."""
+"""A worker whose compiled kernels crash it: the runner calls an unmapped address. For `python -c`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _step_rows = prepared_plan._step_rows
 
 
 def write_badly(steps):
-    """Write rows as they should be, but for the address."""
+    """Write correct rows, except for the address of the function."""
     rows = _step_rows(steps)
     rows[:, StepEntry.FUNCTION] = 8
     return rows

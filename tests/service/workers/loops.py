@@ -1,4 +1,4 @@
-"""A worker's loop in this process: what the front sends it at once, and all that it says to that."""
+"""A worker's loop in this process: frames that the front sends at once, and all frames that come back."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Loop:
         self.opened = Opened(work, "cpu", lambda: Vitals(3, 4), **stated)
         self.bodies: dict[int, bytes] = {}
 
-    def say(self, *sent: bytes) -> list[tuple[int, Any]]:
-        """Of each frame that comes: its kind, and what it says."""
+    def exchange(self, *sent: bytes) -> list[tuple[int, Any]]:
+        """Send frames; return the kind and content of each frame that comes back."""
         (front, back), (ours, theirs) = socket.socketpair(), socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        found: list[tuple[int, Any]] = []
+        received: list[tuple[int, Any]] = []
         with front, back, ours, theirs:
             front.sendall(b"".join(sent))
             front.shutdown(socket.SHUT_WR)
@@ -33,19 +33,21 @@ class Loop:
             back.close()
             inbox, channel = Inbox(), DescriptorChannel(ours)
             while data := front.recv(1 << 20):
-                found += [(kind, self._read(kind, frame, at, channel)) for kind, frame, at in inbox.feed(data)]
+                received += [
+                    (kind, self._read(kind, frame, offset, channel)) for kind, frame, offset in inbox.feed(data)
+                ]
         self.page.close()
-        return found
+        return received
 
-    def _read(self, kind: int, frame: bytes, at: int, channel: DescriptorChannel) -> Any:
+    def _read(self, kind: int, frame: bytes, offset: int, channel: DescriptorChannel) -> Any:
         if kind == frames.REPLY:
-            slot = frames.slot_of(frame, at)
-            reply, buffer, nbytes, *_ = frames.read_reply(frame, at, 0.0)
+            slot = frames.slot_of(frame, offset)
+            reply, buffer, nbytes, *_ = frames.read_reply(frame, offset, 0.0)
             body = bytes(channel.body(buffer, nbytes)) if buffer else reply.body
             return slot, body
         if kind in frames.NOT_DONE:
-            return frames.slot_of(frame, at), frames.read_not_done(frame, at)[0]
-        return frames.read_note(frame, at)
+            return frames.slot_of(frame, offset), frames.read_not_done(frame, offset)[0]
+        return frames.read_note(frame, offset)
 
 
 def sent(slot: int, body: bytes = b"{}", most: float | None = 1.0, **stated: Any) -> bytes:

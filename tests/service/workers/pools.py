@@ -1,4 +1,4 @@
-"""Pools of worker processes for tests: what they are given to do, and what came of it."""
+"""Pools of worker processes for tests, and helpers that send them jobs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 @asynccontextmanager
 async def processes(workers: int = 2, **stated: Any):
-    """A pool of which all processes are ready."""
+    """A pool whose processes are all ready."""
     pool = ProcessPool(Settings(**{"device": "cpu", "workers": workers, "log_level": "error", **stated}), COMMAND)
     await pool.start()
     try:
@@ -39,38 +39,38 @@ async def whole(pool: ProcessPool) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for what other processes bring about."""
+    """Wait for a condition that other processes bring about."""
     async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110  it is another process that changes
+        while not condition():  # noqa: ASYNC110  another process changes it
             await asyncio.sleep(0.002)
 
 
-def job(told: dict[str, Any] | bytes, timeout: float = 60.0, **stated: Any) -> Task:
-    """A job that does what it is told."""
-    body = told if isinstance(told, bytes) else orjson.dumps(told)
+def job(instructions: dict[str, Any] | bytes, timeout: float = 60.0, **stated: Any) -> Task:
+    """A job with these instructions for the worker."""
+    body = instructions if isinstance(instructions, bytes) else orjson.dumps(instructions)
     return Task("forward", body, "test", timeout, time.monotonic() + timeout, **stated)
 
 
-async def ask(pool: ProcessPool, told: dict[str, Any] | bytes, seconds: float = 60.0, **stated: Any) -> Reply:
-    """The reply to a job that does what it is told."""
-    return await run_task(pool, job(told, seconds, **stated))
+async def ask(pool: ProcessPool, instructions: dict[str, Any] | bytes, seconds: float = 60.0, **stated: Any) -> Reply:
+    """The reply to a job with these instructions."""
+    return await run_task(pool, job(instructions, seconds, **stated))
 
 
 def code(reply: Reply) -> str:
-    """The code of the problem that a reply is."""
+    """The error code of a problem reply."""
     problem: dict[str, Any] = orjson.loads(reply.body)
     assert problem["status"] == reply.status
     return str(problem["code"])
 
 
 def settled(pool: ProcessPool) -> bool:
-    """Whether nothing is held for anybody."""
+    """Whether no job and no memory is held."""
     stats = pool.stats()
     return not pool.busy and not stats.reserved and not stats.running and not any(stats.queued.values())
 
 
 def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., _T]:
-    """A test that runs on an event loop of its own."""
+    """Run an async test on an event loop of its own."""
 
     def test(*arguments: Any, **named: Any) -> _T:
         return asyncio.run(coroutine(*arguments, **named))
@@ -79,5 +79,5 @@ def running(coroutine: Callable[..., Coroutine[Any, Any, _T]]) -> Callable[..., 
 
 
 async def together(*awaitables: Awaitable[_T], **stated: bool) -> list[_T]:
-    """What all give."""
+    """Gather the results of these awaitables."""
     return list(await asyncio.gather(*awaitables, **stated))

@@ -1,4 +1,4 @@
-"""Workers that do what a test says, in this process: for tests of those who have workers, without any."""
+"""Workers in this process that a test controls: for tests of the pool and the supervisor without worker processes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from service.workers.shared_memory import SLOTS, Vitals
 from service.workers.task import NotDone, Reply
 from service.workers.ticket import Ticket
 
-#: more than the system gives out
+#: beyond the process ids of the system
 _PIDS = count(1 << 26)
 
 
 class Puppet:
-    """In place of a `WorkerProcess`."""
+    """A stand-in for `WorkerProcess`."""
 
     def __init__(
         self, supervisor: Any, receiver: Any, settings: str, command: Sequence[str], environment: Mapping[str, str]
@@ -45,14 +45,14 @@ class Puppet:
         self.news: list[tuple[str, str]] = []
         self.finished = self.killed = False
         self.steps_back = 0
-        #: whether it ends when it is told to finish
+        #: whether it exits on `finish`
         self.obeys = True
         self.reaped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    # ---------------------------------------------------------------- what it is told
+    # ---------------------------------------------------------------- commands
 
     def start(self) -> None:
-        """It is there, and not ready."""
+        """Do nothing: it is started, but not ready."""
 
     def send(self, ticket: Ticket) -> None:
         ticket.sent_to(self, len(self.tickets))
@@ -101,7 +101,7 @@ class Puppet:
         if not self.ended:
             self.end()
 
-    # ---------------------------------------------------------------- what it is asked
+    # ---------------------------------------------------------------- queries
 
     @property
     def idle(self) -> bool:
@@ -118,42 +118,42 @@ class Puppet:
     def begun(self, ticket: Ticket) -> float | None:
         return self.page.since if ticket is self.executing else None
 
-    # ---------------------------------------------------------------- what a test has it do
+    # ---------------------------------------------------------------- actions that a test triggers
 
-    def come(self, device: str = "cpu") -> None:
-        """Be ready."""
+    def become_ready(self, device: str = "cpu") -> None:
+        """Become ready."""
         self.device, self.ready = device, True
         self.supervisor.became_ready(self)
 
     def end(self) -> None:
-        """Be no more."""
+        """Exit."""
         self.ready, self.ended = False, True
         self.supervisor.exited(self)
         self.supervisor.accounted_for(self)
         self.reaped.set_result(None)
 
     def begin(self, ticket: Ticket) -> None:
-        """Execute this job."""
+        """Begin to execute this job."""
         self.executing = ticket
         self.page.since = time.monotonic()
 
-    def reply(self, ticket: Ticket, body: bytes = b"done", seconds: float = 0.001, **stated: Any) -> None:
-        """Have done a job."""
-        self._let_go(ticket)
+    def reply(self, ticket: Ticket, body: bytes = b"done", seconds: float = 0.001, **options: Any) -> None:
+        """Reply to a job."""
+        self._drop(ticket)
         self.served += 1
-        self.receiver.replied(self, ticket, Reply(200, JSON, [body], **stated), seconds)
+        self.receiver.replied(self, ticket, Reply(200, JSON, [body], **options), seconds)
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float = 0.001) -> None:
-        """Lack something for a job."""
-        self._let_go(ticket)
+        """Report why a job was not done."""
+        self._drop(ticket)
         self.receiver.not_done(ticket, why, seconds)
 
     def skip(self, ticket: Ticket) -> None:
-        """Let go of a job that was stopped."""
-        self._let_go(ticket)
+        """Drop a job that was stopped."""
+        self._drop(ticket)
         self.receiver.skipped(ticket)
 
-    def _let_go(self, ticket: Ticket) -> None:
+    def _drop(self, ticket: Ticket) -> None:
         self.tickets.remove(ticket)
         self.executing = None if self.executing is ticket else self.executing
         self.long = None if self.long is ticket else self.long
@@ -161,11 +161,11 @@ class Puppet:
 
 @pytest.fixture
 def puppets(monkeypatch: pytest.MonkeyPatch) -> list[Puppet]:
-    """Every worker that a supervisor starts, in the order of their starts."""
+    """Workers that a supervisor starts, in the order of their starts."""
     started: list[Puppet] = []
 
-    def start(*stated: Any) -> Puppet:
-        started.append(Puppet(*stated))
+    def start(*arguments: Any) -> Puppet:
+        started.append(Puppet(*arguments))
         return started[-1]
 
     monkeypatch.setattr("service.workers.supervisor.WorkerProcess", start)

@@ -1,4 +1,4 @@
-"""Accounts of callers: who is there, who has most, and whose short jobs have not been short lately."""
+"""Accounts of callers: their presence, their number of jobs, and recent overruns of short jobs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def accounts() -> Accounts:
     return Accounts()
 
 
-def test_a_caller_has_one_account(accounts: Accounts) -> None:
+def test_caller_has_one_account(accounts: Accounts) -> None:
     first = accounts.enter("a", NOW)
     assert accounts.enter("a", NOW + 0.5) is first
     assert (first.tenant, first.used, first.present, accounts.present) == ("a", NOW + 0.5, True, 1)
     assert accounts.enter("b", NOW) is not first
 
 
-def test_one_alone_takes_no_turns(accounts: Accounts) -> None:
+def test_single_caller_is_not_contended(accounts: Accounts) -> None:
     assert not accounts.contended
     accounts.enter("a", NOW)
     assert not accounts.contended
@@ -34,8 +34,8 @@ def test_one_alone_takes_no_turns(accounts: Accounts) -> None:
     assert accounts.contended
 
 
-def test_nobody_takes_turns_with_the_server(accounts: Accounts) -> None:
-    """Or one that is asked whether it is ready, once a second, would never be one caller's alone."""
+def test_server_account_does_not_count_as_a_caller(accounts: Accounts) -> None:
+    """Otherwise a server with a readiness probe once a second would always be contended."""
     accounts.enter("a", NOW)
     own = accounts.enter(OWN, NOW)
     assert (accounts.contended, accounts.present, own.present) == (False, 1, False)
@@ -43,7 +43,7 @@ def test_nobody_takes_turns_with_the_server(accounts: Accounts) -> None:
     assert accounts.present == 0
 
 
-def test_who_has_had_no_job_for_a_second_is_not_there(accounts: Accounts) -> None:
+def test_caller_is_absent_after_a_second_without_jobs(accounts: Accounts) -> None:
     a, b = accounts.enter("a", NOW), accounts.enter("b", NOW + 0.5)
     accounts.look(NOW + 1.0)
     assert accounts.present == 2, "a second is not more than a second"
@@ -55,17 +55,17 @@ def test_who_has_had_no_job_for_a_second_is_not_there(accounts: Accounts) -> Non
     assert accounts.contended
 
 
-def test_who_waits_for_a_job_is_there_however_long_it_takes(accounts: Accounts) -> None:
+def test_caller_with_a_pending_job_stays_present(accounts: Accounts) -> None:
     account = accounts.enter("a", NOW)
-    account.tasks[waited := job()] = None
+    account.tasks[pending := job()] = None
     accounts.look(NOW + 1000)
     assert account.present
-    del account.tasks[waited]
+    del account.tasks[pending]
     accounts.look(NOW + 1000)
     assert not account.present
 
 
-def test_nothing_is_known_of_who_was_last_there_a_minute_ago(accounts: Accounts) -> None:
+def test_account_is_dropped_after_a_minute(accounts: Accounts) -> None:
     account = accounts.enter("a", NOW)
     accounts.look(NOW + 60.0)
     assert accounts.enter("a", NOW) is account
@@ -74,19 +74,19 @@ def test_nothing_is_known_of_who_was_last_there_a_minute_ago(accounts: Accounts)
     assert accounts.present == 1
 
 
-def test_who_has_most_jobs_is_found(accounts: Accounts) -> None:
+def test_greatest_is_the_caller_with_most_jobs(accounts: Accounts) -> None:
     for name, count in (("a", 1), ("b", 3), ("c", 2)):
         accounts.enter(name, NOW).tasks |= {job(): None for _ in range(count)}
     assert accounts.greatest().tenant == "b"
 
 
-def test_jobs_are_kept_in_the_order_in_which_they_came() -> None:
-    account, came = Account("a"), [job() for _ in range(5)]
-    account.tasks |= dict.fromkeys(came)
-    assert [*account.tasks] == came
+def test_tasks_stay_in_order_of_arrival() -> None:
+    account, arrived = Account("a"), [job() for _ in range(5)]
+    account.tasks |= dict.fromkeys(arrived)
+    assert [*account.tasks] == arrived
 
 
-def test_a_caller_is_doubtful_from_a_tenth_of_a_second_too_much() -> None:
+def test_caller_is_doubtful_after_a_tenth_second_of_overrun() -> None:
     account = Account("a")
     assert not account.is_doubtful(NOW)
     account.overran(0.1, NOW)
@@ -95,8 +95,8 @@ def test_a_caller_is_doubtful_from_a_tenth_of_a_second_too_much() -> None:
     assert account.is_doubtful(NOW)
 
 
-def test_what_was_too_much_is_forgiven_with_time() -> None:
-    """A twentieth of a second in a second."""
+def test_overrun_decays_with_time() -> None:
+    """It decays by a twentieth of a second per second."""
     account = Account("a")
     account.overran(0.15, NOW)
     assert account.is_doubtful(NOW + 0.9)
@@ -107,15 +107,15 @@ def test_what_was_too_much_is_forgiven_with_time() -> None:
     assert account.is_doubtful(NOW + 2.5), "what was left is added to"
 
 
-def test_no_grudge_is_held_for_longer_than_two_seconds() -> None:
-    """Whatever was too much, not more than twice what is borne is remembered."""
+def test_overrun_is_remembered_for_at_most_two_seconds() -> None:
+    """At most twice the tolerated overrun is remembered."""
     account = Account("a")
     account.overran(1000.0, NOW)
     assert account.is_doubtful(NOW + 1.9)
     assert not account.is_doubtful(NOW + 2.1)
 
 
-def test_what_is_forgiven_is_not_saved_up() -> None:
+def test_decay_does_not_accumulate_as_credit() -> None:
     account = Account("a")
     account.overran(0.05, NOW)
     account.overran(0.11, NOW + 500)

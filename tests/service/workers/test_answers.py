@@ -1,4 +1,4 @@
-"""Large answers: the front sees what was written, and a buffer is used again, clear, once that has sent it."""
+"""Large answers in shared buffers: the front reads them, and released buffers are cleared and reused."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from service.workers.worker_main import AnswerBuffers
 
 
 class Sides:
-    """A worker's answers, what it has said of them, and the front that sees them."""
+    """A worker's answer buffers, its messages about them, and the front that reads them."""
 
     def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
-        self.said: list[tuple[int, int]] = []
+        self.messages: list[tuple[int, int]] = []
         self.front = DescriptorChannel(theirs)
-        self.answers = AnswerBuffers(DescriptorChannel(ours), lambda kind, number: self.said.append((kind, number)))
+        self.answers = AnswerBuffers(DescriptorChannel(ours), lambda kind, number: self.messages.append((kind, number)))
 
     def write(self, *parts: bytes | memoryview) -> int:
         number = self.answers.write(parts, sum(map(len, parts)))
         assert isinstance(number, int)
         return number
 
-    def seen(self, number: int, nbytes: int) -> bytes:
+    def read(self, number: int, nbytes: int) -> bytes:
         return bytes(self.front.body(number, nbytes))
 
 
@@ -37,44 +37,42 @@ def sides() -> Iterator[Sides]:
         yield Sides(ours, theirs)
 
 
-def test_the_front_sees_the_pieces_one_behind_the_other(sides: Sides) -> None:
-    assert sides.seen(sides.write(b"ab", memoryview(b"cde"), b"", b"f"), 6) == b"abcdef"
+def test_front_reads_the_parts_in_order(sides: Sides) -> None:
+    assert sides.read(sides.write(b"ab", memoryview(b"cde"), b"", b"f"), 6) == b"abcdef"
 
 
-def test_what_the_front_has_is_not_written_again(sides: Sides) -> None:
+def test_unreleased_buffer_is_not_reused(sides: Sides) -> None:
     first, second = sides.write(b"one"), sides.write(b"two")
     assert first != second
-    assert (sides.seen(first, 3), sides.seen(second, 3)) == (b"one", b"two")
+    assert (sides.read(first, 3), sides.read(second, 3)) == (b"one", b"two")
 
 
-def test_a_buffer_that_was_released_serves_again_and_nothing_is_left_in_it(sides: Sides) -> None:
+def test_released_buffer_is_cleared_and_reused(sides: Sides) -> None:
     first = sides.write(b"a longer secret")
     assert not sides.answers.buffers.waiting
     sides.answers.release(first)
     assert sides.answers.buffers.waiting
-    assert sides.seen(first, 15) == bytes(15)
+    assert sides.read(first, 15) == bytes(15)
     assert sides.write(b"short") == first
-    assert sides.seen(first, 15) == b"short" + bytes(10)
-    assert sides.said == []
+    assert sides.read(first, 15) == b"short" + bytes(10)
+    assert sides.messages == []
 
 
-def test_what_is_large_is_dropped_and_the_front_is_told(sides: Sides) -> None:
+def test_large_buffer_is_dropped_on_release(sides: Sides) -> None:
     number = sides.write(bytes(LARGEST + 1))
     sides.answers.release(number)
-    assert sides.said == [(frames.FORGET, number)]
+    assert sides.messages == [(frames.FORGET, number)]
     assert not sides.answers.buffers.waiting
     with pytest.raises(KeyError):
         sides.answers.release(number)
 
 
-def test_what_nobody_uses_for_a_while_goes_back_and_is_shown_anew(
-    sides: Sides, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unused_buffer_is_trimmed(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     number = sides.write(b"one")
     sides.answers.release(number)
     sides.answers.buffers.trim()
     assert sides.answers.buffers.waiting
     monkeypatch.setattr(shared_buffers, "UNUSED", -1.0)
     sides.answers.buffers.trim()
-    assert (sides.answers.buffers.waiting, sides.said) == (False, [(frames.FORGET, number)])
+    assert (sides.answers.buffers.waiting, sides.messages) == (False, [(frames.FORGET, number)])
     assert sides.write(b"two") != number

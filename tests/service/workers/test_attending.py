@@ -1,4 +1,4 @@
-"""A worker process from its start on: it hears its settings, says what it has opened or why it could not, and ends."""
+"""A worker process from start to exit: it reads its settings, reports its device or its failure, and exits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.workers.shared_memory import ControlPage
 from tests.conftest import ROOT
 from tests.service.workers.loops import sent
 
-#: opens what the settings name: a device that echoes, or none
+#: opens a device that echoes, or fails if the settings say so
 PROGRAM = """
 from service.workers.shared_memory import Vitals
 from service.workers.task import Reply
@@ -33,8 +33,8 @@ run_worker(make)
 """
 
 
-def attended(first: bytes, *then: bytes) -> tuple[int, list[tuple[int, str]]]:
-    """How a process ended that was told this, and the rest once it had an answer to that; and what it said."""
+def run_process(first: bytes, *then: bytes) -> tuple[int, list[tuple[int, str]]]:
+    """Send `first` to a process, and `then` after its first reply; return the exit status and the replies."""
     (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:
         passed = back.fileno(), theirs.fileno(), page.fd
@@ -44,15 +44,17 @@ def attended(first: bytes, *then: bytes) -> tuple[int, list[tuple[int, str]]]:
         back.close()
         page.close()
         front.sendall(first)
-        inbox, found = Inbox(), []
+        inbox, replies = Inbox(), []
         while data := front.recv(1 << 20):
-            for kind, frame, at in inbox.feed(data):
+            for kind, frame, offset in inbox.feed(data):
                 is_text = kind in (frames.READY, frames.FAILED)
-                found.append((kind, frames.read_text(frame, at) if is_text else str(frames.slot_of(frame, at))))
-            if then and len(found) == 1:
+                replies.append(
+                    (kind, frames.read_text(frame, offset) if is_text else str(frames.slot_of(frame, offset)))
+                )
+            if then and len(replies) == 1:
                 front.sendall(b"".join(then))
                 front.shutdown(socket.SHUT_WR)
-        return process.wait(), found
+        return process.wait(), replies
 
 
 def settings(workers: int) -> bytes:
@@ -60,10 +62,10 @@ def settings(workers: int) -> bytes:
 
 
 @pytest.mark.slow
-def test_it_says_what_it_has_opened_does_its_jobs_and_ends_with_the_socket() -> None:
-    assert attended(settings(1), sent(3)) == (0, [(frames.READY, "the device"), (frames.REPLY, "3")])
+def test_worker_reports_its_device_and_serves_until_eof() -> None:
+    assert run_process(settings(1), sent(3)) == (0, [(frames.READY, "the device"), (frames.REPLY, "3")])
 
 
 @pytest.mark.slow
-def test_where_there_is_no_device_it_says_why_and_ends() -> None:
-    assert attended(settings(7)) == (2, [(frames.FAILED, "there is no such device")])
+def test_worker_without_a_device_reports_why_and_exits() -> None:
+    assert run_process(settings(7)) == (2, [(frames.FAILED, "there is no such device")])

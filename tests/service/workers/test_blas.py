@@ -1,4 +1,4 @@
-"""Workers times BLAS threads are no more than the processors, whatever makes the application."""
+"""Workers times BLAS threads do not exceed the processors, however the application is created."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
-#: makes an application, solves a triangular system through it, and prints the BLAS threads at each point
+#: creates an application, solves a triangular system through it, and prints the BLAS threads at each point
 PROGRAM = """
 import json, sys
 from threadpoolctl import threadpool_info
@@ -41,28 +41,30 @@ client.close()
 
 
 def threads(cores: int, workers: int, **environment: str) -> dict[str, Any]:
-    """The BLAS threads before the application is made, then, and once SciPy's BLAS is there too."""
+    """BLAS threads before and after the application is created, and once SciPy's BLAS is loaded."""
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     command = [sys.executable, "-c", PROGRAM, str(cores), str(workers)]
-    ran = subprocess.run(command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
+    process = subprocess.run(
+        command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    counts: dict[str, Any] = json.loads(process.stdout)
+    return counts
 
 
 @pytest.mark.parametrize(("cores", "workers", "share"), [(2, 2, 1), (8, 4, 2), (2, 4, 1), (64, 1, 64)])
-def test_each_worker_has_its_share(cores: int, workers: int, share: int) -> None:
-    found = threads(cores, workers)
-    assert found["lazy"], "SciPy is loaded at the start"
-    assert found["made"] == [min(share, threads) for threads in found["before"]]
-    assert found["used"]
-    assert max(found["used"]) <= share
+def test_each_worker_gets_its_share_of_threads(cores: int, workers: int, share: int) -> None:
+    counts = threads(cores, workers)
+    assert counts["lazy"], "SciPy is loaded at the start"
+    assert counts["made"] == [min(share, threads) for threads in counts["before"]]
+    assert counts["used"]
+    assert max(counts["used"]) <= share
 
 
 @pytest.mark.parametrize("name", ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"])
-def test_who_asks_for_fewer_gets_them(name: str) -> None:
+def test_fewer_threads_may_be_requested(name: str) -> None:
     assert set(threads(8, 1, **{name: "1"})["used"]) <= {1}
 
 
-def test_who_asks_for_more_does_not_get_them() -> None:
+def test_more_threads_than_the_share_are_not_granted() -> None:
     assert set(threads(2, 2, OPENBLAS_NUM_THREADS="2")["used"]) == {1}

@@ -1,4 +1,4 @@
-"""Bodies that come: claimed step by step, cleared for the next caller, and taken back from who has not sent all."""
+"""Memory of incoming bodies: claimed step by step, cleared for the next caller, and revoked from unfinished bodies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from service.workers.shared_memory import LARGEST
 
 
 class Bodies:
-    """The bodies of a server that holds so many bytes, and the numbers of the buffers that are gone."""
+    """The bodies of a server with this much memory, and the numbers of dropped buffers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, nbytes: int = 64 << 20) -> None:
-        self.gone: list[int] = []
+        self.dropped: list[int] = []
         self.claims = Claims(nbytes)
-        self.memory = BodyMemory(loop, self.gone.append)
+        self.memory = BodyMemory(loop, self.dropped.append)
 
     def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
         return self.memory.allocate(nbytes, self.claims.claim(tenant))
@@ -33,13 +33,13 @@ def number(body: BodyAllocation) -> int:
 @pytest.fixture
 def bodies() -> Iterator[Bodies]:
     loop = asyncio.new_event_loop()
-    made = Bodies(loop)
-    yield made
-    made.memory.buffers.close()
+    bodies = Bodies(loop)
+    yield bodies
+    bodies.memory.buffers.close()
     loop.close()
 
 
-def test_what_is_announced_is_not_claimed_before_it_comes(bodies: Bodies) -> None:
+def test_body_is_claimed_as_it_arrives(bodies: Bodies) -> None:
     body = bodies.allocate(3 * CLAIM_STEP + 10)
     assert (len(body.view), bodies.claims.held) == (3 * CLAIM_STEP + 10, 0)
     assert [body.reserve(nbytes) // CLAIM_STEP for nbytes in (1, CLAIM_STEP, CLAIM_STEP + 1)] == [1, 1, 2]
@@ -53,36 +53,34 @@ def test_what_is_announced_is_not_claimed_before_it_comes(bodies: Bodies) -> Non
     assert (bodies.claims.held, len(body.view)) == (0, 0)
 
 
-def test_nothing_of_one_caller_is_left_for_the_next(bodies: Bodies) -> None:
+def test_buffer_is_cleared_for_the_next_caller(bodies: Bodies) -> None:
     first = bodies.allocate(1000)
     first.reserve(1000)
     first.view[:] = b"s" * 1000
-    used = number(first)
+    buffer_number = number(first)
     first.release()
     second = bodies.allocate(500)
-    assert number(second) == used
+    assert number(second) == buffer_number
     assert second.buffer is not None
     assert not any(second.buffer.memory[:1000])
 
 
 @pytest.mark.parametrize(("nbytes", "still_referenced"), [(1000, True), (LARGEST + 1, False)])
-def test_what_is_still_looked_at_or_large_is_not_used_again(
-    bodies: Bodies, nbytes: int, still_referenced: bool
-) -> None:
+def test_referenced_or_large_buffer_is_not_reused(bodies: Bodies, nbytes: int, still_referenced: bool) -> None:
     body = bodies.allocate(nbytes)
     body.still_referenced = still_referenced
-    used = number(body)
+    buffer_number = number(body)
     body.release()
-    assert bodies.gone == [used]
-    assert number(bodies.allocate(nbytes)) != used
+    assert bodies.dropped == [buffer_number]
+    assert number(bodies.allocate(nbytes)) != buffer_number
 
 
-def test_an_empty_body_has_a_place_too(bodies: Bodies) -> None:
+def test_empty_body(bodies: Bodies) -> None:
     body = bodies.allocate(0)
     assert (body.reserve(0), len(body.view), body.revocable) == (0, 0, True)
 
 
-def test_a_body_on_its_way_makes_room_for_who_has_less() -> None:
+def test_unfinished_body_is_revoked_for_a_smaller_caller() -> None:
     loop = asyncio.new_event_loop()
     bodies = Bodies(loop, 4 * CLAIM_STEP)
     greedy, modest = bodies.allocate(4 * CLAIM_STEP, "greedy"), bodies.allocate(10, "modest")
@@ -96,7 +94,7 @@ def test_a_body_on_its_way_makes_room_for_who_has_less() -> None:
     loop.close()
 
 
-def test_a_body_that_is_looked_at_is_not_taken_back() -> None:
+def test_pinned_body_is_not_revoked() -> None:
     loop = asyncio.new_event_loop()
     bodies = Bodies(loop, 4 * CLAIM_STEP)
     greedy, modest = bodies.allocate(4 * CLAIM_STEP, "greedy"), bodies.allocate(10, "modest")

@@ -1,4 +1,4 @@
-"""A request that comes again with other numbers is answered as if it came for the first time, to the byte."""
+"""A cached request with other numbers is answered like a new one, byte for byte."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.service.support import SQUARES, Json, feed, node, request, tensor
 SETTINGS = Settings(device="cpu", compile="off")
 
 
-def never_again() -> Worker:
-    """A worker that remembers no request."""
+def uncached_worker() -> Worker:
+    """A worker that caches no request."""
     worker = Worker(SETTINGS)
-    worker._cached_requests = Cache(0, 0, lambda kept: kept.nbytes)
+    worker._cached_requests = Cache(0, 0, lambda entry: entry.nbytes)
     return worker
 
 
-AGAIN, ANEW = Worker(SETTINGS), never_again()
+CACHING, UNCACHED = Worker(SETTINGS), uncached_worker()
 
 
 def post(worker: Worker, body: bytes, call: str = "gradients", accepted: str = JSON, **more: Any) -> Reply:
@@ -46,19 +46,19 @@ def timeless(reply: Reply) -> tuple[int, bytes]:
     return reply.status, re.sub(rb'\\?"execute_ms\\?":[^,]*,', b"", reply.body)
 
 
-def agree(*bodies: Json | bytes, call: str = "gradients", accepted: str = JSON) -> list[int]:
-    """The statuses of requests in a row, once they are answered like by a worker that remembers none."""
+def check_agreement(*bodies: Json | bytes, call: str = "gradients", accepted: str = JSON) -> list[int]:
+    """Check that consecutive requests are answered as without a cache; return their statuses."""
     texts = [body if isinstance(body, bytes) else json.dumps(body).encode() for body in bodies]
-    again = [timeless(post(AGAIN, text, call, accepted)) for text in texts]
-    anew = [timeless(post(ANEW, text, call, accepted)) for text in texts]
+    cached = [timeless(post(CACHING, text, call, accepted)) for text in texts]
+    uncached = [timeless(post(UNCACHED, text, call, accepted)) for text in texts]
     if accepted == JSON:
-        assert again == anew
-    else:  # where the time is as long as it happens to be, the header is, too
-        assert [status for status, _ in again] == [status for status, _ in anew]
-    return [status for status, _ in again]
+        assert cached == uncached
+    else:  # the length of the header depends on the digits of the time
+        assert [status for status, _ in cached] == [status for status, _ in uncached]
+    return [status for status, _ in cached]
 
 
-def is_remembered(worker: Worker, body: Json, call: str = "gradients") -> bool:
+def is_cached(worker: Worker, body: Json, call: str = "gradients") -> bool:
     """Whether the request is answered without being read."""
 
     def read(*_: Any) -> Any:
@@ -76,7 +76,7 @@ EXAMPLES = [
 ]
 
 
-def others(body: Json) -> Json:
+def with_other_numbers(body: Json) -> Json:
     """The request with other numbers."""
 
     def changed(value: Any) -> Any:
@@ -89,21 +89,26 @@ def others(body: Json) -> Json:
 
 @pytest.mark.parametrize(("call", "body"), EXAMPLES)
 @pytest.mark.parametrize("encoding", ["json", "base64"])
-def test_every_example_comes_again(call: str, body: Json, encoding: str) -> None:
-    asked = body | {"encoding": encoding}
-    assert agree(asked, others(asked), asked, others(others(asked)), call=call) == [200] * 4
-    assert is_remembered(AGAIN, others(asked), call) == isinstance(executions()[call], Computing)
+def test_repeated_examples_match_an_uncached_worker(call: str, body: Json, encoding: str) -> None:
+    encoded = body | {"encoding": encoding}
+    assert (
+        check_agreement(
+            encoded, with_other_numbers(encoded), encoded, with_other_numbers(with_other_numbers(encoded)), call=call
+        )
+        == [200] * 4
+    )
+    assert is_cached(CACHING, with_other_numbers(encoded), call) == isinstance(executions()[call], Computing)
 
 
 @pytest.mark.parametrize(("call", "body"), EXAMPLES)
-def test_every_example_comes_again_for_safetensors(call: str, body: Json) -> None:
-    assert agree(body, others(body), body, call=call, accepted=SAFETENSORS) == [200] * 3
+def test_repeated_safetensors_match_an_uncached_worker(call: str, body: Json) -> None:
+    assert check_agreement(body, with_other_numbers(body), body, call=call, accepted=SAFETENSORS) == [200] * 3
 
 
-def test_a_request_with_diagnose_is_read_anew() -> None:
-    asked = SQUARES | {"diagnose": True}
-    assert agree(asked, others(asked), asked) == [200] * 3
-    assert not is_remembered(AGAIN, asked)
+def test_diagnose_is_not_cached() -> None:
+    body = SQUARES | {"diagnose": True}
+    assert check_agreement(body, with_other_numbers(body), body) == [200] * 3
+    assert not is_cached(CACHING, body)
 
 
 ECHO = request(node("input"), node("identity", 0))
@@ -113,7 +118,7 @@ def echo(shape: list[int], data: Any, dtype: str = "float64", name: str = "data"
     return ECHO | {"feeds": [{"node": 0, "tensor": {"dtype": dtype, "shape": shape, name: data}}]}
 
 
-#: (dtype, shape) → payloads of which every one comes after every other
+#: (dtype, shape) → payloads that are sent one after the other, forwards and backwards
 PAYLOADS: list[tuple[str, list[int], list[Any]]] = [
     ("float64", [2], [[1, 2.5], [1e308, -1e308], [1e-320, -0.0], [2**70, 1], [1, 2, 3], [1], [], ["1", 2], [None, 1]]),
     ("float64", [2], [[1, 2], [True, 1], [[1, 2]], {}, "AAAA", None, 1, [10**400, 1]]),
@@ -130,19 +135,19 @@ PAYLOADS: list[tuple[str, list[int], list[Any]]] = [
 
 @pytest.mark.parametrize(("dtype", "shape", "payloads"), PAYLOADS)
 @pytest.mark.parametrize("call", ["forward", "jvp"])
-def test_every_payload_after_every_other(dtype: str, shape: list[int], payloads: list[Any], call: str) -> None:
+def test_payloads_in_sequence(dtype: str, shape: list[int], payloads: list[Any], call: str) -> None:
     bodies = [echo(shape, data, dtype) for data in payloads]
     if call == "jvp":
         bodies = [body | {"tangents": body["feeds"]} for body in bodies]
-    statuses = agree(*bodies, *reversed(bodies), call=call)
+    statuses = check_agreement(*bodies, *reversed(bodies), call=call)
     assert statuses[: len(bodies)] == statuses[: len(bodies) - 1 : -1]
 
 
-def test_base64_after_numbers_and_the_other_way_round() -> None:
+def test_base64_and_numbers_in_sequence() -> None:
     packed = "AAAAAAAA8D8AAAAAAAAAQA=="  # 1 and 2
-    right = echo([2], [1, 2]), echo([2], packed, name="data_b64")
+    valid = echo([2], [1, 2]), echo([2], packed, name="data_b64")
     infinite = echo([2], "AAAAAAAA8H8AAAAAAAAAQA==", name="data_b64")
-    wrong = (
+    invalid = (
         echo([2], packed, name="data"),
         echo([2], [1, 2], name="data_b64"),
         echo([2], packed[:-2], name="data_b64"),
@@ -151,8 +156,10 @@ def test_base64_after_numbers_and_the_other_way_round() -> None:
         ECHO | {"feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [2]}}]},
     )
     both = ECHO | {"feeds": [{"node": 0, "tensor": tensor([2], []) | {"data_b64": packed}}]}
-    agree(*right, *wrong, infinite, both, *right, *wrong, infinite, both, *reversed(wrong), call="forward")
-    assert is_remembered(AGAIN, right[1], "forward")
+    check_agreement(
+        *valid, *invalid, infinite, both, *valid, *invalid, infinite, both, *reversed(invalid), call="forward"
+    )
+    assert is_cached(CACHING, valid[1], "forward")
 
 
 @pytest.mark.parametrize(
@@ -180,15 +187,15 @@ def test_base64_after_numbers_and_the_other_way_round() -> None:
         {"of": 2**70},
     ],
 )
-def test_what_only_looks_alike_is_not_taken_for_it(change: Json) -> None:
+def test_similar_request_is_no_cache_hit(change: Json) -> None:
     plain = SQUARES | {"of": 2, "wrt": [0], "outputs": [2], "encoding": "json"}
-    assert agree(plain, plain | change, plain, plain | change)[::2] == [200, 200]
+    assert check_agreement(plain, plain | change, plain, plain | change)[::2] == [200, 200]
 
 
-def test_results_that_json_has_no_number_for() -> None:
+def test_nonfinite_results() -> None:
     roots = request(node("parameter"), node("sqrt", 0), node("sum", 1))
     bodies = [roots | {"feeds": [feed(0, [2], data)]} for data in ([1, 4], [-1, 4], [0, 1], [4, 9])]
-    assert agree(*bodies, *bodies) == [200] * 8
+    assert check_agreement(*bodies, *bodies) == [200] * 8
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"])
@@ -197,18 +204,18 @@ def test_results_of_every_dtype(dtype: str, shape: list[int]) -> None:
     count = int(np.prod(shape))
     bodies = [echo(shape, [(i + shift) % 2 for i in range(count)], dtype) for shift in (0, 1, 0)]
     several = [body | {"outputs": [1, 0]} for body in bodies]
-    assert agree(*bodies, *several, call="forward") == [200] * 6
+    assert check_agreement(*bodies, *several, call="forward") == [200] * 6
 
 
-def test_an_index_that_is_outside_is_found_again() -> None:
+def test_out_of_range_index_is_refused_again() -> None:
     picked = request(node("input"), node("constant", value=tensor([2], [1, 2])), node("gather", 1, 0))
     bodies = [picked | {"feeds": [feed(0, [1], [i], "int64")]} for i in (0, 1, 2, -1, 1)]
-    assert agree(*bodies, *bodies, call="forward") == 2 * [200, 200, 422, 422, 200]
+    assert check_agreement(*bodies, *bodies, call="forward") == 2 * [200, 200, 422, 422, 200]
 
 
 @pytest.mark.slow
 @given(st.data(), st.sampled_from(sorted(computing_calls())))
-def test_numbers_that_are_drawn(data: st.DataObject, call: str) -> None:
+def test_random_numbers(data: st.DataObject, call: str) -> None:
     numbers = st.floats(width=32) | st.integers(-(2**70), 2**70) | st.sampled_from([True, None, "1", [1]])
     bodies = [copy.deepcopy(next(iter(calls()[call].examples.values()))) for _ in range(3)]
     for body in bodies[1:]:
@@ -218,20 +225,20 @@ def test_numbers_that_are_drawn(data: st.DataObject, call: str) -> None:
                 finite = st.lists(numbers.filter(lambda x: x == x and x not in (np.inf, -np.inf)))  # noqa: PLR0124
                 drawn = data.draw(st.lists(st.floats(-9, 9), min_size=size, max_size=size) | finite)
                 entry["tensor"]["data"] = drawn
-    agree(*bodies, bodies[0], call=call)
+    check_agreement(*bodies, bodies[0], call=call)
 
 
-def test_a_plan_that_was_dropped_is_made_again() -> None:
+def test_evicted_plan_is_built_again() -> None:
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 1}))
     other = request(node("parameter"), node("exp", 0), node("sum", 1), feeds=SQUARES["feeds"])
-    asked = [json.dumps(body).encode() for body in (SQUARES, SQUARES, other, SQUARES, SQUARES)]
-    replies = [post(worker, body) for body in asked]
+    bodies = [json.dumps(body).encode() for body in (SQUARES, SQUARES, other, SQUARES, SQUARES)]
+    replies = [post(worker, body) for body in bodies]
     assert [reply.cached for reply in replies] == [False, True, False, False, True]
     assert [orjson.loads(reply.body)["stats"]["plan_cached"] for reply in replies] == [r.cached for r in replies]
 
 
-def test_a_plan_that_is_used_again_stays() -> None:
-    """To be remembered counts as use: what is asked for all the time is not the oldest."""
+def test_cache_hit_keeps_the_plan_from_eviction() -> None:
+    """A hit counts as use: the plan of a frequent request is never the oldest."""
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 2}))
     for shift in range(4):
         other = request(node("parameter"), node("add_scalar", 0, scalar=shift), node("sum", 1), feeds=SQUARES["feeds"])
@@ -239,47 +246,47 @@ def test_a_plan_that_is_used_again_stays() -> None:
         assert post(worker, json.dumps(SQUARES).encode()).cached == (shift > 0)
 
 
-def test_a_request_that_comes_again_has_phases_and_estimates() -> None:
+def test_cached_request_has_timings_and_estimates() -> None:
     worker, body = Worker(SETTINGS), json.dumps(SQUARES).encode()
     first = post(worker, body)
-    assert is_remembered(worker, SQUARES)
-    again = post(worker, body)
-    assert (again.cached, first.cached) == (True, False)
-    assert all(part >= 0 for part in again.timings)
-    assert again.timings.decode > 0
-    assert again.timings.execute > 0
+    assert is_cached(worker, SQUARES)
+    second = post(worker, body)
+    assert (second.cached, first.cached) == (True, False)
+    assert all(part >= 0 for part in second.timings)
+    assert second.timings.decode > 0
+    assert second.timings.execute > 0
 
-    def estimated(worker: Worker) -> TaskResult:
+    def attempt(worker: Worker) -> TaskResult:
         return worker.attempt(Task("gradients", body, "id", 60.0, time.monotonic() + 60.0), 0.0)
 
-    assert isinstance(estimated(worker), TooLong)
-    assert estimated(worker) == estimated(ANEW)
+    assert isinstance(attempt(worker), TooLong)
+    assert attempt(worker) == attempt(UNCACHED)
 
 
-def test_its_deadline_holds() -> None:
+def test_cached_request_respects_its_deadline() -> None:
     body = json.dumps(SQUARES).encode()
-    assert post(AGAIN, body).status == 200
-    assert AGAIN(Task("gradients", body, "id", 60.0, time.monotonic() - 1)).status == 504
+    assert post(CACHING, body).status == 200
+    assert CACHING(Task("gradients", body, "id", 60.0, time.monotonic() - 1)).status == 504
 
 
-def test_a_registered_graph_is_another_request() -> None:
-    """The same body on two graphs."""
+def test_registered_graphs_are_cached_separately() -> None:
+    """Send the same body for two graphs."""
     from service.workers.task import REGISTER
 
     worker, body = Worker(SETTINGS), orjson.dumps({"feeds": SQUARES["feeds"]})
     graphs = [request(node("parameter"), node(op, 0), node("sum", 1))["graph"] for op in ("square", "exp")]
     records = [post(worker, orjson.dumps({"graph": graph}), REGISTER).body for graph in graphs]
     for _ in range(3):
-        found = [
+        gradients = [
             orjson.loads(post(worker, body, graph=str(i), graph_bytes=record).body)["gradients"][0]["tensor"]["data"]
             for i, record in enumerate(records)
         ]
-        assert found == [[2.0, 4.0], [np.exp(1), np.exp(2)]]
+        assert gradients == [[2.0, 4.0], [np.exp(1), np.exp(2)]]
 
 
 @pytest.fixture
-def kept() -> Callable[[Json], int]:
-    """How many requests a worker remembers once it has answered one more."""
+def cached_count() -> Callable[[Json], int]:
+    """Send a worker one more request; return how many it caches."""
     worker = Worker(SETTINGS.model_copy(update={"plan_cache": 1}))
 
     def ask(body: Json) -> int:
@@ -289,11 +296,11 @@ def kept() -> Callable[[Json], int]:
     return ask
 
 
-def test_what_is_remembered_is_bounded(kept: Callable[[Json], int]) -> None:
-    counts = [kept(SQUARES | {"feeds": [feed(0, [n], [1.0] * n)]}) for n in range(1, 9)]
+def test_number_of_cached_requests_is_bounded(cached_count: Callable[[Json], int]) -> None:
+    counts = [cached_count(SQUARES | {"feeds": [feed(0, [n], [1.0] * n)]}) for n in range(1, 9)]
     assert counts == [1, 2, 3, 4, 4, 4, 4, 4]
 
 
-def test_a_request_of_a_long_shape_is_not_remembered(kept: Callable[[Json], int]) -> None:
+def test_request_with_many_feeds_is_not_cached(cached_count: Callable[[Json], int]) -> None:
     many = request(*[node("parameter")] * 400, node("sum", 0), feeds=[feed(i, [1], [1]) for i in range(400)])
-    assert kept(many) == 0
+    assert cached_count(many) == 0

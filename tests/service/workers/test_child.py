@@ -1,4 +1,4 @@
-"""The work of a server's process: a worker that is calibrated, warm and rehearsed."""
+"""The work of a worker process: a worker that is calibrated and warmed up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def job() -> Task:
 
 
 @pytest.mark.slow
-def test_it_does_what_a_client_asks_for(opened: Opened) -> None:
+def test_worker_answers_a_request(opened: Opened) -> None:
     reply = opened.work(job(), None)
     assert isinstance(reply, Reply)
     (gradient,) = orjson.loads(reply.body)["gradients"]
@@ -34,14 +34,14 @@ def test_it_does_what_a_client_asks_for(opened: Opened) -> None:
 
 
 @pytest.mark.slow
-def test_it_may_be_told_to_do_what_is_short_alone(opened: Opened) -> None:
+def test_worker_may_be_limited_to_short_jobs(opened: Opened) -> None:
     assert isinstance(opened.work(job(), 0.0), TooLong | Reply)
     assert opened.device == "cpu"
     assert opened.vitals().device_bytes == 0
 
 
-def test_before_it_is_handed_on_all_is_made_that_is_made_at_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this order."""
+def test_worker_is_prepared_before_it_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check the order of preparation."""
     order: list[str] = []
     for name in ("divide", "warm", "warm_up"):
         monkeypatch.setattr(child, name, lambda *_, name=name: order.append(name))

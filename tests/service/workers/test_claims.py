@@ -1,4 +1,4 @@
-"""The bytes that are held for callers: as they come, and no more for one than for another who waits."""
+"""Claims on memory: they grow with the bytes that arrive, and callers share the memory fairly."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from service.core.errors import Refusal
 from service.workers.claims import Claim, Claims
 
 
-class Letting:
-    """Lets go when it is told to, and remembers that."""
+class Holder:
+    """A holder that can be revoked, and records it."""
 
     def __init__(self, claim: Claim, *, revocable: bool = True) -> None:
         self.revocable = revocable
@@ -31,7 +31,7 @@ def refused(claim: Claim, nbytes: int) -> bool:
     return False
 
 
-def test_one_alone_may_hold_everything_and_a_single_request_more() -> None:
+def test_single_caller_may_hold_everything() -> None:
     claims = Claims(100)
     one = claims.claim("a", 1000)
     assert refused(claims.claim("a"), 1)
@@ -43,34 +43,34 @@ def test_one_alone_may_hold_everything_and_a_single_request_more() -> None:
     assert refused(claims.claim("a"), 1)
 
 
-def test_who_would_hold_less_takes_from_who_holds_most() -> None:
+def test_smaller_caller_revokes_from_the_largest() -> None:
     claims = Claims(100)
     small, large, other = (claims.claim("a", n) for n in (20, 50, 0)), claims.claim("b", 20), claims.claim("c")
     first, second, _ = small
-    held = [Letting(first), Letting(second), Letting(large)]
+    holders = [Holder(first), Holder(second), Holder(large)]
     assert not refused(other, 25)
-    assert [len(one.refusals) for one in held] == [0, 1, 0]
+    assert [len(one.refusals) for one in holders] == [0, 1, 0]
     assert (second.held, other.held, claims.held) == (0, 25, 65)
 
 
-def test_nobody_takes_from_who_would_be_left_with_less() -> None:
+def test_caller_cannot_revoke_from_a_smaller_one() -> None:
     claims = Claims(100)
-    kept = [Letting(claims.claim("a", 50)), Letting(claims.claim("b", 50))]
+    holders = [Holder(claims.claim("a", 50)), Holder(claims.claim("b", 50))]
     assert refused(claims.claim("c"), 60)
     assert refused(claims.claim("b"), 10)
-    assert not any(one.refusals for one in kept)
+    assert not any(one.refusals for one in holders)
 
 
-def test_what_is_in_work_is_not_taken_and_nothing_else_in_vain() -> None:
+def test_irrevocable_claims_are_not_revoked() -> None:
     claims = Claims(100)
-    at_work, waiting = Letting(claims.claim("a", 60), revocable=False), Letting(claims.claim("a", 40))
+    irrevocable, waiting = Holder(claims.claim("a", 60), revocable=False), Holder(claims.claim("a", 40))
     assert refused(claims.claim("b"), 45)
-    assert [at_work.refusals, waiting.refusals] == [[], []]
+    assert [irrevocable.refusals, waiting.refusals] == [[], []]
     assert not refused(claims.claim("b"), 30)
-    assert (len(at_work.refusals), len(waiting.refusals)) == (0, 1)
+    assert (len(irrevocable.refusals), len(waiting.refusals)) == (0, 1)
 
 
-def test_room_is_kept_for_who_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_reserved_for_a_refused_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     claims, now = Claims(100), 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     greedy = [claims.claim("a", 50), claims.claim("a", 50)]  # nobody can take these
@@ -85,7 +85,7 @@ def test_room_is_kept_for_who_was_refused(monkeypatch: pytest.MonkeyPatch) -> No
     assert not refused(claims.claim("a"), 40)
 
 
-def test_who_waits_and_does_not_come_back_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reservation_of_a_refused_caller_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     claims, now = Claims(100), 0.0
     monkeypatch.setattr("time.monotonic", lambda: now)
     one, other = claims.claim("a", 50), claims.claim("a", 50)
@@ -97,27 +97,27 @@ def test_who_waits_and_does_not_come_back_is_waited_for_no_longer(monkeypatch: p
     assert one.held == 50
 
 
-def test_answers_that_are_there_make_others_let_go() -> None:
+def test_existing_answer_revokes_other_claims() -> None:
     claims = Claims(100)
-    large = Letting(claims.claim("a", 90))
+    large = Holder(claims.claim("a", 90))
     claims.claim_existing("b", 30)
     assert len(large.refusals) == 1
     assert claims.held == 30
 
 
 @pytest.mark.slow
-def test_two_who_ask_for_all_share_it() -> None:
-    """Steps in any order: neither is left with much less than half, and never is more held than there is."""
-    draw = np.random.default_rng(3)
+def test_two_greedy_callers_share_the_memory() -> None:
+    """Take random steps: each caller gets nearly half, and the total never exceeds the memory."""
+    rng = np.random.default_rng(3)
     for _ in range(200):
         claims = Claims(1000)
-        mine: dict[str, list[Claim]] = {"a": [], "b": []}
+        by_tenant: dict[str, list[Claim]] = {"a": [], "b": []}
         for _ in range(300):
-            tenant = "ab"[draw.integers(2)]
+            tenant = "ab"[rng.integers(2)]
             claim = claims.claim(tenant)
-            if not refused(claim, int(draw.integers(1, 50))):
-                Letting(claim)
-                mine[tenant].append(claim)
-            assert claims.held == sum(claim.held for some in mine.values() for claim in some) <= 1000
-        shares = [sum(claim.held for claim in some) for some in mine.values()]
+            if not refused(claim, int(rng.integers(1, 50))):
+                Holder(claim)
+                by_tenant[tenant].append(claim)
+            assert claims.held == sum(claim.held for some in by_tenant.values() for claim in some) <= 1000
+        shares = [sum(claim.held for claim in some) for some in by_tenant.values()]
         assert min(shares) >= 400, shares

@@ -1,4 +1,4 @@
-"""A server that compiles: across restarts, without a compiler, and when it is told to end in the middle."""
+"""A server that compiles: across restarts, without a compiler, and with a signal during compilation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.service.support import feed, node, request
 
 pytest.importorskip("llvmlite")
 ROOT = Path(__file__).parents[3]
-PATIENCE = 30
+TIMEOUT = 30
 #: a server whose workers run the program that is its first argument
 START: Final = """
 import functools, sys
@@ -37,23 +37,23 @@ app.ProcessPool = functools.partial(app.ProcessPool, command=[sys.executable, "-
 cli.main(["serve", "--port", "0", "--device", "cpu", *options])
 """
 
-#: stands in for LLVM: says that it has begun, and takes longer than a test waits
+#: replaces LLVM: reports its start, and takes longer than a test waits
 ENDLESS: Final = """
 def machine_code(text):
     print("compiling", file=sys.stderr, flush=True)
     threading.Event().wait(600)
 kernels.machine_code = machine_code
 """
-#: takes a while for each kernel, and is never through with all
-UNHURRIED: Final = """
+#: takes a while for each kernel, and never finishes all of them
+SLOW: Final = """
 def machine_code(text, compiled=kernels.machine_code):
     print("compiling", file=sys.stderr, flush=True)
     threading.Event().wait(0.3)
     return compiled(text)
 kernels.machine_code = machine_code
 """
-#: says what is compiled, and what is loaded
-TELLING: Final = """
+#: reports each compilation and each load
+REPORTING: Final = """
 def machine_code(text, compiled=kernels.machine_code):
     print("compiling", file=sys.stderr, flush=True)
     return compiled(text)
@@ -85,8 +85,8 @@ from service.workers.worker_main import run_worker
 
 
 @contextmanager
-def served(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """A server with something changed in its workers, and a client."""
+def start_server(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server with this change in its workers, and a client."""
     worker = f"{IMPORTS}{change}\nrun_worker(computing)"
     process = subprocess.Popen(
         [sys.executable, "-c", START, worker, "--workers", "1", "--log-level", "warning", *options],
@@ -105,17 +105,17 @@ def served(change: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.communicate()
 
 
-def ended(process: subprocess.Popen[str], number: int) -> list[str]:
-    """What a server says on its way out, after a signal; its status is 0."""
+def stop_server(process: subprocess.Popen[str], number: int) -> list[str]:
+    """Stop a server with a signal, check that its status is 0, and return the rest of its stderr."""
     process.send_signal(number)
-    _, said = process.communicate(timeout=PATIENCE)
+    _, stderr = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0
-    assert "Traceback" not in said
-    return said.splitlines()
+    assert "Traceback" not in stderr
+    return stderr.splitlines()
 
 
 def wait_for(process: subprocess.Popen[str], words: str) -> list[str]:
-    """Until it says so on stderr: what it said before."""
+    """Wait for these words on stderr; return the lines before them."""
     assert process.stderr is not None
     before = []
     for line in process.stderr:
@@ -126,7 +126,7 @@ def wait_for(process: subprocess.Popen[str], words: str) -> list[str]:
 
 
 def layers(count: int) -> dict[str, Any]:
-    """Loops unlike one another, with products of matrices between them: a kernel each."""
+    """Distinct elementwise steps with matrix products between them: one kernel each."""
     nodes = [node("parameter")]
     for i in range(count):
         last = len(nodes) - 1
@@ -138,20 +138,20 @@ def layers(count: int) -> dict[str, Any]:
 
 
 def answer(client: httpx.Client, body: Any) -> Any:
-    found = client.post("/v1/gradients", json=body)
-    assert found.status_code == 200, found.text
-    return found.json()["gradients"]
+    response = client.post("/v1/gradients", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()["gradients"]
 
 
 @pytest.fixture(scope="module")
-def wanted() -> Any:
-    """The right answer, by a server that compiles nothing."""
-    with served("", "--compile", "off") as (_, client):
+def expected() -> Any:
+    """The expected answer, from a server that compiles nothing."""
+    with start_server("", "--compile", "off") as (_, client):
         return answer(client, layers(2))
 
 
-def numbers(found: Any) -> list[float]:
-    return [float(text) for text in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", repr(found))]
+def numbers(text: Any) -> list[float]:
+    return [float(number) for number in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", repr(text))]
 
 
 @pytest.mark.slow
@@ -160,76 +160,76 @@ def numbers(found: Any) -> list[float]:
     [(BROKEN, "LLVM is out of order"), (MISSING, "llvmlite cannot be loaded"), (REFUSED, "refuses executable memory")],
     ids=["broken", "missing", "refused"],
 )
-def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None:
-    """Each of its two workers says so once at most: one takes calls of unknown cost, the other quick ones."""
-    with served(fault, "--cache-dir", "none") as (process, client):
-        assert [answer(client, layers(2)) for _ in range(3)] == [wanted] * 3
+def test_server_without_a_compiler(fault: str, said: str, expected: Any) -> None:
+    """Each of its two workers warns at most once: one takes calls of unknown cost, the other quick ones."""
+    with start_server(fault, "--cache-dir", "none") as (process, client):
+        assert [answer(client, layers(2)) for _ in range(3)] == [expected] * 3
         wait_for(process, said)
         assert [answer(client, layers(3)) for _ in range(3)]
-        assert answer(client, layers(2)) == wanted
-        rest = ended(process, signal.SIGTERM)
+        assert answer(client, layers(2)) == expected
+        rest = stop_server(process, signal.SIGTERM)
         assert len(rest) <= 1
         assert all(said in line for line in rest)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "number"), [(ENDLESS, signal.SIGTERM), (UNHURRIED, signal.SIGINT)], ids=["inside", "between"]
+    ("change", "number"), [(ENDLESS, signal.SIGTERM), (SLOW, signal.SIGINT)], ids=["inside", "between"]
 )
-def test_a_signal_in_the_middle_of_compiling(change: str, number: int) -> None:
-    with served(change, "--cache-dir", "none") as (process, client):
+def test_signal_during_compilation(change: str, number: int) -> None:
+    with start_server(change, "--cache-dir", "none") as (process, client):
         first = answer(client, layers(120))
         for _ in range(3):  # two of them by the same worker
             assert answer(client, layers(120)) == first
         wait_for(process, "compiling")
         assert answer(client, layers(120)) == first
-        assert set(ended(process, number)) <= {"compiling"}
+        assert set(stop_server(process, number)) <= {"compiling"}
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
-def test_a_restarted_server_finds_its_kernels(tmp_path: Path, wanted: Any) -> None:
+def test_restarted_server_loads_its_kernels(tmp_path: Path, expected: Any) -> None:
     for words in ("compiling", "loading"):
-        with served(TELLING, "--cache-dir", str(tmp_path)) as (process, client):
-            found = [answer(client, layers(2)) for _ in range(3)]
-            assert all(numbers(each) == pytest.approx(numbers(wanted), rel=1e-12) for each in found)
+        with start_server(REPORTING, "--cache-dir", str(tmp_path)) as (process, client):
+            answers = [answer(client, layers(2)) for _ in range(3)]
+            assert all(numbers(each) == pytest.approx(numbers(expected), rel=1e-12) for each in answers)
             before = wait_for(process, words)
             # two layers and the sum, three products, and what runs them
             while len(list((tmp_path / "kernels").glob("*.kernel"))) < 6 + IS_SUPPORTED:
                 assert client.get("/health/live").status_code == 200
-            said = ended(process, signal.SIGTERM)
-    assert {*before, *said} <= {"loading"}
+            rest = stop_server(process, signal.SIGTERM)
+    assert {*before, *rest} <= {"loading"}
 
 
-def test_an_argument_that_a_kernel_has_no_formula_for_changes_no_status() -> None:
+def test_argument_outside_a_kernel_formula_is_answered() -> None:
     """16,484 numbers are five rows of a kernel, the last of them short; 10⁷ is beyond its sine in float32."""
-    answering = worker.Worker(Settings(device="cpu", determinism="fast"))
+    compiling_worker = worker.Worker(Settings(device="cpu", determinism="fast"))
     x = np.linspace(-3, 3, 16_484, dtype="float32")
     x[7] = 1e7
     graph = node("parameter"), node("sin", 0), node("sum", 1)
     body = orjson.dumps(request(*graph, feeds=[feed(0, [len(x)], x.tolist(), "float32")], encoding="base64"))
     replies = []
     for _ in range(6):
-        replies.append(answering(Task("gradients", body, "id", 60.0, time.monotonic() + 60.0)))
-        answering._executor.settle()
+        replies.append(compiling_worker(Task("gradients", body, "id", 60.0, time.monotonic() + 60.0)))
+        compiling_worker._executor.settle()
     assert [reply.status for reply in replies] == [200] * 6
     for reply in replies:
-        (found,) = orjson.loads(b"".join(reply.parts))["gradients"]
-        gradient = np.frombuffer(b64decode(found["tensor"]["data_b64"]), "float32")
+        (entry,) = orjson.loads(b"".join(reply.parts))["gradients"]
+        gradient = np.frombuffer(b64decode(entry["tensor"]["data_b64"]), "float32")
         np.testing.assert_allclose(gradient, np.cos(x), 1e-5, 1e-5)
-    assert answering._executor.kernels
+    assert compiling_worker._executor.kernels
 
 
-def test_a_worker_is_warm_before_it_takes_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[object] = []
-    monkeypatch.setattr(child, "warm", seen.append)
+def test_worker_is_warm_before_it_takes_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: list[object] = []
+    monkeypatch.setattr(child, "warm", warmed.append)
     child.computing(Settings(device="cpu", compile="off"))
-    assert seen == [engine.registry()]
+    assert warmed == [engine.registry()]
 
 
-def test_what_is_there_for_plans_is_divided() -> None:
-    """A quarter is for the memory of those that are ready to run, an eighth for graphs that were read."""
-    made = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
-    assert made._executor.instances.bytes == 250  # type: ignore[attr-defined]
-    assert made.engine.compiler.plans.bytes == 625
-    assert made._programs._cache.bytes == 125
+def test_plan_cache_bytes_are_divided() -> None:
+    """A quarter is for plans that are ready to run, an eighth for graphs that were read."""
+    instance = worker.Worker(Settings(device="cpu", compile="off", plan_cache_bytes=1000))
+    assert instance._executor.instances.bytes == 250  # type: ignore[attr-defined]
+    assert instance.engine.compiler.plans.bytes == 625
+    assert instance._programs._cache.bytes == 125

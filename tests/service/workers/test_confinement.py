@@ -1,4 +1,4 @@
-"""Workers that try what they may not do: the kernel refuses each, and lets each pass where they are not confined."""
+"""Workers that attempt forbidden operations: the kernel refuses each if they are confined, and none if not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMMAND = (sys.executable, "-P", "-c", PROGRAM)
 REFUSED = {str(errno.EPERM), str(errno.EACCES)}
 IS_ROOT = os.geteuid() == 0
 
-#: attempts that need nothing to be tried on
+#: attempts without a target
 ALONE = (
     "forked", "executed", "listened", "bound_abstractly", "paired", "unshared", "had_memory_of_others", "had_rings"
 )  # fmt: skip
@@ -38,7 +38,7 @@ ALONE = (
 ON_PROCESSES = (
     "signalled", "signalled_by_thread", "signalled_by_descriptor", "looked_into", "limited", "niced"
 )  # fmt: skip
-#: what goes on working
+#: operations that stay allowed
 ALLOWED = ("computed_by_threads", "had_memory", "had_executable_memory", "knew_its_numbers")
 ONLY_AS_ROOT = {"unshared", "mounted"}
 
@@ -71,7 +71,7 @@ class Place:
         )  # fmt: skip
 
     def attempts(self, sibling: int) -> Iterator[tuple[str, str]]:
-        """What is tried, and on what."""
+        """Attempts and their targets."""
         yield from ((name, "") for name in ALONE)
         for process in (os.getpid(), sibling):
             yield from ((name, str(process)) for name in ON_PROCESSES)
@@ -101,63 +101,63 @@ def place(tmp_path: Path) -> Iterator[Place]:
     Path("/tmp/x").unlink(missing_ok=True)
 
 
-async def tried(pool: ProcessPool, attempt: str, on: str = "") -> list[str]:
-    """What came of an attempt: by the worker's main thread, and by another one."""
+async def outcomes_of(pool: ProcessPool, attempt: str, on: str = "") -> list[str]:
+    """Outcomes of an attempt in the worker's main thread and in another thread."""
     reply = await ask(pool, {"attempt": attempt, "on": on})
     assert reply.status == 200, (attempt, reply.body)
     return list(orjson.loads(reply.body))
 
 
-async def all_tried(place: Place, confine: str) -> dict[tuple[str, str], list[str]]:
+async def all_outcomes(place: Place, confine: str) -> dict[tuple[str, str], list[str]]:
     pool = ProcessPool(place.settings(confine), COMMAND)
     await pool.start()
     try:
         await whole(pool)
         assert pool._supervisor.spare is not None
         sibling = pool._supervisor.spare.pid
-        found = {(name, on): await tried(pool, name, on) for name, on in place.attempts(sibling)}
-        found["traced", ""] = await tried(pool, "traced", str(sibling))
-        return found | {(name, ""): await tried(pool, name) for name in ALLOWED}
+        outcomes = {(name, on): await outcomes_of(pool, name, on) for name, on in place.attempts(sibling)}
+        outcomes["traced", ""] = await outcomes_of(pool, "traced", str(sibling))
+        return outcomes | {(name, ""): await outcomes_of(pool, name) for name in ALLOWED}
     finally:
         await pool.close(0)
 
 
 @pytest.mark.slow
 @running
-async def test_what_a_worker_may_not_do_is_refused(place: Place) -> None:
-    found = await all_tried(place, "on")
-    done = {attempt: came for attempt, came in found.items() if not REFUSED.issuperset(came)}
-    assert done == {(name, ""): ["done", "done"] for name in ALLOWED}
+async def test_confined_worker_is_refused(place: Place) -> None:
+    outcomes = await all_outcomes(place, "on")
+    allowed = {attempt: outcome for attempt, outcome in outcomes.items() if not REFUSED.issuperset(outcome)}
+    assert allowed == {(name, ""): ["done", "done"] for name in ALLOWED}
 
 
 @pytest.mark.slow
 @running
-async def test_the_same_succeeds_where_workers_are_not_confined(place: Place) -> None:
-    """Or the test above would pass whatever the kernel does."""
-    found = await all_tried(place, "off")
-    refused = {attempt: came for attempt, came in found.items() if came[0] != "done"}
-    expected = set() if IS_ROOT else {(name, on) for name, on in found if name in ONLY_AS_ROOT}
-    unsupported = {("had_rings", "")}  # where the system has it switched off
+async def test_unconfined_worker_succeeds(place: Place) -> None:
+    """Otherwise the test above would pass whatever the kernel does."""
+    outcomes = await all_outcomes(place, "off")
+    refused = {attempt: outcome for attempt, outcome in outcomes.items() if outcome[0] != "done"}
+    expected = set() if IS_ROOT else {(name, on) for name, on in outcomes if name in ONLY_AS_ROOT}
+    unsupported = {("had_rings", "")}  # if the system has it disabled
     assert refused.keys() - unsupported <= expected, refused
 
 
-def first_to_go(pid: int) -> int:
+def oom_score_adj(pid: int) -> int:
     return int(Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii"))
 
 
 def statuses(pid: int) -> list[str]:
-    """What the system says of each thread of a process."""
+    """The status file of each thread of a process."""
     return [(task / "status").read_text(encoding="ascii") for task in Path(f"/proc/{pid}/task").iterdir()]
 
 
 @pytest.mark.slow
 @running
-async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place: Place) -> None:
+async def test_oom_killer_prefers_workers_to_the_front(place: Place) -> None:
     pool = ProcessPool(place.settings("off"), COMMAND)
     await pool.start()
     try:
         for worker in pool._supervisor:
-            assert first_to_go(worker.pid) == 1000 > first_to_go(os.getpid())
+            assert oom_score_adj(worker.pid) == 1000 > oom_score_adj(os.getpid())
     finally:
         await pool.close(0)
 
@@ -165,24 +165,24 @@ async def test_the_system_ends_workers_before_the_front_for_want_of_memory(place
 @pytest.mark.slow
 @pytest.mark.skipif(machine.cpus() < 2, reason="a BLAS has no threads on one processor")
 @running
-async def test_every_thread_of_a_worker_is_held() -> None:
-    """Those of its BLAS as well, which begin as it is loaded."""
+async def test_every_thread_of_a_worker_is_confined() -> None:
+    """The threads of its BLAS, which start when it is loaded, are confined as well."""
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error", state="memory"))
     os.environ["OPENBLAS_NUM_THREADS"] = "3"
     try:
         await pool.start()
         await whole(pool)
         for worker in pool._supervisor:
-            said = statuses(worker.pid)
-            assert len(said) > 1
-            assert all("NoNewPrivs:\t1" in status and "Seccomp:\t2" in status for status in said)
+            thread_statuses = statuses(worker.pid)
+            assert len(thread_statuses) > 1
+            assert all("NoNewPrivs:\t1" in status and "Seccomp:\t2" in status for status in thread_statuses)
     finally:
         del os.environ["OPENBLAS_NUM_THREADS"]
         await pool.close(0)
 
 
-def test_a_process_that_has_other_threads_is_not_confined() -> None:
-    """Landlock would leave those as they are. Asked of a process of its own, should it be confined all the same."""
+def test_process_with_other_threads_is_not_confined() -> None:
+    """Landlock would leave those threads free. The test uses a process of its own, in case it is confined."""
     program = """
 import threading
 from service.workers.confinement import AllowedFiles, confine
@@ -195,11 +195,11 @@ except RuntimeError as error:
 finally:
     over.set()
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "a process is confined before it starts threads: those that are there would stay free\n"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == "a process is confined before it starts threads: those that are there would stay free\n"
 
 
-def test_threads_that_begin_later_are_held() -> None:
+def test_later_threads_are_confined() -> None:
     program = """
 import os, threading
 from service.workers.confinement import AllowedFiles, confine
@@ -215,11 +215,11 @@ thread = threading.Thread(target=tried)
 thread.start()
 thread.join()
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "refused\n/proc/self/status\n"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == "refused\n/proc/self/status\n"
 
 
-#: two processes of one user who is not root: whether the second may read the first, before and after
+#: two processes of one user other than root: whether the second may read the first, before and after
 FRONT = """
 import ctypes, os, sys
 from service.workers.confinement import forbid_tracing
@@ -244,25 +244,25 @@ for file in "mem", "environ":
 """
 
 
-def test_other_processes_of_its_user_cannot_look_into_the_front() -> None:
-    started = [sys.executable, "-c", FRONT]
+def test_forbid_tracing_hides_the_front_from_its_user() -> None:
+    front_command = [sys.executable, "-c", FRONT]
     with subprocess.Popen(
-        started, cwd=ROOT, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        front_command, cwd=ROOT, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as front:
         assert front.stdin is not None
         assert front.stdout is not None
-        for told, expected in ("nothing\n", "read\nread\n"), ("forbid\n", "refused\nrefused\n"):
-            front.stdin.write(told)
+        for command, expected in ("nothing\n", "read\nread\n"), ("forbid\n", "refused\nrefused\n"):
+            front.stdin.write(command)
             pid = front.stdout.readline().strip()
-            done = subprocess.run([sys.executable, "-c", WORKER, pid], capture_output=True, text=True, check=True)
-            assert done.stdout == expected
+            result = subprocess.run([sys.executable, "-c", WORKER, pid], capture_output=True, text=True, check=True)
+            assert result.stdout == expected
         front.stdin.close()
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
 @pytest.mark.parametrize(("confine", "expected"), [("on", 0), ("off", 1)])
-def test_a_server_forbids_it(confine: str, expected: int) -> None:
+def test_confined_server_forbids_tracing(confine: str, expected: int) -> None:
     program = f"""
 import ctypes
 import service.app
@@ -270,15 +270,15 @@ from service.cli import main
 service.app.serve = lambda *_: print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 main(["serve", "--confine", "{confine}", "--state", "memory"])
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == f"{expected}\n"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == f"{expected}\n"
 
 
-# ---------------------------------------------------------------- what may be opened
+# ---------------------------------------------------------------- allowed files
 
 
 @pytest.mark.parametrize("name", ["state", "keys_file", "tls_key"])
-def test_what_must_not_be_seen_may_not_lie_where_workers_read(name: str, tmp_path: Path) -> None:
+def test_secrets_in_readable_folders_are_refused(name: str, tmp_path: Path) -> None:
     place = Path(sys.prefix) / "lib" / "hidden"
     with pytest.raises(RuntimeError) as raised:
         allowed_files(Settings(**{"device": "cpu", "cache_dir": tmp_path, "state": "memory", name: str(place)}))
@@ -288,32 +288,30 @@ def test_what_must_not_be_seen_may_not_lie_where_workers_read(name: str, tmp_pat
     )
 
 
-def test_nor_behind_a_link(tmp_path: Path) -> None:
+def test_links_into_readable_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "cache")
-    stated = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "link" / "kernels" / "state"))
+    settings = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "link" / "kernels" / "state"))
     with pytest.raises(RuntimeError, match=r"--state lies in .*/cache/kernels, which workers can read"):
-        allowed_files(stated)
+        allowed_files(settings)
 
 
-def test_a_folder_of_modules_that_has_the_state_in_it_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An environment below a home is; the home is not, whatever PYTHONPATH says."""
-    beside = tmp_path / "modules"
-    monkeypatch.setattr(sys, "path", [str(beside), str(tmp_path), str(Path.home()), "", *sys.path])
-    stated = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "state"))
-    found = allowed_files(stated)
-    assert found is not None
-    assert str(beside) in found.reads
-    assert not {str(tmp_path), str(Path.home()), str(Path.cwd())} & {*found.reads}
-    assert found.writes == (str(tmp_path / "cache" / "kernels"),)
-    assert not found.devices
+def test_module_folder_with_the_state_is_not_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment below a home is readable; the home is not, whatever PYTHONPATH says."""
+    modules = tmp_path / "modules"
+    monkeypatch.setattr(sys, "path", [str(modules), str(tmp_path), str(Path.home()), "", *sys.path])
+    settings = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "state"))
+    allowed = allowed_files(settings)
+    assert allowed is not None
+    assert str(modules) in allowed.reads
+    assert not {str(tmp_path), str(Path.home()), str(Path.cwd())} & {*allowed.reads}
+    assert allowed.writes == (str(tmp_path / "cache" / "kernels"),)
+    assert not allowed.devices
 
 
-def test_workers_are_handed_no_secrets() -> None:
-    """Whatever opens a store or a collector is the front's; what says how to compute is theirs."""
-    kept = {
+def test_workers_inherit_no_secrets() -> None:
+    """Credentials of stores and collectors stay in the front; variables for computing are passed on."""
+    passed_on = {
         "PATH": "/bin",
         "HOME": "/nowhere",
         "OMP_NUM_THREADS": "1",
@@ -324,22 +322,22 @@ def test_workers_are_handed_no_secrets() -> None:
         "GRADSERVE_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_KEY", "DB_PASSWORD",
         "GOOGLE_APPLICATION_CREDENTIALS", "OTEL_EXPORTER_OTLP_HEADERS", "github_token",
     )  # fmt: skip
-    assert without_secrets({**kept, **dict.fromkeys(hidden, "secret")}) == kept
+    assert without_secrets({**passed_on, **dict.fromkeys(hidden, "secret")}) == passed_on
 
 
-def test_who_is_not_confined_is_told_nothing() -> None:
+def test_unconfined_worker_has_no_allowed_files() -> None:
     assert allowed_files(Settings(confine="off")) is None
 
 
-def test_what_is_told_arrives() -> None:
-    stated = AllowedFiles(("/a",), ("/b", "/c"), ("/d",))
-    assert AllowedFiles.parse(stated.text()) == stated
+def test_allowed_files_round_trip() -> None:
+    files = AllowedFiles(("/a",), ("/b", "/c"), ("/d",))
+    assert AllowedFiles.parse(files.text()) == files
 
 
-# ---------------------------------------------------------------- kernels that have less
+# ---------------------------------------------------------------- older kernels
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_kernel_features_are_listed() -> None:
     assert KernelSupport(7, filters=True).missing == []
     assert KernelSupport(0, filters=False).missing == [
         "files are not kept from workers (no Landlock)", "system calls are not filtered (no seccomp)"
@@ -351,8 +349,8 @@ def test_what_is_missing_is_said() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5, 6])
-def test_older_kernels_hold_what_they_can(version: int) -> None:
-    """Asked for what such a kernel has; files are refused by each."""
+def test_older_kernels_still_refuse_files(version: int) -> None:
+    """Use only the features of such a kernel; each refuses files."""
     program = f"""
 import os
 from service.workers import confinement
@@ -361,9 +359,9 @@ confinement.confine(confinement.AllowedFiles(("/proc/self/status",)))
 os.close(os.open("/proc/self/status", os.O_RDONLY))
 os.open("/etc/passwd", os.O_RDONLY)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "PermissionError" in done.stderr
-    assert "/etc/passwd" in done.stderr
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "PermissionError" in result.stderr
+    assert "/etc/passwd" in result.stderr
 
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
@@ -373,22 +371,22 @@ OWN = 4711
 
 
 def verdict(program: bytes, audit: int, number: int, *arguments: int) -> int:
-    """What a filter says of a system call: the instructions of classic BPF that filters are made of, one by one."""
+    """The verdict of a filter on a system call, by interpreting its classic BPF instructions."""
     data = struct.pack("<IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
     instructions = [*struct.iter_unpack("<HBBI", program)]
-    at, found = 0, 0
+    position, accumulator = 0, 0
     while True:
-        code, if_true, if_false, constant = instructions[at]
-        at += 1
+        code, if_true, if_false, constant = instructions[position]
+        position += 1
         match code:
             case 0x20:
-                (found,) = struct.unpack_from("<I", data, constant)
+                (accumulator,) = struct.unpack_from("<I", data, constant)
             case 0x54:
-                found &= constant
+                accumulator &= constant
             case 0x15:
-                at += if_true if found == constant else if_false
+                position += if_true if accumulator == constant else if_false
             case 0x35:
-                at += if_true if found >= constant else if_false
+                position += if_true if accumulator >= constant else if_false
             case 0x06:
                 return int(constant)
             case _:
@@ -400,18 +398,18 @@ NUMBERS = {"x86_64": (59, 41, 257, 9, 56, 62, 72, 16), "aarch64": (221, 198, 56,
 
 
 @pytest.mark.parametrize(("kind", "audit"), [("x86_64", X86_64), ("aarch64", AARCH64)])
-def test_what_a_filter_says(kind: str, audit: int) -> None:
+def test_verdicts_of_the_system_call_filter(kind: str, audit: int) -> None:
     program = system_call_filter(kind, OWN)
     assert len(program) // 8 < 4096, "the kernel takes no longer ones"
     execve, opened_socket, openat, mapped, clone, kill, fcntl, ioctl = NUMBERS[kind]
-    said = partial(verdict, program, audit)
-    assert {said(openat), said(mapped), said(kill, OWN, 9), said(clone, 0x3D0F00)} == {ALLOW}
-    assert {said(execve), said(opened_socket)} == {EPERM}
-    assert {said(kill, 0), said(kill, (1 << 32) - 1), said(kill, OWN + 1)} == {EPERM}
-    assert {said(clone, 17), said(clone, 0x10000 | 0x10000000), said(clone, 0x20000000)} == {EPERM}
-    assert {said(fcntl, 0, 8), said(ioctl, 1, 0x5412)} == {EPERM}
-    assert {said(fcntl, 0, 1033), said(ioctl, 1, 0x5413)} == {ALLOW}
-    assert {said(435), said(463), said(openat | 0x40000000)} == {ENOSYS}
+    judge = partial(verdict, program, audit)
+    assert {judge(openat), judge(mapped), judge(kill, OWN, 9), judge(clone, 0x3D0F00)} == {ALLOW}
+    assert {judge(execve), judge(opened_socket)} == {EPERM}
+    assert {judge(kill, 0), judge(kill, (1 << 32) - 1), judge(kill, OWN + 1)} == {EPERM}
+    assert {judge(clone, 17), judge(clone, 0x10000 | 0x10000000), judge(clone, 0x20000000)} == {EPERM}
+    assert {judge(fcntl, 0, 8), judge(ioctl, 1, 0x5412)} == {EPERM}
+    assert {judge(fcntl, 0, 1033), judge(ioctl, 1, 0x5413)} == {ALLOW}
+    assert {judge(435), judge(463), judge(openat | 0x40000000)} == {ENOSYS}
     for other in {X86_64, AARCH64, 0x40000003} - {audit}:
         assert verdict(program, other, openat) == KILL
 
@@ -420,16 +418,16 @@ HEADERS = {"x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h", "aarch64":
 
 
 @pytest.mark.parametrize("kind", HEADERS)
-def test_numbers_are_those_of_the_headers(kind: str) -> None:
-    """As far as they are installed; some of the generic ones have two names."""
+def test_system_call_numbers_match_the_headers(kind: str) -> None:
+    """Skip headers that are not installed; some of the generic calls have two names."""
     header = Path(HEADERS[kind])
     if not header.is_file():
         pytest.skip(f"there is no {header}")
     defined = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text(encoding="ascii"))
-    known = {name: int(number) for name, number in defined}
-    stated = confinement._MACHINES[kind].calls
-    newer = {name for name in stated if name not in known}
+    header_numbers = {name: int(number) for name, number in defined}
+    calls = confinement._MACHINES[kind].calls
+    newer = {name for name in calls if name not in header_numbers}
     assert newer <= {"fchmodat2", "clone3"}, "newer than some headers"
-    assert {name: number for name, number in stated.items() if name not in newer} == {
-        name: known[name] for name in stated if name not in newer
+    assert {name: number for name, number in calls.items() if name not in newer} == {
+        name: header_numbers[name] for name in calls if name not in newer
     }

@@ -1,4 +1,4 @@
-"""The control page: both who hold its descriptor see the same words, and nobody can make it shorter."""
+"""The control page: both holders of its descriptor see the same words, and its size is sealed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from service.workers.shared_memory import SLOTS, ControlPage, Vitals, sealed_mem
 
 @pytest.fixture
 def pages() -> Iterator[tuple[ControlPage, ControlPage]]:
-    """The front's and the worker's."""
+    """The page of the front and the page of the worker."""
     front = ControlPage.create()
     yield front, ControlPage(front.fd)
     front.close()
 
 
-def test_a_new_page_says_nothing(pages: tuple[ControlPage, ControlPage]) -> None:
+def test_new_page_is_empty(pages: tuple[ControlPage, ControlPage]) -> None:
     front, _ = pages
     assert (front.executing, front.since, front.vitals) == (None, 0.0, Vitals(0, 0))
     assert [bytes(stop) for stop in front.stops] == [b"\0"] * SLOTS
@@ -28,7 +28,7 @@ def test_a_new_page_says_nothing(pages: tuple[ControlPage, ControlPage]) -> None
 
 
 @pytest.mark.parametrize("slot", [0, 1, 31, 32, SLOTS - 1])
-def test_the_front_sees_what_the_worker_begins_and_ends(pages: tuple[ControlPage, ControlPage], slot: int) -> None:
+def test_front_sees_the_executing_slot(pages: tuple[ControlPage, ControlPage], slot: int) -> None:
     front, worker = pages
     worker.begin(slot, 12.5)
     assert (front.executing, front.since) == (slot, 12.5)
@@ -36,7 +36,7 @@ def test_the_front_sees_what_the_worker_begins_and_ends(pages: tuple[ControlPage
     assert front.executing is None
 
 
-def test_the_front_sees_one_of_the_slots_whatever_a_worker_gone_wrong_writes(
+def test_corrupt_executing_word_still_names_a_slot(
     pages: tuple[ControlPage, ControlPage],
 ) -> None:
     front, worker = pages
@@ -46,7 +46,7 @@ def test_the_front_sees_one_of_the_slots_whatever_a_worker_gone_wrong_writes(
     assert front.executing == 5
 
 
-def test_the_worker_sees_which_jobs_are_to_stop_and_no_words_overlap(pages: tuple[ControlPage, ControlPage]) -> None:
+def test_worker_sees_stop_flags_and_no_words_overlap(pages: tuple[ControlPage, ControlPage]) -> None:
     front, worker = pages
     worker.begin(SLOTS - 1, 1.5)
     worker.report(Vitals(2**63, 2**40))
@@ -60,7 +60,7 @@ def test_the_worker_sees_which_jobs_are_to_stop_and_no_words_overlap(pages: tupl
     assert bytes(worker.crash_record) == b"w" * CRASH_RECORD_BYTES
 
 
-def test_of_a_worker_that_is_gone_nothing_is_executed_whatever_it_had_said() -> None:
+def test_page_ignores_the_worker_after_forget() -> None:
     front = ControlPage.create()
     worker = ControlPage(front.fd)
     front.close()
@@ -79,7 +79,7 @@ def test_sealed_memory_can_neither_shrink_nor_grow() -> None:
         assert os.fstat(fd).st_size == 4096
         assert os.pread(fd, 4096, 0) == bytes(4096)
         for nbytes in (0, 4095, 8192):
-            with pytest.raises(OSError) as caught:  # noqa: PT011 - by its number
+            with pytest.raises(OSError) as caught:  # noqa: PT011 - the errno is checked below
                 os.ftruncate(fd, nbytes)
             assert caught.value.errno == errno.EPERM
         assert not os.get_inheritable(fd)

@@ -1,4 +1,4 @@
-"""The cost model: which jobs are of one kind, what a long one is expected to take, and what is remembered of whom."""
+"""The cost model: kinds of jobs, expected times of long ones, and limits on what it remembers."""
 
 from __future__ import annotations
 
@@ -19,111 +19,111 @@ def job(body: bytes = b"{}", **stated: Any) -> Task:
 
 
 def model(*seconds: float, plan: Estimate = PLAN, planned: bool = False) -> CostModel:
-    """One that knows one kind's plan, and has measured it so often."""
-    known = CostModel()
-    known.add_plan(KIND, plan)
-    for each in seconds:
-        known.record(KIND, None, each, planned=planned)
-    return known
+    """A cost model with the plan of one kind and these measurements of it."""
+    costs = CostModel()
+    costs.add_plan(KIND, plan)
+    for measured in seconds:
+        costs.record(KIND, None, measured, planned=planned)
+    return costs
 
 
-def expected(known: CostModel, kind: TaskKind = KIND) -> float:
-    """What a kind of its plan is expected to take."""
-    return known.add_plan(kind, PLAN).seconds
+def expected(costs: CostModel, kind: TaskKind = KIND) -> float:
+    """Expected seconds of a kind with this plan."""
+    return costs.add_plan(kind, PLAN).seconds
 
 
-def test_what_nobody_has_planned_costs_nothing_to_look_up() -> None:
+def test_unplanned_jobs_have_no_kind_and_no_estimate() -> None:
     assert CostModel().estimate(job()) == (None, None)
-    known = CostModel()
-    known.add_plan(kind_of(job(tenant="a")), PLAN)
-    assert known.estimate(job(tenant="b")) == (None, None), "of whom nothing is known, no kind is made out"
-    assert known.estimate(job(tenant="a")) == (kind_of(job(tenant="a")), PLAN)
-    assert known.estimate(job(b"[]", tenant="a")) == (kind_of(job(b"[]", tenant="a")), None)
+    costs = CostModel()
+    costs.add_plan(kind_of(job(tenant="a")), PLAN)
+    assert costs.estimate(job(tenant="b")) == (None, None), "of whom nothing is known, no kind is made out"
+    assert costs.estimate(job(tenant="a")) == (kind_of(job(tenant="a")), PLAN)
+    assert costs.estimate(job(b"[]", tenant="a")) == (kind_of(job(b"[]", tenant="a")), None)
 
 
-def test_a_large_body_takes_what_reading_it_does() -> None:
+def test_large_body_is_estimated_by_its_size() -> None:
     kind, estimate = CostModel().estimate(job(bytes(LARGE_BODY + 1)))
     assert kind == kind_of(job(bytes(LARGE_BODY + 1)))
     assert estimate == ((LARGE_BODY + 1) / 50e6, 0, 0)
     assert CostModel().estimate(job(bytes(LARGE_BODY))) == (None, None)
 
 
-def test_a_kind_takes_what_it_was_measured_to_take_the_last_time_counting_three_tenths() -> None:
+def test_measurements_are_averaged_with_weight_0_3() -> None:
     assert expected(model(3.0)) == pytest.approx(3.0)
     assert expected(model(3.0, 5.0)) == pytest.approx(0.7 * 3 + 0.3 * 5)
     assert expected(model(3.0, 5.0, 1.0)) == pytest.approx(0.7 * (0.7 * 3 + 0.3 * 5) + 0.3 * 1)
     assert model(3.0).add_plan(KIND, Estimate(9.0, 1, 2)) == (3.0, 1, 2), "in the memory that the last plan says"
 
 
-def test_a_run_that_planned_first_says_nothing_of_the_next_but_how_far_plans_are_off() -> None:
+def test_run_that_planned_only_corrects_the_plans() -> None:
     assert expected(model(4.0, planned=True)) == pytest.approx(2.0 * (0.7 + 0.3 * 2.0))
 
 
 @pytest.mark.parametrize(("seconds", "ratio"), [(3.0, 1.5), (8.0, 4.0), (1000.0, 4.0), (0.5, 0.25), (0.01, 0.25)])
-def test_one_measurement_corrects_a_caller_s_plans_by_little(seconds: float, ratio: float) -> None:
-    """By three tenths of what it differs by, which is believed up to a factor of four."""
-    known = model(seconds)
-    assert expected(known, TaskKind("a", "other")) == pytest.approx(2.0 * (0.7 + 0.3 * ratio))
-    assert expected(known, TaskKind("b", "other")) == 2.0, "and nobody else's at all"
+def test_one_measurement_corrects_plans_of_its_caller_slightly(seconds: float, ratio: float) -> None:
+    """The ratio has a weight of three tenths, and is limited to a factor of four."""
+    costs = model(seconds)
+    assert expected(costs, TaskKind("a", "other")) == pytest.approx(2.0 * (0.7 + 0.3 * ratio))
+    assert expected(costs, TaskKind("b", "other")) == 2.0, "and nobody else's at all"
 
 
-def test_the_margin_is_narrower_once_three_were_compared() -> None:
+def test_margin_narrows_after_three_comparisons() -> None:
     margins = [model(*[2.0] * count).margin("a") for count in range(5)]
     assert margins == [1.25, 1.25, 1.25, 1.1, 1.1]
     assert model(2.0, 2.0, 2.0).margin("b") == 1.25
 
 
-def test_what_no_plan_speaks_of_is_compared_with_nothing() -> None:
-    known = CostModel()
+def test_measurements_without_a_plan_keep_the_margin() -> None:
+    costs = CostModel()
     for _ in range(5):
-        known.record(KIND, None, 3.0, planned=False)
-    assert known.margin("a") == 1.25
-    assert expected(known) == pytest.approx(3.0)
+        costs.record(KIND, None, 3.0, planned=False)
+    assert costs.margin("a") == 1.25
+    assert expected(costs) == pytest.approx(3.0)
 
 
-def test_a_kind_that_turns_out_to_be_short_is_forgotten() -> None:
-    known = model(3.0)
-    known.record(KIND, None, QUICK / 2, planned=False)
-    assert known.lower_bound(KIND, 0) is not None, "that is not short yet"
-    known.record(KIND, None, QUICK / 2.1, planned=False)
-    assert known.estimate(job(tenant="a")) == (None, None)
+def test_kind_that_turns_out_short_is_dropped() -> None:
+    costs = model(3.0)
+    costs.record(KIND, None, QUICK / 2, planned=False)
+    assert costs.lower_bound(KIND, 0) is not None, "that is not short yet"
+    costs.record(KIND, None, QUICK / 2.1, planned=False)
+    assert costs.estimate(job(tenant="a")) == (None, None)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_kind_is_settled_once_each_worker_has_planned_and_compiled_it(workers: int) -> None:
-    known = model(*[9.0] * 2 * workers)
-    assert known.lower_bound(KIND, workers) is None
-    known.record(KIND, None, 4.0, planned=False)
-    assert known.lower_bound(KIND, workers) == (4.0, 5, 7), "at the least, of the last three"
+def test_lower_bound_needs_more_than_two_runs_per_worker(workers: int) -> None:
+    costs = model(*[9.0] * 2 * workers)
+    assert costs.lower_bound(KIND, workers) is None
+    costs.record(KIND, None, 4.0, planned=False)
+    assert costs.lower_bound(KIND, workers) == (4.0, 5, 7), "at the least, of the last three"
     for _ in range(3):
-        known.record(KIND, None, 6.0, planned=False)
-    assert known.lower_bound(KIND, workers) == (6.0, 5, 7)
-    assert known.lower_bound(None, workers) is None
-    assert known.lower_bound(TaskKind("a", "other"), workers) is None
+        costs.record(KIND, None, 6.0, planned=False)
+    assert costs.lower_bound(KIND, workers) == (6.0, 5, 7)
+    assert costs.lower_bound(None, workers) is None
+    assert costs.lower_bound(TaskKind("a", "other"), workers) is None
 
 
-def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
-    known = CostModel()
+def test_oldest_kind_of_the_largest_caller_is_evicted() -> None:
+    costs = CostModel()
     for tenant in ("modest", "greedy"):
-        known.add_plan(kind_of(job(tenant=tenant)), PLAN)
+        costs.add_plan(kind_of(job(tenant=tenant)), PLAN)
     for number in range(4200):
-        known.add_plan(TaskKind("greedy", number), PLAN)
-    assert known.estimate(job(tenant="modest"))[1] == PLAN
-    assert known.estimate(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
+        costs.add_plan(TaskKind("greedy", number), PLAN)
+    assert costs.estimate(job(tenant="modest"))[1] == PLAN
+    assert costs.estimate(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
 
 
 @pytest.mark.slow
-def test_of_callers_the_one_that_was_asked_about_longest_ago_is_forgotten() -> None:
-    known = model(3.0, 3.0, 3.0)
+def test_least_recently_used_caller_is_evicted() -> None:
+    costs = model(3.0, 3.0, 3.0)
     for number in range(4095):
-        known.margin(f"caller {number}")
-    assert known.margin("a") == 1.1, "4096 are remembered"
+        costs.margin(f"caller {number}")
+    assert costs.margin("a") == 1.1, "4096 are remembered"
     for number in range(4095):
-        known.margin(f"other {number}")
-    assert known.margin("a") == 1.1, "it was asked about before those"
+        costs.margin(f"other {number}")
+    assert costs.margin("a") == 1.1, "it was asked about before those"
     for number in range(4096):
-        known.margin(f"last {number}")
-    assert known.margin("a") == 1.25
+        costs.margin(f"last {number}")
+    assert costs.margin("a") == 1.25
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_of_callers_the_one_that_was_asked_about_longest_ago_is_forgotten() -> N
         (job(graph="g"), job(graph="h"), False),
     ],
 )
-def test_a_kind_is_known_by_its_caller_its_length_and_how_it_begins(one: Task, other: Task, alike: bool) -> None:
+def test_kind_is_caller_length_and_prefix(one: Task, other: Task, alike: bool) -> None:
     assert (kind_of(one) == kind_of(other)) == alike
     other.call = "gradients"
     assert kind_of(one) != kind_of(other)

@@ -1,4 +1,4 @@
-"""Workers that die: they are replaced, and what they had is done by others, once."""
+"""Workers that die are replaced, and others retry their jobs once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def quick(pool: ProcessPool) -> WorkerProcess:
 
 @pytest.mark.slow
 @running
-async def test_an_idle_worker_that_is_killed_is_replaced() -> None:
+async def test_killed_idle_worker_is_replaced() -> None:
     async with processes(1) as pool:
         for _ in range(3):
             killed = quick(pool)
@@ -42,7 +42,7 @@ async def test_an_idle_worker_that_is_killed_is_replaced() -> None:
 
 @pytest.mark.slow
 @running
-async def test_every_worker_at_once() -> None:
+async def test_all_workers_killed_at_once_are_replaced() -> None:
     async with processes(2) as pool:
         for worker in pool._supervisor:
             os.kill(worker.pid, signal.SIGKILL)
@@ -53,8 +53,8 @@ async def test_every_worker_at_once() -> None:
 
 @pytest.mark.slow
 @running
-async def test_where_most_are_missing_two_are_started_at_once() -> None:
-    """So that one who ends them one after the other, as soon as they are there, does not end all."""
+async def test_two_workers_start_at_once_if_most_are_missing() -> None:
+    """Otherwise killing workers one by one, as soon as they are ready, would leave none."""
 
     def starting(pool: ProcessPool) -> int:
         return sum(not worker.ready for worker in pool._supervisor)
@@ -71,7 +71,7 @@ async def test_where_most_are_missing_two_are_started_at_once() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_job_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
+async def test_job_of_a_dead_worker_is_retried(tmp_path: Path) -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"die_unless": str(tmp_path / "once")})
         assert (reply.status, reply.body) == (200, b"done")
@@ -80,7 +80,7 @@ async def test_a_job_whose_worker_dies_is_done_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
+async def test_job_that_kills_two_workers_is_refused() -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"die": 1})
         assert (reply.status, code(reply), dict(reply.headers)) == (503, "worker_died", {"Retry-After": "1"})
@@ -91,8 +91,8 @@ async def test_a_job_that_kills_its_workers_is_not_done_a_third_time() -> None:
 
 @pytest.mark.slow
 @running
-async def test_what_waited_behind_it_is_done_by_others() -> None:
-    """Not the blame of those that the worker had not begun: large bodies, small ones, all are answered."""
+async def test_jobs_queued_behind_a_fatal_one_are_done() -> None:
+    """Jobs that the worker had not begun are not blamed: all are answered, with large and small bodies."""
     async with processes(1) as pool:
         assert pool._supervisor.spare is not None
         spare = pool._supervisor.spare
@@ -110,7 +110,7 @@ async def test_what_waited_behind_it_is_done_by_others() -> None:
 
 @pytest.mark.slow
 @running
-async def test_an_answer_outlives_its_worker() -> None:
+async def test_answer_outlives_its_worker() -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"answer": 1 << 20})
         for worker in pool._supervisor:
@@ -124,8 +124,8 @@ async def test_an_answer_outlives_its_worker() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("reason", ["memory", "fault", "cuda"])
 @running
-async def test_a_worker_that_says_so_is_not_used_again(reason: str) -> None:
-    """The reply goes out; what waited behind it, on a card that is of no use now, is done by another."""
+async def test_worker_that_asks_to_be_recycled_is_replaced(reason: str) -> None:
+    """Its reply is delivered; the jobs queued behind it, on an unusable GPU, are done by another worker."""
     async with processes(1) as pool:
         bad, *good = await together(ask(pool, {"recycle": reason}), *(ask(pool, {"pid": 1}) for _ in range(10)))
         assert bad.status == 500
@@ -137,7 +137,7 @@ async def test_a_worker_that_says_so_is_not_used_again(reason: str) -> None:
 
 @pytest.mark.slow
 @running
-async def test_kills_leave_nothing_open() -> None:
+async def test_kills_leak_no_descriptors() -> None:
     async with processes(1) as pool:
 
         async def kill_one() -> None:
@@ -161,7 +161,7 @@ def descriptors() -> int:
 
 @pytest.mark.slow
 @running
-async def test_no_device() -> None:
+async def test_pool_without_a_device_does_not_start() -> None:
     os.environ["GRADSERVE_TEST_NO_DEVICE"] = "1"
     try:
         pool = ProcessPool(Settings(device="cpu"), COMMAND)
@@ -175,7 +175,7 @@ async def test_no_device() -> None:
 
 @pytest.mark.slow
 @running
-async def test_workers_that_cannot_start_are_tried_again_ever_more_seldom() -> None:
+async def test_failing_starts_are_retried_with_backoff() -> None:
     async with processes(1) as pool:
         os.environ["GRADSERVE_TEST_NO_DEVICE"] = "1"
         try:
@@ -205,7 +205,7 @@ asyncio.run(front())
 
 
 @pytest.mark.slow
-def test_workers_end_with_the_front() -> None:
+def test_workers_exit_with_the_front() -> None:
     front = subprocess.Popen([sys.executable, "-c", FRONT], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert front.stdout is not None
     pids = [int(pid) for pid in front.stdout.readline().split()]
@@ -226,7 +226,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.slow
 @running
-async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() -> None:
+async def test_counters_outlive_their_worker() -> None:
     async with processes(1) as pool:
         assert (await ask(pool, {})).status == 200
         stats = pool.stats()
@@ -241,8 +241,8 @@ async def test_what_a_worker_said_of_itself_outlives_it_where_it_is_a_count() ->
 
 @pytest.mark.slow
 @running
-async def test_workers_that_are_suspended_are_replaced() -> None:
-    """All of them, the spare too: what they were sent is done by their successors."""
+async def test_suspended_workers_are_replaced() -> None:
+    """All of them, including the spare: their successors do their jobs."""
     async with processes(1) as pool:
         await whole(pool)
         for worker in pool._supervisor:
@@ -253,12 +253,12 @@ async def test_workers_that_are_suspended_are_replaced() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_large_body_for_a_worker_that_has_just_died_is_another_ones() -> None:
-    """It has ended, and the front has not been told yet: it cannot be shown the memory that the body lies in."""
+async def test_large_body_for_a_worker_that_just_died_is_rerouted() -> None:
+    """The front has not noticed its death yet, and cannot share the memory of the body with it."""
     async with processes(1) as pool:
         pid = quick(pool).pid
         os.kill(pid, signal.SIGKILL)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222  the loop is not to hear of it
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222  the loop must not notice
         body = orjson.dumps({"seen": 1}).ljust(2 * INLINE)
         reply = await ask(pool, body)
         assert (reply.status, reply.body) == (200, body)

@@ -1,4 +1,4 @@
-"""Frames: what is put into one comes out of it, however the bytes arrive."""
+"""Frames: their content round-trips, however the bytes arrive."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REPLIES = [
 ]
 
 
-def compared(job: Task) -> tuple[object, ...]:
+def fields_of(job: Task) -> tuple[object, ...]:
     head = job.call, job.request_id, job.timeout, job.expires, job.body_type, job.answer_type
     rest = job.graph, job.namespace, job.subject, job.tenant, job.model, job.part, job.may_ask, job.may_divide
     return *head, bytes(job.body), *rest
@@ -55,15 +55,15 @@ def compared(job: Task) -> tuple[object, ...]:
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("graph", [None, b"", b"{graph}"])
 @pytest.mark.parametrize("most", [None, 0.0, 0.002])
-def test_a_job(job: Task, graph: bytes | None, most: float | None) -> None:
+def test_task_round_trip(job: Task, graph: bytes | None, most: float | None) -> None:
     frame = frames.task_frame(63, job, BodyPlace(0, len(job.body)), most, graph)
     slot, read, place, bound = frames.read_task(b"before" + frame + b"behind", 6)
     assert (slot, place, bound) == (63, BodyPlace(0, len(job.body)), most)
-    assert compared(read) == compared(job)
+    assert fields_of(read) == fields_of(job)
     assert read.graph_bytes == graph
 
 
-def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
+def test_body_in_a_buffer_is_not_in_the_frame() -> None:
     job = Task("forward", b"x" * 100_000, "id", 1.0, 2.0)
     frame = frames.task_frame(0, job, BodyPlace(7, 100_000), None, b"{}")
     assert len(frame) < 1000
@@ -72,7 +72,7 @@ def test_a_body_in_a_buffer_is_not_in_the_frame() -> None:
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_a_reply(reply: Reply) -> None:
+def test_reply_round_trip(reply: Reply) -> None:
     whole = len(reply.body) + sum(map(len, reply.stored_data))
     frame = frames.reply_frame(5, reply, BodyPlace(0, whole), 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
@@ -86,22 +86,22 @@ def test_a_reply(reply: Reply) -> None:
 
 
 @pytest.mark.parametrize("why", [NeedsGraph(), NeedsTensors(("w", "ö")), TooLong(Estimate(1.5, 10**12, 3))])
-def test_a_job_that_was_not_done(why: NotDone) -> None:
+def test_not_done_round_trip(why: NotDone) -> None:
     frame = frames.not_done_frame(5, why, 10.0, 12.0)
     assert frames.slot_of(b"behind" + frame, 6) == 5
-    ((kind, read, at),) = Inbox().feed(frame)
+    ((kind, read, offset),) = Inbox().feed(frame)
     assert kind in frames.NOT_DONE
-    found, begun, ended = frames.read_not_done(b"before" + read[at:] + b"behind", 6)
-    assert (type(found), found, begun, ended) == (type(why), why, 10.0, 12.0)
+    result, begun, ended = frames.read_not_done(b"before" + read[offset:] + b"behind", 6)
+    assert (type(result), result, begun, ended) == (type(why), why, 10.0, 12.0)
 
 
-def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
+def test_reply_in_a_buffer_has_no_parts_yet() -> None:
     frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), BodyPlace(3, 100_000), 0.0, 0.0)
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
     assert (tuple(read.parts), buffer, nbytes) == ((), 3, 100_000)
 
 
-def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
+def test_stored_data_follows_the_answer_in_a_buffer() -> None:
     reply = Reply(200, JSON, [b"x" * 100_000], stored=STORED, stored_data=[b"\1" * 24, b"", b"\2\3"])
     frame = frames.reply_frame(0, reply, BodyPlace(3, 100_026), 0.0, 0.0)
     assert len(frame) < 1000
@@ -120,25 +120,25 @@ def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:
         TensorFrame("n", "w"),
     ],
 )
-def test_a_tensor(told: TensorFrame) -> None:
+def test_tensor_round_trip(told: TensorFrame) -> None:
     assert frames.read_tensor(b"before" + frames.tensor_frame(told) + b"behind", 6) == told
 
 
 @pytest.mark.parametrize("may_ask", [False, True])
-def test_whether_a_job_may_ask(may_ask: bool) -> None:
+def test_may_ask_round_trip(may_ask: bool) -> None:
     frame = frames.task_frame(0, replace(JOBS[0], may_ask=may_ask), BodyPlace(0, 2), None, None)
     assert frames.read_task(frame, 0)[1].may_ask == may_ask
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 64, 10_000])
-def test_frames_arrive_in_any_pieces(size: int) -> None:
+def test_frames_arrive_in_arbitrary_pieces(size: int) -> None:
     sent = [frames.task_frame(i, job, BodyPlace(0, len(job.body)), None, None) for i, job in enumerate(JOBS)]
     sent += [frames.note(frames.SKIPPED, 9), frames.text(frames.READY, "cpu"), frames.text(frames.FAILED, "")]
-    inbox, whole, found = Inbox(), b"".join(sent), []
+    inbox, whole, received = Inbox(), b"".join(sent), []
     for start in range(0, len(whole), size):
-        for kind, frame, at in inbox.feed(whole[start : start + size]):
-            length = int.from_bytes(frame[at : at + 4], "little")
-            found.append((kind, frame[at : at + length]))
-    assert found == [(frame[4], frame) for frame in sent]
+        for kind, frame, offset in inbox.feed(whole[start : start + size]):
+            length = int.from_bytes(frame[offset : offset + 4], "little")
+            received.append((kind, frame[offset : offset + length]))
+    assert received == [(frame[4], frame) for frame in sent]
     assert frames.read_note(sent[-3], 0) == 9
     assert frames.read_text(sent[-2], 0) == "cpu"

@@ -1,21 +1,21 @@
-"""Memory of one process is there to be written, shows nothing to others, and is empty once it was given back."""
+"""Heap allocations are writable, private to the process, and empty after their release."""
 
 from __future__ import annotations
 
 from service.workers.memory import HeapAllocation
 
 
-def test_so_many_bytes_can_be_written_and_no_other_process_sees_them() -> None:
+def test_heap_memory_is_writable_and_private() -> None:
     memory = HeapAllocation(3)
     memory.view[:] = b"abc"
     assert bytes(memory.view) == b"abc"
     assert memory.buffer is None
 
 
-def test_nothing_is_left_of_what_was_given_back_and_twice_is_once() -> None:
+def test_release_is_idempotent_and_keeps_existing_views() -> None:
     memory = HeapAllocation(3)
-    kept = memory.view
+    view = memory.view
     memory.release()
     memory.release()
     assert len(memory.view) == 0
-    assert len(kept) == 3, "who still looks at them may"
+    assert len(view) == 3, "who still looks at them may"

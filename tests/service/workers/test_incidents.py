@@ -1,4 +1,4 @@
-"""Workers that their own machine code ends: what is counted, said and kept of it, and who computes from then on."""
+"""Workers that crash in their own machine code: counters, log lines and records of it, and running without kernels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLAN, OTHER = "ab" * 32, "cd" * 32
 
 
 def body(scale: float) -> bytes:
-    """sum(exp(x) · x), which is compiled behind its second run."""
+    """sum(exp(x) · x), which is compiled after its second run."""
     x = {"dtype": "float64", "shape": [N], "data": np.linspace(0.0, scale, N).tolist()}
     nodes = [node("parameter"), node("exp", 0), node("mul", 0, 1), node("sum", 2)]
     return orjson.dumps({"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor": x}]})
@@ -52,7 +52,7 @@ def value(reply: Reply) -> float:
 
 @asynccontextmanager
 async def faulty(cache: Path | None, **stated: Any):
-    """A pool of workers whose kernels end them."""
+    """A pool of workers whose kernels crash them."""
     settings = {"cache_dir": cache, "state": "memory", "log_level": "error", **stated}
     pool = ProcessPool(Settings(device="cpu", workers=1, **settings), COMMAND)
     await pool.start()
@@ -69,9 +69,10 @@ def expected(scale: float = 1.0) -> float:
 
 
 async def until_condemned(pool: ProcessPool) -> None:
-    """Ask until kernels have ended two workers. Each time, one that has none yet gives the answer.
+    """Ask until kernels have crashed two workers. Each time, a worker without that kernel gives the answer.
 
-    What has ended one is known once it is gone, so nobody asks in between: a third could have got the plan.
+    The cause of a crash is recorded after the worker's exit, so no request is sent in between: a third worker could
+    get the plan.
     """
     async with asyncio.timeout(120):
         while not pool.stats().condemned:
@@ -82,7 +83,7 @@ async def until_condemned(pool: ProcessPool) -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_plan_that_ends_two_workers_runs_without_kernels(
+async def test_plan_that_crashes_two_workers_runs_without_kernels(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with faulty(tmp_path) as pool:
@@ -98,21 +99,21 @@ async def test_a_plan_that_ends_two_workers_runs_without_kernels(
         assert pool.stats().incidents == {"SIGSEGV": 2}
     lines = [record.getMessage() for record in caplog.records if "SIGSEGV" in record.getMessage()]
     assert len(lines) == 2
-    known = incidents_in(tmp_path)
-    assert len(known.condemned[0]) == 64
+    recorded = incidents_in(tmp_path)
+    assert len(recorded.condemned[0]) == 64
     for line in lines:
-        assert f"was ended by SIGSEGV, at plan {known.condemned[0]}: " in line
+        assert f"was ended by SIGSEGV, at plan {recorded.condemned[0]}: " in line
         assert "sum (node 3)" in line
     assert lines[1].endswith("; it has ended two workers now, and runs without kernels from now on")
-    assert [(each.signal, each.plan) for each in known.incidents] == 2 * [("SIGSEGV", known.condemned[0])]
-    found = places.incidents(Settings(device="cpu", cache_dir=tmp_path))
-    assert found.level is Verdict.WARN
-    assert known.condemned[0][:16] in found.says
+    assert [(each.signal, each.plan) for each in recorded.incidents] == 2 * [("SIGSEGV", recorded.condemned[0])]
+    check = places.incidents(Settings(device="cpu", cache_dir=tmp_path))
+    assert check.level is Verdict.WARN
+    assert recorded.condemned[0][:16] in check.says
 
 
 @pytest.mark.slow
 @running
-async def test_a_server_that_begins_knows_of_it(tmp_path: Path) -> None:
+async def test_condemned_plan_survives_a_restart(tmp_path: Path) -> None:
     async with faulty(tmp_path) as pool:
         await until_condemned(pool)
     async with faulty(tmp_path) as pool:
@@ -124,7 +125,7 @@ async def test_a_server_that_begins_knows_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @running
-async def test_without_a_folder_it_is_kept_in_memory() -> None:
+async def test_condemned_plan_without_a_cache_folder() -> None:
     async with faulty(None) as pool:
         await until_condemned(pool)
         assert (await ask(pool)).status == 200
@@ -132,7 +133,7 @@ async def test_without_a_folder_it_is_kept_in_memory() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_worker_that_somebody_kills_is_an_incident_of_no_plan(tmp_path: Path) -> None:
+async def test_external_kill_is_an_incident_without_a_plan(tmp_path: Path) -> None:
     async with faulty(tmp_path) as pool:
         for _ in range(3):
             assert pool._supervisor.quick is not None
@@ -147,41 +148,41 @@ async def test_a_worker_that_somebody_kills_is_an_incident_of_no_plan(tmp_path: 
         assert pool.stats().incidents == {"SIGKILL": 3}, "those that we end are none"
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- recorded incidents
 
 
-def noted(folder: Path | None, count: int = 1, plan: str = PLAN, number: int = signal.SIGSEGV) -> Incidents:
-    found = Incidents(folder)
+def record_incidents(folder: Path | None, count: int = 1, plan: str = PLAN, number: int = signal.SIGSEGV) -> Incidents:
+    incidents = Incidents(folder)
     for _ in range(count):
-        found.note(1, number, LastWords(plan, "", "matmul (node 3)"))
-    return found
+        incidents.note(1, number, LastWords(plan, "", "matmul (node 3)"))
+    return incidents
 
 
-def test_signals_from_outside_condemn_nothing(tmp_path: Path) -> None:
-    assert noted(tmp_path, 5, number=signal.SIGKILL).condemned == ()
-    assert noted(tmp_path, 1).condemned == ()
-    assert noted(tmp_path, 1).condemned == (PLAN,)
+def test_external_signals_condemn_no_plan(tmp_path: Path) -> None:
+    assert record_incidents(tmp_path, 5, number=signal.SIGKILL).condemned == ()
+    assert record_incidents(tmp_path, 1).condemned == ()
+    assert record_incidents(tmp_path, 1).condemned == (PLAN,)
 
 
-def test_a_plan_that_was_being_compiled_is_to_blame_where_none_ran(tmp_path: Path) -> None:
-    found = Incidents(tmp_path)
+def test_plan_in_compilation_is_blamed_if_none_ran(tmp_path: Path) -> None:
+    incidents = Incidents(tmp_path)
     for _ in range(2):
-        found.note(1, signal.SIGILL, LastWords("", OTHER, ""))
-    assert found.condemned == (OTHER,)
+        incidents.note(1, signal.SIGILL, LastWords("", OTHER, ""))
+    assert incidents.condemned == (OTHER,)
 
 
-def test_the_last_hundred_are_kept(tmp_path: Path) -> None:
-    found = Incidents(tmp_path)
+def test_last_hundred_incidents_are_recorded(tmp_path: Path) -> None:
+    incidents = Incidents(tmp_path)
     for count in range(MOST_KEPT + 20):
         for _ in range(2):
-            found.note(1, signal.SIGBUS, LastWords(f"{count:064x}", "", ""))
-    known = incidents_in(tmp_path)
-    assert len(known.incidents) == MOST_KEPT
-    assert known.condemned == tuple(f"{count:064x}" for count in range(20, MOST_KEPT + 20))
+            incidents.note(1, signal.SIGBUS, LastWords(f"{count:064x}", "", ""))
+    recorded = incidents_in(tmp_path)
+    assert len(recorded.incidents) == MOST_KEPT
+    assert recorded.condemned == tuple(f"{count:064x}" for count in range(20, MOST_KEPT + 20))
 
 
-def test_another_version_has_other_kernels(tmp_path: Path) -> None:
-    noted(tmp_path, 2)
+def test_incidents_of_another_version_are_ignored(tmp_path: Path) -> None:
+    record_incidents(tmp_path, 2)
     assert incidents_in(tmp_path).condemned == (PLAN,)
     file = tmp_path / "incidents.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "version": "0.0.1"}))
@@ -201,36 +202,36 @@ def test_another_version_has_other_kernels(tmp_path: Path) -> None:
     ],
     ids=lambda content: repr(content[:60]),
 )  # fmt: skip
-def test_what_is_not_as_it_was_written_is_absent(content: bytes, tmp_path: Path) -> None:
+def test_malformed_record_is_ignored(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "incidents.json").write_bytes(content)
     assert incidents_in(tmp_path) == ((), ())
-    assert noted(tmp_path, 2).condemned == (PLAN,)
+    assert record_incidents(tmp_path, 2).condemned == (PLAN,)
     assert incidents_in(tmp_path).condemned == (PLAN,)
 
 
 def test_links_and_pipes_are_not_read(tmp_path: Path) -> None:
-    noted(tmp_path / "real", 2)
+    record_incidents(tmp_path / "real", 2)
     for folder in "linked", "piped":
         (tmp_path / folder).mkdir()
     (tmp_path / "linked" / "incidents.json").symlink_to(tmp_path / "real" / "incidents.json")
     os.mkfifo(tmp_path / "piped" / "incidents.json")
     assert incidents_in(tmp_path / "linked") == incidents_in(tmp_path / "piped") == ((), ())
-    noted(tmp_path / "linked", 1, OTHER)
+    record_incidents(tmp_path / "linked", 1, OTHER)
     assert not (tmp_path / "linked" / "incidents.json").is_symlink()
     assert incidents_in(tmp_path / "real").condemned == (PLAN,)
 
 
-def test_a_folder_that_cannot_be_written_costs_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unwritable_folder_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("")
-    found = noted(tmp_path / "file", 2)
-    assert found.condemned == (PLAN,)
+    incidents = record_incidents(tmp_path / "file", 2)
+    assert incidents.condemned == (PLAN,)
     assert "incidents are kept in memory alone" in caplog.text
 
 
-# ---------------------------------------------------------------- what a worker says
+# ---------------------------------------------------------------- crash records
 
 
-def test_a_witness_says_what_runs_and_where() -> None:
+def test_crash_record_names_the_running_plan_and_place() -> None:
     memory = memoryview(bytearray(CRASH_RECORD_BYTES))
     before = memoryview(bytearray(CRASH_RECORD_BYTES))
     crash_record.attach(memory)
@@ -251,14 +252,14 @@ def test_a_witness_says_what_runs_and_where() -> None:
         crash_record.attach(before)
 
 
-def test_what_a_broken_worker_says_is_printable() -> None:
-    said = last_words(memoryview(bytes(range(256))[:CRASH_RECORD_BYTES]))
-    assert said.place.isascii()
-    assert said.place.isprintable()
+def test_corrupt_crash_record_is_printable() -> None:
+    words = last_words(memoryview(bytes(range(256))[:CRASH_RECORD_BYTES]))
+    assert words.place.isascii()
+    assert words.place.isprintable()
 
 
 @pytest.mark.slow
-def test_the_digest_of_a_question_is_the_same_in_other_processes() -> None:
+def test_plan_digest_is_the_same_in_other_processes() -> None:
     program = """
 from engine import Compiler, Limits, Program, Statement, TensorType, registry
 import numpy as np
@@ -267,12 +268,12 @@ p = Program(registry(), [Statement(ops["parameter"]), Statement(ops["exp"], (0,)
 made = Compiler(Limits()).gradients(p, {0: TensorType((3,), np.dtype("float64"))})
 print(made.plan.digest.hex())
 """
-    said = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip
-    assert len(said) == 1
-    assert len(said.pop()) == 65
+    assert len(outputs) == 1
+    assert len(outputs.pop()) == 65

@@ -1,4 +1,4 @@
-"""Jobs and replies: what one is if nothing else is said, what it has looked at, and what a refusal is as a reply."""
+"""Jobs and replies: their defaults, tensors that a job has consulted, and refusals as replies."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ def job() -> Task:
     return Task("forward", b"{}", "id", 1.0, 0.0)
 
 
-def test_a_job_is_json_of_nobody_that_nobody_stops() -> None:
-    made = job()
-    assert (made.body_type, made.answer_type, made.tenant, made.namespace) == (JSON, JSON, "", "")
-    assert (made.graph, made.graph_bytes, made.memory, made.subject) == (None,) * 4
-    assert made.stop is NEVER
-    assert not made.stop[0]
+def test_job_defaults() -> None:
+    task = job()
+    assert (task.body_type, task.answer_type, task.tenant, task.namespace) == (JSON, JSON, "", "")
+    assert (task.graph, task.graph_bytes, task.memory, task.subject) == (None,) * 4
+    assert task.stop is NEVER
+    assert not task.stop[0]
 
 
-def test_two_jobs_are_two_though_they_say_the_same() -> None:
-    """The pool finds them by themselves."""
+def test_equal_jobs_are_distinct() -> None:
+    """The pool identifies jobs by identity."""
     assert job() != job()
     assert len({job(): 1, job(): 2}) == 2
 
 
-def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_not_there() -> None:
+def test_lookup_of_a_missing_tensor_counts_as_consulted() -> None:
     version = Version("tag", np.ones(2))
-    known: dict[str, Version] = {"w": version}
-    for name, found in (("v", None), ("w", version)):
-        made = job()
-        before = made.consulted
-        made.resident = known.get
-        assert made.tensor(name) is found
-        assert (before, made.consulted) == (False, True)
+    versions: dict[str, Version] = {"w": version}
+    for name, expected in (("v", None), ("w", version)):
+        task = job()
+        before = task.consulted
+        task.resident = versions.get
+        assert task.tensor(name) is expected
+        assert (before, task.consulted) == (False, True)
 
 
-def test_a_body_is_its_pieces_in_their_order() -> None:
+def test_body_joins_the_parts_in_order() -> None:
     assert Reply(200, JSON, [b"a", memoryview(b"bc"), b"", b"d"]).body == b"abcd"
     assert Reply(200, JSON, []).body == b""
 
 
-def test_a_reply_that_holds_nothing_may_be_given_back_and_says_so_of_itself() -> None:
+def test_reply_defaults() -> None:
     reply = Reply(200, JSON, [])
     reply.release()
     assert (reply.headers, reply.stored, reply.stored_data, reply.claim, reply.recycle) == ((), (), (), None, None)
@@ -54,9 +54,9 @@ def test_a_reply_that_holds_nothing_may_be_given_back_and_says_so_of_itself() ->
 
 
 @pytest.mark.parametrize("recycle", [None, "memory"])
-def test_a_refusal_is_a_problem_with_its_headers(recycle: str | None) -> None:
-    found = refused(Refusal("queue_full", "too many", retry_after=7), "id of it", recycle)
-    told = orjson.loads(found.body)
-    assert (found.status, found.media_type, found.headers) == (503, PROBLEM, (("Retry-After", "7"),))
-    assert (told["code"], told["detail"], told["request_id"]) == ("queue_full", "too many", "id of it")
-    assert found.recycle == recycle
+def test_refusal_becomes_a_problem_with_headers(recycle: str | None) -> None:
+    reply = refused(Refusal("queue_full", "too many", retry_after=7), "id of it", recycle)
+    problem = orjson.loads(reply.body)
+    assert (reply.status, reply.media_type, reply.headers) == (503, PROBLEM, (("Retry-After", "7"),))
+    assert (problem["code"], problem["detail"], problem["request_id"]) == ("queue_full", "too many", "id of it")
+    assert reply.recycle == recycle

@@ -1,4 +1,4 @@
-"""A job while a worker has it: its parts add up, and its deadline is its own."""
+"""The context of a job in a worker: its timings and its deadline."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr(job_context, "perf_counter", found)
-    monkeypatch.setattr(job_context, "monotonic", found)
-    return found
+    fake_clock = Clock()
+    monkeypatch.setattr(job_context, "perf_counter", fake_clock)
+    monkeypatch.setattr(job_context, "monotonic", fake_clock)
+    return fake_clock
 
 
 def job(stop: bytes = b"\0", left: float = 60.0) -> Task:
     return Task("forward", b"", "id", 60.0, time.monotonic() + left, stop=stop)
 
 
-def part(context: TaskContext, clock: Clock, seconds: float) -> None:
+def advance(context: TaskContext, clock: Clock, seconds: float) -> None:
     clock.now += seconds
     assert context.mark() == clock.now
 
 
-def test_each_part_has_its_time(clock: Clock) -> None:
+def test_each_phase_has_its_time(clock: Clock) -> None:
     context = TaskContext(job(), None)
-    part(context, clock, 1.0)
-    part(context, clock, 2.0)
+    advance(context, clock, 1.0)
+    advance(context, clock, 2.0)
     clock.now += 4.0
     assert context.ran() == clock.now
     clock.now += 8.0
     assert context.timings() == (0.0, 1.0, 2.0, 4.0, 0.0, 8.0)
 
 
-def test_the_way_back_is_from_where_the_run_turned(clock: Clock) -> None:
+def test_backward_time_begins_at_backward_start(clock: Clock) -> None:
     context = TaskContext(job(), None)
-    part(context, clock, 1.0)
-    part(context, clock, 1.0)
+    advance(context, clock, 1.0)
+    advance(context, clock, 1.0)
     context.deadline.backward_start = clock.now + 3.0
     clock.now += 5.0
     context.ran()
@@ -70,20 +70,18 @@ def test_the_way_back_is_from_where_the_run_turned(clock: Clock) -> None:
         (0.0, 0.001, 0.0, True),
     ],
 )
-def test_what_takes_longer_than_it_may_is_not_done_now(
-    most: float | None, seconds: float, patience: float, too_long: bool
-) -> None:
+def test_job_over_its_limit_is_too_long(most: float | None, seconds: float, patience: float, too_long: bool) -> None:
     assert TaskContext(job(), most).is_too_long(Estimate(seconds, 0, 0), patience) == too_long
 
 
-def test_its_deadline_is_the_job_s() -> None:
+def test_deadline_is_that_of_the_job() -> None:
     TaskContext(job(), None).deadline.check()
     for late in (job(left=-0.001), job(stop=b"\1")):
         with pytest.raises(DeadlineExceeded):
             TaskContext(late, None).deadline.check()
 
 
-def test_a_part_of_a_short_job_has_a_deadline_before_the_job_s() -> None:
+def test_patience_shortens_the_deadline_of_a_short_job() -> None:
     long, short = TaskContext(job(), None), TaskContext(job(), 0.002)
     assert long.patience(0.0) is long.deadline
     assert short.patience(1e9).time == pytest.approx(short.task.expires)

@@ -1,4 +1,4 @@
-"""Outcomes of a job: what is a reply, what is none, and that each way of not being done comes across as itself."""
+"""Results of a job: replies, reasons why it was not done, and their round trip through frames."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ NOT_DONE: list[NotDone] = [NeedsGraph(), NeedsTensors(("w", "ä")), TooLong(Esti
 
 
 @pytest.mark.parametrize("why", NOT_DONE, ids=lambda why: type(why).__name__)
-def test_what_was_not_done_is_a_result_and_no_reply(why: NotDone) -> None:
-    """`isinstance` with either name is how the pool and a worker tell them apart."""
+def test_not_done_is_a_result_but_no_reply(why: NotDone) -> None:
+    """The pool and the workers tell them apart with `isinstance`."""
     assert isinstance(why, NotDone)
     assert isinstance(why, TaskResult)
     assert not isinstance(why, Reply)
 
 
-def test_a_reply_is_a_result_that_was_done() -> None:
+def test_reply_is_a_result() -> None:
     reply = Reply(503, JSON, [])
     assert isinstance(reply, TaskResult)
     assert not isinstance(reply, NotDone)
 
 
-def test_what_a_task_is_between_two_steps_is_no_result() -> None:
+def test_other_values_are_no_results() -> None:
     assert not isinstance((1, 2), TaskResult)
     assert not isinstance(None, TaskResult)
 
 
 @pytest.mark.parametrize("why", NOT_DONE, ids=lambda why: type(why).__name__)
-def test_each_way_comes_across_as_itself(why: NotDone) -> None:
+def test_not_done_round_trip(why: NotDone) -> None:
     frame = frames.not_done_frame(5, why, 1.25, 2.5)
-    ((kind, read, at),) = Inbox().feed(frame)
+    ((kind, read, offset),) = Inbox().feed(frame)
     assert kind in frames.NOT_DONE
-    assert frames.slot_of(read, at) == 5
-    found, begun, ended = frames.read_not_done(read, at)
-    assert type(found) is type(why)
-    assert found == why
+    assert frames.slot_of(read, offset) == 5
+    result, begun, ended = frames.read_not_done(read, offset)
+    assert type(result) is type(why)
+    assert result == why
     assert (begun, ended) == (1.25, 2.5)

@@ -1,4 +1,4 @@
-"""The states of a job in the pool: what may follow upon which, and that every way of a job ends."""
+"""The states of a job in the pool: allowed transitions, and paths to the final state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIRS = list(itertools.product(TaskState, TaskState))
 
 
 class RecordingWorker:
-    """A worker that notes what it is told, and begins when the test says so."""
+    """A worker that records its calls, and begins when the test says so."""
 
     def __init__(self) -> None:
         self.stopped: list[Ticket] = []
@@ -33,30 +33,30 @@ class RecordingWorker:
         raise AssertionError(reason)
 
 
-def unheard(_: Reply) -> None:
+def unexpected_reply(_: Reply) -> None:
     raise AssertionError("nobody was to be told")
 
 
 def ticket_in(state: TaskState) -> Ticket:
-    """A ticket after some way to this state."""
-    ticket = Ticket(Task("forward", b"", "id", 1.0, 0.0), cast("Account", None), unheard, 0.0)
-    for step in way_to(state):
+    """A ticket that was brought to this state."""
+    ticket = Ticket(Task("forward", b"", "id", 1.0, 0.0), cast("Account", None), unexpected_reply, 0.0)
+    for step in path_to(state):
         ticket.become(step)
     return ticket
 
 
-def way_to(state: TaskState) -> list[TaskState]:
-    ways: list[list[TaskState]] = [[]]
-    for way in ways:
-        at = way[-1] if way else TaskState.WAITING
-        if at is state:
-            return way
-        ways += [[*way, follows] for follows in TRANSITIONS[at] if follows not in way]
+def path_to(state: TaskState) -> list[TaskState]:
+    paths: list[list[TaskState]] = [[]]
+    for path in paths:
+        current = path[-1] if path else TaskState.WAITING
+        if current is state:
+            return path
+        paths += [[*path, follows] for follows in TRANSITIONS[current] if follows not in path]
     raise AssertionError(f"no way leads to {state.name}")
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS, ids=lambda state: state.name.lower())
-def test_what_may_follow_follows_and_nothing_else(before: TaskState, after: TaskState) -> None:
+def test_only_listed_transitions_are_allowed(before: TaskState, after: TaskState) -> None:
     ticket = ticket_in(before)
     if after in TRANSITIONS[before]:
         ticket.become(after)
@@ -70,24 +70,24 @@ def test_what_may_follow_follows_and_nothing_else(before: TaskState, after: Task
 
 
 @pytest.mark.parametrize("state", TaskState, ids=lambda state: state.name.lower())
-def test_every_state_is_reached_and_can_be_left_for_the_last_one(state: TaskState) -> None:
+def test_every_state_is_reachable_and_leads_to_answered(state: TaskState) -> None:
     assert ticket_in(state).state is state
-    seen, found = {state}, [state]
-    for each in found:
+    seen, reached = {state}, [state]
+    for each in reached:
         new = TRANSITIONS[each].keys() - seen
         seen |= new
-        found += new
+        reached += new
     assert TaskState.ANSWERED in seen
 
 
-def test_nobody_who_has_left_is_waited_for_again() -> None:
-    """From a state in which nobody waits for the reply, none is reached in which somebody does."""
+def test_abandoned_ticket_is_never_awaited_again() -> None:
+    """No state without a waiting caller leads to a state with one."""
     for before, follows in TRANSITIONS.items():
         if not ticket_in(before).is_awaited:
             assert not any(ticket_in(after).is_awaited for after in follows)
 
 
-def test_a_worker_has_it_from_being_sent_until_it_waits_again_or_is_over() -> None:
+def test_ticket_has_a_worker_only_while_it_is_sent() -> None:
     ticket, worker = ticket_in(TaskState.WAITING), RecordingWorker()
     ticket.sent_to(cast("Carrier", worker), 7)
     assert (ticket.state, ticket.worker, ticket.slot) == (TaskState.SENT, worker, 7)
@@ -98,7 +98,7 @@ def test_a_worker_has_it_from_being_sent_until_it_waits_again_or_is_over() -> No
     assert ticket.worker is None
 
 
-def test_it_runs_once_its_worker_is_seen_to_have_begun() -> None:
+def test_ticket_runs_once_its_worker_has_begun() -> None:
     ticket, worker = ticket_in(TaskState.WAITING), RecordingWorker()
     assert ticket.begun() is None
     ticket.sent_to(cast("Carrier", worker), 0)
@@ -110,7 +110,7 @@ def test_it_runs_once_its_worker_is_seen_to_have_begun() -> None:
 
 
 @pytest.mark.parametrize("state", [TaskState.RETURNING, TaskState.STOPPING], ids=lambda state: state.name.lower())
-def test_its_worker_is_told_to_let_go_and_since_when(state: TaskState) -> None:
+def test_stop_reaches_the_worker_and_records_the_time(state: TaskState) -> None:
     ticket, worker, before = ticket_in(TaskState.WAITING), RecordingWorker(), time.monotonic()
     ticket.sent_to(cast("Carrier", worker), 0)
     assert not ticket.is_stopped

@@ -1,4 +1,4 @@
-"""Lanes and admission: short jobs wait for no long one, and what cannot be in time is refused at once."""
+"""Lanes and admission: short jobs do not wait for long ones, and infeasible deadlines are refused at once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_short_jobs_do_not_wait_for_long_ones() -> None:
 
 @pytest.mark.slow
 @running
-async def test_the_quick_worker_does_not_run_long_jobs() -> None:
+async def test_quick_worker_does_not_run_long_jobs() -> None:
     async with processes(2) as pool:
         assert pool._supervisor.quick is not None
         quick, general = pool._supervisor.quick.pid, {worker.pid for worker in pool._supervisor.general}
@@ -51,19 +51,19 @@ async def test_the_quick_worker_does_not_run_long_jobs() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_kind_that_is_known_to_be_long_goes_where_it_belongs() -> None:
+async def test_long_kind_skips_the_quick_worker_next_time() -> None:
     async with processes(1) as pool:
         assert pool._supervisor.quick is not None
-        told = {**LONG, "sleep": 0.01}
-        await ask(pool, told)
-        looked = pool._supervisor.quick.served
-        await ask(pool, told)
-        assert pool._supervisor.quick.served == looked
+        instructions = {**LONG, "sleep": 0.01}
+        await ask(pool, instructions)
+        served = pool._supervisor.quick.served
+        await ask(pool, instructions)
+        assert pool._supervisor.quick.served == served
 
 
 @pytest.mark.slow
 @running
-async def test_others_help_the_quick_worker() -> None:
+async def test_general_workers_help_the_quick_worker() -> None:
     async with processes(2) as pool:
         replies = await together(*(ask(pool, {"stuck": 0.001, "pid": 1}) for _ in range(200)))
         answered = Counter(int(reply.body) for reply in replies)
@@ -72,7 +72,7 @@ async def test_others_help_the_quick_worker() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_queue_that_is_full() -> None:
+async def test_full_queue_refuses_jobs() -> None:
     async with processes(1, queue=2) as pool:
         taken = [asyncio.create_task(ask(pool, {**LONG, "sleep": 0.3})) for _ in range(3)]
         await until(lambda: begun(pool, 1))
@@ -85,7 +85,7 @@ async def test_a_queue_that_is_full() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_refused_job_gives_its_room_back() -> None:
+async def test_refused_job_releases_its_memory() -> None:
     async with processes(1, queue=0) as pool:
         taken = asyncio.create_task(ask(pool, {"sleep": 0.2}))
         await asyncio.sleep(0)
@@ -98,7 +98,7 @@ async def test_a_refused_job_gives_its_room_back() -> None:
 
 @pytest.mark.slow
 @running
-async def test_an_answer_has_to_have_room() -> None:
+async def test_answer_without_memory_is_refused() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         memory = pool.allocate(1 << 19)
         memory.reserve(1 << 19)
@@ -111,8 +111,8 @@ async def test_an_answer_has_to_have_room() -> None:
 
 @pytest.mark.slow
 @running
-async def test_what_cannot_be_in_time_any_more_is_not_begun() -> None:
-    """The one before it took longer than it said."""
+async def test_job_that_became_infeasible_is_not_begun() -> None:
+    """The job before it exceeds its estimate."""
     async with processes(1) as pool:
         first = asyncio.create_task(ask(pool, {"estimate": 0.01, "stuck": 0.5}))
         await until(lambda: begun(pool, 1))
@@ -124,16 +124,16 @@ async def test_what_cannot_be_in_time_any_more_is_not_begun() -> None:
 
 @pytest.mark.slow
 @running
-async def test_an_idle_server_tries_what_may_be_too_long() -> None:
-    """The estimate is one; the deadline is not."""
+async def test_idle_server_tries_an_infeasible_estimate() -> None:
+    """An estimate may be wrong; the deadline decides."""
     async with processes(1) as pool:
         assert (await ask(pool, {"estimate": 100.0}, 60)).status == 200
 
 
 @pytest.mark.slow
 @running
-async def test_so_does_one_that_has_a_worker_left() -> None:
-    """Beside a job that is being done, nothing waits for the other worker."""
+async def test_server_with_an_idle_worker_tries_an_infeasible_estimate() -> None:
+    """One worker is busy, and no job waits for the other."""
     async with processes(2) as pool:
         busy = asyncio.create_task(ask(pool, {"estimate": 1.0, "stuck": 0.5}))
         await until(lambda: begun(pool, 1))
@@ -141,15 +141,15 @@ async def test_so_does_one_that_has_a_worker_left() -> None:
         assert (await busy).status == 200
 
 
-async def crowd(told: dict[str, Any], seconds: float) -> list[str]:
-    """What becomes of 60 equal jobs that arrive at once at a fresh server with two workers, in its order."""
+async def crowd(instructions: dict[str, Any], seconds: float) -> list[str]:
+    """Outcomes of 60 equal jobs that arrive at once at a fresh server with two workers, in order of reply."""
     replies = []
 
-    async def one(pool: ProcessPool) -> None:
-        replies.append(await ask(pool, told, seconds))
+    async def send(pool: ProcessPool) -> None:
+        replies.append(await ask(pool, instructions, seconds))
 
     async with processes(2) as pool:
-        await together(*(one(pool) for _ in range(60)))
+        await together(*(send(pool) for _ in range(60)))
         await until(lambda: settled(pool))
     for reply in replies:
         assert reply.status == 200 or 1 <= int(dict(reply.headers)["Retry-After"]) <= 60
@@ -157,8 +157,8 @@ async def crowd(told: dict[str, Any], seconds: float) -> list[str]:
 
 
 @pytest.mark.slow
-def test_of_sixty_slow_jobs_those_that_can_are_done_and_the_others_refused() -> None:
-    """Two workers can do 50 of them in their 5 s; not less than 80 % of that is taken, and nothing is late."""
+def test_feasible_slow_jobs_are_done_and_the_rest_refused() -> None:
+    """Two workers can do 50 of them in their 5 s; at least 80 % of that is accepted, and none is late."""
     order = asyncio.run(crowd({"estimate": 0.2, "stuck": 0.2}, 5.0))
     refused = order.count("queue_full")
     assert set(order) == {"done", "queue_full"}
@@ -167,64 +167,64 @@ def test_of_sixty_slow_jobs_those_that_can_are_done_and_the_others_refused() -> 
 
 
 @pytest.mark.slow
-def test_of_sixty_jobs_that_are_slower_than_they_look_none_is_late() -> None:
-    """The estimate is a tenth of what they take; once that shows, those that cannot be in time are refused."""
-    found = Counter(asyncio.run(crowd({"estimate": 0.02, "stuck": 0.2}, 3.0)))
-    assert set(found) == {"done", "queue_full"}
-    assert 20 <= found["done"] <= 30
+def test_underestimated_jobs_are_never_late() -> None:
+    """The estimate is a tenth of the actual time; once that is measured, infeasible jobs are refused."""
+    outcomes = Counter(asyncio.run(crowd({"estimate": 0.02, "stuck": 0.2}, 3.0)))
+    assert set(outcomes) == {"done", "queue_full"}
+    assert 20 <= outcomes["done"] <= 30
 
 
-def test_the_cost_model_learns() -> None:
-    known, long = CostModel(), job({"a": 1})
-    assert known.estimate(long) == (None, None)
+def test_cost_model_learns() -> None:
+    costs, long = CostModel(), job({"a": 1})
+    assert costs.estimate(long) == (None, None)
     kind = kind_of(long)
-    assert known.add_plan(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
-    known.record(kind, None, 9.0, planned=True)
-    assert known.estimate(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
-    known.record(kind, None, 2.0, planned=False)
-    known.record(kind, None, 3.0, planned=False)
-    assert known.estimate(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
+    assert costs.add_plan(kind, Estimate(2.0, 5, 7)) == (2.0, 5, 7)
+    costs.record(kind, None, 9.0, planned=True)
+    assert costs.estimate(long) == (kind, (pytest.approx(2.0 * 1.9), 5, 7)), "as its plan says, corrected a little"
+    costs.record(kind, None, 2.0, planned=False)
+    costs.record(kind, None, 3.0, planned=False)
+    assert costs.estimate(long) == (kind, (pytest.approx(2.0 * 0.7 + 3.0 * 0.3), 5, 7)), "as it was measured"
     other = job({"b": 1})
-    assert known.estimate(other) == (kind_of(other), None)
+    assert costs.estimate(other) == (kind_of(other), None)
     factor = ((1.0 * 0.7 + 4.0 * 0.3) * 0.7 + 1.0 * 0.3) * 0.7 + 1.5 * 0.3
-    assert known.add_plan(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), (
+    assert costs.add_plan(kind_of(other), Estimate(4.0, 0, 0)).seconds == pytest.approx(4 * factor), (
         "as the others were"
     )
-    known.record(kind, None, QUICK / 3, planned=False)
-    assert known.estimate(long)[1] is None, "forgotten, since it is short"
+    costs.record(kind, None, QUICK / 3, planned=False)
+    assert costs.estimate(long)[1] is None, "forgotten, since it is short"
 
 
-def test_the_margin_falls_with_measurements() -> None:
-    known, kind = CostModel(), kind_of(job({}, tenant="a"))
-    unsure = known.margin("a")
-    known.add_plan(kind, Estimate(1.0, 0, 0))
+def test_margin_falls_with_measurements() -> None:
+    costs, kind = CostModel(), kind_of(job({}, tenant="a"))
+    unsure = costs.margin("a")
+    costs.add_plan(kind, Estimate(1.0, 0, 0))
     for _ in range(3):
-        known.record(kind, None, 1.0, planned=False)
-    assert 1.0 < known.margin("a") < unsure == known.margin("b")
+        costs.record(kind, None, 1.0, planned=False)
+    assert 1.0 < costs.margin("a") < unsure == costs.margin("b")
 
 
-def test_nobody_learns_from_what_others_send() -> None:
-    """Neither of a body like theirs, nor of how far the cost model is off."""
-    known, told = CostModel(), {"a": 1}
-    kind = kind_of(job(told, tenant="greedy"))
-    known.add_plan(kind, Estimate(5.0, 0, 0))
+def test_callers_do_not_share_measurements() -> None:
+    """Neither times of equal bodies nor corrections of the cost model are shared."""
+    costs, body = CostModel(), {"a": 1}
+    kind = kind_of(job(body, tenant="greedy"))
+    costs.add_plan(kind, Estimate(5.0, 0, 0))
     for _ in range(5):
-        known.record(kind, None, 20.0, planned=False)
-    assert known.estimate(job(told, tenant="greedy"))[1] is not None
-    assert known.estimate(job(told, tenant="modest"))[1] is None
-    assert known.add_plan(kind_of(job(told, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
+        costs.record(kind, None, 20.0, planned=False)
+    assert costs.estimate(job(body, tenant="greedy"))[1] is not None
+    assert costs.estimate(job(body, tenant="modest"))[1] is None
+    assert costs.add_plan(kind_of(job(body, tenant="modest")), Estimate(1.0, 0, 0)).seconds == 1.0
 
 
-def test_kinds_of_one_caller_displace_none_of_another() -> None:
-    known, own = CostModel(), job({}, tenant="modest")
-    known.add_plan(kind_of(own), Estimate(1.0, 0, 0))
+def test_kinds_of_one_caller_do_not_evict_those_of_another() -> None:
+    costs, own = CostModel(), job({}, tenant="modest")
+    costs.add_plan(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
-        known.add_plan(TaskKind("greedy", number), Estimate(1.0, 0, 0))
-    assert known.estimate(own)[1] is not None
-    assert len(known._kinds) == 4096
+        costs.add_plan(TaskKind("greedy", number), Estimate(1.0, 0, 0))
+    assert costs.estimate(own)[1] is not None
+    assert len(costs._kinds) == 4096
 
 
-def test_kinds() -> None:
+def test_kind_of() -> None:
     assert kind_of(job(b"x" * 600)) == kind_of(job(b"x" * 600))
     assert kind_of(job(b"x" * 600)) != kind_of(job(b"x" * 601))
     assert kind_of(job(b"x" * 600)) != kind_of(job(b"y" + b"x" * 599))
@@ -234,16 +234,16 @@ def test_kinds() -> None:
     assert kind_of(job(b"x", graph="a")) == kind_of(job(b"y", graph="a")) != kind_of(job(b"x", graph="b"))
 
 
-def test_a_large_body_is_not_for_the_quick_worker() -> None:
+def test_large_body_is_not_for_the_quick_worker() -> None:
     assert CostModel().estimate(job(b"x" * (LARGE_BODY + 1)))[1] is not None
     assert CostModel().estimate(job(b"x" * LARGE_BODY))[1] is None
 
 
-def test_kinds_are_not_remembered_for_ever() -> None:
-    known = CostModel()
+def test_number_of_kinds_is_bounded() -> None:
+    costs = CostModel()
     for number in range(5000):
-        known.add_plan(TaskKind("", number), Estimate(1.0, 0, 0))
-    assert len(known._kinds) == 4096
+        costs.add_plan(TaskKind("", number), Estimate(1.0, 0, 0))
+    assert len(costs._kinds) == 4096
 
 
 def test_retry_after_follows_the_rate() -> None:
@@ -253,7 +253,7 @@ def test_retry_after_follows_the_rate() -> None:
     for _ in range(10):
         admission.replied()
     admission.look(110.0)
-    assert admission.crowded(12).retry_after == 20  # 0.3 a second are known of the 1 a second so far; half of 12
+    assert admission.crowded(12).retry_after == 20  # the average is 0.3 of the 1 reply a second so far; half of 12
     assert Admission.infeasible(12.4, 10.0).retry_after == 3
     assert Admission.infeasible(1e9, 10.0).retry_after == 60
 
@@ -278,14 +278,14 @@ def test_topology(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @running
-async def test_workers_that_are_still_to_start_are_counted_on() -> None:
-    """A server listens once there is a worker of each kind. Long jobs wait for the others, too."""
+async def test_estimates_count_on_starting_workers() -> None:
+    """A server listens once it has a worker of each kind. Long jobs wait for the other workers, too."""
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"), COMMAND)
     await pool.start()
     try:
         assert len(pool._supervisor.general) == 1
-        asked = [asyncio.create_task(ask(pool, {"estimate": 4.0, "sleep": 0.0}, 12.0)) for _ in range(6)]
-        statuses = Counter([reply.status for reply in await together(*asked)])
+        requests = [asyncio.create_task(ask(pool, {"estimate": 4.0, "sleep": 0.0}, 12.0)) for _ in range(6)]
+        statuses = Counter([reply.status for reply in await together(*requests)])
     finally:
         await pool.close(0)
     assert statuses == {200: 3, 503: 3}, "of two workers and a quarter more time than is expected: 4, 7.5, 10, 12.5 s"

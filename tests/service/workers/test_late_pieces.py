@@ -1,4 +1,4 @@
-"""Which piece is begun next, on workers that a test decides about: late ones twice, one at a time where others wait."""
+"""Scheduling of pieces on workers that a test controls: late pieces run twice, one at a time while others wait."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WHY = Divisible(32, 3.2, 0.0, 8, 100, ())
 
 
 class Host:
-    """A pool that says what a test wants it to."""
+    """A pool that a test controls."""
 
     def __init__(self) -> None:
         self.idle, self.helpers = 2, 2
         self.begun: list[PieceTicket] = []
         self.dropped: list[PieceTicket] = []
-        self.went_on: list[Ticket] = []
+        self.resumed: list[Ticket] = []
         self.settled: list[Reply] = []
         self.memory = bytearray(1 << 10)
         self.sums = Sums(self, lambda *_: None)
@@ -51,12 +51,12 @@ class Host:
         return SimpleNamespace(view=view, buffer=buffer, release=lambda: None)
 
     def go_on(self, ticket: Ticket) -> None:
-        self.went_on.append(ticket)
+        self.resumed.append(ticket)
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
         self.settled.append(reply)
 
-    def whole(self) -> Ticket:
+    def start_sum(self) -> Ticket:
         """A sum of eight pieces."""
         job = Task("batch", b"{}", "id", 60.0, time.monotonic() + 60)
         ticket = Ticket(job, Account(""), lambda reply: None, time.monotonic())
@@ -67,7 +67,7 @@ class Host:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Clock of the sums, which stands still until a test moves `now`."""
+    """The clock of the sums; it stands still until a test moves `now`."""
     clock = SimpleNamespace(now=100.0)
     for module in (sums, sum_run):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
@@ -81,23 +81,23 @@ def reply(ticket: PieceTicket, host: Host, data: bytes = b"12345678") -> None:
 
 
 @running
-async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order(clock: SimpleNamespace) -> None:
+async def test_idle_workers_get_pieces_and_sums_stay_in_order(clock: SimpleNamespace) -> None:
     host = Host()
-    whole = host.whole()
+    whole = host.start_sum()
     assert [ticket.task.part for ticket in host.begun] == [(0, 4), (4, 8)]
     for k in (1, 0, 2, 4, 3, 6, 5, 7):  # in some order, and none late
         clock.now += 1.0
         reply(host.begun[k], host, b"%08d" % host.begun[k].task.part[0])
-    assert host.went_on == [whole]
+    assert host.resumed == [whole]
     assert whole.task.part == Total(8, 0, 4.0, "compiled", "float32", 5, 64)
-    assert bytes(host.memory[:64]) == b"".join(b"%08d" % at for at in range(0, 32, 4))
+    assert bytes(host.memory[:64]) == b"".join(b"%08d" % start for start in range(0, 32, 4))
 
 
 @running
-async def test_while_others_wait_one_piece_is_on_its_way() -> None:
+async def test_one_piece_at_a_time_while_others_wait() -> None:
     host = Host()
     host.idle = 0
-    host.whole()
+    host.start_sum()
     assert len(host.begun) == 1
     reply(host.begun[0], host)
     host.idle = 0
@@ -108,9 +108,9 @@ async def test_while_others_wait_one_piece_is_on_its_way() -> None:
 
 
 @running
-async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(clock: SimpleNamespace) -> None:
+async def test_late_piece_runs_twice_and_the_first_reply_counts(clock: SimpleNamespace) -> None:
     host = Host()
-    whole = host.whole()
+    whole = host.start_sum()
     stuck = host.begun[0]
     for _ in range(7):
         clock.now += 1.0
@@ -123,16 +123,16 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(clock: Sim
         host.sums.fill()
     assert len(host.begun) == 9, "once is enough"
     reply(host.begun[8], host)
-    assert host.went_on == [whole]
+    assert host.resumed == [whole]
     assert stuck in host.dropped
     assert isinstance(whole.task.part, Total)
     assert (whole.task.part.pieces, whole.task.part.repeated) == (8, 1)
 
 
 @running
-async def test_a_piece_that_takes_as_long_as_the_others_is_waited_for(clock: SimpleNamespace) -> None:
+async def test_piece_is_not_repeated_before_it_is_late(clock: SimpleNamespace) -> None:
     host = Host()
-    host.whole()
+    host.start_sum()
     for k in range(7):
         clock.now += 1.0
         reply(host.begun[k], host)
@@ -146,9 +146,9 @@ async def test_a_piece_that_takes_as_long_as_the_others_is_waited_for(clock: Sim
 
 
 @running
-async def test_a_refused_piece_is_the_reply_and_the_others_are_let_go_of() -> None:
+async def test_refused_piece_is_the_reply_and_others_are_dropped() -> None:
     host = Host()
-    host.whole()
+    host.start_sum()
     refused = Reply(422, "application/problem+json", [b"{}"])
     host.begun[1].done(refused)
     assert host.settled == [refused]
@@ -157,8 +157,8 @@ async def test_a_refused_piece_is_the_reply_and_the_others_are_let_go_of() -> No
 
 
 @running
-async def test_sums_of_another_length_are_a_fault() -> None:
+async def test_sums_of_another_length_are_an_internal_error() -> None:
     host = Host()
-    host.whole()
+    host.start_sum()
     reply(host.begun[0], host, b"1234")
     assert [each.status for each in host.settled] == [500]

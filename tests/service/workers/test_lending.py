@@ -1,4 +1,4 @@
-"""Memory of a version stays as long as somebody reads it."""
+"""The memory of a version lives as long as it has readers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def version() -> TensorVersion:
     return TensorVersion("uint8", (4,), "0" * 16, HeapAllocation(4))
 
 
-def test_it_goes_with_its_last_reader() -> None:
+def test_retired_version_is_freed_with_its_last_reader() -> None:
     reader_counts, lent = ReaderCounts(), version()
     reader_counts.add_reader(lent)
     reader_counts.add_reader(lent)
@@ -22,7 +22,7 @@ def test_it_goes_with_its_last_reader() -> None:
     assert len(lent.memory.view) == 0
 
 
-def test_what_nobody_reads_goes_at_once() -> None:
+def test_version_without_readers_is_freed_at_once() -> None:
     reader_counts, unread, read = ReaderCounts(), version(), version()
     reader_counts.retire(unread)
     assert len(unread.memory.view) == 0
@@ -33,9 +33,9 @@ def test_what_nobody_reads_goes_at_once() -> None:
     assert len(read.memory.view) == 0
 
 
-def test_versions_of_one_etag_are_apart() -> None:
-    """As one is here that came from another server, and the shard has come here since."""
-    reader_counts, mine, came = ReaderCounts(), version(), version()
-    reader_counts.add_reader(came)
+def test_versions_with_equal_etags_are_separate() -> None:
+    """One came from another server, and the shard has moved to this server since."""
+    reader_counts, mine, received = ReaderCounts(), version(), version()
+    reader_counts.add_reader(received)
     reader_counts.retire(mine)
-    assert (len(mine.memory.view), len(came.memory.view)) == (0, 4)
+    assert (len(mine.memory.view), len(received.memory.view)) == (0, 4)

@@ -1,4 +1,4 @@
-"""The two jobs of a model: what is asked is read; then it is checked on its graph, which may have to be asked for."""
+"""The two jobs of a model: reading the request, then checking it on its graph, which a worker may have to request."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def graph() -> Registered:
     return Registered.parse(Worker(Settings(device="cpu", compile="off"))(job).body)
 
 
-def asked(graph: Registered, **changed: Any) -> Json:
+def model_body(graph: Registered, **changed: Any) -> Json:
     leaf = {"name": "x", "node": 0, "dtype": "float64", "shape": [-1]}
     bound = [{"node": 1, "tensor_id": "w"}]
     outputs = [{"name": "y", "node": 2}]
@@ -38,46 +38,48 @@ def asked(graph: Registered, **changed: Any) -> Json:
 
 
 def job(call: str, body: Json, graph: Registered | None = None, *, record: bool = True, **more: Any) -> Task:
-    found = {"w": Version("tag", np.ones(()))}
-    made = Task(call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0, subject="m", resident=found.get, **more)
+    versions = {"w": Version("tag", np.ones(()))}
+    task = Task(
+        call, orjson.dumps(body), "id", 60.0, time.monotonic() + 60.0, subject="m", resident=versions.get, **more
+    )
     if graph is not None:
-        made.graph, made.graph_bytes = graph.key, graph.record if record else None
-    return made
+        task.graph, task.graph_bytes = graph.key, graph.record if record else None
+    return task
 
 
-def test_the_graph_is_written_before_all_lists(worker: Worker, graph: Registered) -> None:
-    reply = worker(job(READ_MODEL, dict(reversed(asked(graph, description="d").items()))))
+def test_graph_id_is_written_before_all_lists(worker: Worker, graph: Registered) -> None:
+    reply = worker(job(READ_MODEL, dict(reversed(model_body(graph, description="d").items()))))
     assert reply.status == 200
     assert reply.body.startswith(b'{"graph_id":"%b","description":"d","inputs":[' % graph.graph_id.encode())
 
 
-def test_what_was_read_is_what_is_checked(worker: Worker, graph: Registered) -> None:
-    read = orjson.loads(worker(job(READ_MODEL, asked(graph))).body)
+def test_read_model_passes_the_check(worker: Worker, graph: Registered) -> None:
+    read = orjson.loads(worker(job(READ_MODEL, model_body(graph))).body)
     reply = worker(job(PUT_MODEL, read, graph))
-    told = orjson.loads(reply.body)
-    assert (told["name"], told["outputs"][0]["shape"]) == ("m", [-1])
-    assert reply.headers == (("ETag", f'"{told["etag"]}"'),)
+    record = orjson.loads(reply.body)
+    assert (record["name"], record["outputs"][0]["shape"]) == ("m", [-1])
+    assert reply.headers == (("ETag", f'"{record["etag"]}"'),)
     assert reply.consulted, "it is an answer about the tensor, too"
 
 
-def test_each_version_has_an_etag_of_its_own(worker: Worker, graph: Registered) -> None:
-    etags = {orjson.loads(worker(job(PUT_MODEL, asked(graph), graph)).body)["etag"] for _ in range(2)}
+def test_each_version_has_its_own_etag(worker: Worker, graph: Registered) -> None:
+    etags = {orjson.loads(worker(job(PUT_MODEL, model_body(graph), graph)).body)["etag"] for _ in range(2)}
     assert len(etags) == 2
 
 
-def test_a_graph_that_it_does_not_know_is_asked_for(worker: Worker, graph: Registered) -> None:
-    assert worker.attempt(job(PUT_MODEL, asked(graph), graph, record=False)) == NeedsGraph()
-    assert isinstance(worker.attempt(job(PUT_MODEL, asked(graph), graph)), Reply)
-    assert isinstance(worker.attempt(job(PUT_MODEL, asked(graph), graph, record=False)), Reply), "and kept"
+def test_missing_graph_is_requested(worker: Worker, graph: Registered) -> None:
+    assert worker.attempt(job(PUT_MODEL, model_body(graph), graph, record=False)) == NeedsGraph()
+    assert isinstance(worker.attempt(job(PUT_MODEL, model_body(graph), graph)), Reply)
+    assert isinstance(worker.attempt(job(PUT_MODEL, model_body(graph), graph, record=False)), Reply), "and kept"
 
 
-def test_tensors_that_it_does_not_have_are_asked_for(worker: Worker, graph: Registered) -> None:
-    lacking = job(PUT_MODEL, asked(graph, bound=[{"node": 1, "tensor_id": "v"}]), graph, may_ask=True)
+def test_missing_tensors_are_requested(worker: Worker, graph: Registered) -> None:
+    lacking = job(PUT_MODEL, model_body(graph, bound=[{"node": 1, "tensor_id": "v"}]), graph, may_ask=True)
     assert worker.attempt(lacking) == NeedsTensors(["v"])
 
 
-def test_what_takes_long_is_left_to_others(worker: Worker) -> None:
+def test_long_check_is_left_to_other_workers(worker: Worker) -> None:
     nodes = [node("input"), node("parameter"), *(node("mul", i, 1) for i in range(20_000))]
     registering = Task(REGISTER, orjson.dumps({"graph": {"nodes": nodes}}), "id", 60.0, time.monotonic() + 60.0)
     large = Registered.parse(worker(registering).body)
-    assert isinstance(worker.attempt(job(PUT_MODEL, asked(large), large), 0.002), TooLong)
+    assert isinstance(worker.attempt(job(PUT_MODEL, model_body(large), large), 0.002), TooLong)

@@ -1,4 +1,4 @@
-"""What a worker may open: the server itself and its kernels' folder, and never keys, state or homes."""
+"""Files that a worker may open: the server's code and the kernel folder, but never keys, state or homes."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ def settings(**stated: Any) -> Settings:
     return Settings(**{"device": "cpu", "state": "memory", "cache_dir": None, "confine": "on", **stated})
 
 
-def test_who_is_not_confined_may_open_anything() -> None:
+def test_unconfined_worker_may_open_anything() -> None:
     assert allowed_files(settings(confine="off")) is None
     make_folders(None)
 
 
-def test_the_server_s_own_files_are_read_and_none_is_written(tmp_path: Path) -> None:
-    found = allowed_files(settings())
-    assert found is not None
-    assert str(Path(engine.__file__ or "").parent) in found.reads
-    assert str(Path(sys.prefix, "lib")) in found.reads
-    assert {"/proc/meminfo", "/dev/null", "/usr/lib"} <= {*found.reads}
-    assert (found.writes, found.devices) == ((), ())
-    assert not any(tmp_path.is_relative_to(path) for path in found.reads)
+def test_server_files_are_readable_and_none_is_writable(tmp_path: Path) -> None:
+    allowed = allowed_files(settings())
+    assert allowed is not None
+    assert str(Path(engine.__file__ or "").parent) in allowed.reads
+    assert str(Path(sys.prefix, "lib")) in allowed.reads
+    assert {"/proc/meminfo", "/dev/null", "/usr/lib"} <= {*allowed.reads}
+    assert (allowed.writes, allowed.devices) == ((), ())
+    assert not any(tmp_path.is_relative_to(path) for path in allowed.reads)
 
 
-def test_kernels_are_written_into_their_folder_which_is_made_for_its_owner_alone(tmp_path: Path) -> None:
-    found = allowed_files(settings(cache_dir=tmp_path / "cache", compile="on"))
-    assert found is not None
-    (written,) = found.writes
+def test_kernel_folder_is_writable_and_private(tmp_path: Path) -> None:
+    allowed = allowed_files(settings(cache_dir=tmp_path / "cache", compile="on"))
+    assert allowed is not None
+    (written,) = allowed.writes
     assert Path(written).is_relative_to(tmp_path / "cache")
-    make_folders(found)
-    make_folders(found)
+    make_folders(allowed)
+    make_folders(allowed)
     assert Path(written).stat().st_mode & 0o777 == 0o700
 
 
-def test_a_folder_that_cannot_be_made_costs_nothing(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_created_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
     make_folders(allowed_files(settings(cache_dir=tmp_path / "cache")))
 
 
 @pytest.mark.parametrize("name", ["keys_file", "tls_key", "state"])
-def test_what_is_to_be_hidden_may_not_lie_where_workers_read(name: str, tmp_path: Path) -> None:
+def test_secrets_in_readable_folders_are_refused(name: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     folder = allowed_files(settings(cache_dir=cache)).writes[0]  # type: ignore[union-attr]
     flag = f"--{name.replace('_', '-')}"
@@ -63,24 +63,22 @@ def test_what_is_to_be_hidden_may_not_lie_where_workers_read(name: str, tmp_path
     assert allowed_files(settings(cache_dir=cache, **{name: str(tmp_path / "secret")})) is not None
 
 
-def test_a_link_is_followed_before_it_is_compared(tmp_path: Path) -> None:
+def test_links_are_resolved_before_the_comparison(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    found = allowed_files(settings(cache_dir=cache))
-    make_folders(found)
-    assert found is not None
-    (tmp_path / "link").symlink_to(found.writes[0])
+    allowed = allowed_files(settings(cache_dir=cache))
+    make_folders(allowed)
+    assert allowed is not None
+    (tmp_path / "link").symlink_to(allowed.writes[0])
     with pytest.raises(RuntimeError, match="--keys-file lies in"):
         allowed_files(settings(cache_dir=cache, keys_file=str(tmp_path / "link" / "keys.json")))
 
 
 @pytest.mark.parametrize("state", ["memory", "s3://bucket/folder"])
-def test_a_state_that_is_no_folder_hides_none(state: str) -> None:
+def test_state_outside_a_folder_hides_nothing(state: str) -> None:
     assert allowed_files(settings(state=state)) is not None
 
 
-def test_a_folder_of_modules_is_left_out_where_something_hidden_lies_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_module_folder_with_a_secret_is_not_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path), "relative"])
     shown, hidden = allowed_files(settings()), allowed_files(settings(keys_file=str(tmp_path / "keys.json")))
     assert shown is not None

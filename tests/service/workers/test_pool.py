@@ -1,4 +1,4 @@
-"""A reply that is awaited: it comes when the pool says so, and who does not wait any more has the work stopped."""
+"""Awaiting a reply of a pool: it arrives when the pool gives it, and cancellation stops the work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.service.workers.pools import running
 REPLY = Reply(200, JSON, [b"{}"])
 
 
-class Noted:
+class FakePool:
     """A pool that answers when the test says so."""
 
     def __init__(self, at_once: bool = False) -> None:
@@ -40,18 +40,18 @@ def job() -> Task:
     return Task("forward", b"{}", "id", 1.0, time.monotonic() + 1.0)
 
 
-def waiting(pool: Noted, asked: Task) -> asyncio.Task[Reply]:
-    return asyncio.create_task(run_task(cast("Pool", pool), asked))
+def start_waiting(pool: FakePool, request: Task) -> asyncio.Task[Reply]:
+    return asyncio.create_task(run_task(cast("Pool", pool), request))
 
 
 @pytest.mark.parametrize("at_once", [True, False])
 @running
-async def test_the_reply_is_what_the_pool_gives(at_once: bool) -> None:
-    pool, asked = Noted(at_once), job()
-    task = waiting(pool, asked)
+async def test_reply_is_that_of_the_pool(at_once: bool) -> None:
+    pool, request = FakePool(at_once), job()
+    task = start_waiting(pool, request)
     await asyncio.sleep(0)
     ((submitted, done),) = pool.submitted
-    assert submitted is asked
+    assert submitted is request
     if not at_once:
         assert not task.done()
         done(REPLY)
@@ -60,22 +60,22 @@ async def test_the_reply_is_what_the_pool_gives(at_once: bool) -> None:
 
 
 @running
-async def test_who_is_cancelled_has_the_work_stopped() -> None:
-    pool, asked = Noted(), job()
-    task = waiting(pool, asked)
+async def test_cancellation_stops_the_work() -> None:
+    pool, request = FakePool(), job()
+    task = start_waiting(pool, request)
     await asyncio.sleep(0)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
     assert task.cancelled()
-    assert pool.cancelled == [asked]
+    assert pool.cancelled == [request]
 
 
 @running
-async def test_a_reply_that_comes_as_one_leaves_is_let_be() -> None:
-    """The pool has called back before it heard that nobody waits."""
-    pool, asked = Noted(), job()
-    task = waiting(pool, asked)
+async def test_reply_during_cancellation_is_ignored() -> None:
+    """The pool replies before it learns of the cancellation."""
+    pool, request = FakePool(), job()
+    task = start_waiting(pool, request)
     await asyncio.sleep(0)
     ((_, done),) = pool.submitted
     task.cancel()
@@ -85,7 +85,7 @@ async def test_a_reply_that_comes_as_one_leaves_is_let_be() -> None:
 
 
 @pytest.mark.parametrize("kind", [ProcessPool, ThreadPool])
-def test_every_pool_has_what_the_front_asks_of_one(kind: type) -> None:
-    asked = [name for name, what in vars(Pool).items() if not name.startswith("_") and callable(what)]
-    assert {"submit", "cancel", "place", "allocate", "allocate_tensor", "stats", "drain"} <= {*asked}
-    assert [name for name in (*asked, "ready", "busy") if not hasattr(kind, name)] == []
+def test_every_pool_implements_the_protocol(kind: type) -> None:
+    methods = [name for name, member in vars(Pool).items() if not name.startswith("_") and callable(member)]
+    assert {"submit", "cancel", "place", "allocate", "allocate_tensor", "stats", "drain"} <= {*methods}
+    assert [name for name in (*methods, "ready", "busy") if not hasattr(kind, name)] == []

@@ -1,4 +1,4 @@
-"""A worker process as the front sees it: what goes down its socket, what comes up, and how it ends."""
+"""A worker process as the front sees it: frames that it receives, frames that it sends, and its exit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.workers.ticket import Ticket
 from service.workers.worker_process import WorkerProcess
 from tests.service.workers.pools import job, running, until
 
-#: a process that says what it was told to as it begins, and is told the settings and more until the socket is closed
+#: a process that sends given bytes at its start, and records what it receives until the socket is closed
 PROGRAM = """
 import os, socket, sys
 said, name, jobs = bytes.fromhex(sys.argv[1]), sys.argv[2], socket.socket(fileno=int(sys.argv[3]))
@@ -33,44 +33,46 @@ with open(name, "wb", 0) as heard:
 """
 
 
-class Noted:
-    """A supervisor and whoever gives the workers jobs: what was said to them."""
+class Recorder:
+    """A supervisor and a receiver that record the calls of a worker."""
 
     residents: dict[tuple[str, str], Any] = {}  # noqa: RUF012 - nothing is ever in it
     mapped_limit = float("inf")
 
     def __init__(self) -> None:
-        self.said: list[Any] = []
+        self.calls: list[Any] = []
 
     def became_ready(self, worker: WorkerProcess) -> None:
-        self.said.append(("came", worker.device))
+        self.calls.append(("came", worker.device))
 
     def exited(self, worker: WorkerProcess) -> None:
-        self.said.append(("went", [ticket.slot for ticket in worker.tickets]))
+        self.calls.append(("went", [ticket.slot for ticket in worker.tickets]))
 
-    def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
-        self.said.append(("signalled", number))
+    def signalled(self, worker: WorkerProcess, number: int, words: LastWords) -> None:
+        self.calls.append(("signalled", number))
 
     def accounted_for(self, worker: WorkerProcess) -> None:
-        self.said.append(("accounted for", [ticket.slot for ticket in worker.tickets]))
+        self.calls.append(("accounted for", [ticket.slot for ticket in worker.tickets]))
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        self.said.append((ticket, reply.body, seconds))
+        self.calls.append((ticket, reply.body, seconds))
 
     def skipped(self, ticket: Ticket) -> None:
-        self.said.append(("skipped", ticket))
+        self.calls.append(("skipped", ticket))
 
 
 @asynccontextmanager
-async def process(folder: Any, *said: bytes) -> AsyncIterator[tuple[WorkerProcess, Noted]]:
-    """One that says so, and the rest once it is ready."""
-    noted = Noted()
-    spoken = b"".join([frames.text(frames.READY, "cpu"), *said])
-    command: Sequence[str] = (sys.executable, "-S", "-E", "-c", PROGRAM, spoken.hex(), str(folder / "heard"))
-    worker = WorkerProcess(noted, cast("Any", noted), "the settings", command, {"GRADSERVE_TEST_TOLD": "environment"})
+async def process(folder: Any, *sent: bytes) -> AsyncIterator[tuple[WorkerProcess, Recorder]]:
+    """Start a process that reports that it is ready, and then sends these frames."""
+    recorder = Recorder()
+    output = b"".join([frames.text(frames.READY, "cpu"), *sent])
+    command: Sequence[str] = (sys.executable, "-S", "-E", "-c", PROGRAM, output.hex(), str(folder / "heard"))
+    worker = WorkerProcess(
+        recorder, cast("Any", recorder), "the settings", command, {"GRADSERVE_TEST_TOLD": "environment"}
+    )
     worker.start()
     try:
-        yield worker, noted
+        yield worker, recorder
     finally:
         if not worker.reaped.done():
             worker.kill("over")
@@ -82,45 +84,45 @@ def ticket() -> Ticket:
     return Ticket(job({}), Account("a"), lambda _: None, 0.0)
 
 
-def heard(folder: Any) -> tuple[bytes, list[int]]:
-    """The environment that it saw, and the kinds of frames that it was sent."""
-    environment, _, told = (folder / "heard").read_bytes().partition(b"|")
-    return environment, [kind for kind, *_ in Inbox().feed(told)]
+def received_by(folder: Any) -> tuple[bytes, list[int]]:
+    """The environment variable that it saw, and the kinds of frames that it received."""
+    environment, _, received = (folder / "heard").read_bytes().partition(b"|")
+    return environment, [kind for kind, *_ in Inbox().feed(received)]
 
 
 @running
-async def test_it_is_told_the_settings_first_and_ends_when_it_is_let_finish(tmp_path: Any) -> None:
-    async with process(tmp_path) as (worker, noted):
+async def test_settings_come_first_and_finish_ends_the_process(tmp_path: Any) -> None:
+    async with process(tmp_path) as (worker, recorder):
         assert (worker.ready, worker.ended, worker.idle) == (False, False, True)
         await until(lambda: worker.ready)
         worker.send(ticket())
         worker.finish("age")
-        worker.send_frame(frames.note(frames.FORGET, 1))  # which it does not hear any more
+        worker.send_frame(frames.note(frames.FORGET, 1))  # which it does not receive any more
         await worker.reaped
         await until(lambda: worker.ended)
         assert (worker.reason, worker.ready) == ("age", False)
-        assert noted.said == [("came", "cpu"), ("went", [SLOTS - 1]), ("accounted for", [SLOTS - 1])]
-        assert heard(tmp_path) == (b"environment", [frames.SETTINGS, frames.TASK])
+        assert recorder.calls == [("came", "cpu"), ("went", [SLOTS - 1]), ("accounted for", [SLOTS - 1])]
+        assert received_by(tmp_path) == (b"environment", [frames.SETTINGS, frames.TASK])
 
 
 @running
-async def test_its_replies_come_to_the_jobs_of_their_slots(tmp_path: Any) -> None:
+async def test_replies_reach_the_jobs_of_their_slots(tmp_path: Any) -> None:
     body = b"answer"
-    said = reply_frame(SLOTS - 1, Reply(200, JSON, [body]), BodyPlace(0, len(body)), 1.0, 3.5)
-    async with process(tmp_path, said, frames.note(frames.SKIPPED, SLOTS - 2)) as (worker, noted):
+    frame = reply_frame(SLOTS - 1, Reply(200, JSON, [body]), BodyPlace(0, len(body)), 1.0, 3.5)
+    async with process(tmp_path, frame, frames.note(frames.SKIPPED, SLOTS - 2)) as (worker, recorder):
         first, second = ticket(), ticket()
         for each in (first, second):
             worker.send(each)
         worker.long = first
         assert (worker.sent, worker.tickets, worker.idle) == (2, [second, first], False)
         await until(lambda: worker.idle)
-        assert noted.said == [("came", "cpu"), (first, body, 2.5), ("skipped", second)]
+        assert recorder.calls == [("came", "cpu"), (first, body, 2.5), ("skipped", second)]
         assert (worker.served, worker.sent) == (1, 0)
         assert worker.long is None
 
 
 @running
-async def test_what_is_stopped_or_begun_is_said_on_the_page(tmp_path: Any) -> None:
+async def test_stop_and_begin_are_on_the_control_page(tmp_path: Any) -> None:
     async with process(tmp_path) as (worker, _):
         first, second = ticket(), ticket()
         for each in (first, second):
@@ -134,21 +136,21 @@ async def test_what_is_stopped_or_begun_is_said_on_the_page(tmp_path: Any) -> No
 
 
 @running
-async def test_a_signal_that_was_not_ours_is_told_once_it_is_known(tmp_path: Any) -> None:
-    async with process(tmp_path) as (worker, noted):
+async def test_external_signal_is_reported(tmp_path: Any) -> None:
+    async with process(tmp_path) as (worker, recorder):
         await until(lambda: worker.ready)
         os.kill(worker.pid, signal.SIGABRT)
-        await until(lambda: len(noted.said) == 4)
-        assert noted.said[1:] == [("went", []), ("signalled", signal.SIGABRT), ("accounted for", [])]
+        await until(lambda: len(recorder.calls) == 4)
+        assert recorder.calls[1:] == [("went", []), ("signalled", signal.SIGABRT), ("accounted for", [])]
 
 
 @running
-async def test_one_that_we_kill_is_no_incident(tmp_path: Any) -> None:
-    async with process(tmp_path) as (worker, noted):
+async def test_killed_process_is_no_incident(tmp_path: Any) -> None:
+    async with process(tmp_path) as (worker, recorder):
         await until(lambda: worker.ready)
         worker.kill("stuck")
         worker.kill("another reason")
         await worker.reaped
         await until(lambda: worker.ended)
         await asyncio.sleep(0)
-        assert (worker.reason, noted.said) == ("stuck", [("came", "cpu"), ("went", []), ("accounted for", [])])
+        assert (worker.reason, recorder.calls) == ("stuck", [("came", "cpu"), ("went", []), ("accounted for", [])])

@@ -1,4 +1,4 @@
-"""The pool of processes: every job has one reply, by its end or its deadline, and then nothing is held for it."""
+"""The pool of processes: every job gets one reply, by its deadline, and then nothing is held for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["puppets"]
 
 @asynccontextmanager
 async def pool_of(puppets: list[Puppet], workers: int = 1, **stated: Any) -> AsyncIterator[ProcessPool]:
-    """A pool of which all workers are ready: quick, general ones, and the spare."""
+    """A pool whose workers are all ready: the quick one, the general ones, and the spare."""
     settings = Settings(
         **{"device": "cpu", "workers": workers, "confine": "off", "cache_dir": None, "worker_bytes": 0, **stated}
     )
@@ -33,7 +33,7 @@ async def pool_of(puppets: list[Puppet], workers: int = 1, **stated: Any) -> Asy
     starting = asyncio.create_task(pool.start())
     await asyncio.sleep(0)
     for number in range(workers + 2):
-        puppets[number].come()
+        puppets[number].become_ready()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     await starting
@@ -43,12 +43,12 @@ async def pool_of(puppets: list[Puppet], workers: int = 1, **stated: Any) -> Asy
         await pool.close(0.0)
 
 
-def asked(pool: ProcessPool, what: Task | None = None, **stated: Any) -> tuple[Task, list[Reply]]:
-    """A job that was submitted, and its replies."""
+def submit(pool: ProcessPool, task: Task | None = None, **stated: Any) -> tuple[Task, list[Reply]]:
+    """Submit a job; return it with the list of its replies."""
     replies: list[Reply] = []
-    made = job({}, **stated) if what is None else what
-    pool.submit(made, replies.append)
-    return made, replies
+    submitted = job({}, **stated) if task is None else task
+    pool.submit(submitted, replies.append)
+    return submitted, replies
 
 
 def codes(replies: list[Reply]) -> list[str | int]:
@@ -56,9 +56,9 @@ def codes(replies: list[Reply]) -> list[str | int]:
 
 
 @running
-async def test_a_short_job_goes_to_the_quick_worker_and_its_reply_to_who_asked(puppets: list[Puppet]) -> None:
+async def test_short_job_goes_to_the_quick_worker(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        _, replies = asked(pool)
+        _, replies = submit(pool)
         (ticket,) = puppets[0].tickets
         assert (pool.busy, pool.stats().running, replies) == (True, 1, [])
         puppets[0].reply(ticket, b"answer")
@@ -67,14 +67,14 @@ async def test_a_short_job_goes_to_the_quick_worker_and_its_reply_to_who_asked(p
 
 
 @running
-async def test_a_job_that_is_too_long_goes_to_another_worker_with_room_for_its_answer(puppets: list[Puppet]) -> None:
+async def test_long_job_moves_on_and_reserves_memory_for_its_answer(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        _, replies = asked(pool)
+        _, replies = submit(pool)
         puppets[0].not_done(puppets[0].tickets[0], TooLong(Estimate(1.0, 0, 1000)))
         ticket = puppets[1].long
         assert ticket is not None
         assert (ticket.most_seconds, pool.stats().reserved) == (None, 1000)
-        asked(pool, job(b"[]"))
+        submit(pool, job(b"[]"))
         assert len(puppets[0].tickets) == 1, "short ones pass it"
         puppets[1].reply(ticket, seconds=1.0)
         puppets[0].reply(puppets[0].tickets[0])
@@ -83,21 +83,21 @@ async def test_a_job_that_is_too_long_goes_to_another_worker_with_room_for_its_a
 
 
 @running
-async def test_a_long_job_that_cannot_be_in_time_is_refused_at_once(puppets: list[Puppet]) -> None:
+async def test_infeasible_long_job_is_refused_at_once(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        for timeout, found in ((60.0, []), (5.0, ["queue_full"])):
-            _, replies = asked(pool, job({"within": timeout}, timeout))
+        for timeout, expected in ((60.0, []), (5.0, ["queue_full"])):
+            _, replies = submit(pool, job({"within": timeout}, timeout))
             puppets[0].not_done(puppets[0].tickets[0], TooLong(Estimate(4.0, 0, 0)))
-            assert codes(replies) == found
+            assert codes(replies) == expected
 
 
 @running
-async def test_what_a_worker_asks_for_comes_with_the_job_again_but_not_twice(
+async def test_missing_input_is_sent_with_the_job_but_not_twice(
     puppets: list[Puppet], caplog: pytest.LogCaptureFixture
 ) -> None:
     async with pool_of(puppets) as pool:
         for why in (NeedsGraph(), NeedsTensors(["w"])):
-            _, replies = asked(pool, graph="g", graph_bytes=b"{}")
+            _, replies = submit(pool, graph="g", graph_bytes=b"{}")
             (ticket,) = puppets[0].tickets
             puppets[0].not_done(ticket, why)
             assert puppets[0].tickets == [ticket]
@@ -109,10 +109,10 @@ async def test_what_a_worker_asks_for_comes_with_the_job_again_but_not_twice(
 
 
 @running
-async def test_whose_worker_dies_is_done_again_once_and_others_are_not_to_blame(puppets: list[Puppet]) -> None:
+async def test_job_of_a_dead_worker_is_retried_once(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        _, guilty = asked(pool)
-        _, innocent = asked(pool)
+        _, guilty = submit(pool)
+        _, innocent = submit(pool)
         first, second = puppets[0].tickets
         puppets[0].begin(first)
         puppets[0].end()
@@ -126,9 +126,9 @@ async def test_whose_worker_dies_is_done_again_once_and_others_are_not_to_blame(
 
 
 @running
-async def test_the_innocent_are_not_sent_round_for_ever(puppets: list[Puppet]) -> None:
+async def test_unblamed_job_is_not_retried_forever(puppets: list[Puppet]) -> None:
     async with pool_of(puppets, workers=1) as pool:
-        _, replies = asked(pool)
+        _, replies = submit(pool)
         (ticket,) = puppets[0].tickets
         for deaths in range(1, 6):
             carrier = next(puppet for puppet in puppets if ticket in puppet.tickets)
@@ -140,24 +140,24 @@ async def test_the_innocent_are_not_sent_round_for_ever(puppets: list[Puppet]) -
 
 
 @running
-async def test_what_is_late_is_answered_whatever_its_worker_does_then(puppets: list[Puppet]) -> None:
+async def test_late_job_is_answered_before_its_worker_lets_go(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        made, replies = asked(pool)
+        submitted, replies = submit(pool)
         (ticket,) = puppets[0].tickets
         pool.expired(ticket)
         assert (codes(replies), puppets[0].stopped, pool.busy) == (["deadline_exceeded"], [ticket], True)
         puppets[0].skip(ticket)
         assert settled(pool)
-        pool.cancel(made)
+        pool.cancel(submitted)
         assert codes(replies) == ["deadline_exceeded"]
 
 
 @running
-async def test_who_has_left_hears_nothing_and_a_reply_that_comes_is_given_back(puppets: list[Puppet]) -> None:
+async def test_reply_to_a_cancelled_job_is_released(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        made, replies = asked(pool)
+        submitted, replies = submit(pool)
         (ticket,) = puppets[0].tickets
-        pool.cancel(made)
+        pool.cancel(submitted)
         memory = mock.Mock()
         puppets[0].reply(ticket, memory=memory)
         assert replies == []
@@ -166,21 +166,21 @@ async def test_who_has_left_hears_nothing_and_a_reply_that_comes_is_given_back(p
 
 
 @running
-async def test_more_than_are_held_are_refused_unless_another_has_more(puppets: list[Puppet]) -> None:
+async def test_full_pool_refuses_or_displaces_the_largest_caller(puppets: list[Puppet]) -> None:
     async with pool_of(puppets, queue=3) as pool:
-        held = [asked(pool, tenant="greedy")[1] for _ in range(4)]
-        assert codes(asked(pool, tenant="greedy")[1]) == ["queue_full"]
-        assert asked(pool, tenant="modest")[1] == []
+        held = [submit(pool, tenant="greedy")[1] for _ in range(4)]
+        assert codes(submit(pool, tenant="greedy")[1]) == ["queue_full"]
+        assert submit(pool, tenant="modest")[1] == []
         assert [codes(replies) for replies in held] == [[], [], [], ["queue_full"]], "the last one gave way"
         assert pool.stats().displaced == 1
 
 
 @running
-async def test_a_pool_that_drains_takes_nothing_more_and_is_done_when_all_is(puppets: list[Puppet]) -> None:
+async def test_draining_pool_finishes_its_jobs(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        _, replies = asked(pool)
+        _, replies = submit(pool)
         pool.drain()
-        assert (pool.ready, codes(asked(pool)[1])) == (False, ["shutting_down"])
+        assert (pool.ready, codes(submit(pool)[1])) == (False, ["shutting_down"])
         with pytest.raises(Refusal):
             pool.allocate(10)
         closing = asyncio.create_task(pool.close(60.0))
@@ -192,29 +192,29 @@ async def test_a_pool_that_drains_takes_nothing_more_and_is_done_when_all_is(pup
 
 
 @running
-async def test_what_is_not_done_by_the_end_is_refused(puppets: list[Puppet]) -> None:
+async def test_unfinished_jobs_are_refused_at_close(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
-        _, replies = asked(pool)
+        _, replies = submit(pool)
         assert not await pool.close(0.0)
         assert codes(replies) == ["shutting_down"]
 
 
 @running
-async def test_a_large_body_lies_where_workers_see_it_until_the_job_is_over(puppets: list[Puppet]) -> None:
+async def test_large_body_is_in_shared_memory_until_the_reply(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
         body = np.full(INLINE + 1, 7, np.uint8)
-        made, _ = asked(pool, Task("forward", body, "id", 60.0, job({}).expires))
+        submitted, _ = submit(pool, Task("forward", body, "id", 60.0, job({}).expires))
         (ticket,) = puppets[0].tickets
         assert ticket.memory is not None
-        assert bytes(made.body) == body.tobytes() == bytes(ticket.memory.view)
+        assert bytes(submitted.body) == body.tobytes() == bytes(ticket.memory.view)
         assert pool.stats().reserved == INLINE + 1
         puppets[0].reply(ticket)
         assert settled(pool)
-        assert bytes(made.body) == b""
+        assert bytes(submitted.body) == b""
 
 
 @running
-async def test_every_worker_hears_of_another_version_and_the_one_before_is_given_back(puppets: list[Puppet]) -> None:
+async def test_new_version_is_announced_and_the_old_one_released(puppets: list[Puppet]) -> None:
     async with pool_of(puppets) as pool:
         first, second = (TensorVersion("uint8", (3,), str(i), pool.allocate_tensor(3)) for i in range(2))
         pool.place("ns", "w", first)

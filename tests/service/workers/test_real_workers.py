@@ -1,4 +1,4 @@
-"""The pool with the workers of a server: bodies lie where the next caller's will, and nobody must notice."""
+"""The pool with real workers: callers share buffers without seeing each other's data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 20_000
 
 
 def body(values: np.ndarray) -> bytes:
-    """sum(w · (x + w)) for w of the caller and a constant x of the graph's, both in the body's own memory."""
+    """sum(w · (x + w)) for the caller's w and a constant x of the graph, both in the body's own memory."""
     graph = {"nodes": [node("parameter"), node("constant"), node("add", 0, 1), node("mul", 0, 2), node("sum", 3)]}
     tensors = {"feeds.0": values, "constants.1": np.full(N, 3.0)}
     return save(tensors, metadata={"request": orjson.dumps({"graph": graph}).decode()})
@@ -38,7 +38,7 @@ async def ask(pool: ProcessPool, sent: bytes) -> Reply:
 
 @pytest.mark.slow
 @running
-async def test_a_body_is_read_in_place_and_not_held() -> None:
+async def test_body_is_read_in_place_and_released() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
     await pool.start()
     try:
@@ -59,11 +59,11 @@ async def test_a_body_is_read_in_place_and_not_held() -> None:
 
 @pytest.mark.slow
 @running
-async def test_callers_at_once_have_their_own_answers() -> None:
+async def test_concurrent_callers_get_their_own_answers() -> None:
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error"))
     await pool.start()
 
-    async def one(scale: int) -> None:
+    async def ask_repeatedly(scale: int) -> None:
         values = np.full(N, float(scale))
         for _ in range(5):
             reply = await ask(pool, body(values))
@@ -72,7 +72,7 @@ async def test_callers_at_once_have_their_own_answers() -> None:
             await asyncio.sleep(0)
 
     try:
-        await together(*map(one, range(12)))
+        await together(*map(ask_repeatedly, range(12)))
         await until(lambda: settled(pool))
     finally:
         await pool.close(5)

@@ -1,4 +1,4 @@
-"""Registering a graph: a worker checks it, names it by what it says, and writes it as it will be read again."""
+"""Registering a graph: a worker checks it, derives its id from its content, and writes its record."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ def worker() -> Worker:
     return Worker(Settings(device="cpu", compile="off"))
 
 
-def registered(worker: Worker, graph: Json, **more: Any) -> Reply:
+def register(worker: Worker, graph: Json, **more: Any) -> Reply:
     body = orjson.dumps({"graph": graph, **more})
     return worker(Task(REGISTER, body, "id", 60.0, time.monotonic() + 60.0))
 
 
 def record(worker: Worker, graph: Json, **more: Any) -> Json:
-    reply = registered(worker, graph, **more)
+    reply = register(worker, graph, **more)
     assert reply.status == 200, reply.body
-    found: Json = orjson.loads(reply.body)
-    return found
+    content: Json = orjson.loads(reply.body)
+    return content
 
 
-def test_the_record_has_the_graph_with_all_of_its_tensors(worker: Worker) -> None:
-    found = record(worker, GRAPH)
-    assert found["node_count"] == 4
-    assert [each["op"] for each in found["graph"]["nodes"]] == ["parameter", "constant", "mul", "sum"]
-    assert found["graph"]["nodes"][1]["attrs"]["value"] == tensor([2], [1.5, -2.0])
+def test_record_has_the_graph_with_its_tensors(worker: Worker) -> None:
+    graph_record = record(worker, GRAPH)
+    assert graph_record["node_count"] == 4
+    assert [each["op"] for each in graph_record["graph"]["nodes"]] == ["parameter", "constant", "mul", "sum"]
+    assert graph_record["graph"]["nodes"][1]["attrs"]["value"] == tensor([2], [1.5, -2.0])
 
 
-def test_what_was_written_is_the_same_graph_when_it_is_read(worker: Worker) -> None:
+def test_record_round_trip(worker: Worker) -> None:
     first = record(worker, GRAPH)
     again = record(worker, first["graph"])
     assert again == first
 
 
-def test_a_graph_is_named_by_what_it_says(worker: Worker) -> None:
+def test_graph_id_depends_on_the_content(worker: Worker) -> None:
     other = {"nodes": [*GRAPH["nodes"][:3], node("mean", 2)]}
     ids = [record(worker, graph)["graph_id"] for graph in (GRAPH, GRAPH, other)]
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_a_description_comes_back_and_names_nothing(worker: Worker) -> None:
+def test_description_does_not_affect_the_graph_id(worker: Worker) -> None:
     plain, described = record(worker, GRAPH), record(worker, GRAPH, description="a dot product")
     assert "description" not in plain
     assert described.pop("description") == "a dot product"
@@ -74,6 +74,6 @@ def test_a_description_comes_back_and_names_nothing(worker: Worker) -> None:
         ({"nodes": [node("parameter"), node("softmax", 0, axs=1)]}, "bad_attribute"),
     ],
 )
-def test_a_graph_that_is_none_is_refused(worker: Worker, graph: Json, code: str) -> None:
-    reply = registered(worker, graph)
+def test_invalid_graph_is_refused(worker: Worker, graph: Json, code: str) -> None:
+    reply = register(worker, graph)
     assert (reply.status, orjson.loads(reply.body)["code"]) == (422, code)

@@ -1,4 +1,4 @@
-"""The replica of what a worker knows: it is told what has changed and what it asks for, and nothing else is kept."""
+"""The replica of a worker's tensors: it gets changes and requested tensors, within limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def memory() -> Iterator[TensorMemory]:
 
 
 class Store:
-    """The present versions, and the replica of one worker."""
+    """The current versions, and the replica of one worker."""
 
     def __init__(self, memory: TensorMemory) -> None:
         self.memory = memory
@@ -36,7 +36,7 @@ class Store:
         self.versions = 0
 
     def place(self, key: tuple[str, str], nbytes: int = 8) -> bool:
-        """Another version, of so many bytes; whether the worker had a large one."""
+        """Place another version of this size; return whether the worker had a large one."""
         self.versions += 1
         allocated = self.memory.allocate(nbytes)
         np.frombuffer(allocated.view, np.uint8)[:] = self.versions
@@ -53,51 +53,51 @@ def store(memory: TensorMemory) -> Store:
     return Store(memory)
 
 
-def said(news: Updates) -> list[Any]:
-    """Of each frame: the name, and the number of its version, 0 for none any more."""
-    found = []
-    for kind, frame, at in Inbox().feed(b"".join(news.frames)):
+def read_updates(news: Updates) -> list[Any]:
+    """Name, version number and data of each frame; the number is 0 for a deleted tensor."""
+    tensors = []
+    for kind, frame, offset in Inbox().feed(b"".join(news.frames)):
         assert kind == frames.RESIDENT
-        tensor = frames.read_tensor(frame, at)
-        found.append((tensor.name, int(tensor.etag or "0", 16), bytes(tensor.data)))
-    return found
+        tensor = frames.read_tensor(frame, offset)
+        tensors.append((tensor.name, int(tensor.etag or "0", 16), bytes(tensor.data)))
+    return tensors
 
 
-def test_a_worker_is_told_what_it_asks_for_once(store: Store) -> None:
+def test_requested_tensor_is_sent_once(store: Store) -> None:
     store.place(W)
-    assert said(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
+    assert read_updates(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
     assert store.replica.updates([W]) == ([], [], [])
     assert store.replica.updates([V]) == ([], [], []), "there is no such thing"
 
 
-def test_what_it_does_not_know_is_not_news(store: Store) -> None:
+def test_unrequested_tensor_is_not_sent(store: Store) -> None:
     assert not store.place(W)
     assert store.replica.updates([]) == ([], [], [])
 
 
-def test_what_has_changed_of_what_it_knows_is_told_unasked(store: Store) -> None:
+def test_changes_of_requested_tensors_are_sent(store: Store) -> None:
     store.place(W)
     store.replica.updates([W])
     store.place(W)
     store.place(W)
-    assert said(store.replica.updates([])) == [("w", 3, b"\3" * 8)], "the last one alone"
+    assert read_updates(store.replica.updates([])) == [("w", 3, b"\3" * 8)], "the last one alone"
     assert not store.replica.stale
     store.drop(W)
-    assert said(store.replica.updates([])) == [("w", 0, b"")]
+    assert read_updates(store.replica.updates([])) == [("w", 0, b"")]
     assert store.replica.updates([W]) == ([], [], [])
 
 
-def test_another_namespace_s_tensor_is_another(store: Store) -> None:
+def test_namespaces_have_separate_tensors(store: Store) -> None:
     store.place(W)
     store.place(("other", "w"))
-    assert said(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
-    assert said(store.replica.updates([("other", "w")])) == [("w", 2, b"\2" * 8)]
+    assert read_updates(store.replica.updates([W])) == [("w", 1, b"\1" * 8)]
+    assert read_updates(store.replica.updates([("other", "w")])) == [("w", 2, b"\2" * 8)]
 
 
-def test_a_large_one_is_shown_and_not_copied(store: Store) -> None:
+def test_large_tensor_is_mapped_and_not_copied(store: Store) -> None:
     store.place(W, COPIED + 1)
     news = store.replica.updates([W])
-    assert said(news) == [("w", 1, b"")]
+    assert read_updates(news) == [("w", 1, b"")]
     first = store.current[W].memory.buffer  # type: ignore[attr-defined]
     assert (news.buffers, news.hidden) == ([first], [])
     store.place(W, COPIED + 1)
@@ -107,54 +107,52 @@ def test_a_large_one_is_shown_and_not_copied(store: Store) -> None:
 
 
 @pytest.mark.parametrize(("nbytes", "burden"), [(LARGE_VERSION - 1, False), (LARGE_VERSION, True)])
-def test_a_version_is_a_burden_from_a_mebibyte_on(store: Store, nbytes: int, burden: bool) -> None:
+def test_replaced_version_is_a_burden_from_one_mebibyte(store: Store, nbytes: int, burden: bool) -> None:
     store.place(W, nbytes)
     assert not store.place(W, nbytes), "the worker has none yet"
     store.replica.updates([W])
     assert store.place(W) == burden
 
 
-def test_what_was_asked_for_longest_ago_is_forgotten(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_requested_tensor_is_evicted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "MOST_KNOWN", 2)
     for name in "abc":
         store.place(("", name))
     store.replica.updates([("", "a")])
     store.replica.updates([("", "b")])
     store.place(("", "x"))
-    assert said(store.replica.updates([("", "a"), ("", "c")]))[-1] == ("b", 0, b"")
-    assert said(store.replica.updates([("", "b")]))[-1] == ("a", 0, b""), "c was asked for as lately"
+    assert read_updates(store.replica.updates([("", "a"), ("", "c")]))[-1] == ("b", 0, b"")
+    assert read_updates(store.replica.updates([("", "b")]))[-1] == ("a", 0, b""), "c was asked for as lately"
 
 
-def test_bytes_are_bounded_but_not_those_of_what_is_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_bytes_are_bounded_and_exclude_mapped_ones(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "TENSOR_BYTES", 100)
     store.place(V, COPIED + 1)
     store.replica.updates([V])
     store.place(W, 60)
-    assert len(said(store.replica.updates([W]))) == 1
+    assert len(read_updates(store.replica.updates([W]))) == 1
     store.place(("", "u"), 60)
-    assert [name for name, *_ in said(store.replica.updates([("", "u")]))] == ["u", "v", "w"]
+    assert [name for name, *_ in read_updates(store.replica.updates([("", "u")]))] == ["u", "v", "w"]
     store.place(W, 40)
-    assert [name for name, *_ in said(store.replica.updates([W]))] == ["w"], "what was forgotten counts no more"
+    assert [name for name, *_ in read_updates(store.replica.updates([W]))] == ["w"], "what was forgotten counts no more"
 
 
-def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tensors_of_one_job_do_not_evict_each_other(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "MOST_KNOWN", 2)
     names = [("", name) for name in "abcd"]
     for key in names:
         store.place(key)
-    assert [name for name, *_ in said(store.replica.updates(names))] == ["a", "b", "c", "d"]
+    assert [name for name, *_ in read_updates(store.replica.updates(names))] == ["a", "b", "c", "d"]
     store.place(V)
-    assert [number for _, number, _ in said(store.replica.updates([V]))] == [5, 0, 0, 0]
+    assert [number for _, number, _ in read_updates(store.replica.updates([V]))] == [5, 0, 0, 0]
 
 
-def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: TensorMemory) -> None:
-    """As where each is known under a name of its own, and nobody says that it is over."""
+def test_mapped_bytes_are_bounded(memory: TensorMemory) -> None:
+    """Each version has a name of its own, and none is deleted."""
     store = Store(memory)
     store.replica = Replica(store.current, mapped_limit=3 * COPIED)
     for name in "abc":
         store.place(("", name), COPIED + 1)
         news = store.replica.updates([("", name)])
-    assert ([name for name, *_ in said(news)], len(news.hidden)) == (["c", "a"], 1)
-    assert said(store.replica.updates([("", "b")])) == []
+    assert ([name for name, *_ in read_updates(news)], len(news.hidden)) == (["c", "a"], 1)
+    assert read_updates(store.replica.updates([("", "b")])) == []

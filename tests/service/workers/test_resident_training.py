@@ -1,4 +1,4 @@
-"""Training by `store` with the workers of a server: no parameter travels, and none is ever an old one."""
+"""Training with `store` on real workers: parameters stay on the server, and none is ever stale."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ RATE = 0.1
 
 
 class ServerState:
-    """As much of a front as keeps what is stored."""
+    """The part of a front that keeps stored tensors."""
 
     def __init__(self, pool: ProcessPool) -> None:
         self.pool = pool
 
     async def ask(self, call: str, body: bytes, **more: Any) -> Reply:
-        """The reply to a job, once what it stores is kept. A job whose worker was killed is sent again."""
+        """The reply to a job, once its values are stored. A job whose worker was killed is sent again."""
         while True:
             job = Task(call, body, "id", 60.0, time.monotonic() + 60, **more)
             reply = await run_task(self.pool, job)
@@ -46,33 +46,33 @@ class ServerState:
         return reply
 
     async def put(self, name: str, array: np.ndarray) -> None:
-        """Keep a tensor."""
+        """Store a tensor."""
         reply = await self.ask(PUT_TENSOR, save({"any": array}), body_type=SAFETENSORS, subject=name)
         reply.release()
 
     async def get(self, name: str) -> np.ndarray:
-        """A tensor as it is kept."""
+        """Read a tensor."""
         reply = await self.ask(GET_TENSOR, orjson.dumps({"tensor_id": name}), answer_type=SAFETENSORS)
-        found = load(reply.body)[name]
+        array = load(reply.body)[name]
         reply.release()
-        return found
+        return array
 
 
 def step(x: np.ndarray) -> bytes:
-    """One step for w and b on mean((x · w + b)²), and a count of steps; nothing of them comes back."""
+    """One step for w and b on mean((x · w + b)²), and a count of steps; none of them is returned."""
     nodes = [
         node("parameter"), node("parameter"), node("input"), node("matmul", 2, 0), node("add", 3, 1), node("square", 4),
         node("mean", 5), node("grad", 6, 0), node("grad", 6, 1), node("mul_scalar", 7, scalar=RATE), node("sub", 0, 9),
         node("mul_scalar", 8, scalar=RATE), node("sub", 1, 11), node("input"), node("add_scalar", 13, scalar=1),
     ]  # fmt: skip
-    named = [{"node": 0, "tensor_id": "w"}, {"node": 1, "tensor_id": "b"}, {"node": 13, "tensor_id": "steps"}]
-    kept = [{"node": 10, "tensor_id": "w"}, {"node": 12, "tensor_id": "b"}, {"node": 14, "tensor_id": "steps"}]
-    feeds = [*named, feed(2, list(x.shape), x.ravel().tolist())]
-    return orjson.dumps(request(*nodes, feeds=feeds, outputs=[6], store=kept))
+    residents = [{"node": 0, "tensor_id": "w"}, {"node": 1, "tensor_id": "b"}, {"node": 13, "tensor_id": "steps"}]
+    stores = [{"node": 10, "tensor_id": "w"}, {"node": 12, "tensor_id": "b"}, {"node": 14, "tensor_id": "steps"}]
+    feeds = [*residents, feed(2, list(x.shape), x.ravel().tolist())]
+    return orjson.dumps(request(*nodes, feeds=feeds, outputs=[6], store=stores))
 
 
-def stepped(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same, by hand."""
+def step_with_numpy(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same step in NumPy."""
     r = x @ w + b
     return w - RATE * 2 * x.T @ r / r.size, b - RATE * 2 * r.sum(0) / r.size
 
@@ -80,22 +80,22 @@ def stepped(w: np.ndarray, b: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(8, 3), (400, 60)], ids=["in frames", "in buffers"])
 @pytest.mark.parametrize("kills", [0, 4])
-def test_a_client_that_computes_the_updates_itself_has_the_same(n: int, m: int, kills: int) -> None:
+def test_updates_match_a_client_side_computation(n: int, m: int, kills: int) -> None:
     asyncio.run(_train(n, m, kills))
 
 
 async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
-    drawn = np.random.default_rng(n)
+    rng = np.random.default_rng(n)
     pool = ProcessPool(Settings(device="cpu", workers=2, log_level="error", compile="off"))
     await pool.start()
     front, done = ServerState(pool), asyncio.Event()
-    w, b = drawn.normal(size=(n, m)) / n, np.zeros(m)
+    w, b = rng.normal(size=(n, m)) / n, np.zeros(m)
     try:
         for name, array in {"w": w, "b": b, "steps": np.zeros(())}.items():
             await front.put(name, array)
 
         async def look() -> None:
-            """What others see never goes back."""
+            """Check that the count that other callers see never decreases."""
             before = 0.0
             while not done.is_set():
                 seen = float(await front.get("steps"))
@@ -112,11 +112,11 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
         killer, taken = asyncio.create_task(kill()), 0
         while taken < steps or not killer.done():
             taken += 1
-            x = drawn.normal(size=(4, n))
+            x = rng.normal(size=(4, n))
             reply = await front.ask("forward", step(x))
             assert [one["tensor_id"] for one in orjson.loads(reply.body)["stored"]] == ["w", "b", "steps"]
             reply.release()
-            w, b = stepped(w, b, x)
+            w, b = step_with_numpy(w, b, x)
         done.set()
         await asyncio.gather(*others)
         assert float(await front.get("steps")) == taken
@@ -129,8 +129,8 @@ async def _train(n: int, m: int, kills: int, steps: int = 60) -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
-    """In any form, of any size, and of one namespace."""
+async def test_tensor_round_trip() -> None:
+    """Test both encodings, several sizes, and another namespace."""
     pool = ProcessPool(Settings(device="cpu", workers=1, log_level="error"))
     await pool.start()
     front = ServerState(pool)
@@ -139,15 +139,15 @@ async def test_a_tensor_goes_in_and_comes_out_whole() -> None:
             array = np.arange(size, dtype=np.float32)
             await front.put("a", array)
             np.testing.assert_array_equal(await front.get("a"), array)
-            told = orjson.dumps({"tensor_id": "a", "encoding": "json"})
-            reply = await front.ask(GET_TENSOR, told)
+            query = orjson.dumps({"tensor_id": "a", "encoding": "json"})
+            reply = await front.ask(GET_TENSOR, query)
             assert orjson.loads(reply.body)["tensor"]["data"] == array.tolist()
             assert dict(reply.headers) == {"ETag": f'"{pool.residents["", "a"].etag}"'}
             reply.release()
-        gone = await run_task(
+        missing = await run_task(
             pool, Task(GET_TENSOR, b'{"tensor_id":"a"}', "id", 9, time.monotonic() + 9, namespace="n")
         )
-        assert gone.status == 404
+        assert missing.status == 404
         await until(lambda: settled(pool))
     finally:
         await pool.close(5)

@@ -1,4 +1,4 @@
-"""Resident tensors across workers: nobody reads an older version than was acknowledged, nor half of one."""
+"""Resident tensors across workers: no reader sees a version older than the acknowledged one, or a torn one."""
 
 from __future__ import annotations
 
@@ -40,65 +40,65 @@ SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
 
 
 def place(pool: Pool, name: str, version: int, nbytes: int, namespace: str = "") -> None:
-    """Keep so many bytes, all of which tell the version."""
+    """Place a version of this size; each of its bytes encodes the version number."""
     memory = pool.allocate_tensor(nbytes)
     np.frombuffer(memory.view, np.uint8)[:] = version % 251
     pool.place(namespace, name, TensorVersion("uint8", (nbytes,), f"{version:016x}", memory))
 
 
-async def read(pool: ProcessPool, *names: str, namespace: str = "", **told: Any) -> list[Any]:
-    """What a worker says of each: version, bytes, first and last one. It is asked again where too many were killed."""
-    reply = await ask(pool, {**told, "read": names}, namespace=namespace)
+async def read(pool: ProcessPool, *names: str, namespace: str = "", **instructions: Any) -> list[Any]:
+    """Version, size, first and last byte of each tensor as a worker reads it; retried if too many workers died."""
+    reply = await ask(pool, {**instructions, "read": names}, namespace=namespace)
     while reply.status == 503 and code(reply) == "worker_died":
-        reply = await ask(pool, {**told, "read": names}, namespace=namespace)
+        reply = await ask(pool, {**instructions, "read": names}, namespace=namespace)
     assert reply.status == 200, reply.body
-    found = orjson.loads(reply.body)
-    return [one and (int(one[0], 16), *one[1:]) for one in found]
+    content = orjson.loads(reply.body)
+    return [one and (int(one[0], 16), *one[1:]) for one in content]
 
 
-def seen(version: int, nbytes: int) -> tuple[int, int, int, int]:
-    """What is said of a version that `place` has placed."""
+def expected_read(version: int, nbytes: int) -> tuple[int, int, int, int]:
+    """The expected result of `read` for a version that `place` has placed."""
     return version, nbytes, version % 251, version % 251
 
 
-async def by_all(pool: ProcessPool, *names: str) -> list[Any]:
-    """What is read by each worker that is given jobs, these being held up."""
+async def read_by_all(pool: ProcessPool, *names: str) -> list[Any]:
+    """Results of reading from every working worker; the jobs sleep, so that each worker gets some."""
     count = len(pool._supervisor.working)
     return await together(*(read(pool, *names, sleep=0.05) for _ in range(2 * count)))
 
 
 @pytest.mark.slow
 @running
-async def test_every_worker_reads_what_was_placed_last() -> None:
+async def test_every_worker_reads_the_last_placed_version() -> None:
     async with processes(2) as pool:
         for version, nbytes in enumerate([*SIZES, *reversed(SIZES)]):
             place(pool, "w", version, nbytes)
-            assert await by_all(pool, "w") == [[seen(version, nbytes)]] * 6
+            assert await read_by_all(pool, "w") == [[expected_read(version, nbytes)]] * 6
         pool.place("", "w", None)
-        assert await by_all(pool, "w") == [[None]] * 6
+        assert await read_by_all(pool, "w") == [[None]] * 6
         place(pool, "w", 99, 10)
-        assert await by_all(pool, "w") == [[seen(99, 10)]] * 6
+        assert await read_by_all(pool, "w") == [[expected_read(99, 10)]] * 6
         await until(lambda: settled(pool))
 
 
 @pytest.mark.slow
 @running
-async def test_a_namespace_sees_nothing_of_another() -> None:
+async def test_namespaces_are_isolated() -> None:
     async with processes(1) as pool:
         place(pool, "w", 1, 10, "one")
         place(pool, "w", 2, 100_000, "two")
         for _ in range(2):
-            assert await read(pool, "w", namespace="one") == [seen(1, 10)]
-            assert await read(pool, "w", namespace="two") == [seen(2, 100_000)]
+            assert await read(pool, "w", namespace="one") == [expected_read(1, 10)]
+            assert await read(pool, "w", namespace="two") == [expected_read(2, 100_000)]
             assert await read(pool, "w") == [None]
         pool.place("one", "w", None)
         assert await read(pool, "w", namespace="one") == [None]
-        assert await read(pool, "w", namespace="two") == [seen(2, 100_000)]
+        assert await read(pool, "w", namespace="two") == [expected_read(2, 100_000)]
 
 
 @pytest.mark.slow
 @running
-async def test_a_job_that_runs_keeps_its_version() -> None:
+async def test_running_job_keeps_its_version() -> None:
     async with processes(1) as pool:
         for nbytes in (1000, 2 << 20):
             place(pool, "w", 1, nbytes)
@@ -107,7 +107,7 @@ async def test_a_job_that_runs_keeps_its_version() -> None:
             await until(lambda: any(worker.executing for worker in pool._supervisor))
             for version in range(2, 40):
                 place(pool, "w", version, nbytes)
-            assert await by_all(pool, "w") == [[seen(39, nbytes)]] * 4
+            assert await read_by_all(pool, "w") == [[expected_read(39, nbytes)]] * 4
             etag, same = orjson.loads((await held).body)
             assert same
             assert int(etag, 16) in (1, 39), "39: it began anew elsewhere"
@@ -115,8 +115,8 @@ async def test_a_job_that_runs_keeps_its_version() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_view_that_was_taken_stays_what_it_is() -> None:
-    """Whoever writes a version to disk may be slower than the one that replaces it."""
+async def test_view_of_a_replaced_version_stays_valid() -> None:
+    """A writer to disk may be slower than the next version."""
     async with processes(1) as pool:
         for nbytes in SIZES:
             place(pool, "w", 7, nbytes)
@@ -129,8 +129,8 @@ async def test_a_view_that_was_taken_stays_what_it_is() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", [0, 5])
-def test_nobody_reads_an_older_version_than_was_acknowledged(kills: int) -> None:
-    """Many write and read at random, two tensors are always placed together, and workers are killed meanwhile."""
+def test_reads_are_never_older_than_acknowledged_versions(kills: int) -> None:
+    """Write and read at random while workers are killed; two of the tensors are always placed together."""
     asyncio.run(_write_and_read(kills))
 
 
@@ -138,11 +138,11 @@ READS = 8 * 40
 
 
 class Traffic:
-    """Writers and readers of four tensors, and what was acknowledged to them."""
+    """Writers and readers of four tensors, and the acknowledged versions."""
 
-    def __init__(self, pool: ProcessPool, drawn: random.Random) -> None:
+    def __init__(self, pool: ProcessPool, rng: random.Random) -> None:
         self.pool = pool
-        self.drawn = drawn
+        self.rng = rng
         self.current = dict.fromkeys("abcd", 0)
         self.read = 0
         self.versions = iter(range(1, 10**6))
@@ -152,32 +152,32 @@ class Traffic:
     async def write(self) -> None:
         """Place one tensor, or the two that belong together."""
         while self.read < READS:
-            names = self.drawn.choice(["a", "b", "cd"])
-            version, nbytes = next(self.versions), self.drawn.choice([8, 1000, COPIED + 1, 1 << 20])
+            names = self.rng.choice(["a", "b", "cd"])
+            version, nbytes = next(self.versions), self.rng.choice([8, 1000, COPIED + 1, 1 << 20])
             for name in names:
                 place(self.pool, name, version, nbytes)
                 self.current[name] = version
-            await asyncio.sleep(self.drawn.choice([0, 0, 0.001]))
+            await asyncio.sleep(self.rng.choice([0, 0, 0.001]))
 
     async def reads(self) -> None:
-        """Read some, and compare."""
+        """Read some tensors, and check their versions."""
         for _ in range(READS // 8):
-            names = self.drawn.choice(["a", "b", "cd", "dc", "abcd"])
-            known = [self.current[name] for name in names]
-            told = {"sleep": self.drawn.choice([0.001, 0.003, 0.15])} if self.drawn.random() < 0.1 else {}
-            found = dict(zip(names, await read(self.pool, *names, **told), strict=True))
-            for version, least in zip(found.values(), known, strict=True):
+            names = self.rng.choice(["a", "b", "cd", "dc", "abcd"])
+            acknowledged = [self.current[name] for name in names]
+            instructions = {"sleep": self.rng.choice([0.001, 0.003, 0.15])} if self.rng.random() < 0.1 else {}
+            versions = dict(zip(names, await read(self.pool, *names, **instructions), strict=True))
+            for version, least in zip(versions.values(), acknowledged, strict=True):
                 assert version[0] >= least
-                assert version == seen(version[0], version[1])
-            assert found.get("c") == found.get("d"), "they are placed together"
+                assert version == expected_read(version[0], version[1])
+            assert versions.get("c") == versions.get("d"), "they are placed together"
             self.read += 1
 
     async def kill(self, times: int) -> None:
-        """End workers that are given jobs."""
+        """Kill working workers."""
         for _ in range(times):
             await asyncio.sleep(0.1)
             if workers := self.pool._supervisor.working:
-                os.kill(self.drawn.choice(workers).pid, signal.SIGKILL)
+                os.kill(self.rng.choice(workers).pid, signal.SIGKILL)
 
 
 async def _write_and_read(kills: int) -> None:
@@ -190,37 +190,37 @@ async def _write_and_read(kills: int) -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_worker_that_is_new_knows_them_too() -> None:
+async def test_new_worker_reads_existing_tensors() -> None:
     async with processes(1) as pool:
         place(pool, "w", 5, 100_000)
-        assert await read(pool, "w") == [seen(5, 100_000)]
+        assert await read(pool, "w") == [expected_read(5, 100_000)]
         for _ in range(3):
             await ask(pool, {"die": 1})
-            assert await read(pool, "w") == [seen(5, 100_000)]
+            assert await read(pool, "w") == [expected_read(5, 100_000)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nbytes", [1000, COPIED + 1])
-def test_many_are_asked_for_at_once(nbytes: int) -> None:
-    """More than a socket holds descriptors."""
+def test_many_tensors_are_read_at_once(nbytes: int) -> None:
+    """Read more tensors than a socket holds descriptors."""
 
     async def scenario() -> None:
         async with processes(1) as pool:
             names = [f"n{i}" for i in range(600)]
             for i, name in enumerate(names):
                 place(pool, name, i, nbytes)
-            expected = [seen(i, nbytes) for i in range(600)]
+            expected = [expected_read(i, nbytes) for i in range(600)]
             assert await together(*(read(pool, *names) for _ in range(3))) == [expected] * 3
             for i, name in enumerate(names):
                 place(pool, name, i + 1, nbytes)
-            assert await read(pool, *names) == [seen(i + 1, nbytes) for i in range(600)]
+            assert await read(pool, *names) == [expected_read(i + 1, nbytes) for i in range(600)]
 
     asyncio.run(scenario())
 
 
 @pytest.mark.slow
 @running
-async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_tensors_cached_by_a_worker_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replica, "MOST_KNOWN", 8)
     monkeypatch.setattr(replica, "TENSOR_BYTES", 100_000)
     async with processes(1) as pool:
@@ -228,21 +228,21 @@ async def test_what_a_worker_knows_is_bounded(monkeypatch: pytest.MonkeyPatch) -
             place(pool, f"n{i}", i, 20_000 if i % 2 else 100_000)
         for _ in range(3):
             for i in range(40):
-                assert await read(pool, f"n{i}") == [seen(i, 20_000 if i % 2 else 100_000)]
+                assert await read(pool, f"n{i}") == [expected_read(i, 20_000 if i % 2 else 100_000)]
         for worker in pool._supervisor.working:
-            told = worker._replica._known
-            assert len(told) <= 8
-            assert sum(one.held for one in told.values()) <= 100_000
-        for count in (4, 12, 40):  # though it is too much; and nothing that it needs is dropped for the rest of it
+            cached = worker._replica._known
+            assert len(cached) <= 8
+            assert sum(one.held for one in cached.values()) <= 100_000
+        for count in (4, 12, 40):  # beyond the limit, and no tensor of the job is evicted for another one of it
             for start in range(0, 40 - count + 1, 4):
                 several = range(start, start + count)
-                found = await read(pool, *(f"n{i}" for i in several))
-                assert found == [seen(i, 20_000 if i % 2 else 100_000) for i in several]
+                values = await read(pool, *(f"n{i}" for i in several))
+                assert values == [expected_read(i, 20_000 if i % 2 else 100_000) for i in several]
 
 
 @pytest.mark.slow
 @running
-async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_system_without_memory_refuses_large_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
@@ -252,13 +252,13 @@ async def test_a_system_without_memory_refuses_what_is_large(monkeypatch: pytest
         with pytest.raises(Refusal, match="for a resident tensor of 100000 bytes: Too many open files") as refused:
             pool.allocate_tensor(100_000)
         assert refused.value.code == "store_full"
-        assert await read(pool, "w") == [seen(1, 100_000)]
+        assert await read(pool, "w") == [expected_read(1, 100_000)]
 
 
 @pytest.mark.slow
 @running
-async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It would not hear it."""
+async def test_finishing_worker_gets_no_updates(caplog: pytest.LogCaptureFixture) -> None:
+    """It would not receive the message."""
     async with processes(1) as pool:
         place(pool, "w", 1, 2 << 20)
         await read(pool, "w")
@@ -269,37 +269,37 @@ async def test_a_worker_that_is_to_finish_is_told_nothing(caplog: pytest.LogCapt
         reply.release()
         await until(lambda: worker.ended)
         await whole(pool)
-        assert await by_all(pool, "w") == [[seen(2, 2 << 20)]] * 4
+        assert await read_by_all(pool, "w") == [[expected_read(2, 2 << 20)]] * 4
     assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
 def mapped(pid: int | str) -> int:
-    """Bytes of versions that a process has mapped."""
-    found = 0
+    """Number of bytes of versions that a process has mapped."""
+    total = 0
     for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
         if "gradserve-tensor" in line:
             start, end = line.split()[0].split("-")
-            found += int(end, 16) - int(start, 16)
-    return found
+            total += int(end, 16) - int(start, 16)
+    return total
 
 
 @pytest.mark.slow
 @running
-async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
-    """Also while one worker runs long, which has an old version, and others rest, which have none that is large."""
+async def test_memory_stays_flat_when_a_tensor_is_rewritten() -> None:
+    """Rewrite it while one worker runs a long job with an old version, and others are idle."""
     gc.collect()
     before = mapped("self")  # what other tests have left
     async with processes(2) as pool:
         nbytes = 2 << 20
         place(pool, "w", 1, nbytes)
-        await by_all(pool, "w")
+        await read_by_all(pool, "w")
         pids = [worker.pid for worker in pool._supervisor]
         held = asyncio.create_task(ask(pool, {"hold": 0.5}))
         await until(lambda: any(worker.executing for worker in pool._supervisor))
         for version in range(2, 300):
             place(pool, "w", version, nbytes)
             if version % 10 == 0:
-                assert await read(pool, "w") == [seen(version, nbytes)]
+                assert await read(pool, "w") == [expected_read(version, nbytes)]
         await held
         await until(lambda: mapped("self") <= before + nbytes)
         await until(lambda: all(mapped(pid) <= nbytes for pid in pids))
@@ -309,11 +309,11 @@ async def test_memory_is_flat_however_often_one_is_rewritten() -> None:
 
 @pytest.mark.slow
 @running
-async def test_what_is_stored_comes_with_the_answer() -> None:
+async def test_stored_tensors_come_with_the_answer() -> None:
     async with processes(1) as pool:
         for sizes in ([3], [0, 5], [COPIED, 2], [10, 1 << 20, 0]):
-            told = {f"n{i}": nbytes for i, nbytes in enumerate(sizes)}
-            reply = await ask(pool, {"store": told})
+            sizes_by_name = {f"n{i}": nbytes for i, nbytes in enumerate(sizes)}
+            reply = await ask(pool, {"store": sizes_by_name})
             assert reply.body == b"stored"
             assert [(s.name, s.shape, s.if_match, s.durable) for s in reply.stored] == [
                 (f"n{i}", (nbytes,), "*", i == 0) for i, nbytes in enumerate(sizes)
@@ -323,39 +323,39 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
         await until(lambda: settled(pool))
 
 
-def test_a_job_reads_what_was_said_before_it() -> None:
-    """Also where all of it is in the socket at once."""
+def test_job_reads_the_version_sent_before_it() -> None:
+    """Send all frames at once."""
     sent = []
     for version in range(3):
         data = bytes([version]) * 10
         sent.append(frames.tensor_frame(TensorFrame("", "w", f"{version:016x}", "uint8", (10,), 0, data)))
-        asked = job({"read": ["w"]})
-        place = BodyPlace(0, len(asked.body))
-        sent += [frames.task_frame(version * 4 + k, asked, place, 1.0, None) for k in range(4)]
+        task = job({"read": ["w"]})
+        body_place = BodyPlace(0, len(task.body))
+        sent += [frames.task_frame(version * 4 + k, task, body_place, 1.0, None) for k in range(4)]
     (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:
         front.sendall(b"".join(sent))
         front.shutdown(socket.SHUT_WR)
         WorkerLoop(back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0))).serve()
         back.close()
-        inbox, found = Inbox(), {}
+        inbox, replies = Inbox(), {}
         while data := front.recv(1 << 20):
-            for kind, frame, at in inbox.feed(data):
+            for kind, frame, offset in inbox.feed(data):
                 assert kind == frames.REPLY
-                found[frames.slot_of(frame, at)] = orjson.loads(frames.read_reply(frame, at, 0.0)[0].body)
+                replies[frames.slot_of(frame, offset)] = orjson.loads(frames.read_reply(frame, offset, 0.0)[0].body)
     page.close()
-    assert found == {slot: [[f"{slot // 4:016x}", 10, slot // 4, slot // 4]] for slot in range(12)}
+    assert replies == {slot: [[f"{slot // 4:016x}", 10, slot // 4, slot // 4]] for slot in range(12)}
 
 
 @contextmanager
 def threads() -> Iterator[ThreadPool]:
-    """A pool whose jobs say what they read, once they are let go."""
+    """A pool whose jobs answer the versions that they read."""
 
-    def work(asked: Task) -> Reply:
-        names = orjson.loads(bytes(asked.body))["read"]
+    def work(task: Task) -> Reply:
+        names = orjson.loads(bytes(task.body))["read"]
         time.sleep(0)
-        found = [asked.resident(name) for name in names]
-        return Reply(200, JSON, [orjson.dumps([None if v is None else [v.etag, int(v.array[0])] for v in found])])
+        versions = [task.resident(name) for name in names]
+        return Reply(200, JSON, [orjson.dumps([None if v is None else [v.etag, int(v.array[0])] for v in versions])])
 
     pool = ThreadPool(work, "cpu", 2, 100)
     yield pool
@@ -363,18 +363,18 @@ def threads() -> Iterator[ThreadPool]:
 
 
 @running
-async def test_threads_read_what_was_there_when_they_were_asked() -> None:
+async def test_threads_read_the_versions_at_submission() -> None:
     with threads() as pool:
         for version in range(200):
             for name in ("a", "b"):
                 place(pool, name, version, 100)
-            asked = [asyncio.ensure_future(run_task(pool, job({"read": ["a", "b", "c"]}))) for _ in range(3)]
+            reads = [asyncio.ensure_future(run_task(pool, job({"read": ["a", "b", "c"]}))) for _ in range(3)]
             await asyncio.sleep(0)
             for name in ("a", "b"):
                 place(pool, name, version + 1, 100_000)
             pool.place("", "a", None)
-            for reply in await together(*asked):
+            for reply in await together(*reads):
                 expected = [f"{version:016x}", version % 251]
                 assert orjson.loads(reply.body) == [expected, expected, None]
-            elsewhere = await run_task(pool, job({"read": ["b"]}, namespace="other"))
-            assert orjson.loads(elsewhere.body) == [None]
+            other_namespace = await run_task(pool, job({"read": ["b"]}, namespace="other"))
+            assert orjson.loads(other_namespace.body) == [None]

@@ -1,4 +1,4 @@
-"""The sandbox of a worker: how much memory it may take, by its budgets and its share of what there is."""
+"""The sandbox of a worker: its memory limit follows from its budgets and its share of the machine."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ SETTINGS = Settings(
 EXECUTING = 100 * MIB + budget_of(SETTINGS).whole
 
 
-def test_requests_may_take_an_execution_its_answer_twice_and_what_is_parsed() -> None:
+def test_limit_covers_execution_two_answers_and_parsed_json() -> None:
     assert executing_bytes(SETTINGS) == EXECUTING
     assert limit_of(SETTINGS) == EXECUTING + 2 * 10 * MIB + OBJECT_BYTES_PER_JSON_BYTE * MIB
 
 
-def test_without_a_share_the_budgets_count_on_top_of_what_is_taken() -> None:
+def test_limit_without_a_share_adds_the_budgets_to_used_memory() -> None:
     assert memory_limit(SETTINGS, 7 * MIB, None) == 7 * MIB + limit_of(SETTINGS)
 
 
 @pytest.mark.parametrize("share", [0, EXECUTING, EXECUTING + 7 * MIB + 1, 1 << 50])
-def test_a_share_bounds_it_but_never_below_an_execution(share: int) -> None:
+def test_share_lowers_the_limit_but_not_below_an_execution(share: int) -> None:
     least, most = 7 * MIB + EXECUTING, 7 * MIB + limit_of(SETTINGS)
     assert memory_limit(SETTINGS, 7 * MIB, share) == min(most, max(least, share))
 
 
-def test_what_is_taken_is_what_the_system_says() -> None:
-    (stated,) = re.findall(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
-    assert abs(data_bytes() - int(stated) * 1024) < 64 * MIB
+def test_data_bytes_match_the_system() -> None:
+    (kilobytes,) = re.findall(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
+    assert abs(data_bytes() - int(kilobytes) * 1024) < 64 * MIB
 
 
 @pytest.mark.parametrize("share", [None, 1 << 50, 0])
 @pytest.mark.parametrize("hard", [resource.RLIM_INFINITY, 1 << 60, MIB])
-def test_the_limit_is_lowered_and_never_raised(monkeypatch: pytest.MonkeyPatch, hard: int, share: int | None) -> None:
-    asked: list[tuple[int, tuple[int, int]]] = []
+def test_limit_is_lowered_but_never_raised(monkeypatch: pytest.MonkeyPatch, hard: int, share: int | None) -> None:
+    calls: list[tuple[int, tuple[int, int]]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (hard, hard))
-    monkeypatch.setattr(resource, "setrlimit", lambda what, limits: asked.append((what, limits)))
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: calls.append((kind, limits)))
     monkeypatch.setattr(sandbox, "data_bytes", lambda: 7 * MIB)
     monkeypatch.delenv(SHARE, raising=False)
     if share is not None:
         monkeypatch.setitem(os.environ, SHARE, str(share))
     limit_memory(SETTINGS)
-    wanted = memory_limit(SETTINGS, 7 * MIB, share)
-    assert asked == ([] if hard == MIB else [(resource.RLIMIT_DATA, (wanted, hard))])
+    limit = memory_limit(SETTINGS, 7 * MIB, share)
+    assert calls == ([] if hard == MIB else [(resource.RLIMIT_DATA, (limit, hard))])

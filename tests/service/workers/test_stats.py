@@ -1,4 +1,4 @@
-"""Statistics of a pool: one that has done nothing says nothing, no two share what they count, and none changes."""
+"""Statistics of a pool: zero defaults, separate instances, and immutability."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from service.workers.pool import Stats
 
 
-def test_of_a_pool_that_has_done_nothing_all_numbers_are_nothing() -> None:
+def test_defaults_are_zero() -> None:
     assert not any(asdict(Stats()).values())
 
 
-def test_two_pools_do_not_count_together() -> None:
+def test_stats_share_no_state() -> None:
     one, other = Stats(), Stats()
     assert isinstance(one.queued, dict)
     one.queued["quick"] = 3
@@ -22,19 +22,19 @@ def test_two_pools_do_not_count_together() -> None:
 
 
 @pytest.mark.parametrize("name", ["running", "workers", "displaced"])
-def test_what_was_said_of_a_moment_stays_said(name: str) -> None:
+def test_stats_are_immutable(name: str) -> None:
     with pytest.raises(FrozenInstanceError):
         setattr(Stats(), name, 1)
 
 
-def test_nothing_is_counted_that_has_no_name() -> None:
+def test_unknown_field_is_refused() -> None:
     with pytest.raises(TypeError):
         Stats(waiting=1)  # type: ignore[call-arg]
 
 
-def test_every_number_is_told_to_those_who_watch() -> None:
-    """Each comes by its own name; the mappings are by lane, reason, signal or place."""
+def test_every_number_is_a_field() -> None:
+    """Each number has its own name; the mappings are by lane, reason, signal or place."""
     mappings = {name for name, value in asdict(Stats()).items() if isinstance(value, dict)}
     assert mappings == {"queued", "workers", "restarts", "incidents", "pieces"}
-    told: Any = dict.fromkeys(asdict(Stats()).keys() - mappings, 7)
-    assert asdict(Stats(**told)) == {**told, **{name: {} for name in mappings}}
+    numbers: Any = dict.fromkeys(asdict(Stats()).keys() - mappings, 7)
+    assert asdict(Stats(**numbers)) == {**numbers, **{name: {} for name in mappings}}

@@ -1,4 +1,4 @@
-"""Jobs that are stopped: at their deadline, or because nobody waits for them any more."""
+"""Jobs that are stopped: at their deadline, or because their client is gone."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def executing(pool: ProcessPool, count: int = 1) -> bool:
     return sum(worker.executing is not None for worker in pool._supervisor) == count
 
 
-def never(_: Reply) -> None:
+def unexpected_reply(_: Reply) -> None:
     raise AssertionError("the client is gone")
 
 
 @pytest.mark.slow
 @running
-async def test_the_deadline_of_work_that_looks_at_it() -> None:
+async def test_deadline_of_work_that_checks_it() -> None:
     async with processes(1) as pool:
         before = pids(pool)
         assert code(await ask(pool, {"sleep": 1000}, 0.05)) == "deadline_exceeded"
@@ -36,7 +36,7 @@ async def test_the_deadline_of_work_that_looks_at_it() -> None:
 
 @pytest.mark.slow
 @running
-async def test_the_deadline_of_work_that_does_not() -> None:
+async def test_deadline_of_work_that_does_not_check_it() -> None:
     async with processes(1) as pool:
         before = pids(pool)
         assert code(await ask(pool, {"stuck": 1000}, 0.05)) == "deadline_exceeded"
@@ -48,7 +48,7 @@ async def test_the_deadline_of_work_that_does_not() -> None:
 
 @pytest.mark.slow
 @running
-async def test_the_deadline_of_a_job_that_waits() -> None:
+async def test_deadline_of_a_waiting_job() -> None:
     async with processes(1) as pool:
         first = asyncio.create_task(ask(pool, {"estimate": 0.01, "stuck": 0.5}))
         await until(lambda: executing(pool))
@@ -60,17 +60,17 @@ async def test_the_deadline_of_a_job_that_waits() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_job_that_waits_is_dropped_when_its_client_goes() -> None:
+async def test_waiting_job_is_dropped_when_its_client_leaves() -> None:
     async with processes(1) as pool:
         first = asyncio.create_task(ask(pool, {"estimate": 0.01, "stuck": 0.3}))
         await until(lambda: executing(pool))
         memory = pool.allocate(100_000)
         memory.view[:] = b'{"die": 1}'.ljust(100_000)
-        gone = job(b"", memory=memory)
-        gone.body = memory.view
-        pool.submit(gone, never)
-        pool.cancel(gone)
-        pool.cancel(gone)
+        abandoned = job(b"", memory=memory)
+        abandoned.body = memory.view
+        pool.submit(abandoned, unexpected_reply)
+        pool.cancel(abandoned)
+        pool.cancel(abandoned)
         assert (await first).status == 200
         await until(lambda: settled(pool))
         assert not pool.stats().restarts
@@ -78,14 +78,14 @@ async def test_a_job_that_waits_is_dropped_when_its_client_goes() -> None:
 
 @pytest.mark.slow
 @running
-async def test_jobs_that_were_sent_are_not_begun_when_their_clients_go() -> None:
+async def test_sent_jobs_are_not_begun_when_their_clients_leave() -> None:
     async with processes(1) as pool:
         first = asyncio.create_task(ask(pool, {"stuck": 0.05}))
         await until(lambda: executing(pool))
-        gone = [job({"die": 1}) for _ in range(10)]
-        for one in gone:
-            pool.submit(one, never)
-            pool.cancel(one)
+        abandoned = [job({"die": 1}) for _ in range(10)]
+        for job_of_client in abandoned:
+            pool.submit(job_of_client, unexpected_reply)
+            pool.cancel(job_of_client)
         assert (await first).status == 200
         assert (await ask(pool, {})).status == 200
         await until(lambda: settled(pool))
@@ -94,38 +94,38 @@ async def test_jobs_that_were_sent_are_not_begun_when_their_clients_go() -> None
 
 @pytest.mark.slow
 @running
-async def test_work_that_looks_stops_when_its_client_goes() -> None:
+async def test_cooperative_work_stops_when_its_client_leaves() -> None:
     async with processes(1) as pool:
-        before, gone = pids(pool), job({"sleep": 1000})
-        pool.submit(gone, never)
+        before, abandoned = pids(pool), job({"sleep": 1000})
+        pool.submit(abandoned, unexpected_reply)
         await until(lambda: executing(pool))
-        pool.cancel(gone)
+        pool.cancel(abandoned)
         await until(lambda: settled(pool))
         assert pids(pool) == before
 
 
 @pytest.mark.slow
 @running
-async def test_work_that_does_not_look_is_killed_when_its_client_goes() -> None:
+async def test_stuck_work_is_killed_when_its_client_leaves() -> None:
     async with processes(1) as pool:
-        gone = job({"stuck": 1000})
-        pool.submit(gone, never)
+        abandoned = job({"stuck": 1000})
+        pool.submit(abandoned, unexpected_reply)
         await until(lambda: executing(pool))
-        pool.cancel(gone)
+        pool.cancel(abandoned)
         await until(lambda: settled(pool))
         assert pool.stats().restarts == {"stuck": 1}
 
 
 @pytest.mark.slow
 @running
-async def test_only_the_guilty_is_killed() -> None:
-    """The others that its worker had are answered, as they are that other workers have."""
+async def test_only_the_stuck_worker_is_killed() -> None:
+    """The other jobs of its worker are answered, like those of other workers."""
     async with processes(1) as pool:
-        late = asyncio.create_task(ask(pool, {"stuck": 1000}, 0.3))
+        guilty = asyncio.create_task(ask(pool, {"stuck": 1000}, 0.3))
         await until(lambda: executing(pool))
         others = [asyncio.create_task(ask(pool, {"pid": 1})) for _ in range(10)]
         large = asyncio.create_task(ask(pool, b'{"seen": 1}'.ljust(100_000)))
-        assert code(await late) == "deadline_exceeded"
+        assert code(await guilty) == "deadline_exceeded"
         assert [reply.status for reply in await together(*others, large)] == [200] * 11
         (await large).release()
         await until(lambda: settled(pool))
@@ -133,7 +133,7 @@ async def test_only_the_guilty_is_killed() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_short_job_that_runs_long_does_not_hold_up_others() -> None:
+async def test_short_job_that_runs_long_does_not_block_others() -> None:
     async with processes(1) as pool:
         slow = asyncio.create_task(ask(pool, {"stuck": 1000}))
         await until(lambda: executing(pool))
@@ -145,11 +145,11 @@ async def test_a_short_job_that_runs_long_does_not_hold_up_others() -> None:
 
 @pytest.mark.slow
 @running
-async def test_where_all_are_busy_it_is_stopped_and_done_with_the_long_ones() -> None:
+async def test_overrunning_job_is_redone_as_long_if_all_are_busy() -> None:
     async with processes(1) as pool:
         slow = [asyncio.create_task(ask(pool, {"sleep": seconds})) for seconds in (0.6, 0.7, 0.8, 0.9)]
-        done = await together(*(ask(pool, {}) for _ in range(20)))
-        assert [reply.status for reply in done] == [200] * 20
+        replies = await together(*(ask(pool, {}) for _ in range(20)))
+        assert [reply.status for reply in replies] == [200] * 20
         assert [reply.status for reply in await together(*slow)] == [200] * 4
         await until(lambda: settled(pool))
         assert not pool.stats().restarts
@@ -157,7 +157,7 @@ async def test_where_all_are_busy_it_is_stopped_and_done_with_the_long_ones() ->
 
 @pytest.mark.slow
 @running
-async def test_close_waits_for_what_runs() -> None:
+async def test_close_waits_for_running_jobs() -> None:
     async with processes(1) as pool:
         running_job = asyncio.create_task(ask(pool, {"stuck": 0.2}))
         await until(lambda: executing(pool))
@@ -173,7 +173,7 @@ async def test_close_waits_for_what_runs() -> None:
 
 @pytest.mark.slow
 @running
-async def test_close_does_not_wait_for_ever() -> None:
+async def test_close_gives_up_after_its_grace_period() -> None:
     async with processes(1) as pool:
         stuck = asyncio.create_task(ask(pool, {"stuck": 1000}))
         await until(lambda: executing(pool))
@@ -184,17 +184,17 @@ async def test_close_does_not_wait_for_ever() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_job_that_nobody_waits_for_is_not_handed_to_another_worker() -> None:
-    """It lies behind one that runs long, so that what waits there is taken back."""
+async def test_abandoned_job_is_not_given_to_another_worker() -> None:
+    """It waits behind a long job, so that the pool takes it back."""
     async with processes(1) as pool:
         quick = pool._supervisor.quick
         assert quick is not None
         before = sum(worker.served for worker in pool._supervisor)
         first = asyncio.create_task(ask(pool, {"stuck": 0.3}))
         await until(lambda: quick.executing)
-        left = asyncio.create_task(ask(pool, {"stuck": 0.01}))
+        abandoned = asyncio.create_task(ask(pool, {"stuck": 0.01}))
         await until(lambda: quick.sent == 2)
-        left.cancel()
+        abandoned.cancel()
         assert (await first).status == 200
         await until(lambda: settled(pool))
         assert sum(worker.served for worker in pool._supervisor) == before + 1

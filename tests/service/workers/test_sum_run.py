@@ -1,4 +1,4 @@
-"""How a sum is cut, and which of its pieces other servers are asked for."""
+"""Dividing a sum into pieces, and sending pieces to other servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.workers.ticket import Ticket
     [
         (32, 3.2, 0.0, 1000, 2, 4),  # eight pieces for two
         (32, 3.2, 0.0, 1000, 4, 2),
-        (33, 3.3, 0.0, 1000, 4, 4),  # sixteen at the most, so nine of four, the last one of one
+        (33, 3.3, 0.0, 1000, 4, 4),  # at most sixteen pieces, so nine of four blocks, the last one of one
         (32, 0.032, 0.0, 1000, 4, 32),  # too short to be cut at all
         (32, 0.32, 0.0, 1000, 4, 2),  # 20 ms each
         (32, 3.2, 0.1, 1000, 4, 4),  # four times what it takes to read the request
@@ -27,7 +27,7 @@ from service.workers.ticket import Ticket
         (2, 1.0, 0.0, 1000, 2, 1),
     ],
 )
-def test_how_many_blocks_a_piece_has(
+def test_blocks_per_piece(
     blocks: int, seconds: float, reading: float, nbytes: int, workers: int, expected: int
 ) -> None:
     divisible = Divisible(blocks, seconds, reading, nbytes, 1000, ())
@@ -35,7 +35,7 @@ def test_how_many_blocks_a_piece_has(
 
 
 class Clock:
-    """Time that goes on when a test says so."""
+    """A clock that a test moves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
@@ -47,30 +47,30 @@ def run_of(pieces: int) -> SumRun:
     return SumRun(ticket, Divisible(pieces, 1.0, 0.0, 8, 100, ()), 1, SimpleNamespace())  # type: ignore[arg-type]
 
 
-def sent(run: SumRun) -> sum_run.PieceWork:
+def send_remote(run: SumRun) -> sum_run.PieceWork:
     piece = run.waiting[0]
     run.begin(piece)
     run.mark_remote(piece)
     return piece
 
 
-def test_others_get_more_as_long_as_they_are_as_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_limit_grows_while_others_are_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     Clock(monkeypatch)
     run = run_of(64)
     run.seconds = [1.0, 1.0, 1.0]
-    assert (sent(run), sent(run), run.may_send_remote) == (run.pieces[0], run.pieces[1], False)
+    assert (send_remote(run), send_remote(run), run.may_send_remote) == (run.pieces[0], run.pieces[1], False)
     run.returned(run.pieces[0], 1.5)
     assert (run.remote_limit, run.remote_count, run.may_send_remote) == (3, 1, True)
     run.returned(run.pieces[1], 2.5)
     assert (run.remote_limit, run.remote_count) == (2, 0)
     for _ in range(40):
-        run.returned(sent(run), 0.5)
+        run.returned(send_remote(run), 0.5)
     assert run.remote_limit == 16
 
 
-def test_who_turns_pieces_away_is_asked_less_and_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declined_pieces_lower_the_limit_and_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, run = Clock(monkeypatch), run_of(8)
-    piece = sent(run)
+    piece = send_remote(run)
     assert run.declined(piece) == 0.05
     run.put_back(piece)
     assert (run.waiting[0], run.remote_count, run.remote_limit, run.may_send_remote) == (piece, 0, 1, False)
@@ -81,10 +81,10 @@ def test_who_turns_pieces_away_is_asked_less_and_later(monkeypatch: pytest.Monke
     assert run.declined(piece) == 0.05
 
 
-def test_a_piece_that_is_begun_again_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_restarted_piece_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     Clock(monkeypatch)
     run = run_of(4)
-    piece = sent(run)
+    piece = send_remote(run)
     run.declined(piece)
     run.put_back(piece)
     run.begin(piece)

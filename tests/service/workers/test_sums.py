@@ -1,4 +1,4 @@
-"""Sums over examples in pieces, on the workers of a server: the bits of one, whoever ran which and whatever failed."""
+"""Sums over examples in pieces: the same bits as on one worker, even if workers fail."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from tests.service.workers.pools import code, running, settled, together, until
 RNG = np.random.default_rng(11)
 N, D, BLOCK = 4000, 256, 128
 X, W = RNG.standard_normal((N, D)), RNG.standard_normal((D, D)) / D
-#: Σ tanh(x · W)², and its gradient by W
+#: Σ tanh(x · W)², and its gradient with respect to W
 NODES = [node("parameter"), node("input"), node("matmul", 1, 0), node("tanh", 2), node("square", 3), node("sum", 4)]
-ASKED = {"graph": {"nodes": NODES}, "mapped": [1], "reduce": "sum", "block": BLOCK}
+REQUEST = {"graph": {"nodes": NODES}, "mapped": [1], "reduce": "sum", "block": BLOCK}
 T = np.tanh(X @ W)
 SUM, GRADIENT = np.sum(T**2), X.T @ (2 * T * (1 - T**2))
 
 
 def packed(x: Any = X, w: Any = W, **more: Any) -> bytes:
-    return save({"feeds.0": w, "feeds.1": x}, metadata={"request": orjson.dumps(ASKED | more).decode()})
+    return save({"feeds.0": w, "feeds.1": x}, metadata={"request": orjson.dumps(REQUEST | more).decode()})
 
 
 @asynccontextmanager
@@ -64,18 +64,18 @@ def job_of(pool: ProcessPool, sent: bytes, tenant: str = "", seconds: float = 60
 async def ask(
     pool: ProcessPool, sent: bytes, tenant: str = "", seconds: float = 60.0, media: str = SAFETENSORS
 ) -> Reply:
-    """The reply, whose memory has been given back."""
+    """The reply, after its memory is released."""
     reply = await run_task(pool, job_of(pool, sent, tenant, seconds, media))
-    found = replace(reply, parts=[reply.body])
+    released = replace(reply, parts=[reply.body])
     reply.release()
-    return found
+    return released
 
 
 def stats(reply: Reply) -> Json:
     length = int.from_bytes(reply.body[:8], "little")
     header = orjson.loads(reply.body[8 : 8 + length])
-    found: Json = orjson.loads(header["__metadata__"]["response"])["stats"]
-    return found
+    content: Json = orjson.loads(header["__metadata__"]["response"])["stats"]
+    return content
 
 
 def tensors(reply: Reply) -> dict[str, bytes]:
@@ -88,29 +88,29 @@ def pieces_that_run(pool: ProcessPool) -> list[PieceTicket]:
 
 
 @pytest.fixture
-def finely(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Cuts sums into as many pieces for each worker, however short they are, of which none is ever late."""
+def divide_into(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Divide sums into this many pieces for each worker, however short they are; no piece is ever late."""
 
-    def cut(pieces: int) -> None:
+    def divide(pieces: int) -> None:
         monkeypatch.setattr(sum_run, "_LEAST_SECONDS", 0.0)
         monkeypatch.setattr(sum_run, "_READING_FACTOR", 0)
         monkeypatch.setattr(sum_run, "_PIECES_PER_WORKER", pieces)
         monkeypatch.setattr(sum_run, "_LATE_FACTOR", 1e6)
 
-    return cut
+    return divide
 
 
 @pytest.mark.smoke
 @pytest.mark.slow
 @running
-async def test_the_bits_are_those_of_one_worker(finely: Callable[[int], None]) -> None:
+async def test_pieces_give_the_same_bits_as_one_worker(divide_into: Callable[[int], None]) -> None:
     async with pool_of(1) as alone:
         whole = await ask(alone, packed())
         assert (stats(whole)["pieces"], stats(whole)["repeated"]) == (1, 0)
     np.testing.assert_allclose(load(whole.body)["gradients.0"], GRADIENT, rtol=1e-11, atol=1e-11)
     async with pool_of(2) as pool:
         for each, pieces in ((1, 2), (2, 4), (5, 8), (16, 32)):
-            finely(each)
+            divide_into(each)
             reply = await ask(pool, packed())
             assert tensors(reply) == tensors(whole)
             assert (stats(reply)["pieces"], stats(reply)["repeated"]) == (pieces, 0)
@@ -120,13 +120,13 @@ async def test_the_bits_are_those_of_one_worker(finely: Callable[[int], None]) -
 
 @pytest.mark.slow
 @running
-async def test_a_mean_is_divided_once_and_json_is_as_good(finely: Callable[[int], None]) -> None:
-    finely(4)
+async def test_mean_is_divided_once_in_json_and_safetensors(divide_into: Callable[[int], None]) -> None:
+    divide_into(4)
     x, w = X[:600], W
-    asked = ASKED | {"reduce": "mean", "block": 16, "feeds": [feed(0, [D, D], w.ravel().tolist())]}
-    asked["feeds"].append(feed(1, [600, D], x.ravel().tolist()))  # type: ignore[attr-defined]
+    body = REQUEST | {"reduce": "mean", "block": 16, "feeds": [feed(0, [D, D], w.ravel().tolist())]}
+    body["feeds"].append(feed(1, [600, D], x.ravel().tolist()))  # type: ignore[attr-defined]
     async with pool_of(2) as pool:
-        reply = await ask(pool, orjson.dumps(asked), media=JSON)
+        reply = await ask(pool, orjson.dumps(body), media=JSON)
         assert stats(reply)["pieces"] > 1
         t = np.tanh(x @ w)
         np.testing.assert_allclose(
@@ -137,15 +137,15 @@ async def test_a_mean_is_divided_once_and_json_is_as_good(finely: Callable[[int]
 
 @pytest.mark.slow
 @running
-async def test_a_piece_whose_worker_dies_is_run_again(finely: Callable[[int], None]) -> None:
-    finely(16)
+async def test_piece_of_a_dead_worker_is_run_again(divide_into: Callable[[int], None]) -> None:
+    divide_into(16)
     async with pool_of(2) as pool:
         whole = tensors(await ask(pool, packed()))
-        asking = asyncio.create_task(ask(pool, packed()))
+        request_task = asyncio.create_task(ask(pool, packed()))
         await until(lambda: pieces_that_run(pool))
         killed = next(worker for worker in pool._supervisor.general if worker.executing)
         os.kill(killed.pid, signal.SIGKILL)
-        reply = await asking
+        reply = await request_task
         assert tensors(reply) == whole
         assert (stats(reply)["pieces"], stats(reply)["repeated"]) == (32, 1)
         await until(lambda: settled(pool))
@@ -154,11 +154,11 @@ async def test_a_piece_whose_worker_dies_is_run_again(finely: Callable[[int], No
 @pytest.mark.slow
 @pytest.mark.parametrize("whose", ["one", "other"])
 @running
-async def test_a_sum_does_not_keep_others_waiting(finely: Callable[[int], None], whose: str) -> None:
-    """Long jobs of others, and of the same caller, come between its pieces: they are done before a sum of many is."""
-    finely(16)
+async def test_sum_does_not_block_other_jobs(divide_into: Callable[[int], None], whose: str) -> None:
+    """Long jobs, of another caller or the same one, run between its pieces, and finish before the sum does."""
+    divide_into(16)
     async with pool_of(2) as pool:
-        await ask(pool, packed())  # it is planned
+        await ask(pool, packed())  # so that it is planned
         long = packed(np.concatenate([X] * 10), block=64)
         summing = asyncio.create_task(ask(pool, long, "one"))
         await until(lambda: len(pieces_that_run(pool)) == 2)
@@ -170,12 +170,12 @@ async def test_a_sum_does_not_keep_others_waiting(finely: Callable[[int], None],
 
 @pytest.mark.slow
 @running
-async def test_nothing_is_left_of_a_sum_that_nobody_waits_for(finely: Callable[[int], None]) -> None:
-    finely(16)
+async def test_cancelled_sum_leaves_no_pieces(divide_into: Callable[[int], None]) -> None:
+    divide_into(16)
     async with pool_of(2) as pool:
-        asking = asyncio.create_task(ask(pool, packed()))
+        request_task = asyncio.create_task(ask(pool, packed()))
         await until(lambda: pieces_that_run(pool))
-        asking.cancel()
+        request_task.cancel()
         await until(lambda: settled(pool))
         assert not pool._sums.tickets
         assert stats(await ask(pool, packed()))["pieces"] == 32
@@ -183,8 +183,8 @@ async def test_nothing_is_left_of_a_sum_that_nobody_waits_for(finely: Callable[[
 
 @pytest.mark.slow
 @running
-async def test_the_deadline_holds_for_the_whole(finely: Callable[[int], None]) -> None:
-    finely(16)
+async def test_deadline_applies_to_the_whole_sum(divide_into: Callable[[int], None]) -> None:
+    divide_into(16)
     async with pool_of(2) as pool:
         await ask(pool, packed())
         reply = await ask(pool, packed(np.concatenate([X] * 60), block=64), seconds=0.3)
@@ -195,27 +195,27 @@ async def test_the_deadline_holds_for_the_whole(finely: Callable[[int], None]) -
 
 @pytest.mark.slow
 @running
-async def test_a_piece_that_is_refused_refuses_the_whole(finely: Callable[[int], None]) -> None:
-    """Rows that no block but the last has are out of range."""
-    finely(4)
+async def test_refused_piece_refuses_the_whole_sum(divide_into: Callable[[int], None]) -> None:
+    """Only the last block has an index out of range."""
+    divide_into(4)
     nodes = [node("parameter"), node("input"), node("matmul", 1, 0), node("input"), node("gather", 2, 3, axis=0)]
-    asked = {"graph": {"nodes": [*nodes, node("sum", 4)]}, "mapped": [1, 3], "reduce": "sum", "block": BLOCK}
+    body = {"graph": {"nodes": [*nodes, node("sum", 4)]}, "mapped": [1, 3], "reduce": "sum", "block": BLOCK}
     picked = np.zeros((N, 1), np.int64)
     async with pool_of(2) as pool:
 
-        def sent() -> bytes:
+        def body_bytes() -> bytes:
             arrays = {"feeds.0": W, "feeds.1": X, "feeds.3": picked}
-            return save(arrays, metadata={"request": orjson.dumps(asked).decode()})
+            return save(arrays, metadata={"request": orjson.dumps(body).decode()})
 
-        found = await ask(pool, sent())
-        assert stats(found)["pieces"] > 1
+        accepted = await ask(pool, body_bytes())
+        assert stats(accepted)["pieces"] > 1
         picked[-1] = D
-        refused = await ask(pool, sent())
+        refused = await ask(pool, body_bytes())
         assert code(refused) == "index_out_of_range"
         await until(lambda: settled(pool))
 
 
-class Kept:
+class Residents:
     """Resident tensors of a pool."""
 
     def __init__(self, pool: ProcessPool) -> None:
@@ -232,19 +232,19 @@ class Kept:
 
 @pytest.mark.slow
 @running
-async def test_all_pieces_read_the_versions_that_the_first_did(finely: Callable[[int], None]) -> None:
-    """The parameter becomes another one while they run; rows of a resident tensor are examples."""
-    finely(16)
-    asked = ASKED | {
+async def test_all_pieces_read_the_same_tensor_versions(divide_into: Callable[[int], None]) -> None:
+    """The parameter is replaced while they run; the examples are rows of a resident tensor."""
+    divide_into(16)
+    fields = REQUEST | {
         "feeds": [{"node": 0, "tensor_id": "w"}, {"node": 1, "tensor_id": "x", "rows": [100, N]}],
         "store": [{"node": 0, "gradient": True, "tensor_id": "g"}],
     }
-    header = orjson.dumps({"__metadata__": {"request": orjson.dumps(asked).decode()}})
+    header = orjson.dumps({"__metadata__": {"request": orjson.dumps(fields).decode()}})
     body = len(header).to_bytes(8, "little") + header
     async with pool_of(2) as pool:
-        kept = Kept(pool)
-        kept.put("w", W)
-        kept.put("x", X)
+        residents = Residents(pool)
+        residents.put("w", W)
+        residents.put("x", X)
         before = await ask(pool, body)
         assert stats(before)["pieces"] > 8
         t = np.tanh(X[100:] @ W)
@@ -252,10 +252,10 @@ async def test_all_pieces_read_the_versions_that_the_first_did(finely: Callable[
             load(before.body)["gradients.0"], X[100:].T @ (2 * t * (1 - t**2)), rtol=1e-11, atol=1e-11
         )
         assert [one.name for one in before.stored] == ["g"]
-        asking = asyncio.create_task(ask(pool, body))
+        request_task = asyncio.create_task(ask(pool, body))
         await until(lambda: pieces_that_run(pool))
-        kept.put("w", np.zeros_like(W))
-        during = await asking
+        residents.put("w", np.zeros_like(W))
+        during = await request_task
         assert tensors(during) == tensors(before)
         assert not np.any(load((await ask(pool, body)).body)["gradients.0"])
         await until(lambda: settled(pool))

@@ -1,4 +1,4 @@
-"""Tensors that are kept: one comes back as it was put, and what is wrong with it, or lacks, is said."""
+"""The jobs of resident tensors: put and get, and errors in malformed or missing tensors."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def put(body: bytes, name: str = "w", **stated: Any) -> Reply:
     return JOBS.put(context(PUT_TENSOR, body, subject=name, **stated))
 
 
-def get(told: dict[str, str], array: Any = X, most: float | None = None, **stated: Any) -> Reply | NotDone:
-    found = {"w": Version("tag", array)}.get
-    return JOBS.get(context(GET_TENSOR, orjson.dumps(told), most, resident=found, **stated))
+def get(query: dict[str, str], array: Any = X, most: float | None = None, **stated: Any) -> Reply | NotDone:
+    residents = {"w": Version("tag", array)}.get
+    return JOBS.get(context(GET_TENSOR, orjson.dumps(query), most, resident=residents, **stated))
 
 
 @pytest.mark.parametrize("binary", [False, True])
-def test_what_was_put_is_kept_in_its_bytes(binary: bool) -> None:
+def test_put_stores_the_bytes_of_the_tensor(binary: bool) -> None:
     sent = SAFETENSORS if binary else JSON
     body = save({"any": X}) if binary else orjson.dumps(tensor([1, 3], X.tolist()[0], "float32"))
     reply = put(body, body_type=sent)
-    (stored,), (kept,) = reply.stored, reply.stored_data
+    (stored,), (data,) = reply.stored, reply.stored_data
     assert (stored.name, stored.dtype, stored.shape) == ("w", "float32", (1, 3))
-    assert bytes(kept) == X.tobytes()
-    told = orjson.loads(reply.body)
-    assert (told["tensor_id"], told["bytes"], told["etag"]) == ("w", 12, stored.etag)
+    assert bytes(data) == X.tobytes()
+    content = orjson.loads(reply.body)
+    assert (content["tensor_id"], content["bytes"], content["etag"]) == ("w", 12, stored.etag)
     assert all(part >= 0 for part in reply.timings)
 
 
-def test_each_version_has_a_tag_of_its_own() -> None:
+def test_each_version_has_its_own_etag() -> None:
     body = orjson.dumps(tensor([1], [1.0]))
     assert put(body).stored[0].etag != put(body).stored[0].etag
 
@@ -65,7 +65,7 @@ def test_each_version_has_a_tag_of_its_own() -> None:
         (orjson.dumps(tensor([1], [1.0])), "no/name", "invalid_field"),
     ],
 )
-def test_what_is_wrong_is_said_of_the_body_and_not_of_a_field_of_it(body: bytes, name: str, said: str) -> None:
+def test_error_in_a_tensor_refers_to_the_body(body: bytes, name: str, said: str) -> None:
     with pytest.raises(Refusal) as refused:
         put(body, name)
     assert refused.value.code == said
@@ -75,47 +75,47 @@ def test_what_is_wrong_is_said_of_the_body_and_not_of_a_field_of_it(body: bytes,
 
 
 @pytest.mark.parametrize("encoding", ["json", "base64"])
-def test_it_comes_back_as_it_is_asked_for(encoding: str) -> None:
+def test_get_in_the_requested_encoding(encoding: str) -> None:
     reply = get({"tensor_id": "w", "encoding": encoding})
     assert isinstance(reply, Reply)
-    told = orjson.loads(reply.body)
-    assert (told["tensor_id"], told["etag"], told["tensor"]["shape"]) == ("w", "tag", [1, 3])
+    content = orjson.loads(reply.body)
+    assert (content["tensor_id"], content["etag"], content["tensor"]["shape"]) == ("w", "tag", [1, 3])
     assert reply.headers == (("ETag", '"tag"'),)
-    assert ("data" in told["tensor"] and told["tensor"]["data"] == [1.5, -2.0, 3.0]) == (encoding == "json")
+    assert ("data" in content["tensor"] and content["tensor"]["data"] == [1.5, -2.0, 3.0]) == (encoding == "json")
 
 
-def test_it_comes_back_as_bytes() -> None:
+def test_get_as_safetensors() -> None:
     reply = get({"tensor_id": "w"}, answer_type=SAFETENSORS)
     assert isinstance(reply, Reply)
-    (found,) = load(reply.body).values()
-    np.testing.assert_array_equal(found, X)
+    (array,) = load(reply.body).values()
+    np.testing.assert_array_equal(array, X)
     assert reply.media_type == SAFETENSORS
 
 
-def test_one_that_is_not_there_is_asked_for_or_not_found() -> None:
+def test_missing_tensor_is_requested_or_not_found() -> None:
     assert get({"tensor_id": "v"}, may_ask=True) == NeedsTensors(["v"])
     with pytest.raises(Refusal) as refused:
         get({"tensor_id": "v"})
     assert refused.value.code == "not_found"
 
 
-def test_one_that_takes_long_to_write_is_not_written_where_others_wait() -> None:
+def test_slow_get_is_too_long_for_the_quick_worker() -> None:
     large = np.zeros(200_000)
-    for form, seconds in ({"encoding": "json"}, large.nbytes / 50e6), ({"encoding": "base64"}, large.nbytes / 2e9):
-        found = get({"tensor_id": "w", **form}, large, most=seconds * 0.99)
-        assert isinstance(found, TooLong)
-        assert found.estimate.seconds == pytest.approx(seconds)
-        assert isinstance(get({"tensor_id": "w", **form}, large, most=seconds * 1.01), Reply)
+    for options, seconds in ({"encoding": "json"}, large.nbytes / 50e6), ({"encoding": "base64"}, large.nbytes / 2e9):
+        result = get({"tensor_id": "w", **options}, large, most=seconds * 0.99)
+        assert isinstance(result, TooLong)
+        assert result.estimate.seconds == pytest.approx(seconds)
+        assert isinstance(get({"tensor_id": "w", **options}, large, most=seconds * 1.01), Reply)
 
 
-def test_an_answer_is_not_larger_than_answers_may_be() -> None:
+def test_get_respects_max_response_bytes() -> None:
     small = TensorTasks(Settings(device="cpu", max_response_bytes=1000), Limits())
-    asked = context(GET_TENSOR, b'{"tensor_id": "w"}', resident={"w": Version("tag", np.zeros(1000))}.get)
+    get_context = context(GET_TENSOR, b'{"tensor_id": "w"}', resident={"w": Version("tag", np.zeros(1000))}.get)
     with pytest.raises(OverBudget, match="the limit is 1000"):
-        small.get(asked)
+        small.get(get_context)
 
 
-def test_a_summary_says_when_it_is_on_disk_where_it_is_not_yet() -> None:
-    told = Stored("w", "tag", "int8", (2, 2)).summary()
-    assert {"tensor_id": "w", "dtype": "int8", "shape": (2, 2), "bytes": 4, "etag": "tag"}.items() <= told.items()
-    assert Stored("w", "tag", "int8", (2, 2)).summary(7) == {**told, "written_within_ms": 7}
+def test_summary_of_a_pending_write_states_its_delay() -> None:
+    content = Stored("w", "tag", "int8", (2, 2)).summary()
+    assert {"tensor_id": "w", "dtype": "int8", "shape": (2, 2), "bytes": 4, "etag": "tag"}.items() <= content.items()
+    assert Stored("w", "tag", "int8", (2, 2)).summary(7) == {**content, "written_within_ms": 7}

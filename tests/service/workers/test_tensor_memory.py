@@ -1,4 +1,4 @@
-"""Memory of resident tensors: small ones are this process's own, large ones have a buffer each, never used again."""
+"""Memory of resident tensors: small ones are on the heap, large ones have a buffer each that is never reused."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ def memory() -> Iterator[TensorMemory]:
 
 
 @pytest.mark.parametrize(("nbytes", "shared"), [(0, False), (1, False), (COPIED, False), (COPIED + 1, True)])
-def test_what_is_large_lies_where_workers_see_it(memory: TensorMemory, nbytes: int, shared: bool) -> None:
-    found = memory.allocate(nbytes)
-    assert isinstance(found, TensorAllocation if shared else HeapAllocation)
-    assert len(found.view) == nbytes
-    found.release()
-    assert len(found.view) == 0
+def test_large_tensors_are_in_shared_memory(memory: TensorMemory, nbytes: int, shared: bool) -> None:
+    allocation = memory.allocate(nbytes)
+    assert isinstance(allocation, TensorAllocation if shared else HeapAllocation)
+    assert len(allocation.view) == nbytes
+    allocation.release()
+    assert len(allocation.view) == 0
 
 
-def test_each_version_has_a_buffer_of_its_own_with_a_number_that_no_body_has(memory: TensorMemory) -> None:
+def test_buffer_numbers_are_unique_and_distinct_from_bodies(memory: TensorMemory) -> None:
     numbers = []
     for _ in range(3):
-        found = memory.allocate(COPIED + 1)
-        assert isinstance(found, TensorAllocation)
-        assert found.buffer is not None
-        numbers.append(found.buffer.number)
-        found.release()
+        allocation = memory.allocate(COPIED + 1)
+        assert isinstance(allocation, TensorAllocation)
+        assert allocation.buffer is not None
+        numbers.append(allocation.buffer.number)
+        allocation.release()
     assert len({*numbers}) == 3
     assert min(numbers) >= 1 << 32
 
 
-def test_it_goes_back_to_the_system_once_with_its_last_reader(memory: TensorMemory) -> None:
-    found = memory.allocate(COPIED + 1)
-    assert isinstance(found, TensorAllocation)
-    buffer, reader = found.buffer, found.view
+def test_buffer_is_closed_once_and_readers_stay_valid(memory: TensorMemory) -> None:
+    allocation = memory.allocate(COPIED + 1)
+    assert isinstance(allocation, TensorAllocation)
+    buffer, reader = allocation.buffer, allocation.view
     assert buffer is not None
     reader[:2] = b"ab"
-    found.release()
-    found.release()
-    assert found.buffer is None
+    allocation.release()
+    allocation.release()
+    assert allocation.buffer is None
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(buffer.fd)
     assert bytes(reader[:2]) == b"ab"
     reader.release()
 
 
-def test_a_system_without_memory_is_a_refusal(memory: TensorMemory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_system_without_memory_is_a_refusal(memory: TensorMemory, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> int:
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 

@@ -1,4 +1,4 @@
-"""A ticket: nobody has the job at first, what it holds is its own, and its worker's word says since when it runs."""
+"""A ticket: its initial state, its worker, and the start time that its worker reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.workers.ticket import ImpossibleTransition, Length, TaskState, Tick
 
 
 class Worker:
-    """One that begins, and lets go, when the test says so."""
+    """A worker that begins and lets go when the test says so."""
 
     def __init__(self) -> None:
         self.executing: Ticket | None = None
@@ -35,74 +35,86 @@ def ticket() -> Ticket:
 
 
 def sent(worker: Worker, slot: int = 4) -> Ticket:
-    made = ticket()
-    made.sent_to(worker, slot)
-    return made
+    new_ticket = ticket()
+    new_ticket.sent_to(worker, slot)
+    return new_ticket
 
 
-def test_at_first_it_waits_and_nothing_is_known_of_it() -> None:
-    made = ticket()
-    assert (made.state, made.submitted, made.worker, made.length) == (TaskState.WAITING, 3.5, None, Length.SHORT)
-    assert made.is_awaited
-    assert not made.is_stopped
-    assert (made.kind, made.estimate, made.reserved, made.memory, made.most_seconds, made.deaths) == (None,) * 5 + (0,)
+def test_new_ticket_waits_without_worker_or_estimate() -> None:
+    waiting_ticket = ticket()
+    assert (waiting_ticket.state, waiting_ticket.submitted, waiting_ticket.worker, waiting_ticket.length) == (
+        TaskState.WAITING,
+        3.5,
+        None,
+        Length.SHORT,
+    )
+    assert waiting_ticket.is_awaited
+    assert not waiting_ticket.is_stopped
+    assert (
+        waiting_ticket.kind,
+        waiting_ticket.estimate,
+        waiting_ticket.reserved,
+        waiting_ticket.memory,
+        waiting_ticket.most_seconds,
+        waiting_ticket.deaths,
+    ) == (None,) * 5 + (0,)
 
 
-def test_lengths_are_in_order_so_that_a_job_only_grows_longer_and_one_alone_is_long() -> None:
+def test_lengths_are_ordered() -> None:
     assert [*Length] == sorted(Length)
     assert [length for length in Length if length >= Length.LONG] == [Length.LONG, Length.ALONE]
     assert max(Length.DOUBTFUL, Length.LONG, Length.ALONE) is Length.ALONE
 
 
-def test_one_that_waits_has_no_worker_to_be_told_anything() -> None:
+def test_waiting_ticket_cannot_be_stopped() -> None:
     with pytest.raises(AssertionError):
         ticket().stop(TaskState.STOPPING)
     with pytest.raises(ImpossibleTransition):
         ticket().become(TaskState.STOPPING)
 
 
-def test_it_is_sent_to_one_worker_at_a_time() -> None:
+def test_ticket_is_sent_to_one_worker_at_a_time() -> None:
     worker = Worker()
-    made = sent(worker)
-    assert (made.state, made.worker, made.slot) == (TaskState.SENT, worker, 4)
+    sent_ticket = sent(worker)
+    assert (sent_ticket.state, sent_ticket.worker, sent_ticket.slot) == (TaskState.SENT, worker, 4)
     with pytest.raises(ImpossibleTransition, match="a job that is sent cannot become sent"):
-        made.sent_to(Worker(), 1)
+        sent_ticket.sent_to(Worker(), 1)
 
 
-def test_that_it_runs_is_seen_when_it_is_looked_at() -> None:
+def test_running_state_is_read_from_the_worker() -> None:
     worker = Worker()
-    made, other = sent(worker), sent(worker, 5)
-    worker.since[made] = 12.5
-    assert (made.begun(), made.state) == (12.5, TaskState.RUNNING)
+    sent_ticket, other = sent(worker), sent(worker, 5)
+    worker.since[sent_ticket] = 12.5
+    assert (sent_ticket.begun(), sent_ticket.state) == (12.5, TaskState.RUNNING)
     assert (other.begun(), other.state) == (None, TaskState.SENT)
-    assert (made.begun(), made.state) == (12.5, TaskState.RUNNING), "twice, it is still running"
+    assert (sent_ticket.begun(), sent_ticket.state) == (12.5, TaskState.RUNNING), "twice, it is still running"
 
 
 @pytest.mark.parametrize("state", [TaskState.RETURNING, TaskState.STOPPING])
-def test_its_worker_hears_of_a_stop_once_it_is_in_that_state(state: TaskState) -> None:
+def test_worker_is_stopped_after_the_state_changes(state: TaskState) -> None:
     worker = Worker()
-    made, before = sent(worker), time.monotonic()
-    when = made.stop(state)
-    assert before <= when == made.stopped_at <= time.monotonic()
-    assert worker.stopped == [(made, state)]
-    assert made.is_stopped
-    assert made.is_awaited == (state is TaskState.RETURNING)
+    sent_ticket, before = sent(worker), time.monotonic()
+    when = sent_ticket.stop(state)
+    assert before <= when == sent_ticket.stopped_at <= time.monotonic()
+    assert worker.stopped == [(sent_ticket, state)]
+    assert sent_ticket.is_stopped
+    assert sent_ticket.is_awaited == (state is TaskState.RETURNING)
     with pytest.raises(ImpossibleTransition):
-        made.stop(TaskState.RETURNING)
+        sent_ticket.stop(TaskState.RETURNING)
 
 
-def test_one_that_is_over_has_no_worker_and_does_nothing_more() -> None:
-    made = sent(Worker())
-    made.become(TaskState.ANSWERED)
-    assert made.worker is None
-    assert made.begun() is None
-    assert not made.is_awaited
+def test_answered_ticket_has_no_worker_and_no_transitions() -> None:
+    sent_ticket = sent(Worker())
+    sent_ticket.become(TaskState.ANSWERED)
+    assert sent_ticket.worker is None
+    assert sent_ticket.begun() is None
+    assert not sent_ticket.is_awaited
     for state in TaskState:
         with pytest.raises(ImpossibleTransition):
-            made.become(state)
+            sent_ticket.become(state)
 
 
-def test_no_attribute_is_made_by_a_slip_of_the_pen() -> None:
-    """There is one for each job that is held."""
+def test_misspelt_attribute_is_refused() -> None:
+    """Tickets have slots, since there is one for each job."""
     with pytest.raises(AttributeError):
         ticket().kindd = None  # type: ignore[attr-defined]

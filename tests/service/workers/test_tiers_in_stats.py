@@ -1,4 +1,4 @@
-"""`stats.tier`: how much of an answer compiled kernels have computed, in every form that an answer has."""
+"""`stats.tier`: how much of an answer compiled kernels have computed, in every form of answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.service.support import Json, feed, node, request
 
 pytest.importorskip("llvmlite")
 FUNCTIONS = ("tanh", "sin", "cos", "exp", "sqrt", "log1p", "expm1", "erf", "square", "sigmoid", "softplus", "atan")
-#: numbers of an answer that is written as a whole each time
+#: number of elements of an answer that is written as a whole each time
 LARGE = 20_000
 FORMS: dict[str, tuple[int, str, Json]] = {
     "json": (5, JSON, {}),
@@ -35,7 +35,7 @@ SQUARE = [node("parameter"), node("mul", 0, 0), node("exp", 1), node("matmul", 2
 
 
 def body(count: int, **more: Any) -> Json:
-    """A loop for each function, a running sum between any two; the value and its gradient."""
+    """A kernel for each function, with a cumulative sum between any two; the value and its gradient."""
     nodes = [node("parameter")]
     for name in FUNCTIONS:
         last = len(nodes) - 1
@@ -44,16 +44,16 @@ def body(count: int, **more: Any) -> Json:
     return request(*nodes, feeds=[feed(0, [count], [0.5] * count)], **more)
 
 
-def job(asked: Json, accepted: str = JSON, call: str = "gradients") -> Task:
-    return Task(call, json.dumps(asked).encode(), "id", 600.0, time.monotonic() + 600.0, JSON, accepted)
+def job(payload: Json, accepted: str = JSON, call: str = "gradients") -> Task:
+    return Task(call, json.dumps(payload).encode(), "id", 600.0, time.monotonic() + 600.0, JSON, accepted)
 
 
 def tier(reply: Reply) -> str:
-    """What an answer says."""
+    """The tier that an answer reports."""
     assert reply.status == 200, reply.body
     answer = unpacked(reply.body)[0] if reply.media_type == SAFETENSORS else json.loads(reply.body)
-    said: str = answer["stats"]["tier"]
-    return said
+    reported: str = answer["stats"]["tier"]
+    return reported
 
 
 def worker(**settings: Any) -> Worker:
@@ -62,38 +62,38 @@ def worker(**settings: Any) -> Worker:
 
 @pytest.fixture
 def stepped(monkeypatch: pytest.MonkeyPatch) -> SteppedCompiler:
-    """What is to be compiled waits here."""
+    """A compiler whose queue the test steps through."""
     queue = SteppedCompiler()
     monkeypatch.setattr(tiers, "BackgroundCompiler", lambda: queue)
     return queue
 
 
-def test_the_schema_names_the_tiers_of_the_engine() -> None:
+def test_schema_and_engine_have_the_same_tiers() -> None:
     assert get_args(Tier) == get_args(RunTier)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
-def test_it_is_said_of_each_answer(form: str, stepped: SteppedCompiler) -> None:
+def test_every_answer_reports_its_tier(form: str, stepped: SteppedCompiler) -> None:
     count, accepted, more = FORMS[form]
-    answering, asked = worker(), job(body(count, **more), accepted)
-    found = []
+    instance, task = worker(), job(body(count, **more), accepted)
+    reported_tiers = []
     for _ in ALL:
-        found += [tier(answering(asked)) for _ in range(3)]
+        reported_tiers += [tier(instance(task)) for _ in range(3)]
         if stepped.waiting:
             stepped.step()
-    assert found == [each for each in ALL for _ in range(3)]
+    assert reported_tiers == [each for each in ALL for _ in range(3)]
     assert stepped.waiting == []
 
 
-def test_a_call_that_looks_on_is_not_compiled(stepped: SteppedCompiler) -> None:
-    answering = worker()
+def test_diagnose_is_not_compiled(stepped: SteppedCompiler) -> None:
+    instance = worker()
     for _ in range(3):
-        answering(job(body(5)))
+        instance(job(body(5)))
         while stepped.waiting:
             stepped.step()
-    assert tier(answering(job(body(5, diagnose=True)))) == "uncompiled"
-    assert tier(answering(job(body(5)))) == "compiled"
+    assert tier(instance(job(body(5, diagnose=True)))) == "uncompiled"
+    assert tier(instance(job(body(5)))) == "compiled"
 
 
 @pytest.mark.parametrize(
@@ -104,33 +104,33 @@ def test_a_call_that_looks_on_is_not_compiled(stepped: SteppedCompiler) -> None:
         ({"determinism": "bitwise"}, "uncompiled"),
     ],
 )
-def test_where_nothing_is_compiled_it_stays_as_it_is(settings: Json, expected: str) -> None:
-    answering = worker(**settings)
+def test_tier_stays_uncompiled_without_compilation(settings: Json, expected: str) -> None:
+    instance = worker(**settings)
     for _ in range(4):
-        assert tier(answering(job(body(5)))) == expected
-        answering._executor.settle()
+        assert tier(instance(job(body(5)))) == expected
+        instance._executor.settle()
 
 
-def test_in_bitwise_it_is_compiled_from_the_first_answer_on() -> None:
-    """Of what is large enough for loops to pay at once."""
+def test_bitwise_compiles_large_graphs_for_the_first_answer() -> None:
+    """The arrays are large enough for kernels to pay off at once."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[1 << 21]), node("cumsum", 1, axis=0)]
     nodes += [node("exp", 2), node("sin", 3), node("sum", 4)]
-    answering = worker(determinism="bitwise")
-    asked = job(request(*nodes, feeds=[feed(0, [1], [1e-7])]), call="forward")
-    assert [tier(answering(asked)) for _ in range(3)] == ["compiled"] * 3
+    instance = worker(determinism="bitwise")
+    task = job(request(*nodes, feeds=[feed(0, [1], [1e-7])]), call="forward")
+    assert [tier(instance(task)) for _ in range(3)] == ["compiled"] * 3
 
 
 @pytest.mark.slow
-def test_after_a_restart_kernels_that_are_kept_are_used_at_once(tmp_path: Path, stepped: SteppedCompiler) -> None:
+def test_stored_kernels_are_used_after_a_restart(tmp_path: Path, stepped: SteppedCompiler) -> None:
     for expected in (ALL, ["uncompiled", "compiled"]):
-        answering, found = worker(cache_dir=tmp_path), []
+        instance, reported_tiers = worker(cache_dir=tmp_path), []
         for _ in expected:
-            found += [tier(answering(job(body(5)))) for _ in range(2)]
+            reported_tiers += [tier(instance(job(body(5)))) for _ in range(2)]
             if stepped.waiting:
                 stepped.step()
-        assert found == [each for each in expected for _ in range(2)]
+        assert reported_tiers == [each for each in expected for _ in range(2)]
         assert stepped.waiting == []
 
 
-def test_a_certificate_says_it_too() -> None:
+def test_check_reports_its_tier() -> None:
     assert tier(worker()(job(request(*SQUARE, feeds=[feed(0, [8], [0.1] * 8)]), call="check"))) == "uncompiled"

@@ -1,4 +1,4 @@
-"""Bodies and answers between processes: whole, cleared between callers, and given back."""
+"""Bodies and answers between processes: complete, cleared between callers, and released."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.service.workers.pools import ask, job, processes, running, settled, t
 SIZES = [1000, INLINE, INLINE + 1, 200_000, 1 << 20, LARGEST, LARGEST + 1]
 
 
-def padded(told: dict[str, object], nbytes: int) -> bytes:
-    return orjson.dumps(told).ljust(nbytes)
+def padded(instructions: dict[str, object], nbytes: int) -> bytes:
+    return orjson.dumps(instructions).ljust(nbytes)
 
 
 @pytest.mark.slow
 @running
-async def test_bodies_and_answers_of_any_size() -> None:
+async def test_bodies_and_answers_of_all_sizes() -> None:
     async with processes(1) as pool:
         for nbytes in SIZES:
             body = padded({"seen": 1}, nbytes)
@@ -48,14 +48,14 @@ async def test_bodies_and_answers_of_any_size() -> None:
 
 
 async def ask_with(pool: ProcessPool, body: Any, memory: BodyAllocation | None = None) -> Reply:
-    asked = job(b"", memory=memory)
-    asked.body = body
-    return await run_task(pool, asked)
+    task = job(b"", memory=memory)
+    task.body = body
+    return await run_task(pool, task)
 
 
 @pytest.mark.slow
 @running
-async def test_what_a_job_is() -> None:
+async def test_job_fields_reach_the_worker() -> None:
     async with processes(1) as pool:
         reply = await ask(pool, {"job": 1}, graph="ä", graph_bytes=b"{}", body_type="application/vnd.safetensors")
         assert orjson.loads(reply.body) == ["forward", "ä", "test", "application/vnd.safetensors", "application/json"]
@@ -72,7 +72,7 @@ async def test_what_a_job_is() -> None:
 
 @pytest.mark.slow
 @running
-async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
+async def test_memory_of_a_body_is_released() -> None:
     async with processes(1) as pool:
         body = padded({"seen": 1}, 100_000)
         memory = pool.allocate(1 << 20)
@@ -91,7 +91,7 @@ async def test_memory_is_where_the_body_is_and_is_given_back() -> None:
 
 @pytest.mark.slow
 @running
-async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
+async def test_buffer_is_cleared_for_the_next_caller() -> None:
     async with processes(1) as pool:
         secret = padded({}, 120_000)
         await ask(pool, secret)
@@ -101,13 +101,13 @@ async def test_nothing_of_one_caller_is_left_for_the_next() -> None:
 
 @pytest.mark.slow
 @running
-async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
+async def test_referenced_buffer_is_not_reused() -> None:
     async with processes(1) as pool:
         first, second, third = pool.allocate(100_000), pool.allocate(100_000), pool.allocate(100_000)
         numbers = {memory.buffer.number for memory in (first, second, third)}
-        for memory, told in ((first, {"leak": 1}), (second, {}), (third, {})):
+        for memory, instructions in ((first, {"leak": 1}), (second, {}), (third, {})):
             memory.reserve(100_000)
-            memory.view[:] = padded(told, 100_000)
+            memory.view[:] = padded(instructions, 100_000)
             await ask_with(pool, memory.view, memory)
         again = [pool.allocate(100_000) for _ in range(3)]
         assert len({memory.buffer.number for memory in again} & numbers) == 2
@@ -117,7 +117,7 @@ async def test_memory_that_is_still_looked_at_is_not_used_again() -> None:
 
 @pytest.mark.slow
 @running
-async def test_large_memory_is_not_kept() -> None:
+async def test_large_buffer_is_not_pooled() -> None:
     async with processes(1) as pool:
         number = pool.allocate(LARGEST + 1).buffer.number
         pool.allocate(LARGEST).release()
@@ -126,10 +126,10 @@ async def test_large_memory_is_not_kept() -> None:
 
 @pytest.mark.slow
 @running
-async def test_bytes_are_bounded() -> None:
+async def test_held_bytes_are_bounded() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         large, other = pool.allocate(2 << 20), pool.allocate(1)
-        large.reserve(2 << 20)  # alone, anything is taken
+        large.reserve(2 << 20)  # anything is accepted from a single caller
         with pytest.raises(Refusal, match="no room for 1 more") as refused:
             other.reserve(1)
         assert (refused.value.code, refused.value.retry_after) == ("queue_full", 1)
@@ -140,7 +140,7 @@ async def test_bytes_are_bounded() -> None:
 
 @pytest.mark.slow
 @running
-async def test_answers_count_until_they_are_sent() -> None:
+async def test_answers_count_until_they_are_released() -> None:
     async with processes(1, held_bytes=1 << 20) as pool:
         reply = await ask(pool, {"answer": 1 << 20})
         memory = pool.allocate(1)
@@ -153,7 +153,7 @@ async def test_answers_count_until_they_are_sent() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_graph_is_sent_to_a_worker_that_does_not_know_it() -> None:
+async def test_graph_is_sent_to_a_worker_that_lacks_it() -> None:
     async with processes(1) as pool:
         for _ in range(3):
             reply = await ask(pool, {}, graph="g", graph_bytes=b"{}" * 100_000)
@@ -162,8 +162,8 @@ async def test_a_graph_is_sent_to_a_worker_that_does_not_know_it() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.LogCaptureFixture) -> None:
-    """No request does this: a graph's text is known to the server before a job that names it is made."""
+async def test_worker_that_asks_twice_for_a_graph_is_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """No request does this: the server has the text of a graph before it creates a job that names it."""
     async with processes(1) as pool:
         reply = await ask(pool, {}, graph="h")
         assert (reply.status, b"internal_error" in reply.body) == (500, True)
@@ -173,10 +173,10 @@ async def test_a_worker_that_asks_twice_for_a_graph_is_at_fault(caplog: pytest.L
 @pytest.mark.smoke
 @pytest.mark.slow
 @running
-async def test_many_jobs_leave_nothing_open() -> None:
+async def test_jobs_leak_no_descriptors_or_mappings() -> None:
     async with processes(1) as pool:
 
-        async def round_of_all() -> None:
+        async def send_all_sizes() -> None:
             bodies = [padded({"seen": 1}, nbytes) for nbytes in (100, 100_000, 1 << 20, LARGEST + 1)]
             for reply in await together(*(ask(pool, body) for body in bodies)):
                 reply.release()
@@ -184,32 +184,32 @@ async def test_many_jobs_leave_nothing_open() -> None:
 
         pids = [worker.pid for worker in pool._supervisor]
         for _ in range(3):
-            await round_of_all()
-        before = opened("self"), [opened(pid) for pid in pids]
+            await send_all_sizes()
+        before = open_resources("self"), [open_resources(pid) for pid in pids]
         for _ in range(30):
-            await round_of_all()
+            await send_all_sizes()
         gc.collect()
-        await until(lambda: opened("self") <= before[0])
-        assert [opened(pid) for pid in pids] <= before[1]
+        await until(lambda: open_resources("self") <= before[0])
+        assert [open_resources(pid) for pid in pids] <= before[1]
 
 
-def opened(pid: int | str) -> int:
-    """Descriptors, and mapped shared memory."""
+def open_resources(pid: int | str) -> int:
+    """Number of descriptors and of mappings of shared memory."""
     process = Path("/proc") / str(pid)
     maps = (process / "maps").read_text(encoding="utf-8")
     return len(list((process / "fd").iterdir())) + maps.count("gradserve-buffer")
 
 
-def test_memory_that_nobody_uses_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_buffers_are_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[int] = []
-    kept = SharedBuffers(1 << 30, lambda buffer: dropped.append(buffer.number))
-    used = [kept.acquire(1 << 20) for _ in range(3)]
-    for buffer in used:
-        kept.put(buffer)
-    kept.trim()
-    assert kept.waiting
+    buffers = SharedBuffers(1 << 30, lambda buffer: dropped.append(buffer.number))
+    acquired = [buffers.acquire(1 << 20) for _ in range(3)]
+    for buffer in acquired:
+        buffers.put(buffer)
+    buffers.trim()
+    assert buffers.waiting
     assert not dropped
     monkeypatch.setattr(shared_buffers, "UNUSED", 0.0)
-    kept.trim()
-    assert not kept.waiting
-    assert sorted(dropped) == [buffer.number for buffer in used]
+    buffers.trim()
+    assert not buffers.waiting
+    assert sorted(dropped) == [buffer.number for buffer in acquired]

@@ -1,4 +1,4 @@
-"""Several callers at one pool: each has its share of the workers and of the queue, and one alone has everything."""
+"""Several callers of one pool: each has its share of the workers and of the queue; a single caller has everything."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def begun(pool: ProcessPool, count: int) -> bool:
     return sum(worker.executing is not None for worker in pool._supervisor.working) == count
 
 
-async def present(pool: ProcessPool, *callers: str) -> None:
-    """Have these callers been there lately."""
+async def make_present(pool: ProcessPool, *callers: str) -> None:
+    """Make these callers present."""
     await together(*(ask(pool, {}, tenant=caller) for caller in callers))
     assert pool.stats().callers >= len(callers)
 
 
 @pytest.mark.slow
 @running
-async def test_a_caller_with_many_jobs_keeps_nobody_waiting() -> None:
-    """A hundred that turn out to be slow are there first; one after the other, those of another pass them."""
+async def test_caller_with_many_jobs_does_not_block_others() -> None:
+    """A hundred slow jobs are queued first; jobs of another caller pass them one by one."""
     async with processes(1) as pool:
-        await present(pool, "greedy", "modest")
+        await make_present(pool, "greedy", "modest")
         many = [asyncio.create_task(ask(pool, SLOW, tenant="greedy")) for _ in range(100)]
         await until(lambda: sum(task.done() for task in many) > 5)
         for _ in range(20):
@@ -44,9 +44,9 @@ async def test_a_caller_with_many_jobs_keeps_nobody_waiting() -> None:
 
 @pytest.mark.slow
 @running
-async def test_who_sends_what_is_not_short_leaves_the_quick_worker_to_others() -> None:
+async def test_caller_of_slow_jobs_loses_the_quick_worker() -> None:
     async with processes(2) as pool:
-        await present(pool, "greedy", "modest")
+        await make_present(pool, "greedy", "modest")
         many = [asyncio.create_task(ask(pool, {**SLOW, "pid": 1}, tenant="greedy")) for _ in range(60)]
         await until(lambda: sum(task.done() for task in many) > 30)
         assert pool._supervisor.quick is not None
@@ -58,7 +58,7 @@ async def test_who_sends_what_is_not_short_leaves_the_quick_worker_to_others() -
 
 @pytest.mark.slow
 @running
-async def test_one_alone_has_all_workers_however_slow_its_jobs_are() -> None:
+async def test_single_caller_has_all_workers() -> None:
     async with processes(2) as pool:
         replies = await together(*(ask(pool, {**SLOW, "pid": 1}, tenant="alone") for _ in range(60)))
         assert len({int(reply.body) for reply in replies}) == 3
@@ -66,25 +66,25 @@ async def test_one_alone_has_all_workers_however_slow_its_jobs_are() -> None:
 
 @pytest.mark.slow
 @running
-async def test_long_jobs_take_turns() -> None:
-    """Thirty of one are there first; the other's three are not behind them."""
+async def test_long_jobs_of_callers_take_turns() -> None:
+    """Thirty jobs of one caller are queued first; three of another do not wait for them."""
     async with processes(1) as pool:
         order: list[str] = []
 
-        async def one(caller: str) -> None:
+        async def send(caller: str) -> None:
             await ask(pool, {"estimate": 0.02, "sleep": 0.02}, tenant=caller)
             order.append(caller)
 
-        await present(pool, "greedy", "modest")
-        many = [asyncio.create_task(one("greedy")) for _ in range(30)]
+        await make_present(pool, "greedy", "modest")
+        many = [asyncio.create_task(send("greedy")) for _ in range(30)]
         await until(lambda: len(order) > 3)
-        await together(*many, *(one("modest") for _ in range(3)))
+        await together(*many, *(send("modest") for _ in range(3)))
         assert order[:20].count("modest") == 3
 
 
 @pytest.mark.slow
 @running
-async def test_a_full_queue_makes_way_for_whoever_has_less() -> None:
+async def test_full_queue_makes_way_for_a_smaller_caller() -> None:
     async with processes(1, queue=9) as pool:
         held = [asyncio.create_task(ask(pool, {"estimate": 1.0, "sleep": 0.2}, tenant="greedy")) for _ in range(10)]
         await until(lambda: pool._supervisor.general[0].long is not None)
@@ -99,8 +99,8 @@ async def test_a_full_queue_makes_way_for_whoever_has_less() -> None:
 
 @pytest.mark.slow
 @running
-async def test_nobody_is_refused_for_what_others_wait_for() -> None:
-    """Ten seconds of another's are no reason why half a second should not be in time."""
+async def test_jobs_of_others_do_not_make_a_deadline_infeasible() -> None:
+    """Jobs of another caller do not make a short deadline infeasible."""
     async with processes(1) as pool:
         many = [asyncio.create_task(ask(pool, {"estimate": 5.0, "sleep": 0.05}, tenant="greedy")) for _ in range(8)]
         await until(lambda: pool._supervisor.general[0].long is not None)
@@ -111,8 +111,8 @@ async def test_nobody_is_refused_for_what_others_wait_for() -> None:
 
 @pytest.mark.slow
 @running
-async def test_what_was_sent_comes_back_when_there_are_several() -> None:
-    """One alone has filled the sockets; a second one does not wait for all that is in them."""
+async def test_sent_jobs_are_taken_back_for_a_second_caller() -> None:
+    """A single caller has filled the sockets; a second one does not wait for all of its jobs."""
     async with processes(1) as pool:
         many = [asyncio.create_task(ask(pool, SLOW, tenant="greedy")) for _ in range(60)]
         await asyncio.sleep(0)
@@ -123,10 +123,10 @@ async def test_what_was_sent_comes_back_when_there_are_several() -> None:
 
 @pytest.mark.slow
 @running
-async def test_a_long_job_in_the_quick_worker_is_left_alone() -> None:
-    """The spare does what another caller has that is short, long before anybody looks for what hangs."""
+async def test_long_job_in_the_quick_worker_is_not_stopped() -> None:
+    """The spare does the short jobs of another caller, long before the watch looks for stuck workers."""
     async with processes(1) as pool:
-        await present(pool, "greedy", "modest")
+        await make_present(pool, "greedy", "modest")
         slow = asyncio.create_task(ask(pool, {"stuck": 3.0}, tenant="greedy"))
         await until(lambda: begun(pool, 1))
         assert (await ask(pool, {}, tenant="modest")).status == 200
@@ -134,7 +134,7 @@ async def test_a_long_job_in_the_quick_worker_is_left_alone() -> None:
         assert (await slow).status == 200
 
 
-# ---------------------------------------------------------------- accounts, on a time that is only counted
+# ---------------------------------------------------------------- accounts, with simulated time
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def accounts() -> Accounts:
     return Accounts()
 
 
-def test_who_was_there_lately(accounts: Accounts) -> None:
+def test_presence_of_callers(accounts: Accounts) -> None:
     first, held = accounts.enter("a", 0.0), job({})
     first.tasks[held] = None
     accounts.enter("b", 0.0)
@@ -159,7 +159,7 @@ def test_who_was_there_lately(accounts: Accounts) -> None:
     assert accounts.enter("a", 201.0) is not first
 
 
-def test_doubts_come_of_what_was_too_long_and_go_with_time(accounts: Accounts) -> None:
+def test_overruns_make_a_caller_doubtful_for_a_while(accounts: Accounts) -> None:
     account = accounts.enter("a", 0.0)
     account.overran(0.05, 0.0)
     assert not account.is_doubtful(0.0)
@@ -172,7 +172,7 @@ def test_doubts_come_of_what_was_too_long_and_go_with_time(accounts: Accounts) -
     assert not account.is_doubtful(3.5), "nothing is held against anybody for long"
 
 
-def test_who_has_most(accounts: Accounts) -> None:
+def test_greatest_is_the_caller_with_most_jobs(accounts: Accounts) -> None:
     for caller, count in (("a", 1), ("b", 3), ("c", 2)):
         account = accounts.enter(caller, 0.0)
         account.tasks.update(dict.fromkeys(_jobs(count)))

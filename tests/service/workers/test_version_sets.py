@@ -1,4 +1,4 @@
-"""Sets of versions are read under one name each, for as long as somebody does."""
+"""Version sets: each set has one name, for as long as it has readers."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ def version(etag: str) -> TensorVersion:
     return TensorVersion("uint8", (4,), etag, HeapAllocation(4))
 
 
-def lent(reader_counts: ReaderCounts, *versions: TensorVersion) -> None:
+def add_readers(reader_counts: ReaderCounts, *versions: TensorVersion) -> None:
     for each in versions:
         reader_counts.add_reader(each)
 
 
-def test_the_same_versions_are_one_set_and_others_another() -> None:
+def test_equal_versions_share_a_set() -> None:
     residents: dict[tuple[str, str], TensorVersion] = {}
     reader_counts, one, other = ReaderCounts(), version("1"), version("2")
     sets = VersionSets(residents, reader_counts)
-    lent(reader_counts, one, one, other)
+    add_readers(reader_counts, one, one, other)
     first, again, second = sets.enter({"w": one}), sets.enter({"w": one}), sets.enter({"w": other})
     assert first == again != second
     assert residents == {(first, "w"): one, (second, "w"): other}
@@ -31,7 +31,7 @@ def test_the_same_versions_are_one_set_and_others_another() -> None:
     assert not residents
 
 
-def test_memory_of_what_is_read_stays_although_it_is_replaced() -> None:
+def test_memory_of_a_replaced_version_lives_while_it_is_read() -> None:
     reader_counts, one = ReaderCounts(), version("1")
     sets = VersionSets({}, reader_counts)
     reader_counts.add_reader(one)

@@ -1,4 +1,4 @@
-"""The watch: what is late is seen when it is looked at, and workers that hang or have served their time are ended."""
+"""The watch: it reports late jobs, kills stuck workers, and retires old ones."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ GONE = 1 << 26
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still."""
+def _frozen_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Freeze the clock."""
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
 
 
 class Worker:
-    """What is looked at of one."""
+    """The attributes of a worker that the watch reads."""
 
-    def __init__(self, **stated: Any) -> None:
+    def __init__(self, **attributes: Any) -> None:
         self.pid, self.ready, self.ended, self.served = GONE, True, False, 0
         self.started = time.monotonic()
         self.long: Ticket | None = None
@@ -39,20 +39,20 @@ class Worker:
         self.killed: list[str] = []
         self.page = self
         self.since = time.monotonic()
-        vars(self).update(stated)
+        vars(self).update(attributes)
 
     def kill(self, reason: str) -> None:
         self.killed.append(reason)
 
     def stop(self, ticket: Ticket) -> None:
-        """It does not."""
+        """Do nothing."""
 
     def begun(self, ticket: Ticket) -> float | None:
         return self.since if ticket is self.executing else None
 
 
 class Workers:
-    """Some workers, and what becomes of them."""
+    """Some workers, and the retired ones."""
 
     def __init__(self, *working: Worker, spare: Worker | None = None) -> None:
         self.working, self.spare = [*working], spare
@@ -65,8 +65,8 @@ class Workers:
         self.retired.append((worker, reason))
 
 
-class Seen:
-    """What the watch has said."""
+class RecordingReceiver:
+    """Records the calls of the watch."""
 
     def __init__(self) -> None:
         self.late: list[Ticket] = []
@@ -85,99 +85,99 @@ def ticket(left: float = 60.0) -> Ticket:
 
 
 def stopped(worker: Worker, ago: float, state: TaskState = TaskState.STOPPING) -> Ticket:
-    made = ticket()
-    made.sent_to(cast("Any", worker), 0)
-    made.stop(state)
-    made.stopped_at -= ago
-    return made
+    stopped_ticket = ticket()
+    stopped_ticket.sent_to(cast("Any", worker), 0)
+    stopped_ticket.stop(state)
+    stopped_ticket.stopped_at -= ago
+    return stopped_ticket
 
 
-def watching(workers: Workers, *tickets: Ticket, **stated: Any) -> tuple[Watch, Seen]:
-    seen, by_job = Seen(), {each.task: each for each in tickets}
+def watching(workers: Workers, *tickets: Ticket, **stated: Any) -> tuple[Watch, RecordingReceiver]:
+    receiver, by_job = RecordingReceiver(), {each.task: each for each in tickets}
     settings = Settings(**{"device": "cpu", "worker_bytes": 0, **stated})
-    watch = Watch(seen, by_job, cast("Any", workers), settings)
+    watch = Watch(receiver, by_job, cast("Any", workers), settings)
     watch.check_at(time.monotonic())
-    return watch, seen
+    return watch, receiver
 
 
-def test_a_job_whose_time_is_up_is_late_and_another_is_not() -> None:
+def test_expired_job_is_late() -> None:
     late, early = ticket(-0.001), ticket()
-    watch, seen = watching(Workers(), late, early)
+    watch, receiver = watching(Workers(), late, early)
     watch.look()
-    assert seen.late == [late]
+    assert receiver.late == [late]
 
 
-def test_nothing_is_looked_at_before_there_is_something_to_be_seen() -> None:
+def test_look_does_nothing_before_the_next_check() -> None:
     late = ticket(-1.0)
-    watch, seen = watching(Workers(), late)
-    watch.check_at(time.monotonic() + 1000)  # which does not put the other off
+    watch, receiver = watching(Workers(), late)
+    watch.check_at(time.monotonic() + 1000)  # does not postpone the earlier check
     watch.look()
-    again, noted = watching(Workers(), ticket())
-    again.look()
-    again.check_at(time.monotonic() + 1000)
-    again.look()
-    assert (seen.late, noted.late) == ([late], [])
+    other_watch, other_receiver = watching(Workers(), ticket())
+    other_watch.look()
+    other_watch.check_at(time.monotonic() + 1000)
+    other_watch.look()
+    assert (receiver.late, other_receiver.late) == ([late], [])
 
 
-def test_the_next_look_is_when_the_first_of_all_is_late() -> None:
-    """Each says so once; the watch remembers it of all that are left."""
+def test_next_check_is_the_earliest_deadline() -> None:
+    """Each ticket sets its check once; the watch remembers the earliest of the remaining ones."""
     first, second = ticket(-0.001), ticket(-0.001)
     tickets = {first.task: first}
-    seen = Seen()
-    watch = Watch(seen, tickets, cast("Any", Workers()), Settings(device="cpu"))
+    receiver = RecordingReceiver()
+    watch = Watch(receiver, tickets, cast("Any", Workers()), Settings(device="cpu"))
     watch.look()
-    assert seen.late == [], "nobody has said when"
+    assert receiver.late == [], "nobody has said when"
     watch.check_at(first.task.expires)
     watch.look()
     tickets[second.task] = second
     watch.look()
-    assert seen.late == [first, first, second]
+    assert receiver.late == [first, first, second]
 
 
 @pytest.mark.parametrize("executed", [True, False])
 @pytest.mark.parametrize("ago", [0.0, GRACE - 0.001, GRACE + 0.001, 1.999, 2.001])
-def test_a_worker_that_does_not_let_go_is_killed(executed: bool, ago: float) -> None:
-    """Of what it executes soon, and of what it was to drop, once it does not begin anything for two seconds."""
+def test_worker_that_does_not_stop_is_killed(executed: bool, ago: float) -> None:
+    """It has GRACE for a job that it executes, and two seconds without a new job for one that it should drop."""
     worker = Worker()
-    made = stopped(worker, ago)
-    worker.executing = made if executed else None
-    watch, _ = watching(Workers(worker), made)
+    stopped_ticket = stopped(worker, ago)
+    worker.executing = stopped_ticket if executed else None
+    watch, _ = watching(Workers(worker), stopped_ticket)
     watch.look()
     assert worker.killed == (["stuck"] if ago > (GRACE if executed else 2.0) else [])
 
 
-def test_a_worker_is_not_killed_for_a_job_that_waits_behind_another() -> None:
+def test_worker_is_not_killed_for_a_queued_job() -> None:
     worker = Worker(executing=ticket())
     watch, _ = watching(Workers(worker), stopped(worker, 100.0))
     watch.look()
     assert worker.killed == []
 
 
-def test_nobody_waits_for_one_that_is_stopped_so_it_is_not_late() -> None:
+def test_stopped_job_is_never_late() -> None:
     worker = Worker()
-    made = stopped(worker, 0.0)
-    made.task.expires = time.monotonic() - 1.0
-    watch, seen = watching(Workers(worker), made)
+    stopped_ticket = stopped(worker, 0.0)
+    stopped_ticket.task.expires = time.monotonic() - 1.0
+    watch, receiver = watching(Workers(worker), stopped_ticket)
     watch.look()
-    assert seen.late == []
+    assert receiver.late == []
 
 
-def test_one_that_is_to_come_back_may_still_be_late() -> None:
+def test_returning_job_may_be_late() -> None:
     worker = Worker()
-    made = stopped(worker, 0.0, TaskState.RETURNING)
-    made.task.expires = time.monotonic() - 0.001
-    watch, seen = watching(Workers(worker), made)
+    stopped_ticket = stopped(worker, 0.0, TaskState.RETURNING)
+    stopped_ticket.task.expires = time.monotonic() - 0.001
+    watch, receiver = watching(Workers(worker), stopped_ticket)
     watch.look()
-    assert seen.late == [made]
+    assert receiver.late == [stopped_ticket]
 
 
 @pytest.mark.parametrize(("ago", "is_long", "slow"), [(0.101, False, True), (0.099, False, False), (0.2, True, False)])
-def test_a_short_job_that_runs_long_holds_others_up(ago: float, is_long: bool, slow: bool) -> None:
-    made = ticket()
-    worker = Worker(executing=made, since=time.monotonic() - ago, long=made if is_long else None)
-    watch, seen = watching(Workers(worker, Worker(since=0.0)))
+def test_short_job_that_runs_long_is_reported(ago: float, is_long: bool, slow: bool) -> None:
+    running_ticket = ticket()
+    worker = Worker(executing=running_ticket, since=time.monotonic() - ago, long=running_ticket if is_long else None)
+    watch, receiver = watching(Workers(worker, Worker(since=0.0)))
     watch.look()
-    assert seen.slow == ([(worker, made)] if slow else [])
+    assert receiver.slow == ([(worker, running_ticket)] if slow else [])
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_short_job_that_runs_long_holds_others_up(ago: float, is_long: bool, s
         (121, {}, []),
     ],
 )
-def test_a_worker_that_is_never_ready_is_killed(age: int, stated: dict[str, bool], killed: list[str]) -> None:
+def test_worker_that_never_becomes_ready_is_killed(age: int, stated: dict[str, bool], killed: list[str]) -> None:
     worker = Worker(started=time.monotonic() - age, **stated)
     watching(Workers(worker))[0].inspect()
     assert worker.killed == killed
@@ -207,8 +207,8 @@ def test_a_worker_that_is_never_ready_is_killed(age: int, stated: dict[str, bool
         ({}, None),
     ],
 )
-def test_who_has_served_is_sent_home_where_another_takes_the_place(limits: dict[str, int], reason: str | None) -> None:
-    """One at a time, and never the last that is ready."""
+def test_worn_out_worker_is_retired_if_a_spare_exists(limits: dict[str, int], reason: str | None) -> None:
+    """Retire one at a time, and never the last ready worker."""
     old = [Worker(served=10, started=time.monotonic() - 101, pid=os.getpid()) for _ in range(2)]
     alone, with_spare = Workers(*old), Workers(*old, spare=Worker())
     for workers in (alone, with_spare):
@@ -217,14 +217,14 @@ def test_who_has_served_is_sent_home_where_another_takes_the_place(limits: dict[
     assert with_spare.retired == ([(old[0], reason)] if reason else [])
 
 
-def test_the_spare_may_have_worked_before() -> None:
+def test_spare_can_be_retired() -> None:
     spare = Worker(served=5)
     workers = Workers(Worker(), spare=spare)
     watching(workers, worker_jobs=5)[0].inspect()
     assert workers.retired == [(spare, "jobs")]
 
 
-def test_what_the_system_says_of_a_process() -> None:
+def test_process_figures_from_the_system() -> None:
     assert resident_bytes(GONE) == 0
     assert not is_stopped(GONE)
     assert 1 << 20 < resident_bytes(os.getpid()) < 1 << 40

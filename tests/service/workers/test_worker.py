@@ -1,4 +1,4 @@
-"""What a worker says of a job beside its answer: how long its parts took, what it would take, what is wrong with it."""
+"""Results of a worker beside the answer: timings, estimates, and reasons to be replaced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.workers.task import Reply, Task, TooLong
 from service.workers.worker import Worker
 from tests.service.support import SQUARES, feed, node, request
 
-#: more than anything here takes
+#: longer than any job of these tests takes
 HOURS = 10_000.0
 
 
@@ -31,80 +31,80 @@ def job(body: dict[str, Any], call: str = "gradients", **more: Any) -> Task:
 
 
 def fresh(scale: float, call: str = "gradients") -> Task:
-    """A job that no other test has had planned."""
+    """A job that no other test has planned."""
     scaled = request(
         node("parameter"), node("mul_scalar", 0, scalar=scale), node("sum", 1), feeds=[feed(0, [2], [1, 2])]
     )
     return job(scaled, call)
 
 
-def test_the_phases_of_a_job_are_within_its_time(worker: Worker) -> None:
+def test_phases_of_a_job_add_up_to_its_time(worker: Worker) -> None:
     started = time.perf_counter()
     reply = worker(fresh(2.5))
-    took = time.perf_counter() - started
+    elapsed = time.perf_counter() - started
     assert reply.timings.waited == 0.0
     assert all(part > 0 for part in reply.timings[1:])
     assert reply.timings.backward < reply.timings.execute
-    assert sum(reply.timings) - reply.timings.backward <= took
+    assert sum(reply.timings) - reply.timings.backward <= elapsed
 
 
 @pytest.mark.parametrize("call", ["plan", "differentiate"])
-def test_a_call_that_runs_nothing_has_phases_too(worker: Worker, call: str) -> None:
+def test_call_without_a_run_has_phases(worker: Worker, call: str) -> None:
     reply = worker(job(next(iter(calls()[call].examples.values())), call))
     assert reply.status == 200
     assert reply.timings.decode > 0
     assert reply.timings.execute > 0
 
 
-def test_a_plan_is_cached_from_the_second_job_on(worker: Worker) -> None:
+def test_plan_is_cached_from_the_second_job_on(worker: Worker) -> None:
     assert [worker(fresh(3.5)).cached for _ in range(3)] == [False, True, True]
 
 
-def not_to_be_run(*_: Any) -> Any:
+def must_not_run(*_: Any) -> Any:
     raise AssertionError("it was run")
 
 
 @pytest.mark.parametrize("name", list(calls()))
-def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(executions()[name]), "run_call", not_to_be_run)
-    found = worker.attempt(job(next(iter(calls()[name].examples.values())), name), 0.0)
-    assert isinstance(found, TooLong)
-    assert 0 < found.estimate.seconds < 1
+def test_job_over_its_limit_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(executions()[name]), "run_call", must_not_run)
+    result = worker.attempt(job(next(iter(calls()[name].examples.values())), name), 0.0)
+    assert isinstance(result, TooLong)
+    assert 0 < result.estimate.seconds < 1
 
 
 @pytest.mark.parametrize("name", list(calls()))
-def test_what_does_not_is_answered(worker: Worker, name: str) -> None:
-    found = worker.attempt(job(next(iter(calls()[name].examples.values())), name), HOURS)
-    assert isinstance(found, Reply)
-    assert found.status == 200
+def test_job_within_its_limit_is_answered(worker: Worker, name: str) -> None:
+    result = worker.attempt(job(next(iter(calls()[name].examples.values())), name), HOURS)
+    assert isinstance(result, Reply)
+    assert result.status == 200
 
 
-def test_an_estimate_has_what_plan_forecasts(worker: Worker) -> None:
+def test_estimate_matches_the_forecast_of_plan(worker: Worker) -> None:
     body = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[feed(0, [500], [1.5] * 500)])
-    found = worker.attempt(job(body), 0.0)
+    result = worker.attempt(job(body), 0.0)
     types = [{"node": 0, "dtype": "float64", "shape": [500]}]
     forecast = orjson.loads(worker(job({"graph": body["graph"], "types": types}, "plan")).body)
-    assert isinstance(found, TooLong)
-    assert found.estimate.peak_bytes == forecast["peak_bytes"]
-    assert found.estimate.response_bytes == forecast["response_bytes"]
+    assert isinstance(result, TooLong)
+    assert result.estimate.peak_bytes == forecast["peak_bytes"]
+    assert result.estimate.response_bytes == forecast["response_bytes"]
 
 
-def test_what_takes_long_to_plan_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_with_expensive_planning_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = [node("parameter"), *[node("neg", i) for i in range(600)], node("sum", 600)]
-    monkeypatch.setattr(type(executions()["gradients"]), "prepare", not_to_be_run)
-    found = worker.attempt(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002)
-    assert isinstance(found, TooLong)
-    assert found.estimate.seconds > 0.05
+    monkeypatch.setattr(type(executions()["gradients"]), "prepare", must_not_run)
+    result = worker.attempt(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002)
+    assert isinstance(result, TooLong)
+    assert result.estimate.seconds > 0.05
 
 
-def test_a_refusal_comes_before_an_estimate(worker: Worker) -> None:
-    found = worker.attempt(job(SQUARES | {"of": 1}), 0.0)
-    assert isinstance(found, Reply)
-    assert found.status == 422
+def test_refusal_comes_before_the_estimate(worker: Worker) -> None:
+    result = worker.attempt(job(SQUARES | {"of": 1}), 0.0)
+    assert isinstance(result, Reply)
+    assert result.status == 422
 
 
 @pytest.mark.parametrize(("error", "reason"), [(MemoryError(), "memory"), (RuntimeError("a fault"), "fault")])
-def test_a_worker_that_failed_asks_to_be_replaced(
+def test_failed_worker_asks_to_be_recycled(
     worker: Worker, error: Exception, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> Reply:
@@ -129,10 +129,10 @@ UNREAD = [ValueError("array is too big"), OverflowError(), TypeError(), Recursio
         "service.workers.executions.computing.Computing.read_call",
     ],
 )
-def test_a_fault_while_a_request_is_read_costs_no_worker(
+def test_exception_while_reading_a_request_costs_no_worker(
     worker: Worker, reader: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The client is told that its request could not be read, and the log has the fault with its traceback."""
+    """The client learns that its request could not be read, and the log has the exception with its traceback."""
 
     def fails(*_: Any, **__: Any) -> Any:
         raise error
@@ -147,7 +147,7 @@ def test_a_fault_while_a_request_is_read_costs_no_worker(
 
 
 @pytest.mark.parametrize("name", ["putTensor", "readModel", "putModel"])
-def test_nor_does_one_while_what_is_to_be_kept_is_read(
+def test_exception_while_reading_a_resource_costs_no_worker(
     worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> Any:
@@ -159,7 +159,7 @@ def test_nor_does_one_while_what_is_to_be_kept_is_read(
     assert (reply.status, reply.recycle) == (422, None)
 
 
-def test_a_refused_job_does_not_recycle_its_worker(worker: Worker) -> None:
+def test_refused_job_does_not_recycle_its_worker(worker: Worker) -> None:
     assert worker(job(SQUARES | {"feeds": []})).recycle is None
 
 
@@ -167,8 +167,8 @@ def test_estimates_grow_with_the_tensors(worker: Worker) -> None:
     def seconds(n: int) -> float:
         ones = np.ones((n, n)).ravel().tolist()
         product = request(node("parameter"), node("matmul", 0, 0), node("sum", 1), feeds=[feed(0, [n, n], ones)])
-        found = worker.attempt(job(product), 0.0)
-        assert isinstance(found, TooLong)
-        return found.estimate.seconds
+        result = worker.attempt(job(product), 0.0)
+        assert isinstance(result, TooLong)
+        return result.estimate.seconds
 
     assert seconds(4) < seconds(64) < seconds(256)

@@ -1,6 +1,6 @@
-"""A worker process for the tests of the pool: what a job does is said by the JSON of its body.
+"""A worker process for the tests of the pool: the JSON of a job's body has the instructions.
 
-`python -m tests.service.workers.trial_child`, as `service.workers.child` is started.
+Started as `python -m tests.service.workers.trial_child`, like `service.workers.child`.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from service.workers.shared_memory import Vitals
 from service.workers.task import Estimate, NeedsGraph, NeedsTensors, Reply, Task, TaskResult, Timings, TooLong
 from service.workers.worker_main import Opened, run_worker
 
-_known: set[str] = set()
+_graphs: set[str] = set()
 _leaked: list[Any] = []
 
 
 def execute(job: Task, most_seconds: float | None) -> TaskResult:
-    """Do what the body says, in the order of its fields: {"estimate": 3, "sleep": 1, "answer": "x"}."""
-    if job.graph is not None and job.graph not in _known:
+    """Follow the body, in the order of its fields: {"estimate": 3, "sleep": 1, "answer": "x"}."""
+    if job.graph is not None and job.graph not in _graphs:
         if job.graph_bytes is None:
             return NeedsGraph()
-        _known.add(job.graph)
-    told = orjson.loads(bytes(job.body).strip(b" \0"))
-    if most_seconds is not None and told.get("estimate", 0) > most_seconds:
-        return TooLong(Estimate(told["estimate"], 0, told.get("promises", 0)))
+        _graphs.add(job.graph)
+    instructions = orjson.loads(bytes(job.body).strip(b" \0"))
+    if most_seconds is not None and instructions.get("estimate", 0) > most_seconds:
+        return TooLong(Estimate(instructions["estimate"], 0, instructions.get("promises", 0)))
     try:
         reply: TaskResult = Reply(200, JSON, [b"done"], timings=Timings(0, 0.1, 0.2, 0.3, 0.15, 0.4), cached=True)
-        for name, value in told.items():
+        for name, value in instructions.items():
             if name in _ACTS:
                 reply = _ACTS[name](job, value) or reply
     except EngineError as error:
@@ -48,7 +48,7 @@ def execute(job: Task, most_seconds: float | None) -> TaskResult:
 
 
 def sleep(job: Task, seconds: float) -> None:
-    """Work that looks at its deadline."""
+    """Work that checks its deadline."""
     deadline, end = Deadline(job.timeout, job.expires - job.timeout, job.stop), time.monotonic() + seconds
     while time.monotonic() < end:
         deadline.check()
@@ -56,19 +56,19 @@ def sleep(job: Task, seconds: float) -> None:
 
 
 def stuck(_: Task, seconds: float) -> None:
-    """Work that does not."""
+    """Work that does not check its deadline."""
     time.sleep(seconds)
 
 
 def die_unless(job: Task, path: str) -> None:
-    """End, the first time."""
+    """Die the first time."""
     if not os.path.exists(path):  # noqa: PTH110
         open(path, "x").close()  # noqa: PTH123
         die(job, None)
 
 
 def die(_: Task, __: object) -> None:
-    """End as by a fault of the machine code."""
+    """Die as if the machine code had crashed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -83,7 +83,7 @@ def grow(_: Task, nbytes: int) -> None:
 
 
 def allocate(_: Task, nbytes: int) -> Reply:
-    """Whether so much memory can be had."""
+    """Report whether this much memory can be allocated."""
     try:
         bytearray(nbytes)
     except MemoryError:
@@ -92,27 +92,27 @@ def allocate(_: Task, nbytes: int) -> Reply:
 
 
 def seen(job: Task, _: object) -> Reply:
-    """The body as it came."""
+    """Answer the body as it arrived."""
     return Reply(200, JSON, [bytes(job.body)])
 
 
 def spare(job: Task, nbytes: int) -> Reply:
-    """What lies behind the body in its buffer."""
+    """Answer the bytes after the body in its buffer."""
     assert isinstance(job.body, memoryview)
     whole = memoryview(job.body.obj.base)
     return Reply(200, JSON, [bytes(whole[len(job.body) : len(job.body) + nbytes])])
 
 
 def read(job: Task, names: list[str]) -> TaskResult:
-    """The etag of each resident tensor, its bytes, and its first and last one; null for none."""
-    found = {name: job.resident(name) for name in names}
-    if job.may_ask and None in found.values():
+    """Answer etag, size, first and last byte of each resident tensor; null for a missing one."""
+    versions = {name: job.resident(name) for name in names}
+    if job.may_ask and None in versions.values():
         return NeedsTensors(names)
-    return Reply(200, JSON, [orjson.dumps([told(version) for version in found.values()])])
+    return Reply(200, JSON, [orjson.dumps([summary_of(version) for version in versions.values()])])
 
 
-def told(version: Version | None) -> list[Any] | None:
-    """What a test is told of one."""
+def summary_of(version: Version | None) -> list[Any] | None:
+    """Etag, size, first and last byte of a version."""
     if version is None:
         return None
     flat = version.array.reshape(-1).view(np.uint8)
@@ -120,7 +120,7 @@ def told(version: Version | None) -> list[Any] | None:
 
 
 def hold(job: Task, seconds: float) -> TaskResult | None:
-    """Read the tensor w, wait, and read it again: whether it is the same."""
+    """Read the tensor w, wait, and read it again; answer whether it is the same."""
     version = job.resident("w")
     if version is None:
         return NeedsTensors(["w"])
@@ -129,13 +129,13 @@ def hold(job: Task, seconds: float) -> TaskResult | None:
     return Reply(200, JSON, [orjson.dumps([version.etag, version.array.tobytes() == before])])
 
 
-def store(_: Task, wanted: dict[str, int]) -> Reply:
-    """So many bytes to be kept under each name, the first one of which says how many these are, in a way."""
+def store(_: Task, sizes: dict[str, int]) -> Reply:
+    """Store tensors of these sizes; each byte encodes the size."""
     stored = [
-        Stored(name, f"{i:016x}", "uint8", (nbytes,), "*", i == 0) for i, (name, nbytes) in enumerate(wanted.items())
+        Stored(name, f"{i:016x}", "uint8", (nbytes,), "*", i == 0) for i, (name, nbytes) in enumerate(sizes.items())
     ]
-    kept = [bytes([nbytes % 251]) * nbytes for nbytes in wanted.values()]
-    return Reply(200, JSON, [b"st", b"ored"], stored=stored, stored_data=kept)
+    data = [bytes([nbytes % 251]) * nbytes for nbytes in sizes.values()]
+    return Reply(200, JSON, [b"st", b"ored"], stored=stored, stored_data=data)
 
 
 _ACTS = {
@@ -166,7 +166,7 @@ _ACTS = {
 
 
 def trial(_: Settings) -> Opened:
-    """The work, on the device that the tests name."""
+    """Open the work on the device that the tests name."""
     if os.environ.get("GRADSERVE_TEST_NO_DEVICE"):
         raise RuntimeError("there is no such device")
     return Opened(execute, "cpu", lambda: Vitals(3, 4))

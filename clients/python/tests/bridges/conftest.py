@@ -1,4 +1,4 @@
-"""What a client of the tests here has asked."""
+"""A record of the calls that a client sends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import gradserve_client as gs
 
 
 class Sent(NamedTuple):
-    """A call, and how many bytes it sent."""
+    """A call, and the number of bytes it sent."""
 
     call: str
     size: int
@@ -20,7 +20,7 @@ class Sent(NamedTuple):
 
 @pytest.fixture
 def sent(client: gs.Client) -> Iterator[list[Sent]]:
-    """The calls that are sent from now on, but registrations of graphs."""
+    """The calls that are sent from now on, except registrations of graphs."""
     calls: list[Sent] = []
 
     def note(request: httpx.Request) -> None:

@@ -1,4 +1,4 @@
-"""Recorded functions under JAX's transformations, against what JAX computes itself."""
+"""Recorded functions under JAX's transformations, compared with JAX itself."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def scanned(f: Any) -> Any:
     return jax.jit(jax.grad(along, 1))
 
 
-#: a transformation, and what its result is given
+#: a transformation, and the arguments of its result
 TRANSFORMED = {
     "alone": (lambda f: f, X, W),
     "jit": (jax.jit, X, W),
@@ -93,12 +93,12 @@ TRANSFORMED = {
 
 @pytest.mark.parametrize("name", TRANSFORMED)
 @pytest.mark.parametrize(("f", "own"), [(hidden, jax_hidden), (loss, jax_loss)])
-def test_it_transforms_as_jax_does(client: gs.Client, name: str, f: Any, own: Any) -> None:
+def test_transformation_matches_jax(client: gs.Client, name: str, f: Any, own: Any) -> None:
     transform, *arguments = TRANSFORMED[name]
-    given = [jnp.asarray(each) for each in arguments]
-    found = jax.tree.leaves(transform(layer(gs.function(f, client=client)))(*given))
-    expected = jax.tree.leaves(transform(own)(*given))
-    for one, other in zip(found, expected, strict=True):
+    inputs = [jnp.asarray(each) for each in arguments]
+    results = jax.tree.leaves(transform(layer(gs.function(f, client=client)))(*inputs))
+    expected = jax.tree.leaves(transform(own)(*inputs))
+    for one, other in zip(results, expected, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         assert np.allclose(one, other, rtol=1e-12, atol=1e-12)
 
@@ -108,7 +108,7 @@ def test_check_grads(client: gs.Client, f: Any) -> None:
     check_grads(layer(gs.function(f, client=client)), (jnp.asarray(X), jnp.asarray(W)), order=2)
 
 
-def test_many_examples_are_one_call(client: gs.Client, sent: list[Any]) -> None:
+def test_batched_call_is_one_request(client: gs.Client, sent: list[Any]) -> None:
     f = layer(gs.function(loss, client=client))
     jax.block_until_ready(jax.jit(jax.vmap(jax.grad(f)))(XS, WS))
     assert [each.call for each in sent] == ["batch"]
@@ -117,12 +117,12 @@ def test_many_examples_are_one_call(client: gs.Client, sent: list[Any]) -> None:
     assert [each.call for each in sent] == ["batch"]
 
 
-def test_a_scalar_has_its_gradients_with_its_value(client: gs.Client, sent: list[Any]) -> None:
+def test_scalar_value_and_gradients_are_one_request(client: gs.Client, sent: list[Any]) -> None:
     jax.block_until_ready(jax.jit(jax.value_and_grad(layer(gs.function(loss, client=client)), (0, 1)))(X, W))
     assert [each.call for each in sent] == ["forward"]
 
 
-def test_compiled_calls_ask_each_time_and_trace_once(client: gs.Client, sent: list[Any]) -> None:
+def test_jit_calls_send_requests_and_trace_once(client: gs.Client, sent: list[Any]) -> None:
     f = jax.jit(layer(gs.function(loss, client=client)))
     assert [np.round(f(X, scale * W), 12) for scale in (1.0, 2.0)] == [
         np.round(jax_loss(X, scale * W), 12) for scale in (1.0, 2.0)
@@ -131,37 +131,39 @@ def test_compiled_calls_ask_each_time_and_trace_once(client: gs.Client, sent: li
     assert f._cache_size() == 1
 
 
-def test_structures_whole_numbers_and_what_the_server_keeps(client: gs.Client) -> None:
+def test_trees_integers_and_resident_tensors(client: gs.Client) -> None:
     def f(parts: Any, n: Any, *, kind: Any = "sum") -> Any:
         x = parts["x"] * n * parts["kept"]
         return {"value": getattr(xp, kind)(x * x), "at": xp.argmax(x), "all": [x, n]}
 
     remote = layer(gs.function(f, client=client))
-    kept = client.put("kept", 2 * np.ones(3))
+    resident = client.put("kept", 2 * np.ones(3))
     x, n = jnp.array([1.0, 3.0, 2.0]), jnp.array([1, 2, 1])
 
     def value(x: Any) -> Any:
-        return remote({"x": x, "kept": kept}, n)["value"]
+        return remote({"x": x, "kept": resident}, n)["value"]
 
-    found = remote({"x": x, "kept": kept}, n)
-    assert (found["value"], found["at"]) == (4 + 144 + 16, 1)
-    assert found["all"][1].tolist() == [1, 2, 1]
+    result = remote({"x": x, "kept": resident}, n)
+    assert (result["value"], result["at"]) == (4 + 144 + 16, 1)
+    assert result["all"][1].tolist() == [1, 2, 1]
     assert jax.jit(jax.grad(value))(x).tolist() == [8, 96, 16]
     assert np.allclose(jax.hessian(value)(x), np.diag([8, 32, 8]))
-    _, moved = jax.jvp(lambda x: remote({"x": x, "kept": kept}, n), (x,), (x,))
+    _, moved = jax.jvp(lambda x: remote({"x": x, "kept": resident}, n), (x,), (x,))
     assert moved["value"] == 2 * 164
     assert moved["at"].dtype == jax.dtypes.float0
-    assert jax.grad(lambda n: remote({"x": x, "kept": kept}, n)["value"], allow_int=True)(n).dtype == jax.dtypes.float0
+    assert (
+        jax.grad(lambda n: remote({"x": x, "kept": resident}, n)["value"], allow_int=True)(n).dtype == jax.dtypes.float0
+    )
 
 
-def test_numbers_are_arrays_as_jax_has_them(client: gs.Client) -> None:
+def test_python_numbers_become_arrays(client: gs.Client) -> None:
     remote = layer(gs.function(lambda x, y: x * x * y, client=client))
     assert jax.grad(remote)(3.0, 2.0) == 12
     assert jax.grad(remote)(3.0, np.float32(2.0)).dtype == np.float64
     assert jax.grad(jax.grad(remote))(3.0, 2) == 4
 
 
-def test_without_x64_it_is_recorded_in_float32(client: gs.Client) -> None:
+def test_without_x64_recording_uses_float32(client: gs.Client) -> None:
     f = gs.function(loss, client=client)
     with jax.enable_x64(False):
         gradient = jax.jit(jax.grad(layer(f), 1))(X, W)
@@ -174,7 +176,7 @@ def test_without_x64_it_is_recorded_in_float32(client: gs.Client) -> None:
     assert layer(f)(X, W).dtype == np.float64
 
 
-def test_a_gradient_has_the_dtype_of_its_argument(client: gs.Client) -> None:
+def test_gradient_has_the_dtype_of_its_argument(client: gs.Client) -> None:
     wide = layer(gs.function(lambda x: xp.sum(xp.astype(x, xp.float64) ** 2), client=client))
     x = jnp.ones(3, jnp.float32)
     value, gradient = jax.value_and_grad(wide)(x)
@@ -182,7 +184,7 @@ def test_a_gradient_has_the_dtype_of_its_argument(client: gs.Client) -> None:
     assert jax.jvp(wide, (x,), (x,))[1].dtype == np.float64
 
 
-def test_what_is_wrong_is_told(client: gs.Client) -> None:
+def test_errors_are_raised(client: gs.Client) -> None:
     remote = layer(gs.function(loss, client=client))
     with pytest.raises(gs.InputError, match="the last axis of the one"):
         jax.grad(remote)(X, W.T)

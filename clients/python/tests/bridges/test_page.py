@@ -1,4 +1,4 @@
-"""The page on bridges is true: its programs run, and print what it shows."""
+"""The programs on the page about bridges run, and print the output that it shows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ PYTHON = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["torch", "jax", "scipy"])
-def test_the_program_of_a_library_prints_what_the_page_shows(
-    library: str, server: RunningServer, tmp_path: Path
-) -> None:
+def test_program_prints_the_shown_output(library: str, server: RunningServer, tmp_path: Path) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
     (tmp_path / "program.py").write_text("".join(blocks(PAGE, library)), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(PYTHON)}

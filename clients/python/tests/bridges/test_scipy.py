@@ -1,4 +1,4 @@
-"""Recorded functions as what SciPy minimises, fits and integrates."""
+"""Recorded functions that SciPy minimises, fits and integrates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def objective(client: gs.Client) -> Objective:
     return Objective(gs.function(rosen, client=client))
 
 
-def test_minimize_by_exact_hessians(objective: Objective) -> None:
-    found = optimize.minimize(
+def test_minimize_with_exact_hessians(objective: Objective) -> None:
+    result = optimize.minimize(
         objective.fun, START, jac=objective.jac, hess=objective.hess, method="trust-exact", options={"gtol": 1e-10}
     )
-    own = optimize.minimize(
+    reference = optimize.minimize(
         optimize.rosen,
         START,
         jac=optimize.rosen_der,
@@ -38,26 +38,26 @@ def test_minimize_by_exact_hessians(objective: Objective) -> None:
         method="trust-exact",
         options={"gtol": 1e-10},
     )
-    assert found.success
-    assert np.allclose(found.x, 1, rtol=1e-9)
-    assert (found.nit, found.nfev, found.nhev) == (own.nit, own.nfev, own.nhev)
+    assert result.success
+    assert np.allclose(result.x, 1, rtol=1e-9)
+    assert (result.nit, result.nfev, result.nhev) == (reference.nit, reference.nfev, reference.nhev)
 
 
 @pytest.mark.parametrize(
     ("method", "tolerance"), [("Newton-CG", "xtol"), ("trust-ncg", "gtol"), ("trust-krylov", "gtol")]
 )
-def test_minimize_by_products_with_the_hessian(objective: Objective, method: str, tolerance: str) -> None:
-    given = {"jac": objective.jac, "hessp": objective.hessp, "method": method, "options": {tolerance: 1e-9}}
-    assert np.allclose(optimize.minimize(objective.fun, START, **given).x, 1, atol=1e-6)
+def test_minimize_with_hessian_vector_products(objective: Objective, method: str, tolerance: str) -> None:
+    arguments = {"jac": objective.jac, "hessp": objective.hessp, "method": method, "options": {tolerance: 1e-9}}
+    assert np.allclose(optimize.minimize(objective.fun, START, **arguments).x, 1, atol=1e-6)
 
 
-def test_a_value_and_its_gradient_are_one_call(objective: Objective, sent: list[Any]) -> None:
-    found = optimize.minimize(objective.fun, START, jac=objective.jac, method="BFGS")
-    assert np.allclose(found.x, 1, atol=1e-4)
-    assert [each.call for each in sent] == ["gradients"] * found.nfev
+def test_value_and_gradient_are_one_request(objective: Objective, sent: list[Any]) -> None:
+    result = optimize.minimize(objective.fun, START, jac=objective.jac, method="BFGS")
+    assert np.allclose(result.x, 1, atol=1e-4)
+    assert [each.call for each in sent] == ["gradients"] * result.nfev
 
 
-def test_gradients_are_those_of_the_point_and_the_arguments(objective: Objective) -> None:
+def test_cached_gradient_matches_point_and_arguments(objective: Objective) -> None:
     objective.fun(START, 1.0)
     x = START.copy()
     assert np.allclose(objective.jac(START, 1.0), optimize.approx_fprime(START, objective.fun, 1e-7, 1.0), atol=1e-4)
@@ -74,9 +74,9 @@ def test_gradients_are_those_of_the_point_and_the_arguments(objective: Objective
 def test_least_squares(client: gs.Client, sent: list[Any]) -> None:
     t = np.linspace(0, 3, 20)
     residuals = Residuals(gs.function(lambda p, t, y: p[0] * xp.exp(-p[1] * t) - y, client=client))
-    found = optimize.least_squares(residuals.fun, [1.0, 1.0], jac=residuals.jac, args=(t, 2 * np.exp(-1.5 * t)))
-    assert np.allclose(found.x, [2, 1.5])
-    assert [each.call for each in sent].count("jacobian") == found.njev
+    result = optimize.least_squares(residuals.fun, [1.0, 1.0], jac=residuals.jac, args=(t, 2 * np.exp(-1.5 * t)))
+    assert np.allclose(result.x, [2, 1.5])
+    assert [each.call for each in sent].count("jacobian") == result.njev
 
 
 def test_solve_ivp(client: gs.Client) -> None:
@@ -88,10 +88,10 @@ def test_solve_ivp(client: gs.Client) -> None:
     def jac(_: float, y: Any, mu: float) -> Any:
         return [[0, 1], [-2 * mu * y[0] * y[1] - 1, mu * (1 - y[0] ** 2)]]
 
-    found, own = (
-        integrate.solve_ivp(f, (0, 20), [2.0, 0.0], method="BDF", jac=by, args=(100.0,))
-        for f, by in ((system.fun, system.jac), (fun, jac))
+    result, reference = (
+        integrate.solve_ivp(f, (0, 20), [2.0, 0.0], method="BDF", jac=jacobian, args=(100.0,))
+        for f, jacobian in ((system.fun, system.jac), (fun, jac))
     )
-    assert found.success
-    assert np.allclose(found.y[:, -1], own.y[:, -1], rtol=1e-9)
-    assert (found.nfev, found.njev) == (own.nfev, own.njev)
+    assert result.success
+    assert np.allclose(result.y[:, -1], reference.y[:, -1], rtol=1e-9)
+    assert (result.nfev, result.njev) == (reference.nfev, reference.njev)

@@ -1,4 +1,4 @@
-"""Recorded functions as layers of PyTorch, against PyTorch's own."""
+"""Recorded functions as PyTorch layers, compared with PyTorch's own."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ def torch_loss(x: Any, w: Any) -> Any:
     return torch.sum(torch_hidden(x, w) ** 2)
 
 
-def needing(*arrays: Any) -> tuple[Any, ...]:
+def requiring_grad(*arrays: Any) -> tuple[Any, ...]:
     return tuple(torch.tensor(array, requires_grad=True) for array in arrays)
 
 
 @pytest.mark.parametrize(("f", "own"), [(hidden, torch_hidden), (loss, torch_loss)])
-def test_gradients_of_the_first_and_second_order(client: gs.Client, f: Any, own: Any) -> None:
+def test_first_and_second_order_gradients(client: gs.Client, f: Any, own: Any) -> None:
     remote = layer(gs.function(f, client=client))
 
     def penalty(g: Any) -> Any:
-        x, w = needing(X, W)
+        x, w = requiring_grad(X, W)
         (slope,) = torch.autograd.grad((g(x, w) ** 2).sum(), x, create_graph=True)
         return slope, *torch.autograd.grad((slope**2).sum(), (x, w))
 
-    for found, expected in zip(penalty(remote), penalty(own), strict=True):
-        assert torch.allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for actual, expected in zip(penalty(remote), penalty(own), strict=True):
+        assert torch.allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("f", [hidden, loss])
 def test_gradcheck(client: gs.Client, f: Any) -> None:
     remote = layer(gs.function(f, client=client))
-    assert torch.autograd.gradcheck(remote, needing(X, W), nondet_tol=1e-12)
-    assert torch.autograd.gradgradcheck(remote, needing(X, W), nondet_tol=1e-12)
+    assert torch.autograd.gradcheck(remote, requiring_grad(X, W), nondet_tol=1e-12)
+    assert torch.autograd.gradgradcheck(remote, requiring_grad(X, W), nondet_tol=1e-12)
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +67,14 @@ def bitwise(start_server: Callable[..., RunningServer]) -> Iterator[gs.Client]:
 
 
 @pytest.mark.parametrize("f", [hidden, loss])
-def test_gradcheck_to_the_last_bit(bitwise: gs.Client, f: Any) -> None:
+def test_gradcheck_is_bitwise_reproducible(bitwise: gs.Client, f: Any) -> None:
     remote = layer(gs.function(f, client=bitwise))
-    assert torch.autograd.gradcheck(remote, needing(X, W))
-    assert torch.autograd.gradgradcheck(remote, needing(X, W))
+    assert torch.autograd.gradcheck(remote, requiring_grad(X, W))
+    assert torch.autograd.gradgradcheck(remote, requiring_grad(X, W))
 
 
-def test_a_scalar_has_its_gradients_with_its_value(client: gs.Client, sent: list[Any]) -> None:
-    (w,) = needing(W)
+def test_scalar_value_and_gradients_are_one_request(client: gs.Client, sent: list[Any]) -> None:
+    (w,) = requiring_grad(W)
     value = layer(gs.function(loss, client=client))(torch.tensor(X), w)
     assert len(sent) == 1
     (3 * value).backward()
@@ -82,15 +82,15 @@ def test_a_scalar_has_its_gradients_with_its_value(client: gs.Client, sent: list
     assert torch.allclose(w.grad, 3 * torch.autograd.grad(torch_loss(torch.tensor(X), w), w)[0])
 
 
-def test_others_are_asked_on_the_way_back(client: gs.Client, sent: list[Any]) -> None:
-    (w,) = needing(W)
+def test_array_gradients_are_requested_in_the_backward_pass(client: gs.Client, sent: list[Any]) -> None:
+    (w,) = requiring_grad(W)
     layer(gs.function(hidden, client=client))(torch.tensor(X), w).sum().backward()
     assert len(sent) == 2
 
 
-def test_without_gradients_there_are_none(client: gs.Client, sent: list[Any]) -> None:
+def test_no_gradients_without_requires_grad(client: gs.Client, sent: list[Any]) -> None:
     remote = layer(gs.function(loss, client=client))
-    (w,) = needing(W)
+    (w,) = requiring_grad(W)
     with torch.no_grad():
         assert not remote(torch.tensor(X), w).requires_grad
     alone, with_gradient = remote(torch.tensor(X), torch.tensor(W)), remote(torch.tensor(X), w)
@@ -100,12 +100,12 @@ def test_without_gradients_there_are_none(client: gs.Client, sent: list[Any]) ->
 
 
 def trained(hidden: Callable[[Any, Any], Any]) -> list[Any]:
-    """Twenty steps of Adam on a model of which one layer is given; its weights."""
+    """Train a model around a given layer with twenty steps of Adam, and return its weights."""
     generator = np.random.default_rng(3)
     x, y = (torch.tensor(generator.standard_normal(shape)) for shape in ((16, 3), (16, 1)))
     torch.manual_seed(0)
     last = torch.nn.Linear(2, 1, dtype=torch.float64)
-    (w,) = needing(W)
+    (w,) = requiring_grad(W)
     optimizer = torch.optim.Adam([w, *last.parameters()], lr=0.05)
     for _ in range(20):
         optimizer.zero_grad()
@@ -114,31 +114,31 @@ def trained(hidden: Callable[[Any, Any], Any]) -> list[Any]:
     return [w, *last.parameters()]
 
 
-def test_a_model_with_a_remote_layer_trains_to_the_weights_of_the_local_one(client: gs.Client) -> None:
+def test_remote_layer_trains_to_the_weights_of_a_local_layer(client: gs.Client) -> None:
     remote, local = trained(layer(gs.function(hidden, client=client))), trained(torch_hidden)
     assert not torch.allclose(local[0], torch.tensor(W), atol=0.1)
-    for found, expected in zip(remote, local, strict=True):
-        assert (found - expected).abs().max() < 1e-12
+    for actual, expected in zip(remote, local, strict=True):
+        assert (actual - expected).abs().max() < 1e-12
 
 
-def test_structures_whole_numbers_and_what_the_server_keeps(client: gs.Client) -> None:
+def test_trees_integers_and_resident_tensors(client: gs.Client) -> None:
     def f(parts: Any, scale: Any, *, power: Any = 1, kind: Any = "sum") -> Any:
         x = parts["x"] * scale * parts["kept"]
         return {"value": getattr(xp, kind)(x**power), "at": xp.argmax(x), "all": [x, power]}
 
     remote = layer(gs.function(f, client=client))
-    kept = client.put("kept", 2 * np.ones(3))
+    resident = client.put("kept", 2 * np.ones(3))
     x = torch.tensor([1.0, 3.0, 2.0], dtype=torch.float64, requires_grad=True)
-    found = remote({"x": x, "kept": kept}, np.array([1.0, 2.0, 1.0]), power=torch.tensor(2))
-    assert found["value"] == 4 + 144 + 16
-    assert found["at"] == 1
-    assert not found["at"].requires_grad
-    assert found["all"][1] == 2
-    (found["value"] + found["all"][0].sum()).backward()
+    result = remote({"x": x, "kept": resident}, np.array([1.0, 2.0, 1.0]), power=torch.tensor(2))
+    assert result["value"] == 4 + 144 + 16
+    assert result["at"] == 1
+    assert not result["at"].requires_grad
+    assert result["all"][1] == 2
+    (result["value"] + result["all"][0].sum()).backward()
     assert x.grad.tolist() == [8 + 2, 96 + 4, 16 + 2]
 
 
-def test_the_dtype_is_that_of_the_tensors(client: gs.Client) -> None:
+def test_dtype_is_that_of_the_tensors(client: gs.Client) -> None:
     remote = layer(gs.function(hidden, client=client))
     x, w = (torch.tensor(array, dtype=torch.float32, requires_grad=True) for array in (X, W))
     value = remote(x, w)
@@ -152,22 +152,22 @@ def test_the_dtype_is_that_of_the_tensors(client: gs.Client) -> None:
         remote(x.bfloat16(), w)
 
 
-def test_slices_and_transposes_are_sent_as_they_are(client: gs.Client) -> None:
+def test_slices_and_transposes_are_accepted(client: gs.Client) -> None:
     remote = layer(gs.function(hidden, client=client))
     x = torch.tensor(RNG.standard_normal((3, 8)), requires_grad=True)
-    found = remote(x.T[::2], torch.tensor(W))
+    actual = remote(x.T[::2], torch.tensor(W))
     expected = torch_hidden(x.T[::2], torch.tensor(W))
-    (gradient,), (own) = torch.autograd.grad(found.sum(), x), torch.autograd.grad(expected.sum(), x)
+    (gradient,), (own) = torch.autograd.grad(actual.sum(), x), torch.autograd.grad(expected.sum(), x)
     assert torch.allclose(gradient, own[0])
 
 
-def test_functions_that_look_at_values(client: gs.Client) -> None:
+def test_functions_with_guarded_values(client: gs.Client) -> None:
     remote = layer(gs.function(lambda r: r * r / 2 if abs(r) < 1 else abs(r) - 0.5, client=client, values="guarded"))
-    for at, slope in ((0.5, 0.5), (3.0, 1.0), (-0.25, -0.25), (-4.0, -1.0)):
-        (r,) = needing(at)
+    for point, slope in ((0.5, 0.5), (3.0, 1.0), (-0.25, -0.25), (-4.0, -1.0)):
+        (r,) = requiring_grad(point)
         remote(r).backward()
         assert r.grad == slope
 
 
-def test_the_layer_is_called_as_the_function() -> None:
+def test_layer_has_the_name_of_the_function() -> None:
     assert layer(gs.function(hidden)).__name__ == "hidden"

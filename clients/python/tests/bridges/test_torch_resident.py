@@ -1,4 +1,4 @@
-"""Modules of PyTorch whose parameters stay with the server, against modules that have them here."""
+"""PyTorch modules whose parameters stay on the server, compared with local modules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def adam(parameter: Any, gradient: Any, m: Any, v: Any, step: Any) -> Any:
 
 
 class Local(torch.nn.Module):  # type: ignore[misc]
-    """The same layer, with its parameters here."""
+    """The same layer with local parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,14 +46,14 @@ class Local(torch.nn.Module):  # type: ignore[misc]
 
 
 @pytest.fixture
-def made(client: gs.Client) -> Callable[..., Any]:
-    """Makes a module with tensors of its own."""
+def make_module(client: gs.Client) -> Callable[..., Any]:
+    """Factory of modules with tensors of their own."""
     names = iter("abcdefgh")
 
-    def make(update: Any = descent, **stated: Any) -> Any:
+    def make(update: Any = descent, **options: Any) -> Any:
         name = next(names)
         residents = {"w": client.put(f"{name}.w", W), "b": client.put(f"{name}.b", B)}
-        return ResidentModule(gs.function(hidden, client=client), residents, update=update, **stated)
+        return ResidentModule(gs.function(hidden, client=client), residents, update=update, **options)
 
     return make
 
@@ -63,8 +63,8 @@ def last_layer() -> Any:
     return torch.nn.Linear(2, 1, dtype=torch.float64)
 
 
-def test_it_trains_to_the_weights_of_the_local_one(made: Callable[..., Any]) -> None:
-    remote, last = made(adam, states=("m", "v")), last_layer()
+def test_trains_to_the_weights_of_a_local_module(make_module: Callable[..., Any]) -> None:
+    remote, last = make_module(adam, states=("m", "v")), last_layer()
     optimizer = torch.optim.Adam(last.parameters(), lr=0.05)
     local, local_last = Local(), last_layer()
     whole = torch.optim.Adam([*local.parameters(), *local_last.parameters()], lr=0.05)
@@ -74,28 +74,28 @@ def test_it_trains_to_the_weights_of_the_local_one(made: Callable[..., Any]) -> 
             torch.nn.functional.mse_loss(end(module(X)), Y).backward()
             each.step()
         remote.step(float(step))
-    found = remote.fetched()
+    fetched = remote.fetched()
     assert not torch.allclose(local.w, torch.tensor(W), atol=0.1)
-    assert (found["w"] - local.w).abs().max() < 1e-12
-    assert (found["b"] - local.b).abs().max() < 1e-12
+    assert (fetched["w"] - local.w).abs().max() < 1e-12
+    assert (fetched["b"] - local.b).abs().max() < 1e-12
     assert all((a - b).abs().max() < 1e-12 for a, b in zip(last.parameters(), local_last.parameters(), strict=True))
 
 
-def test_gradients_add_up_until_a_step(made: Callable[..., Any]) -> None:
-    remote, local = made(), Local()
+def test_gradients_accumulate_until_a_step(make_module: Callable[..., Any]) -> None:
+    remote, local = make_module(), Local()
     x = X.clone().requires_grad_()
     own_x = X.clone().requires_grad_()
-    for module, given in ((remote, x), (local, own_x)):
-        (module(given) * module(2 * given)).sum().backward()
-        module(given).sum().backward()
+    for module, inputs in ((remote, x), (local, own_x)):
+        (module(inputs) * module(2 * inputs)).sum().backward()
+        module(inputs).sum().backward()
     assert torch.allclose(x.grad, own_x.grad, rtol=1e-12, atol=1e-12)
     remote.step(0.5)
-    found = remote.fetched()
-    assert torch.allclose(found["w"], local.w - 0.5 * local.w.grad, rtol=1e-12, atol=1e-12)
-    assert torch.allclose(found["b"], local.b - 0.5 * local.b.grad, rtol=1e-12, atol=1e-12)
+    fetched = remote.fetched()
+    assert torch.allclose(fetched["w"], local.w - 0.5 * local.w.grad, rtol=1e-12, atol=1e-12)
+    assert torch.allclose(fetched["b"], local.b - 0.5 * local.b.grad, rtol=1e-12, atol=1e-12)
 
 
-def test_neither_parameters_nor_gradients_travel(client: gs.Client, sent: list[Any]) -> None:
+def test_parameters_and_gradients_stay_on_the_server(client: gs.Client, sent: list[Any]) -> None:
     large = {"w": client.put("large.w", np.ones((300, 300)))}
     remote = ResidentModule(
         gs.function(lambda x, w: xp.sum(xp.tanh(x @ w)) * 1e-3, client=client), large, update=descent
@@ -113,8 +113,8 @@ def test_neither_parameters_nor_gradients_travel(client: gs.Client, sent: list[A
     assert (remote.fetched()["w"] != 1).all()
 
 
-def test_a_step_forgets_the_gradients(made: Callable[..., Any]) -> None:
-    remote = made()
+def test_step_clears_the_gradients(make_module: Callable[..., Any]) -> None:
+    remote = make_module()
     with pytest.raises(gs.InputError, match="no gradients"):
         remote.step(0.1)
     remote(X).sum().backward()
@@ -127,8 +127,8 @@ def test_a_step_forgets_the_gradients(made: Callable[..., Any]) -> None:
         remote.step(0.1)
 
 
-def test_a_value_before_a_step_has_no_gradient_behind_it(made: Callable[..., Any]) -> None:
-    remote = made()
+def test_backward_after_a_step_is_refused(make_module: Callable[..., Any]) -> None:
+    remote = make_module()
     early, late = remote(X).sum(), remote(X).sum()
     early.backward()
     remote.step(0.1)
@@ -136,33 +136,35 @@ def test_a_value_before_a_step_has_no_gradient_behind_it(made: Callable[..., Any
         late.backward()
 
 
-def test_an_update_may_give_one_array_for_two(client: gs.Client, made: Callable[..., Any]) -> None:
-    remote = made(lambda parameter, gradient, last, before: (parameter, gradient, gradient), states=("last", "before"))
+def test_update_may_return_one_array_twice(client: gs.Client, make_module: Callable[..., Any]) -> None:
+    remote = make_module(
+        lambda parameter, gradient, last, before: (parameter, gradient, gradient), states=("last", "before")
+    )
     remote(X).sum().backward()
     remote.step()
     name = remote.residents["w"].name
-    found = [client.get(f"{name}.{state}").array for state in ("grad", "last", "before")]
-    assert found[0].any()
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+    fetched = [client.get(f"{name}.{state}").array for state in ("grad", "last", "before")]
+    assert fetched[0].any()
+    assert np.array_equal(fetched[0], fetched[1])
+    assert np.array_equal(fetched[0], fetched[2])
     assert torch.equal(remote.fetched()["w"], torch.tensor(W))
 
 
-def test_an_update_keeps_shape_and_dtype(made: Callable[..., Any]) -> None:
-    remote = made(lambda parameter, gradient: xp.sum(parameter - gradient))
+def test_update_must_preserve_shape_and_dtype(make_module: Callable[..., Any]) -> None:
+    remote = make_module(lambda parameter, gradient: xp.sum(parameter - gradient))
     remote(X).sum().backward()
     with pytest.raises(gs.InputError, match=r"the update gives .* where [a-h]\.w, [a-h]\.b are to be kept"):
         remote.step()
     assert torch.equal(remote.fetched()["w"], torch.tensor(W))
 
 
-def test_second_derivatives_are_refused(made: Callable[..., Any]) -> None:
+def test_second_derivatives_are_refused(make_module: Callable[..., Any]) -> None:
     x = X.clone().requires_grad_()
     with pytest.raises(gs.InputError, match="cannot be differentiated again"):
-        torch.autograd.grad(made()(x).sum(), x, create_graph=True)
+        torch.autograd.grad(make_module()(x).sum(), x, create_graph=True)
 
 
-def test_a_handle_that_does_not_say_its_type_is_asked_for_it(client: gs.Client) -> None:
+def test_type_of_an_untyped_handle_is_requested(client: gs.Client) -> None:
     client.put("bare.w", W)
     bare = gs.Resident("bare.w", "")
     f = gs.function(lambda x, w: xp.sum(x @ w), client=client)

@@ -1,4 +1,4 @@
-"""Programs of JAX that are made here, with example arguments: what the importer is held to."""
+"""JAX programs with example arguments, which test the importer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS: dict[str, Program] = {}
 
 @dataclass(frozen=True)
 class Program:
-    """A function, its arguments, which of them are parameters, and how it is imported."""
+    """A function, its arguments, the indices of its parameters, and options of the import."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -27,12 +27,12 @@ class Program:
 
     @property
     def has_while(self) -> bool:
-        """Whether JAX differentiates it forwards alone."""
+        """Whether JAX differentiates it only in forward mode."""
         return self.function.__name__ == "adaptive_ode"
 
 
 def program(*arguments: Any, parameters: int | tuple[int, ...] = 0, **options: Any) -> Callable[[Any], Any]:
-    """Put a function among the programs, under its name."""
+    """Register a function as a program under its name."""
 
     def put(function: Any) -> Any:
         PROGRAMS[function.__name__] = Program(function, arguments, parameters, options)
@@ -252,7 +252,7 @@ def pendulum(length: Any, state: Any) -> Any:
 
 
 def runge_kutta(slope: Any, state: Any, h: float) -> Any:
-    add = lambda by, other: jax.tree.map(lambda one, two: one + by * two, state, other)
+    add = lambda factor, other: jax.tree.map(lambda one, two: one + factor * two, state, other)
     k1 = slope(state)
     k2 = slope(add(h / 2, k1))
     k3 = slope(add(h / 2, k2))
@@ -336,19 +336,19 @@ def fixed_point(f: Any, a: Any, x: Any) -> Any:
     return lax.while_loop(moves, lambda carry: (carry[1], f(a, carry[1])), (x, f(a, x)))[1]
 
 
-def _fixed_point_there(f: Any, a: Any, x: Any) -> Any:
-    found = fixed_point(f, a, x)
-    return found, (a, found)
+def _fixed_point_forward(f: Any, a: Any, x: Any) -> Any:
+    point = fixed_point(f, a, x)
+    return point, (a, point)
 
 
-def _fixed_point_back(f: Any, kept: Any, g: Any) -> Any:
-    a, found = kept
-    _, pull = jax.vjp(f, a, found)
+def _fixed_point_backward(f: Any, residuals: Any, g: Any) -> Any:
+    a, point = residuals
+    _, pull = jax.vjp(f, a, point)
     solution = fixed_point(lambda g, u: g + pull(u)[1], g, g)
-    return pull(solution)[0], jnp.zeros_like(found)
+    return pull(solution)[0], jnp.zeros_like(point)
 
 
-fixed_point.defvjp(_fixed_point_there, _fixed_point_back)
+fixed_point.defvjp(_fixed_point_forward, _fixed_point_backward)
 
 
 @program({"w": normal(1, 3, 3, scale=0.2), "b": normal(2, 3)}, max_steps=200)

@@ -1,4 +1,4 @@
-"""Models of ONNX that are made here, what ONNX's evaluator gives for them, and derivatives of that."""
+"""ONNX models, their outputs by ONNX's evaluator, and numerical derivatives."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ _STEP: Final = 2e-3
 
 def model(text: str, initialisers: Arrays | None = None, opset: int = 24) -> onnx.ModelProto:
     """A model in ONNX's own syntax, `name (inputs) => (outputs) { nodes }`, with these initialisers."""
-    made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]>\n{text}')
+    proto = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]>\n{text}')
     for name, array in (initialisers or {}).items():
-        made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    return made
+        proto.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return proto
 
 
-def outputs(made: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray]:
-    """What ONNX's evaluator gives."""
-    return [np.asarray(each) for each in ReferenceEvaluator(made).run(None, dict(inputs))]
+def outputs(proto: onnx.ModelProto, inputs: Arrays) -> list[np.ndarray]:
+    """The outputs by ONNX's evaluator."""
+    return [np.asarray(each) for each in ReferenceEvaluator(proto).run(None, dict(inputs))]
 
 
-def with_initialisers(made: onnx.ModelProto, arrays: Arrays) -> onnx.ModelProto:
-    """A model with other values."""
+def with_initialisers(proto: onnx.ModelProto, arrays: Arrays) -> onnx.ModelProto:
+    """A copy of a model with other initialisers."""
     other = onnx.ModelProto()
-    other.CopyFrom(made)
+    other.CopyFrom(proto)
     for each in other.graph.initializer:
         if each.name in arrays:
             each.CopyFrom(onnx.numpy_helper.from_array(arrays[each.name], each.name))
     return other
 
 
-def loss(made: onnx.ModelProto, inputs: Arrays) -> float:
+def loss(proto: onnx.ModelProto, inputs: Arrays) -> float:
     """The sum of squares of the first output."""
-    return float(np.sum(outputs(made, inputs)[0] ** 2))
+    return float(np.sum(outputs(proto, inputs)[0] ** 2))
 
 
-def slopes(made: onnx.ModelProto, inputs: Arrays, name: str) -> np.ndarray:
-    """The derivatives of the loss by an initialiser, of differences."""
-    start = next(onnx.numpy_helper.to_array(each) for each in made.graph.initializer if each.name == name)
-    found = np.zeros(start.shape)
+def slopes(proto: onnx.ModelProto, inputs: Arrays, name: str) -> np.ndarray:
+    """Numerical derivatives of the loss with respect to an initialiser."""
+    start = next(onnx.numpy_helper.to_array(each) for each in proto.graph.initializer if each.name == name)
+    result = np.zeros(start.shape)
     for place in np.ndindex(*start.shape):
         for steps, weight in _STENCIL:
             for side in (1, -1):
                 moved = start.copy()
                 moved[place] += side * steps * _STEP
-                found[place] += side * weight * loss(with_initialisers(made, {name: moved}), inputs) / _STEP
-    return found
+                result[place] += side * weight * loss(with_initialisers(proto, {name: moved}), inputs) / _STEP
+    return result
 
 
 def normal(seed: int, **shapes: Any) -> dict[str, np.ndarray]:

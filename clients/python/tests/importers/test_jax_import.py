@@ -1,4 +1,4 @@
-"""What an imported function of JAX is: names, trees, rules of its own, free extents, keys, float32."""
+"""Imported JAX functions: names, trees, custom rules, free extents, keys, float32."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sized(params: Any, x: Any) -> Any:
     return {"mean": jnp.mean(x @ params["w"]), "all": [x @ params["w"], params["count"]]}
 
 
-def test_leaves_and_results_are_called_by_their_paths(client: gs.Client) -> None:
+def test_leaves_and_results_are_named_by_their_paths(client: gs.Client) -> None:
     params = {"w": normal(2, 3, 2), "count": np.array(3)}
     model = import_function(sized, params, X)
     assert [*model.parameters] == ["params.w"]
@@ -44,17 +44,17 @@ def test_leaves_and_results_are_called_by_their_paths(client: gs.Client) -> None
     answer = client.gradients(
         model.graph, model.feeds({"x": X}), of=model.outputs["result.mean"], outputs=[*model.outputs.values()]
     )
-    found, expected = model.result(answer.values), sized(params, X)
-    assert jax.tree.structure(found) == jax.tree.structure(expected)
-    assert np.allclose(found["all"][0], expected["all"][0], rtol=1e-12)
+    result, expected = model.result(answer.values), sized(params, X)
+    assert jax.tree.structure(result) == jax.tree.structure(expected)
+    assert np.allclose(result["all"][0], expected["all"][0], rtol=1e-12)
     by_name = {name: answer.values[node] for name, node in model.outputs.items()}
-    assert model.result(by_name)["mean"] == found["mean"]
+    assert model.result(by_name)["mean"] == result["mean"]
     gradients = model.gradients(answer.gradients)
     assert gradients["count"] == 0
     assert np.allclose(gradients["w"], jax.grad(lambda w: jnp.mean(X @ w))(params["w"]), rtol=1e-12)
 
 
-def test_arguments_are_called_as_the_function_calls_them() -> None:
+def test_arguments_have_the_names_of_the_parameters() -> None:
     model = import_function(
         lambda first, *others: first + others[0] + others[1]["b"], 1.0, 2.0, {"b": 3.0}, parameters=(2, 0)
     )
@@ -76,7 +76,7 @@ def test_feeds_of_other_arguments(client: gs.Client) -> None:
         model.results.build({"result.all.0": X, "result.all.1": 3})
 
 
-def test_a_leaf_that_is_a_result_and_results_that_are_one_have_nodes_of_their_own(client: gs.Client) -> None:
+def test_each_result_has_its_own_node(client: gs.Client) -> None:
     model = import_function(lambda x: (x, jnp.sin(x), jnp.sin(x), x), 0.5)
     assert len({node.id for node in model.outputs.values()}) == 4
     answer = client.forward(model.graph, model.feeds({}), outputs=[*model.outputs.values()])
@@ -91,7 +91,7 @@ def wrong(x: Any) -> Any:
 wrong.defvjp(lambda x: (wrong(x), jnp.cos(x)), lambda cosine, g: (3 * cosine * g,))
 
 
-def test_a_wrong_rule_is_kept_and_check_tells_where_it_lies(client: gs.Client) -> None:
+def test_check_locates_a_wrong_custom_rule(client: gs.Client) -> None:
     model = import_function(lambda x: (wrong(jnp.exp(x)) ** 2).sum(), X)
     loss = model.outputs["result"]
     answer = client.gradients(model.graph, model.feeds({}), of=loss)
@@ -103,26 +103,26 @@ def test_a_wrong_rule_is_kept_and_check_tells_where_it_lies(client: gs.Client) -
     certificate = client.check(model.graph, model.feeds({}), of=loss, wrt=[model.parameters["x"], before, after])
     assert not certificate.passed
     errors = {node.op: error for node, error in certificate.errors.items()}
-    # what is in front of the call is wrong, and what is behind it right: so the rule is where that lies
+    # gradients before the call are wrong and those after it are right, so the error is in the rule
     assert errors["parameter"] > 0.1
     assert errors["exp"] > 0.1
     assert errors["get_output"] < 1e-6
 
 
-def test_with_the_body_the_gradient_is_that_of_the_body(client: gs.Client) -> None:
+def test_custom_rules_body_uses_the_gradient_of_the_body(client: gs.Client) -> None:
     model = import_function(lambda x: (wrong(x) ** 2).sum(), X, custom_rules="body")
     answer = client.gradients(model.graph, model.feeds({}), of=model.outputs["result"])
     true = jax.grad(lambda x: ((jnp.sin(x) * 2) ** 2).sum())(X)
     assert np.allclose(answer.gradients[model.parameters["x"]], true, rtol=1e-12)
 
 
-def test_a_rule_is_differentiated_again(client: gs.Client) -> None:
+def test_custom_rule_has_second_derivatives(client: gs.Client) -> None:
     function = lambda x: (wrong(x) ** 2).sum()
     x = X[0]
     model = import_function(function, x)
     answer = client.hessian(model.graph, model.feeds({}), of=model.outputs["result"], wrt=[model.parameters["x"]])
-    found = answer.hessian[model.parameters["x"], model.parameters["x"]]
-    assert np.allclose(found, jax.jacrev(jax.grad(function))(x), rtol=1e-10)
+    hessian = answer.hessian[model.parameters["x"], model.parameters["x"]]
+    assert np.allclose(hessian, jax.jacrev(jax.grad(function))(x), rtol=1e-10)
 
 
 @jax.custom_jvp
@@ -133,22 +133,22 @@ def turning(x: Any) -> Any:
 turning.defjvps(lambda tangent, y, x: tangent * turning(x + jnp.pi / 2))
 
 
-def test_a_rule_that_runs_its_function_elsewhere_is_followed_and_then_nan(client: gs.Client) -> None:
+def test_recursive_rule_is_nan_beyond_its_highest_order(client: gs.Client) -> None:
     model = import_function(turning, 0.3)
     x, orders = model.parameters["x"], [model.outputs["result"]]
     for _ in range(3):
         orders.append(orders[-1].grad(x))
     answer = client.forward(model.graph, model.feeds({}), outputs=orders)
-    found = [float(answer.values[node]) for node in orders]
-    assert np.allclose(found[:3], [np.sin(0.3), np.cos(0.3), -np.sin(0.3)], rtol=1e-12)
-    assert np.isnan(found[3])
+    values = [float(answer.values[node]) for node in orders]
+    assert np.allclose(values[:3], [np.sin(0.3), np.cos(0.3), -np.sin(0.3)], rtol=1e-12)
+    assert np.isnan(values[3])
     assert "custom_jvp_call turning: is run by a rule, and has derivatives up to order 2: those beyond are NaN" in [
         str(note) for note in model.notes
     ]
 
 
-def test_what_a_rule_reads_around_it_has_no_derivative_and_is_noted(client: gs.Client) -> None:
-    """JAX refuses to differentiate by such a value; here it is NaN, which no one takes for a gradient."""
+def test_gradient_of_a_closed_over_value_is_nan_and_noted(client: gs.Client) -> None:
+    """JAX refuses to differentiate with respect to a closed-over value; the importer gives NaN."""
 
     def function(x: Any, scale: Any) -> Any:
         factor = jnp.exp(scale)
@@ -162,13 +162,13 @@ def test_what_a_rule_reads_around_it_has_no_derivative_and_is_noted(client: gs.C
 
     model = import_function(function, 0.3, 0.2, parameters=(0, 1))
     answer = client.gradients(model.graph, model.feeds({}), of=model.outputs["result"])
-    by_x, by_scale = (float(answer.gradients[leaf]) for leaf in model.parameters.values())
-    assert by_x == pytest.approx(np.cos(0.3), rel=1e-12)
-    assert np.isnan(by_scale)
+    grad_x, grad_scale = (float(answer.gradients[leaf]) for leaf in model.parameters.values())
+    assert grad_x == pytest.approx(np.cos(0.3), rel=1e-12)
+    assert np.isnan(grad_scale)
     assert any("reads values of the function around it" in str(note) for note in model.notes)
 
 
-def test_functions_of_jax_with_rules_are_single_nodes() -> None:
+def test_jax_functions_with_rules_become_single_nodes() -> None:
     ops = lambda function, *arguments: [node.op for node in import_function(function, *arguments).graph][
         len(arguments) :
     ]
@@ -180,7 +180,7 @@ def test_functions_of_jax_with_rules_are_single_nodes() -> None:
     assert ops(jnp.linalg.cholesky, np.eye(3))[0] == "cholesky"
 
 
-def test_functions_of_the_same_name_as_those_of_jax_are_not_taken_for_them(client: gs.Client) -> None:
+def test_functions_that_reuse_jax_names_are_traced(client: gs.Client) -> None:
     @jax.custom_jvp
     def relu(x: Any) -> Any:
         return jnp.maximum(x, 0)
@@ -194,32 +194,32 @@ def test_functions_of_the_same_name_as_those_of_jax_are_not_taken_for_them(clien
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, 1), (2, 0), (None, 1)])
-def test_solve_under_vmap_is_that_of_the_axes(client: gs.Client, axes: Any) -> None:
-    """Three systems of three unknowns, whose axes only their use tells apart."""
+def test_solve_under_vmap_uses_the_mapped_axes(client: gs.Client, axes: Any) -> None:
+    """Three systems of three unknowns, so that all axes have the same extent."""
     a, b = normal(1, 3, 3, 3) + 3 * np.eye(3)[:, None], normal(2, 3, 3)
-    given = a[0] + 3 * np.eye(3) if axes[0] is None else a.transpose(1, 0, 2)
+    matrix = a[0] + 3 * np.eye(3) if axes[0] is None else a.transpose(1, 0, 2)
     function = jax.vmap(jnp.linalg.solve, axes)
-    model = import_function(function, given, b, parameters=(0, 1))
+    model = import_function(function, matrix, b, parameters=(0, 1))
     answer = client.forward(model.graph, model.feeds({}), outputs=[model.outputs["result"]])
-    assert np.allclose(answer.value, function(given, b), rtol=1e-10)
+    assert np.allclose(answer.value, function(matrix, b), rtol=1e-10)
 
 
-def test_an_extent_may_be_free(client: gs.Client) -> None:
+def test_extent_may_be_free(client: gs.Client) -> None:
     program = PROGRAMS["mlp"]
     params, x = program.arguments
     model = import_function(program.function, params, x, free={"x": [0]}, second=(params, x[:3]))
     assert model.inputs["x"].attrs["shape"] == [-1, 3]
     for rows in (1, 7):
-        given = normal(8, rows, 3)
-        answer = client.gradients(model.graph, model.feeds({"x": given}), of=model.outputs["result"].sum())
-        expected = jax.grad(lambda p, x: program.function(p, x).sum())(params, given)
+        batch = normal(8, rows, 3)
+        answer = client.gradients(model.graph, model.feeds({"x": batch}), of=model.outputs["result"].sum())
+        expected = jax.grad(lambda p, x: program.function(p, x).sum())(params, batch)
         for one, other in zip(
             jax.tree.leaves(model.gradients(answer.gradients)), jax.tree.leaves(expected), strict=True
         ):
             assert np.allclose(one, other, rtol=1e-9, atol=1e-12)
 
 
-def test_keys_of_jax_are_inputs(client: gs.Client) -> None:
+def test_jax_keys_are_inputs(client: gs.Client) -> None:
     draw = lambda scale, key: scale * jax.random.normal(key, (3,))
     model = import_function(draw, 2.0, jax.random.key(0))
     key = jax.random.key(9)
@@ -229,7 +229,7 @@ def test_keys_of_jax_are_inputs(client: gs.Client) -> None:
     assert "random_uniform" in {node.op for node in model.graph}
 
 
-def test_a_loop_that_its_bound_ends_gives_nan(client: gs.Client) -> None:
+def test_loop_cut_off_by_its_bound_gives_nan(client: gs.Client) -> None:
     function = lambda x: lax.while_loop(lambda y: y.sum() < 100, lambda y: y * 2, x)
     for most, fits in ((8, True), (3, False)):
         model = import_function(function, np.ones(3), max_steps=most)
@@ -238,7 +238,7 @@ def test_a_loop_that_its_bound_ends_gives_nan(client: gs.Client) -> None:
         assert np.isnan(value).all() != fits
 
 
-def test_loops_are_loops_unless_they_are_to_be_unrolled() -> None:
+def test_loops_stay_loops_unless_unrolled() -> None:
     function = lambda x: lax.fori_loop(0, 50, lambda i, y: jnp.sin(y) + i, x)
     assert "scan" in {node.op for node in import_function(function, X).graph}
     unrolled = [node.op for node in import_function(function, X, unroll=True).graph]
@@ -246,18 +246,18 @@ def test_loops_are_loops_unless_they_are_to_be_unrolled() -> None:
     assert "scan" not in unrolled
 
 
-def test_what_is_rematerialised_is_computed_again() -> None:
+def test_checkpoint_is_imported_as_recompute() -> None:
     (call,) = [node for node in import_function(jax.checkpoint(jnp.sin), X).graph if node.op == "call"]
     assert call.attrs["recompute"] is True
 
 
-def test_stop_gradient_is_kept(client: gs.Client) -> None:
+def test_stop_gradient_is_preserved(client: gs.Client) -> None:
     model = import_function(lambda x: (x * lax.stop_gradient(x)).sum(), X)
     answer = client.gradients(model.graph, model.feeds({}), of=model.outputs["result"])
     assert np.array_equal(answer.gradients[model.parameters["x"]], X)
 
 
-def test_large_constants_are_made_by_the_server() -> None:
+def test_large_constants_are_built_by_the_server() -> None:
     model = import_function(lambda x: x + jnp.zeros(3000) + jnp.arange(3000), normal(1, 3000))
     assert sum(node.attrs["value"].size for node in model.graph if node.op == "constant") < 10
 
@@ -282,12 +282,12 @@ def test_float32(client: gs.Client, name: str) -> None:
         expected = program.function(*arguments)
         model = import_function(program.function, *arguments)
         answer = client.forward(model.graph, model.feeds_of(*arguments), outputs=[*model.outputs.values()])
-    for found, other in zip(jax.tree.leaves(model.result(answer.values)), jax.tree.leaves(expected), strict=True):
-        assert found.dtype == other.dtype
-        assert np.allclose(found, other, rtol=2e-5, atol=2e-5)
+    for actual, other in zip(jax.tree.leaves(model.result(answer.values)), jax.tree.leaves(expected), strict=True):
+        assert actual.dtype == other.dtype
+        assert np.allclose(actual, other, rtol=2e-5, atol=2e-5)
 
 
-def test_attention_of_jax_nn_adds_up_in_float32_as_it_says(client: gs.Client) -> None:
+def test_jax_nn_attention_accumulates_in_float32(client: gs.Client) -> None:
     params = [normal(i, 2, 5, 2, 4) for i in range(3)]
     function = lambda qkv: jax.nn.dot_product_attention(*qkv, is_causal=True)
     model = import_function(function, params)
@@ -296,10 +296,10 @@ def test_attention_of_jax_nn_adds_up_in_float32_as_it_says(client: gs.Client) ->
     assert np.allclose(value, function(params), rtol=0, atol=1e-6)
 
 
-def test_a_transformer_is_kept_as_resident_tensors(client: gs.Client) -> None:
+def test_transformer_runs_on_resident_tensors(client: gs.Client) -> None:
     program = PROGRAMS["transformer"]
     model = import_function(program.function, *program.arguments)
-    graph, kept = model.register(client), model.keep(client, "jax")
+    graph, residents = model.register(client), model.keep(client, "jax")
     assert "jax.params.blocks.0.down" in model.tensor_names("jax").values()
-    value = graph.forward({**kept, model.inputs["tokens"]: TOKENS}, outputs=[model.outputs["result"]]).value
+    value = graph.forward({**residents, model.inputs["tokens"]: TOKENS}, outputs=[model.outputs["result"]]).value
     assert np.allclose(value, program.function(*program.arguments), rtol=1e-10)

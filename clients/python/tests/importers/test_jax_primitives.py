@@ -1,4 +1,4 @@
-"""Each rule for a primitive of JAX, against JAX: values, and the gradients of all floats."""
+"""Each rule for a JAX primitive, compared with JAX: values, and the gradients of all floats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("optax", reason="optax is not installed")
 import jax
 
 from clients.python.tests.importers.jax_samples import SAMPLES, Sample
-from clients.python.tests.importers.test_jax_programs import compared, weight
+from clients.python.tests.importers.test_jax_programs import assert_matches, weight
 from clients.python.tests.jax_primitives import PAGE, page
 from gradserve_client.jax import import_function
 from gradserve_client.jax.families.unsupported import UNSUPPORTED
@@ -62,12 +62,12 @@ def loss_of(function: Any, *arguments: Any) -> Any:
 
 
 def real_of(leaf: Any) -> Any:
-    """What of a result the loss counts: of a complex one both parts."""
+    """The real contribution of a result to the loss; both parts of a complex result count."""
     return leaf.real + 0.5 * leaf.imag if leaf.dtype.kind == "c" else leaf
 
 
 def wide_of(node: gs.Node, dtype: np.dtype[Any]) -> gs.Node:
-    """The same, of a node of the graph, in float64."""
+    """The same contribution of a node of the graph, in float64."""
     counted = node.real().add(node.imag().mul_scalar(0.5)) if dtype.kind == "c" else node
     return counted.cast("float64")
 
@@ -81,7 +81,7 @@ CASES = [(name, i) for name, samples in SAMPLES.items() for i in range(len(sampl
 
 
 @pytest.mark.parametrize(("name", "i"), CASES, ids=[f"{name}-{i}" for name, i in CASES])
-def test_a_rule_says_what_the_primitive_does(client: gs.Client, name: str, i: int) -> None:
+def test_rule_matches_the_primitive(client: gs.Client, name: str, i: int) -> None:
     function, arguments = SAMPLES[name][i]
     places = floats_of(arguments)
     model = import_function(function, *arguments, parameters=places, max_steps=10)
@@ -96,16 +96,16 @@ def test_a_rule_says_what_the_primitive_does(client: gs.Client, name: str, i: in
             for k, (node, leaf) in enumerate(floats)
         ]
         answer = client.gradients(model.graph, feeds, of=reduce(gs.Node.add, terms), outputs=outputs)
-        # what loops until its data say otherwise, JAX differentiates forwards alone
+        # JAX differentiates while loops only in forward mode
         differentiate = jax.jacfwd if name == "while" else jax.grad
         expected = differentiate(lambda *each: loss_of(function, *each), argnums=places)(*arguments)
-        for found, other in zip(model.gradients(answer.gradients), expected, strict=True):
-            compared(found, other, "gradient", tolerated(SAMPLES[name][i]))
+        for actual, other in zip(model.gradients(answer.gradients), expected, strict=True):
+            assert_matches(actual, other, "gradient", tolerated(SAMPLES[name][i]))
     else:
         answer = client.forward(model.graph, feeds, outputs=outputs)
     for node, other in zip(outputs, reference, strict=True):
-        compared(answer.values[node], other, "value", tolerated(SAMPLES[name][i]))
+        assert_matches(answer.values[node], other, "value", tolerated(SAMPLES[name][i]))
 
 
-def test_the_page_of_primitives_is_current() -> None:
+def test_page_of_primitives_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == page()

@@ -1,4 +1,4 @@
-"""Programs of JAX as graphs: values and gradients of all parameters as JAX has them."""
+"""JAX programs as graphs: values and gradients of all parameters match those of JAX."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def imported(program: Program) -> ImportedFunction:
 
 
 def weight(place: int, shape: tuple[int, ...]) -> np.ndarray:
-    """What a result counts in the loss: other for each, and for each of its elements."""
+    """The weights of a result's elements in the loss, different for each result."""
     return np.random.default_rng(place).uniform(0.5, 1.5, shape)
 
 
 def expected(program: Program) -> tuple[Any, Any]:
-    """The result and the gradients of the loss, of JAX."""
+    """JAX's result, and its gradients of the loss."""
 
     def loss(*arguments: Any) -> Any:
         result = program.function(*arguments)
@@ -48,8 +48,8 @@ def expected(program: Program) -> tuple[Any, Any]:
     return result, gradients
 
 
-def compared(found: Any, reference: Any, name: str, tolerance: float = 1e-9) -> None:
-    one, other = np.asarray(found), np.asarray(reference)
+def assert_matches(actual: Any, reference: Any, name: str, tolerance: float = 1e-9) -> None:
+    one, other = np.asarray(actual), np.asarray(reference)
     assert (one.shape, one.dtype) == (other.shape, other.dtype), name
     if other.dtype.kind not in "fc":
         assert np.array_equal(one, other), name
@@ -75,12 +75,12 @@ def test_values_and_gradients(client: gs.Client, name: str) -> None:
         model.graph, model.feeds_of(*program.arguments), of=loss, outputs=[*model.outputs.values()]
     )
     assert jax.tree.structure(model.result(answer.values)) == jax.tree.structure(result)
-    for found, reference, output in zip(
+    for actual, reference, output in zip(
         jax.tree.leaves(model.result(answer.values)), leaves, model.outputs, strict=True
     ):
-        compared(found, reference, output)
+        assert_matches(actual, reference, output)
     names = [name for i in np.atleast_1d(program.parameters) for name in model.arguments[i].names]
-    for found, reference, parameter in zip(
+    for actual, reference, parameter in zip(
         jax.tree.leaves(model.gradients(answer.gradients)), jax.tree.leaves(gradients), names, strict=True
     ):
-        compared(found, reference, parameter)
+        assert_matches(actual, reference, parameter)

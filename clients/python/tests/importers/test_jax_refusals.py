@@ -1,4 +1,4 @@
-"""What is refused of JAX, with all reasons at once; and what is given has to fit."""
+"""Refused imports of JAX functions, with all reasons at once, and checks of the arguments."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("function", SENTENCES, ids=lambda function: function.__name__)
-def test_a_refusal_is_a_sentence_with_a_place(function: Any) -> None:
+def test_refusal_has_a_reason_and_a_place(function: Any) -> None:
     error = refused(function, X)
     assert f"of the function '{function.__name__}' cannot be imported" in str(error)
     sentences = [line for line in str(error).splitlines()[1:] if SENTENCES[function] in line]
@@ -129,7 +129,7 @@ def test_a_refusal_is_a_sentence_with_a_place(function: Any) -> None:
     assert line_of(function) in sentences[0]
 
 
-def test_all_that_is_in_the_way_is_told_at_once() -> None:
+def test_all_obstacles_are_reported_at_once() -> None:
     def several(x: Any) -> Any:
         factors = jax.scipy.linalg.schur(x)[0] + jax.scipy.linalg.schur(x.T)[0]
         turned = lax.while_loop(lambda y: y.sum() < 9, lambda y: y + jnp.linalg.svd(y[:1])[2], x)
@@ -141,23 +141,23 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
     assert error.tally.occurrences["schur"] == 2
 
 
-def test_what_nobody_reads_is_not_refused() -> None:
+def test_unused_results_are_not_refused() -> None:
     model = import_function(lambda x: (jax.scipy.linalg.schur(x), x * 2)[1], X)
     assert [node.op for node in model.graph] == ["parameter", "mul_scalar"]
 
 
-def test_factors_of_constants_are_computed_beforehand() -> None:
+def test_factors_of_constants_are_folded() -> None:
     model = import_function(lambda x: x * jax.scipy.linalg.schur(jnp.asarray(X))[0], X)
     assert {node.op for node in model.graph} == {"parameter", "constant", "mul"}
 
 
-def test_calls_inline_are_told_by_what_they_run() -> None:
+def test_inlined_jit_is_counted_without_a_note() -> None:
     model = import_function(jax.jit(lambda x: jnp.sin(x) + 1), X)
     assert model.notes == ()
     assert model.tally.occurrences["jit"] == 1
 
 
-def test_solvers_of_ones_own_are_refused() -> None:
+def test_custom_linear_solvers_are_refused() -> None:
     error = refused(conjugate_gradients, X, max_steps=10)
     assert [obstacle.op for obstacle in error.obstacles] == ["custom_linear_solve"]
 
@@ -172,7 +172,7 @@ def _squared_tangent(primals: Any, tangents: Any) -> Any:
     return clipped(*primals), tangents[0] ** 2
 
 
-def test_a_rule_that_is_none_of_cotangents_is_refused_unless_the_body_may_be_used() -> None:
+def test_nonlinear_rule_is_refused_unless_the_body_is_used() -> None:
     error = refused(clipped, X)
     (obstacle,) = error.obstacles
     assert obstacle.op == "custom_jvp_call"
@@ -197,37 +197,37 @@ def test_a_rule_that_is_none_of_cotangents_is_refused_unless_the_body_may_be_use
         ((X,), {"free": {"y": [0]}, "second": (X,)}, "'y' is no input of the model, and has no free extents"),
     ],
 )
-def test_what_is_given_has_to_fit(arguments: Any, options: Any, sentence: str) -> None:
+def test_invalid_arguments_are_refused(arguments: Any, options: Any, sentence: str) -> None:
     with pytest.raises(gs.InputError) as caught:
         import_function(lambda x: jax.tree.map(jnp.sin, x), *arguments, **options)
     assert str(caught.value) == sentence
 
 
-def test_dtypes_that_jax_would_change_are_told() -> None:
+def test_dtypes_that_jax_would_change_are_refused() -> None:
     with jax.enable_x64(False), pytest.raises(gs.InputError) as caught:
         import_function(jnp.sin, X)
     assert str(caught.value) == "'x' is float64, of which JAX makes float32: set jax_enable_x64, or give float32"
 
 
-def test_a_number_that_depends_on_a_free_extent_is_refused() -> None:
+def test_scalar_that_depends_on_a_free_extent_is_refused() -> None:
     error = refused(lambda w, x: x @ w / x.shape[0], X, X, free={"x": [0]}, second=(X, np.ones((3, 2))))
     assert "div_scalar" in str(error)
     assert "its scalar is 2.0, and with the second example 3.0" in str(error)
 
 
-def test_older_rules_of_threefry_are_refused() -> None:
+def test_older_threefry_is_refused() -> None:
     with jax.threefry_partitionable(False):
         error = refused(lambda x, key: x * jax.random.normal(key), X, jax.random.PRNGKey(0))
     assert "it draws by the older rules of threefry" in str(error)
 
 
-def test_a_while_in_a_program_that_jits_is_placed_where_it_was_written() -> None:
+def test_while_inside_jit_is_located_at_its_source() -> None:
     error = refused(jax.jit(partial(endless)), X)
     assert line_of(endless) in str(error)
 
 
 @pytest.mark.parametrize("limit", ["nodes", "steps"])
-def test_an_unrolled_scan_ends_at_the_limits(limit: str) -> None:
+def test_unrolled_scan_stops_at_the_limits(limit: str) -> None:
     def endless_scan(x: Any) -> Any:
         return lax.scan(lambda c, _: (jnp.sin(c), None), x, length=10**12)[0]
 
@@ -237,7 +237,7 @@ def test_an_unrolled_scan_ends_at_the_limits(limit: str) -> None:
     assert import_function(endless_scan, X, limits=limits).outputs
 
 
-def test_constants_of_a_function_count_as_bytes() -> None:
+def test_closed_over_constants_count_as_bytes() -> None:
     large = np.ones((100, 2))
     error = refused(lambda x: x + large[:2] + large.sum(), X, limits=ImportLimits(bytes=8))
     assert "its limit of 8 bytes" in str(error)

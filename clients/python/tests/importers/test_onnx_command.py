@@ -1,4 +1,4 @@
-"""`python -m gradserve_client import`: the table of ops, and a model that a server keeps."""
+"""`python -m gradserve_client import`: the table of ops, and a model that a server stores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_dry_run_prints_the_table_of_ops(file: Path) -> None:
+def test_dry_run_prints_the_table_of_ops(file: Path) -> None:
     out = io.StringIO()
     assert main(["import", str(file), "--shape", "x=2x3", "--dry-run"], out) == 0
     assert out.getvalue().splitlines() == [
@@ -46,7 +46,7 @@ def test_a_dry_run_prints_the_table_of_ops(file: Path) -> None:
     ]
 
 
-def test_a_dry_run_of_what_is_refused_prints_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_of_a_refused_model_prints_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "noisy.onnx"
     onnx.save(model("n (float[2] x) => (float[2] y) {\n a = RandomNormalLike (x)\n y = Add (a, x) }"), path)
     out = io.StringIO()
@@ -55,7 +55,7 @@ def test_a_dry_run_of_what_is_refused_prints_it_too(tmp_path: Path, capsys: pyte
     assert "RandomNormalLike (at the node that gives 'a'): it is random" in capsys.readouterr().err
 
 
-def test_a_model_is_kept_with_its_graph_and_its_weights(file: Path, server: RunningServer, client: gs.Client) -> None:
+def test_import_stores_model_graph_and_weights(file: Path, server: RunningServer, client: gs.Client) -> None:
     out = io.StringIO()
     assert main(["import", str(file), "--name", "cli", "--shape", "x=2x3", "--server", server.url], out) == 0
     lines = out.getvalue().splitlines()
@@ -73,7 +73,7 @@ def test_a_model_is_kept_with_its_graph_and_its_weights(file: Path, server: Runn
     assert model.forward({"x": x}).values["y"].tobytes() == value.tobytes()
 
 
-def test_example_inputs_are_read_of_a_file(file: Path, tmp_path: Path) -> None:
+def test_example_inputs_are_read_from_a_file(file: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "inputs.npz", x=np.ones((5, 3), np.float32))
     assert main(["import", str(file), "--inputs", str(tmp_path / "inputs.npz"), "--dry-run"], io.StringIO()) == 0
 
@@ -86,7 +86,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_a_sentence(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_is_one_line(name: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options, sentence = WRONG[name]
     assert main(["import", str(file), "--dry-run", *options], io.StringIO()) == 1
     assert capsys.readouterr().err == f"{sentence}\n"

@@ -1,4 +1,4 @@
-"""Broken files: whatever is changed in a model, it is imported, or refused by the importer's own exceptions."""
+"""Fuzzing: a changed model file is imported, or refused with the importer's own exceptions."""
 
 from __future__ import annotations
 
@@ -91,20 +91,20 @@ MODELS = {
         IMAGE,
     ),
 }
-#: numbers that a field of whole numbers is set to
+#: values for integer fields
 NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 7, 99, 2**16, 2**31 - 1, 2**40, 2**62, 2**63 - 1)
 SEEDS = 60
 
 
-def made(name: str) -> bytes:
+def serialized(name: str) -> bytes:
     text, names, _ = MODELS[name]
-    written: bytes = model(text, {each: WEIGHTS[each] for each in names}).SerializeToString()
-    return written
+    original: bytes = model(text, {each: WEIGHTS[each] for each in names}).SerializeToString()
+    return original
 
 
-def changed_bytes(written: bytes, draw: random.Random) -> bytes:
-    """A few bytes changed, removed, put in or repeated, or the end cut off."""
-    data = bytearray(written)
+def changed_bytes(original: bytes, draw: random.Random) -> bytes:
+    """Change, remove, insert or repeat a few bytes, or cut off the end."""
+    data = bytearray(original)
     for _ in range(draw.randint(1, 4)):
         place = draw.randrange(len(data))
         match draw.randrange(5):
@@ -129,9 +129,9 @@ def _messages(message: Any) -> Iterator[Any]:
                 yield from _messages(each)
 
 
-def changed_fields(written: bytes, draw: random.Random) -> bytes:
-    """A few fields of the file changed, so that it stays one that can be parsed."""
-    parsed = onnx.ModelProto.FromString(written)
+def changed_fields(original: bytes, draw: random.Random) -> bytes:
+    """Change a few fields of the file, so that it can still be parsed."""
+    parsed = onnx.ModelProto.FromString(original)
     for _ in range(draw.randint(1, 3)):
         message = draw.choice([each for each in _messages(parsed) if each.ListFields()])
         field, value = draw.choice(message.ListFields())
@@ -158,7 +158,7 @@ def _change_list(values: Any, draw: random.Random) -> None:
 
 
 def _other(value: Any, parsed: Any, draw: random.Random) -> Any:
-    """Another value for a field."""
+    """A different value for a field."""
     if isinstance(value, int):
         return draw.choice(NUMBERS)
     if isinstance(value, float):
@@ -170,34 +170,34 @@ def _other(value: Any, parsed: Any, draw: random.Random) -> Any:
 
 
 def _set(message: Any, name: str, value: Any) -> None:
-    # protobuf does not take a number that the field cannot hold
+    # protobuf refuses a number that the field cannot hold
     with contextlib.suppress(ValueError):
         setattr(message, name, value)
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_models_are_imported_as_they_are(name: str) -> None:
-    assert import_model(made(name), {"x": MODELS[name][2]}, limits=LIMITS).outputs
+def test_unchanged_models_are_imported(name: str) -> None:
+    assert import_model(serialized(name), {"x": MODELS[name][2]}, limits=LIMITS).outputs
 
 
 @pytest.mark.parametrize("change", [changed_bytes, changed_fields])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_changed_file_is_imported_or_refused(name: str, change: Any) -> None:
-    written, refusals = made(name), []
+def test_changed_file_is_imported_or_refused(name: str, change: Any) -> None:
+    original, refusals = serialized(name), []
     for seed in range(SEEDS):
-        broken = change(written, random.Random(f"{name} {change.__name__} {seed}"))
+        broken = change(original, random.Random(f"{name} {change.__name__} {seed}"))
         try:
             import_model(broken, {"x": MODELS[name][2]}, limits=LIMITS)
         except gs.InputError as error:
             refusals.append((seed, str(error)))
     assert 0 < len(refusals) < SEEDS
-    # the importer converts failures of its own, none of which these files may cause
+    # the importer converts its own failures, and these files must cause none
     assert [each for each in refusals if "the importer fails on" in each[1]] == []
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_file_that_ends_early_is_refused(name: str) -> None:
-    written = made(name)
-    for length in range(0, len(written), max(1, len(written) // 40)):
+def test_truncated_file_is_refused(name: str) -> None:
+    original = serialized(name)
+    for length in range(0, len(original), max(1, len(original) // 40)):
         with pytest.raises(gs.InputError):
-            import_model(written[:length], {"x": MODELS[name][2]}, limits=LIMITS)
+            import_model(original[:length], {"x": MODELS[name][2]}, limits=LIMITS)

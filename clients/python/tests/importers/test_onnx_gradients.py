@@ -1,4 +1,4 @@
-"""Models of ONNX as graphs: values as ONNX's evaluator has them, gradients of all parameters as its differences."""
+"""ONNX models as graphs: values match ONNX's evaluator, gradients of all parameters match its differences."""
 
 from __future__ import annotations
 
@@ -237,81 +237,83 @@ CASES = {
         },
     ),
 }
-#: what ONNX's evaluator lacks is held to what is written by hand, below
+#: cases that ONNX's evaluator lacks, which tests below compute by hand
 BY_HAND = {"scan": "axes and directions"}
 OPSETS = {"scattered": 26}
 
 
 def imported(name: str) -> tuple[Any, Any, Case]:
     case = CASES[name]
-    made = model(case.text, case.initialisers, OPSETS.get(name, 24))
-    return made, import_model(made, case.inputs), case
+    proto = model(case.text, case.initialisers, OPSETS.get(name, 24))
+    return proto, import_model(proto, case.inputs), case
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in BY_HAND])
 def test_values_and_gradients(client: gs.Client, name: str) -> None:
-    made, found, case = imported(name)
-    assert {*found.parameters} == {*case.initialisers}
-    first = next(iter(found.outputs.values()))
+    proto, result, case = imported(name)
+    assert {*result.parameters} == {*case.initialisers}
+    first = next(iter(result.outputs.values()))
     loss = first.square().sum()
-    answer = client.gradients(found.graph, found.feeds(case.inputs), of=loss, outputs=[*found.outputs.values()])
-    for one, other in zip(found.outputs.values(), outputs(made, case.inputs), strict=True):
+    answer = client.gradients(result.graph, result.feeds(case.inputs), of=loss, outputs=[*result.outputs.values()])
+    for one, other in zip(result.outputs.values(), outputs(proto, case.inputs), strict=True):
         assert np.allclose(answer.values[one], other, rtol=1e-12, atol=1e-12)
-    for parameter, node in found.parameters.items():
-        expected = slopes(made, case.inputs, parameter)
+    for parameter, node in result.parameters.items():
+        expected = slopes(proto, case.inputs, parameter)
         scale = max(1.0, float(np.abs(expected).max()))
         assert np.abs(answer.gradients[node] - expected).max() <= 1e-9 * scale, parameter
 
 
-def test_a_scan_along_other_axes_and_backwards(client: gs.Client) -> None:
-    _, found, case = imported("scan")
+def test_scan_along_other_axes_in_reverse(client: gs.Client) -> None:
+    _, result, case = imported("scan")
     w, u = case.initialisers["w"], case.initialisers["u"]
     h, rows, tanh_slopes = case.inputs["h0"], [], []
     for x in case.inputs["xs"].T[::-1]:
         h = np.tanh(w @ x + h)
         rows.append(u @ h)
         tanh_slopes.append(1 - h**2)
-    loss = found.outputs["ys"].square().sum()
-    answer = client.gradients(found.graph, found.feeds(case.inputs), of=loss, outputs=[*found.outputs.values()])
-    assert np.allclose(answer.values[found.outputs["ys"]], np.stack(rows, axis=1), rtol=1e-13)
-    assert np.allclose(answer.values[found.outputs["h"]], h, rtol=1e-13)
-    back, slope = np.zeros(2), np.zeros_like(w)
+    loss = result.outputs["ys"].square().sum()
+    answer = client.gradients(result.graph, result.feeds(case.inputs), of=loss, outputs=[*result.outputs.values()])
+    assert np.allclose(answer.values[result.outputs["ys"]], np.stack(rows, axis=1), rtol=1e-13)
+    assert np.allclose(answer.values[result.outputs["h"]], h, rtol=1e-13)
+    adjoint, slope = np.zeros(2), np.zeros_like(w)
     for step in reversed(range(5)):
-        back = tanh_slopes[step] * (u.T @ (2 * rows[step]) + back)
-        slope += np.outer(back, case.inputs["xs"].T[::-1][step])
-    assert np.allclose(answer.gradients[found.parameters["w"]], slope, rtol=1e-12, atol=1e-13)
+        adjoint = tanh_slopes[step] * (u.T @ (2 * rows[step]) + adjoint)
+        slope += np.outer(adjoint, case.inputs["xs"].T[::-1][step])
+    assert np.allclose(answer.gradients[result.parameters["w"]], slope, rtol=1e-12, atol=1e-13)
 
 
-def test_an_image_is_read_between_its_pixels(client: gs.Client) -> None:
-    """Of a plane 1 + 2 i − 3 j, which linear interpolation gives back, and its slopes with it."""
+def test_grid_sample_interpolates_between_pixels(client: gs.Client) -> None:
+    """The plane 1 + 2 i − 3 j, which linear interpolation reproduces with its slopes."""
     i, j = np.indices((4, 5)).astype(np.float64)
     x = (1 + 2 * i - 3 * j)[None, None]
     grid = np.array([[0.1, -0.2], [0.3, 0.25], [-0.4, 0.05]]).reshape(1, 1, 3, 2)
     text = "plane (double[1,1,4,5] x) => (double[1,1,1,3] y) { y = GridSample <align_corners = 1> (x, grid) }"
-    found = import_model(model(text, {"grid": grid}), {"x": x})
-    answer = client.gradients(found.graph, found.feeds({"x": x}), of=found.outputs["y"].sum())
+    result = import_model(model(text, {"grid": grid}), {"x": x})
+    answer = client.gradients(result.graph, result.feeds({"x": x}), of=result.outputs["y"].sum())
     rows, columns = (grid[..., 1] + 1) / 2 * 3, (grid[..., 0] + 1) / 2 * 4
     assert np.isclose(answer.value, (1 + 2 * rows - 3 * columns).sum(), rtol=1e-13)
     expected = np.broadcast_to([-3 * 2, 2 * 1.5], (1, 1, 3, 2))
-    assert np.allclose(answer.gradients[found.parameters["grid"]], expected, rtol=1e-12)
+    assert np.allclose(answer.gradients[result.parameters["grid"]], expected, rtol=1e-12)
 
 
-def test_the_other_branch_has_the_gradient_where_it_runs(client: gs.Client) -> None:
-    _, found, case = imported("if")
-    loss = found.outputs["y"].square().sum()
+def test_gradient_follows_the_branch_that_runs(client: gs.Client) -> None:
+    _, result, case = imported("if")
+    loss = result.outputs["y"].square().sum()
     x = -case.inputs["x"]
-    gradients = client.gradients(found.graph, found.feeds({"x": x}), of=loss).gradients
-    assert not gradients[found.parameters["w"]].any()
-    assert np.allclose(gradients[found.parameters["v"]], -2 * (x - case.initialisers["v"]), rtol=1e-14)
+    gradients = client.gradients(result.graph, result.feeds({"x": x}), of=loss).gradients
+    assert not gradients[result.parameters["w"]].any()
+    assert np.allclose(gradients[result.parameters["v"]], -2 * (x - case.initialisers["v"]), rtol=1e-14)
 
 
-def test_a_loop_is_a_function_and_runs_as_often_as_its_data_say(client: gs.Client) -> None:
-    _, found, case = imported("loop with a condition")
-    assert [node.op for node in found.graph if node.op in {"scan", "while"}] == ["while"]
+def test_conditional_loop_becomes_a_while(client: gs.Client) -> None:
+    _, result, case = imported("loop with a condition")
+    assert [node.op for node in result.graph if node.op in {"scan", "while"}] == ["while"]
     w = case.initialisers["w"]
     for scale in (1.0, 0.25):
         y, steps = case.inputs["x"] * scale, 0
         while steps == 0 or (y**2).sum() < 3:
             y, steps = y * w, steps + 1
-        value = client.forward(found.graph, found.feeds({"x": case.inputs["x"] * scale}), outputs=[found.outputs["y"]])
+        value = client.forward(
+            result.graph, result.feeds({"x": case.inputs["x"] * scale}), outputs=[result.outputs["y"]]
+        )
         assert np.allclose(value.value, y, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""Files of ONNX from strangers: an import ends within its limits, reads no other files, and raises its own errors."""
+"""Untrusted ONNX files: an import ends within its limits, reads no other files, and raises its own errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOOP = """endless (float[2,3] x) => (float[2,3] y) {
         w = Identity (v)
     }> (n, , x)
 }"""
-#: what a constant that nothing but the file decides would have to be computed for
+#: a loop over constants, which constant folding would have to run
 FOLDED_LOOP = """folded (float[2,3] x) => (float y) {
     n = Constant <value_int = 1000000000000> ()
     a = Constant <value_float = 1.0> ()
@@ -56,51 +56,51 @@ RECURRENT = """recurrent (float[2,3] x) => (float y) {
 }"""
 
 
-def refusal(made: Any, inputs: Any = None, limits: ImportLimits = SMALL) -> str:
+def refusal(proto: Any, inputs: Any = None, limits: ImportLimits = SMALL) -> str:
     with pytest.raises(ImportRefused) as caught:
-        import_model(made, {"x": X} if inputs is None else inputs, limits=limits)
+        import_model(proto, {"x": X} if inputs is None else inputs, limits=limits)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("text", [LOOP, FOLDED_LOOP, SCAN, RECURRENT], ids=["loop", "folded", "scan", "recurrent"])
-def test_a_loop_ends_at_the_limit_of_steps(text: str) -> None:
-    told = refusal(model(text).SerializeToString())
-    assert "(at the node that gives 'y'): the import would exceed its limit of 500 steps" in told
+def test_loop_stops_at_the_step_limit(text: str) -> None:
+    message = refusal(model(text).SerializeToString())
+    assert "(at the node that gives 'y'): the import would exceed its limit of 500 steps" in message
 
 
 def functions(count: int, last: str) -> Any:
     """A model whose functions each call the next twice; the last one calls `last`."""
     opsets = [helper.make_opsetid("", 24), helper.make_opsetid("own", 1)]
-    made = model("twice (float[2,3] x) => (float[2,3] y) { y = Identity (x) }")
+    proto = model("twice (float[2,3] x) => (float[2,3] y) { y = Identity (x) }")
     for i in range(count):
         called = {"op_type": f"f{i + 1}", "domain": "own"} if i < count - 1 else {"op_type": last, "domain": "own"}
         nodes = [helper.make_node(inputs=[a], outputs=[b], **called) for a, b in (("a", "b"), ("b", "c"))]
-        made.functions.append(helper.make_function("own", f"f{i}", ["a"], ["c"], nodes, opsets))
-    made.functions.append(
+        proto.functions.append(helper.make_function("own", f"f{i}", ["a"], ["c"], nodes, opsets))
+    proto.functions.append(
         helper.make_function("own", "neg", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], opsets)
     )
-    made.opset_import.append(helper.make_opsetid("own", 1))
-    made.graph.node[0].op_type, made.graph.node[0].domain = "f0", "own"
-    return made
+    proto.opset_import.append(helper.make_opsetid("own", 1))
+    proto.graph.node[0].op_type, proto.graph.node[0].domain = "f0", "own"
+    return proto
 
 
-def test_functions_that_call_functions_end_at_the_limit_of_steps() -> None:
-    told = refusal(functions(30, "neg").SerializeToString())
-    assert "own.f0 (at the node that gives 'y'): the import would exceed its limit of 500 steps" in told
+def test_nested_function_calls_stop_at_the_step_limit() -> None:
+    message = refusal(functions(30, "neg").SerializeToString())
+    assert "own.f0 (at the node that gives 'y'): the import would exceed its limit of 500 steps" in message
 
 
-def test_functions_may_be_called_within_the_limits() -> None:
+def test_functions_are_expanded_within_the_limits() -> None:
     imported = import_model(functions(3, "neg"), {"x": X}, limits=SMALL)
     assert [node.op for node in imported.graph].count("neg") == 8
 
 
 @pytest.mark.parametrize("count", [1, 2, 30])
-def test_a_function_that_calls_itself_is_refused(count: int) -> None:
+def test_recursive_function_is_refused(count: int) -> None:
     assert "it is a function that calls itself" in refusal(functions(count, "f0"))
 
 
 def nested(depth: int, op: str) -> Any:
-    """Bodies of If or Loop within one another."""
+    """A model with nested bodies of If or Loop."""
     info = helper.make_tensor_value_info
     inner = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "b", [], [info("y", 1, [2, 3])])
     for _ in range(depth):
@@ -115,13 +115,13 @@ def nested(depth: int, op: str) -> Any:
         inner.output.extend([info("still", 9, []), info("y", 1, [2, 3])])
         inner = helper.make_graph([helper.make_node("Loop", ["n", ""], ["y"], body=inner)], "b", [], [])
         inner.output.append(info("y", 1, [2, 3]))
-    made = model("nested (float[2,3] x, bool c, int64 n) => (float[2,3] y) { y = Neg (x) }")
-    del made.graph.node[:]
-    made.graph.node.extend(inner.node)
-    return made
+    proto = model("nested (float[2,3] x, bool c, int64 n) => (float[2,3] y) { y = Neg (x) }")
+    del proto.graph.node[:]
+    proto.graph.node.extend(inner.node)
+    return proto
 
 
-def test_bodies_may_be_nested_as_deeply_as_protobuf_reads_them() -> None:
+def test_bodies_nest_as_deeply_as_protobuf_allows() -> None:
     inputs = {"x": X, "c": np.array(True), "n": np.array(1)}
     assert import_model(nested(30, "If").SerializeToString(), inputs).outputs
     with pytest.raises(gs.InputError, match="this is no model of ONNX: DecodeError"):
@@ -129,24 +129,24 @@ def test_bodies_may_be_nested_as_deeply_as_protobuf_reads_them() -> None:
 
 
 def test_functions_nested_too_deeply_are_refused() -> None:
-    made = functions(40, "neg")
-    for function in made.functions[:-1]:
+    proto = functions(40, "neg")
+    for function in proto.functions[:-1]:
         del function.node[1]
         function.output[0] = "b"
-    told = refusal(made.SerializeToString())
-    assert "bodies and functions are more than 32 deep within one another" in told
+    message = refusal(proto.SerializeToString())
+    assert "bodies and functions are more than 32 deep within one another" in message
 
 
-def test_nested_loops_end_at_the_limit_of_steps() -> None:
+def test_nested_loops_stop_at_the_step_limit() -> None:
     inputs = {"x": X, "c": np.array(True), "n": np.array(3)}
     assert "its limit of 500 steps" in refusal(nested(12, "Loop"), inputs)
 
 
 @pytest.mark.parametrize("dims", [[10**12], [2**32, 2**32], [2**62, 2**62], [10**12, 0]])
-def test_a_tensor_that_is_too_large_is_refused_before_it_is_read(dims: list[int]) -> None:
-    made = model("w (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }")
-    made.graph.initializer.append(TensorProto(name="w", data_type=1, dims=dims))
-    assert "tensor (at 'w'): the import would exceed its limit of" in refusal(made.SerializeToString())
+def test_large_tensor_is_refused_before_it_is_read(dims: list[int]) -> None:
+    proto = model("w (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }")
+    proto.graph.initializer.append(TensorProto(name="w", data_type=1, dims=dims))
+    assert "tensor (at 'w'): the import would exceed its limit of" in refusal(proto.SerializeToString())
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
@@ -163,24 +163,24 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("where", ["initializer", "constant", "body"])
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_tensor_is_named(name: str, where: str) -> None:
+def test_broken_tensor_is_named(name: str, where: str) -> None:
     fields, sentence = BROKEN[name]
     tensor = TensorProto(**{"name": "w", "data_type": 1, **fields})
-    made = model("w (float[2,3] x, bool c) => (float[2,3] y) { y = Add (x, w) }")
+    proto = model("w (float[2,3] x, bool c) => (float[2,3] y) { y = Add (x, w) }")
     if where == "initializer":
-        made.graph.initializer.append(tensor)
+        proto.graph.initializer.append(tensor)
     elif where == "constant":
-        made.graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=tensor))
+        proto.graph.node.insert(0, helper.make_node("Constant", [], ["w"], value=tensor))
     else:
         output = helper.make_tensor_value_info("w", 1, None)
         body = helper.make_graph([], "b", [], [output], [tensor])
-        made.graph.node.insert(0, helper.make_node("If", ["c"], ["w"], then_branch=body, else_branch=body))
+        proto.graph.node.insert(0, helper.make_node("If", ["c"], ["w"], then_branch=body, else_branch=body))
     with pytest.raises(gs.InputError) as caught:
-        import_model(made.SerializeToString(), {"x": X, "c": np.array(True)})
+        import_model(proto.SerializeToString(), {"x": X, "c": np.array(True)})
     assert sentence in str(caught.value)
 
 
-#: nodes of few bytes whose results, or what is computed on the way to them, are large
+#: small nodes whose results or intermediate results are large
 AMPLIFYING = {
     "ConstantOfShape": "n = Constant <value_ints = [1000000, 1000000]> ()\n b = ConstantOfShape (n)",
     "no elements": "n = Constant <value_ints = [1000000000000, 0]> ()\n b = ConstantOfShape (n)",
@@ -235,7 +235,7 @@ AMPLIFYING = {
 
 @pytest.fixture
 def _small_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have ONNX's evaluator fail for a node once it has computed a large result."""
+    """Make ONNX's evaluator fail if a node computes a large result."""
     compute = evaluation._by_reference
 
     def computed(*arguments: Any) -> list[Any]:
@@ -248,54 +248,54 @@ def _small_results(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_small_results")
 @pytest.mark.parametrize("name", AMPLIFYING)
-def test_a_large_result_is_refused_before_it_is_computed(name: str) -> None:
+def test_large_result_is_refused_before_it_is_computed(name: str) -> None:
     text = f"large (float[2,3] x) => (float y) {{ {AMPLIFYING[name]}\n y = ReduceSum <keepdims = 0> (b) }}"
     for constants in ([], ["x"]):
         with pytest.raises(gs.InputError, match=r"the import would exceed its limit of \d+ (bytes|steps)"):
             import_model(model(text).SerializeToString(), {"x": X}, constants=constants, limits=SMALL)
 
 
-def test_an_endless_scale_is_refused() -> None:
-    made = model("""large (float[2,3] x) => (float[2,3] y) {
+def test_overflowing_scale_is_refused() -> None:
+    proto = model("""large (float[2,3] x) => (float[2,3] y) {
         n = Constant <value_floats = [1e19, 1.0]> ()
         y = Resize (x, , n)
     }""")
-    assert "Resize (at the node that gives 'y'): the shape of its result would be [-" in refusal(made)
+    assert "Resize (at the node that gives 'y'): the shape of its result would be [-" in refusal(proto)
 
 
-def test_a_position_far_outside_is_refused() -> None:
-    made = model("""far (float[2,3] x) => (float[2,1] y) {
+def test_position_far_out_of_range_is_refused() -> None:
+    proto = model("""far (float[2,3] x) => (float[2,1] y) {
         i = Constant <value = int64[2,1] {0, -4611686018427387904}> ()
         y = GatherElements <axis = 1> (x, i)
     }""")
-    assert "GatherElements (at the node that gives 'y')" in refusal(made)
+    assert "GatherElements (at the node that gives 'y')" in refusal(proto)
 
 
 @pytest.mark.parametrize("axis", [-(2**63), -3, 2, 2**62])
-def test_an_axis_that_there_is_not_is_refused(axis: int) -> None:
-    made = model(
+def test_out_of_range_axis_is_refused(axis: int) -> None:
+    proto = model(
         f"norm (float[2,3] x, float[3] s) => (float[2,3] y) {{ y = LayerNormalization <axis = {axis}> (x, s) }}"
     )
-    told = refusal(made, {"x": X, "s": np.ones(3, np.float32)})
-    assert f"its axis is {axis}, and its operand has 2 axes" in told
+    message = refusal(proto, {"x": X, "s": np.ones(3, np.float32)})
+    assert f"its axis is {axis}, and its operand has 2 axes" in message
 
 
 @pytest.mark.parametrize("batch", [-(2**63), -1, 2, 2**62])
-def test_more_batch_axes_than_there_are_are_refused(batch: int) -> None:
-    made = model(f"""gathered (float[2,3] x) => (float[2] y) {{
+def test_out_of_range_batch_dims_are_refused(batch: int) -> None:
+    proto = model(f"""gathered (float[2,3] x) => (float[2] y) {{
         i = Constant <value = int64[2,1] {{0, 1}}> ()
         y = GatherND <batch_dims = {batch}> (x, i)
     }}""")
-    assert f"its batch_dims are {batch}, and its operands have 2 and 2 axes" in refusal(made)
+    assert f"its batch_dims are {batch}, and its operands have 2 and 2 axes" in refusal(proto)
 
 
-def test_more_outputs_than_there_are_names_are_refused() -> None:
-    made = model("parts (float[2,3] x) => (float[1,3] y) { y = Split <num_outputs = 1000000000000> (x) }")
-    assert "it states 1000000000000 outputs, and has 1" in refusal(made)
+def test_more_outputs_than_names_are_refused() -> None:
+    proto = model("parts (float[2,3] x) => (float[1,3] y) { y = Split <num_outputs = 1000000000000> (x) }")
+    assert "it states 1000000000000 outputs, and has 1" in refusal(proto)
 
 
-def test_a_large_result_in_a_body_is_refused_before_it_is_computed() -> None:
-    told = refusal(
+def test_large_result_in_a_body_is_refused_before_computing() -> None:
+    message = refusal(
         model("""inside (float[2,3] x) => (float[2,3] y) {
             n = Constant <value_int = 2> ()
             y = Loop <body = step (int64 i, bool c, float[2,3] v) => (bool still, float[2,3] w) {
@@ -307,7 +307,7 @@ def test_a_large_result_in_a_body_is_refused_before_it_is_computed() -> None:
             }> (n, , x)
         }""")
     )
-    assert "Loop (at the node that gives 'y'): the import would exceed its limit of 1048576 bytes" in told
+    assert "Loop (at the node that gives 'y'): the import would exceed its limit of 1048576 bytes" in message
 
 
 def test_many_results_together_are_refused() -> None:
@@ -322,7 +322,7 @@ def test_many_results_together_are_refused() -> None:
     assert import_model(model(text), {"x": X}).outputs
 
 
-def test_what_a_step_of_a_loop_computes_is_released_with_it() -> None:
+def test_results_of_a_loop_step_are_released() -> None:
     text = """stepped (float[100] v) => (float[100] y) {
         n = Constant <value_int = 50> ()
         y = Loop <body = step (int64 i, bool c, float[100] a) => (bool still, float[100] b) {
@@ -334,14 +334,14 @@ def test_what_a_step_of_a_loop_computes_is_released_with_it() -> None:
     assert import_model(model(text), {"v": v}, limits=ImportLimits(bytes=10_000)).outputs
 
 
-def test_more_nodes_than_the_limit_are_not_written() -> None:
+def test_more_nodes_than_the_limit_are_refused() -> None:
     nodes = "\n".join(f"a{i + 1} = Celu (a{i})" for i in range(200))
-    told = refusal(model(f"long (float[2,3] a0) => (float[2,3] a200) {{ {nodes} }}"), {"a0": X})
-    assert "its limit of 500 nodes" in told
+    message = refusal(model(f"long (float[2,3] a0) => (float[2,3] a200) {{ {nodes} }}"), {"a0": X})
+    assert "its limit of 500 nodes" in message
 
 
-def test_a_body_of_an_op_that_is_not_run_step_by_step_is_refused() -> None:
-    made = model("""mapped (float[2,3] x) => (float[2,3] y) {
+def test_loop_body_with_sequences_is_refused() -> None:
+    proto = model("""mapped (float[2,3] x) => (float[2,3] y) {
         n = Constant <value_int = 1> ()
         y = Loop <body = step (int64 i, bool c, float[2,3] v) => (bool still, float[2,3] w) {
             still = Identity (c)
@@ -349,7 +349,7 @@ def test_a_body_of_an_op_that_is_not_run_step_by_step_is_refused() -> None:
             w = SequenceAt (s, i)
         }> (n, , x)
     }""")
-    assert "it is of sequences or optionals, which are no tensors" in refusal(made)
+    assert "it is of sequences or optionals, which are no tensors" in refusal(proto)
 
 
 def external(location: str, **entries: str) -> bytes:
@@ -357,15 +357,15 @@ def external(location: str, **entries: str) -> bytes:
     tensor = TensorProto(name="w", data_type=1, dims=[3], data_location=TensorProto.EXTERNAL)
     for key, value in {"location": location, **entries}.items():
         tensor.external_data.add(key=key, value=value)
-    made = model("apart (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }")
-    made.graph.initializer.append(tensor)
-    written: bytes = made.SerializeToString()
-    return written
+    proto = model("apart (float[2,3] x) => (float[2,3] y) { y = Add (x, w) }")
+    proto.graph.initializer.append(tensor)
+    data: bytes = proto.SerializeToString()
+    return data
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model's folder, with weights beside the model and outside of the folder, where the process is."""
+    """A model's folder, with weights inside it and in its parent, which is the working directory."""
     inside = tmp_path / "model"
     inside.mkdir()
     weights = np.arange(3, dtype=np.float32).tobytes()
@@ -376,24 +376,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("folder")
-def test_external_data_are_not_read_for_bytes() -> None:
-    stated = external("secret.bin")
-    for made in (stated, onnx.load_from_string(stated)):
+def test_external_data_is_not_read_for_a_model_in_bytes() -> None:
+    data = external("secret.bin")
+    for proto in (data, onnx.load_from_string(data)):
         with pytest.raises(gs.InputError, match=r"'secret\.bin', which is read only for a model that is imported by"):
-            import_model(made, {"x": X})
+            import_model(proto, {"x": X})
 
 
 @pytest.mark.usefixtures("folder")
-def test_external_data_of_a_constant_are_not_read_for_bytes() -> None:
-    made = onnx.load_from_string(external("secret.bin"))
-    node = helper.make_node("Constant", [], ["w"], value=made.graph.initializer[0])
-    del made.graph.initializer[:]
-    made.graph.node.insert(0, node)
+def test_external_data_of_a_constant_is_not_read_for_bytes() -> None:
+    proto = onnx.load_from_string(external("secret.bin"))
+    node = helper.make_node("Constant", [], ["w"], value=proto.graph.initializer[0])
+    del proto.graph.initializer[:]
+    proto.graph.node.insert(0, node)
     with pytest.raises(gs.InputError, match="is read only for a model that is imported by its path"):
-        import_model(made.SerializeToString(), {"x": X})
+        import_model(proto.SerializeToString(), {"x": X})
 
 
-def test_external_data_in_the_folder_are_read(folder: Path) -> None:
+def test_external_data_in_the_folder_is_read(folder: Path) -> None:
     (folder / "net.onnx").write_bytes(external("w.bin", offset="4", length="12"))
     imported = import_model(folder / "net.onnx", {"x": X})
     assert imported.values["w"].tolist() == [0.0, 1.0, 2.0]
@@ -439,7 +439,7 @@ OUTSIDE: dict[str, tuple[dict[str, str], Callable[[Path], None] | None, str]] = 
 
 
 @pytest.mark.parametrize("name", OUTSIDE)
-def test_external_data_elsewhere_are_refused(name: str, folder: Path) -> None:
+def test_external_data_outside_the_folder_is_refused(name: str, folder: Path) -> None:
     entries, prepare, sentence = OUTSIDE[name]
     if prepare is not None:
         prepare(folder)
@@ -449,7 +449,7 @@ def test_external_data_elsewhere_are_refused(name: str, folder: Path) -> None:
     assert sentence in str(caught.value)
 
 
-def test_external_data_count_as_bytes(folder: Path) -> None:
+def test_external_data_counts_as_bytes(folder: Path) -> None:
     (folder / "net.onnx").write_bytes(external("w.bin", offset="4"))
     with (folder / "w.bin").open("r+b") as file:
         file.truncate(2**40)
@@ -457,7 +457,7 @@ def test_external_data_count_as_bytes(folder: Path) -> None:
         import_model(folder / "net.onnx", {"x": X})
 
 
-def test_a_path_that_is_no_file_is_refused(folder: Path) -> None:
+def test_path_that_is_not_a_file_is_refused(folder: Path) -> None:
     os.mkfifo(folder / "net.onnx")
     for path in (folder / "net.onnx", folder):
         with pytest.raises(gs.InputError, match="is not a regular file"):
@@ -472,24 +472,24 @@ def test_a_path_that_is_no_file_is_refused(folder: Path) -> None:
         ([-1, -2], "the shape of 'x' is [-1, -2], with a negative extent"),
     ],
 )
-def test_the_shape_of_an_input_is_checked(
+def test_input_shape_is_checked(
     dims: list[int], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = model("stated (float[2,3] x) => (float[2,3] y) { y = Neg (x) }")
-    made.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, dims))
-    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    proto = model("stated (float[2,3] x) => (float[2,3] y) { y = Neg (x) }")
+    proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, dims))
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
     assert main(["import", str(tmp_path / "net.onnx"), "--dry-run"]) == 1
     assert sentence in capsys.readouterr().err
 
 
-def test_the_element_type_of_an_input_is_checked() -> None:
-    made = model("stated (float[2,3] x) => (float[2,3] y) { y = Neg (x) }")
-    made.graph.input[0].type.tensor_type.elem_type = 99
+def test_input_element_type_is_checked() -> None:
+    proto = model("stated (float[2,3] x) => (float[2,3] y) { y = Neg (x) }")
+    proto.graph.input[0].type.tensor_type.elem_type = 99
     with pytest.raises(gs.InputError, match="'x' has the element type 99, which ONNX does not define"):
-        import_model(made.SerializeToString(), {"x": X})
+        import_model(proto.SerializeToString(), {"x": X})
 
 
-def test_the_command_takes_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_accepts_limits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(model(LOOP), tmp_path / "net.onnx")
     assert main(["import", str(tmp_path / "net.onnx"), "--dry-run", "--limit-steps", "50"]) == 1
     assert "its limit of 50 steps" in capsys.readouterr().err
@@ -497,7 +497,7 @@ def test_the_command_takes_limits(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err == "the limit of bytes is a whole number of at least 1, and not 0\n"
 
 
-def test_an_error_of_the_importer_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importer_error_names_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: Any) -> Any:
         raise KeyError("axis")
 

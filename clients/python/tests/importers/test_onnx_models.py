@@ -1,4 +1,4 @@
-"""What an import of ONNX has beside its graph: parameters, notes, free extents, functions of the model's own."""
+"""Imported ONNX models: parameters, notes, free extents, and functions of the model."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def single(seed: int, **shapes: Any) -> dict[str, np.ndarray]:
     return {name: array.astype(np.float32) for name, array in normal(seed, **shapes).items()}
 
 
-def test_an_initialiser_that_several_nodes_read_is_noted_and_has_the_sum_of_both_gradients(client: gs.Client) -> None:
+def test_shared_initialiser_is_noted_and_sums_its_gradients(client: gs.Client) -> None:
     initialisers, inputs = single(1, scale=4, shift=4, other=4), single(2, x=(2, 4))
-    found = import_model(model(NORMS, initialisers), inputs)
-    assert [str(note) for note in found.notes] == [
+    result = import_model(model(NORMS, initialisers), inputs)
+    assert [str(note) for note in result.notes] == [
         "Celu: said by 3 nodes: div_scalar, elu, mul_scalar",
         (
             "scale (2×): read by 2 nodes, the node that gives 'a', the node that gives 'c': its gradient is the sum of "
@@ -38,35 +38,35 @@ def test_an_initialiser_that_several_nodes_read_is_noted_and_has_the_sum_of_both
             "through torch.export"
         ),
     ]
-    apart = import_model(
+    separate = import_model(
         model(NORMS.replace("(b, scale,", "(b, second,"), initialisers | {"second": initialisers["scale"]}), inputs
     )
-    assert "scale" not in {note.about for note in apart.notes}
+    assert "scale" not in {note.about for note in separate.notes}
     gradients = [
         client.gradients(each.graph, each.feeds(inputs), of=each.outputs["y"].square().sum()).gradients
-        for each in (found, apart)
+        for each in (result, separate)
     ]
-    both = gradients[1][apart.parameters["scale"]] + gradients[1][apart.parameters["second"]]
-    assert np.allclose(gradients[0][found.parameters["scale"]], both, rtol=1e-5)
+    total = gradients[1][separate.parameters["scale"]] + gradients[1][separate.parameters["second"]]
+    assert np.allclose(gradients[0][result.parameters["scale"]], total, rtol=1e-5)
 
 
-def test_initialisers_of_floats_are_parameters_unless_others_are_named() -> None:
+def test_float_initialisers_are_parameters_by_default() -> None:
     initialisers = single(1, scale=4, shift=4, other=4)
-    found = import_model(model(NORMS, initialisers), single(2, x=(2, 4)), parameters=["scale"])
-    assert [*found.parameters] == ["scale"]
-    assert sum(node.op == "constant" for node in found.graph) == 2
+    result = import_model(model(NORMS, initialisers), single(2, x=(2, 4)), parameters=["scale"])
+    assert [*result.parameters] == ["scale"]
+    assert sum(node.op == "constant" for node in result.graph) == 2
     everything = import_model(model(NORMS, initialisers), single(2, x=(2, 4)))
     assert {*everything.parameters} == {*initialisers} == {*everything.values}
     assert everything.leaves.keys() == {"x", *initialisers}
     assert not everything.buffers
 
 
-def test_a_float_that_says_a_shape_or_a_bound_is_noted() -> None:
+def test_float_initialiser_used_as_a_bound_is_noted() -> None:
     text = "clips (float[2,4] x) => (float[2,4] y) { y = Clip (x, low, high) }"
     bounds = {"low": np.float32(-1), "high": np.float32(1)}
-    found = import_model(model(text, {name: np.asarray(bound) for name, bound in bounds.items()}), single(2, x=(2, 4)))
-    assert [node.op for node in found.graph] == ["input", "clamp"]
-    assert [(note.kind, note.about) for note in found.notes] == [("leaf", "low"), ("leaf", "high")]
+    result = import_model(model(text, {name: np.asarray(bound) for name, bound in bounds.items()}), single(2, x=(2, 4)))
+    assert [node.op for node in result.graph] == ["input", "clamp"]
+    assert [(note.kind, note.about) for note in result.notes] == [("leaf", "low"), ("leaf", "high")]
 
 
 MLP = """mlp (float[n,4] x) => (float[n,2] y) {
@@ -78,15 +78,15 @@ MLP = """mlp (float[n,4] x) => (float[n,2] y) {
 }"""
 
 
-def test_an_extent_is_free_where_a_second_example_shows_it(client: gs.Client) -> None:
-    made = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
-    found = import_model(made, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(7, 4)))
-    assert found.inputs["x"].attrs["shape"] == [-1, 4]
-    assert [node.attrs["shape"] for node in found.graph if node.op == "reshape"] == [[-1, 5]]
+def test_second_example_frees_an_extent(client: gs.Client) -> None:
+    proto = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
+    result = import_model(proto, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(7, 4)))
+    assert result.inputs["x"].attrs["shape"] == [-1, 4]
+    assert [node.attrs["shape"] for node in result.graph if node.op == "reshape"] == [[-1, 5]]
     for rows in (1, 2, 11):
         x = single(rows, x=(rows, 4))
-        value = client.forward(found.graph, found.feeds(x), outputs=[found.outputs["y"]]).value
-        assert np.allclose(value, outputs(made, x)[0], rtol=1e-5, atol=1e-6)
+        value = client.forward(result.graph, result.feeds(x), outputs=[result.outputs["y"]]).value
+        assert np.allclose(value, outputs(proto, x)[0], rtol=1e-5, atol=1e-6)
 
 
 IMAGES = """images (float[n,3,9,9] x) => (float[n,2] y) {
@@ -105,34 +105,34 @@ IMAGES = """images (float[n,3,9,9] x) => (float[n,2] y) {
 }"""
 
 
-def test_a_batch_of_images_is_free(client: gs.Client) -> None:
+def test_batch_extent_of_images_is_free(client: gs.Client) -> None:
     shapes = {"k": (4, 3, 3, 3), "scale": 4, "shift": 4, "mean": 4, "gain": 4, "offset": 4, "w": (48, 2)}
-    made = model(IMAGES, single(1, **shapes) | {"variance": np.full(4, 2, np.float32)})
-    found = import_model(made, single(2, x=(2, 3, 9, 9)), free={"x": [0]}, second=single(3, x=(3, 3, 9, 9)))
+    proto = model(IMAGES, single(1, **shapes) | {"variance": np.full(4, 2, np.float32)})
+    result = import_model(proto, single(2, x=(2, 3, 9, 9)), free={"x": [0]}, second=single(3, x=(3, 3, 9, 9)))
     x = single(4, x=(5, 3, 9, 9))
-    value = client.forward(found.graph, found.feeds(x), outputs=[found.outputs["y"]]).value
-    alone = import_model(made, x)
+    value = client.forward(result.graph, result.feeds(x), outputs=[result.outputs["y"]]).value
+    alone = import_model(proto, x)
     expected = client.forward(alone.graph, alone.feeds(x), outputs=[alone.outputs["y"]]).value
     assert value.tobytes() == expected.tobytes()
 
 
-def test_channels_are_normalised_by_those_near_by(client: gs.Client) -> None:
-    """Written by hand: ONNX's evaluator takes the number of images for that of channels."""
+def test_lrn_normalises_by_neighbouring_channels(client: gs.Client) -> None:
+    """Computed by hand: ONNX's evaluator takes the number of images for the number of channels."""
     x = single(1, x=(2, 5, 3))["x"]
-    made = model("lrn (float[2,5,3] x) => (float[2,5,3] y) { y = LRN <size = 4, alpha = 0.5, beta = 0.6> (x) }")
-    found = import_model(made, {"x": x})
+    proto = model("lrn (float[2,5,3] x) => (float[2,5,3] y) { y = LRN <size = 4, alpha = 0.5, beta = 0.6> (x) }")
+    result = import_model(proto, {"x": x})
     padded = np.pad(x.astype(np.float64) ** 2, ((0, 0), (1, 2), (0, 0)))
-    near = np.stack([padded[:, c : c + 4].sum(axis=1) for c in range(5)], axis=1)
-    value = client.forward(found.graph, found.feeds({"x": x}), outputs=[found.outputs["y"]]).value
-    assert np.allclose(value, x / (1 + 0.5 / 4 * near) ** 0.6, rtol=1e-5)
+    neighbours = np.stack([padded[:, c : c + 4].sum(axis=1) for c in range(5)], axis=1)
+    value = client.forward(result.graph, result.feeds({"x": x}), outputs=[result.outputs["y"]]).value
+    assert np.allclose(value, x / (1 + 0.5 / 4 * neighbours) ** 0.6, rtol=1e-5)
 
 
-def test_an_extent_is_fixed_unless_it_is_free() -> None:
-    found = import_model(model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2))), single(4, x=(2, 4)))
-    assert found.inputs["x"].attrs["shape"] == [2, 4]
+def test_extent_is_fixed_by_default() -> None:
+    result = import_model(model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2))), single(4, x=(2, 4)))
+    assert result.inputs["x"].attrs["shape"] == [2, 4]
 
 
-def test_an_extent_that_is_not_free_is_told_with_the_node() -> None:
+def test_extent_that_cannot_be_free_names_its_node() -> None:
     text = """positions (float[n,4] x) => (float[n,4] y) {
         shape = Shape <start = 0, end = 1> (x)
         ones = ConstantOfShape (shape)
@@ -156,14 +156,14 @@ WRONG_SECONDS = {
 
 
 @pytest.mark.parametrize("name", WRONG_SECONDS)
-def test_a_second_example_differs_where_it_is_free(name: str) -> None:
+def test_second_example_differs_in_free_extents_only(name: str) -> None:
     shape, sentence = WRONG_SECONDS[name]
-    made = model("plain (float[n,m] x) => (float[n,m] y) { y = Neg (x) }")
+    proto = model("plain (float[n,m] x) => (float[n,m] y) { y = Neg (x) }")
     with pytest.raises(gs.InputError, match=sentence):
-        import_model(made, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=shape))
+        import_model(proto, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=shape))
 
 
-def test_functions_of_the_model_are_expanded(client: gs.Client) -> None:
+def test_model_functions_are_expanded(client: gs.Client) -> None:
     text = """<ir_version: 10, opset_import: ["": 24, "own": 1]>
     calls (float[3] x) => (float[3] y) {
         y = own.scaled <by = 3.0> (x)
@@ -173,40 +173,40 @@ def test_functions_of_the_model_are_expanded(client: gs.Client) -> None:
         s = Constant <value_float: float = @by> ()
         b = Mul (a, s)
     }"""
-    made = onnx.parser.parse_model(text)
-    found = import_model(made, {"x": np.arange(3, dtype=np.float32)})
-    value = client.forward(found.graph, found.feeds({"x": [1, 2, 3]}), outputs=[found.outputs["y"]]).value
+    proto = onnx.parser.parse_model(text)
+    result = import_model(proto, {"x": np.arange(3, dtype=np.float32)})
+    value = client.forward(result.graph, result.feeds({"x": [1, 2, 3]}), outputs=[result.outputs["y"]]).value
     assert value.tolist() == [3, 6, 9]
 
 
-def test_a_condition_that_is_known_chooses_its_branch_at_once() -> None:
+def test_constant_condition_selects_its_branch() -> None:
     text = """known (float[3] x) => (float[3] y) {
         one = Constant <value_int = 1> ()
         p = Cast <to = 9> (one)
         y = If <then_branch = yes () => (float[3] a) { a = Neg (x) },
                 else_branch = no () => (float[3] b) { b = Exp (x) }> (p)
     }"""
-    found = import_model(model(text), {"x": np.ones(3, np.float32)})
-    assert [node.op for node in found.graph] == ["input", "neg"]
+    result = import_model(model(text), {"x": np.ones(3, np.float32)})
+    assert [node.op for node in result.graph] == ["input", "neg"]
 
 
-def test_whole_numbers_are_divided_exactly(client: gs.Client) -> None:
+def test_integers_are_divided_exactly(client: gs.Client) -> None:
     a = np.array([2**62 + 3, -(2**62) - 3, 7, -7, 2**53 + 1, -(2**63) + 1], np.int64)
     b = np.array([3, 3, -2, 2, 1, 2], np.int64)
-    found = import_model(model("q (int64[6] a, int64[6] b) => (int64[6] y) { y = Div (a, b) }"), {"a": a, "b": b})
-    value = client.forward(found.graph, found.feeds({"a": a, "b": b}), outputs=[found.outputs["y"]]).value
+    result = import_model(model("q (int64[6] a, int64[6] b) => (int64[6] y) { y = Div (a, b) }"), {"a": a, "b": b})
+    value = client.forward(result.graph, result.feeds({"a": a, "b": b}), outputs=[result.outputs["y"]]).value
     pairs = zip(a.tolist(), b.tolist(), strict=True)
     assert value.tolist() == [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in pairs]
 
 
-def test_weights_stay_with_the_server(client: gs.Client) -> None:
-    made = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
-    found = import_model(made, single(4, x=(2, 4)))
-    graph, kept = found.register(client), found.keep(client, "onnx-mlp")
-    assert sorted(each.name for each in kept.values()) == ["onnx-mlp.b1", "onnx-mlp.w1", "onnx-mlp.w2"]
+def test_weights_as_resident_tensors(client: gs.Client) -> None:
+    proto = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
+    result = import_model(proto, single(4, x=(2, 4)))
+    graph, residents = result.register(client), result.keep(client, "onnx-mlp")
+    assert sorted(each.name for each in residents.values()) == ["onnx-mlp.b1", "onnx-mlp.w1", "onnx-mlp.w2"]
     x = single(6, x=(2, 4))["x"]
-    value = graph.forward({**kept, found.inputs["x"]: x}, outputs=[found.outputs["y"]]).value
-    assert np.allclose(value, outputs(made, {"x": x})[0], rtol=1e-5, atol=1e-6)
+    value = graph.forward({**residents, result.inputs["x"]: x}, outputs=[result.outputs["y"]]).value
+    assert np.allclose(value, outputs(proto, {"x": x})[0], rtol=1e-5, atol=1e-6)
 
 
 RECURRENT = """recurrent (double[2] x) => (double[1,1,1,2] y) {
@@ -215,9 +215,9 @@ RECURRENT = """recurrent (double[2] x) => (double[1,1,1,2] y) {
 }"""
 
 
-def test_what_is_constant_and_recurrent_is_said_and_not_folded(client: gs.Client) -> None:
-    """ONNX's evaluator would leave out the clip."""
+def test_recurrent_node_of_constants_is_not_folded(client: gs.Client) -> None:
+    """ONNX's evaluator ignores the clip."""
     weights = {"given": np.full((1, 1, 2), 2.0), "w": np.eye(2)[None], "r": np.zeros((1, 2, 2))}
-    found = import_model(model(RECURRENT, weights), {"x": np.ones(2)}, parameters=[])
-    value = client.forward(found.graph, found.feeds({"x": np.ones(2)}), outputs=[found.outputs["y"]]).value
+    result = import_model(model(RECURRENT, weights), {"x": np.ones(2)}, parameters=[])
+    value = client.forward(result.graph, result.feeds({"x": np.ones(2)}), outputs=[result.outputs["y"]]).value
     assert np.allclose(value, np.full((1, 1, 1, 2), np.tanh(0.25)), rtol=1e-14)

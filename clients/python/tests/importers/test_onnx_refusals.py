@@ -1,4 +1,4 @@
-"""What cannot be imported of ONNX is said all at once: op, how often, where, why, and a way round."""
+"""Refused ONNX imports: all obstacles at once, each with op, count, places, reason and workaround."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refused(text: str, inputs: Any = None, opset: int = 24, **options: Any) -> I
     return caught.value
 
 
-def test_all_that_is_in_the_way_is_told_at_once() -> None:
+def test_all_obstacles_are_reported_at_once() -> None:
     error = refused("""several (float[2,3] x) => (float[2,3] y) {
         a = RandomNormalLike (x)
         u = Unique (x)
@@ -47,15 +47,15 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
         ("Unique", 1),
         ("Cast", 1),
     ]
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.obstacles) == (str(error), error.obstacles)
+    restored = pickle.loads(pickle.dumps(error))
+    assert (str(restored), restored.obstacles) == (str(error), error.obstacles)
 
 
-def test_a_node_is_called_by_its_name() -> None:
-    made = model("named (float[2,3] x) => (float[2,3] y) { y = RandomNormalLike (x) }")
-    made.graph.node[0].name = "noise"
+def test_node_is_reported_by_its_name() -> None:
+    proto = model("named (float[2,3] x) => (float[2,3] y) { y = RandomNormalLike (x) }")
+    proto.graph.node[0].name = "noise"
     with pytest.raises(ImportRefused, match=r"RandomNormalLike \(at 'noise'\): it is random"):
-        import_model(made, {"x": X})
+        import_model(proto, {"x": X})
 
 
 SENTENCES = {
@@ -149,20 +149,20 @@ INPUTS = {
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_a_refusal_is_a_sentence(name: str) -> None:
+def test_refusal_has_a_place_and_a_reason(name: str) -> None:
     text, sentence = SENTENCES[name]
     assert sentence in str(refused(text, INPUTS.get(name))).split("\n  ")
 
 
-def test_the_way_round_is_one() -> None:
+def test_suggested_workarounds_work() -> None:
     text = SENTENCES["shape by data"][0]
-    found = import_model(model(text), INPUTS["shape by data"], constants=["shape"])
-    assert [*found.inputs] == ["x"]
+    result = import_model(model(text), INPUTS["shape by data"], constants=["shape"])
+    assert [*result.inputs] == ["x"]
     looped = import_model(model(SENTENCES["endless"][0]), {"x": X}, max_steps=20)
     assert "while" in {node.op for node in looped.graph}
 
 
-def test_an_older_op_of_the_same_name_is_not_taken_for_the_newer() -> None:
+def test_older_version_of_an_op_is_refused() -> None:
     text = "old (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax (x) }"
     error = refused(text, {"x": np.ones((2, 3, 4), np.float32)}, opset=11)
     assert str(error).endswith(
@@ -182,14 +182,14 @@ INPUT_ERRORS = {
 
 
 @pytest.mark.parametrize("name", INPUT_ERRORS)
-def test_what_is_given_has_to_fit(name: str) -> None:
+def test_invalid_inputs_are_refused(name: str) -> None:
     inputs, options, sentence = INPUT_ERRORS[name]
     with pytest.raises(gs.InputError) as caught:
         import_model(model("plain (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), inputs, **options)
     assert str(caught.value) == sentence
 
 
-def test_what_is_no_model_is_told() -> None:
+def test_invalid_models_are_refused() -> None:
     for wrong in (b"no model at all", b"", "no/such/file.onnx"):
         with pytest.raises(gs.InputError, match="this is no model of ONNX"):
             import_model(wrong, {})

@@ -1,4 +1,4 @@
-"""The page on importing is true: its program and its command run, and do what it shows."""
+"""The programs and the command on the page about importing run, and do what it shows."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["onnx", "torch", "jax"])
-def test_the_program_of_a_library_prints_what_the_page_shows(
-    library: str, server: RunningServer, tmp_path: Path
-) -> None:
+def test_program_prints_the_shown_output(library: str, server: RunningServer, tmp_path: Path) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
     (tmp_path / "program.py").write_text("".join(blocks(PAGE, library)), encoding="utf-8")
-    found = run(["program.py", server.url], tmp_path)
-    assert found.stdout == "".join(blocks(PAGE, f"{library}_prints")), found.stderr
+    done = run(["program.py", server.url], tmp_path)
+    assert done.stdout == "".join(blocks(PAGE, f"{library}_prints")), done.stderr
 
 
 @pytest.mark.slow
-def test_the_command_of_the_page_keeps_the_model_of_its_program(server: RunningServer, tmp_path: Path) -> None:
+def test_command_stores_the_model_of_the_program(server: RunningServer, tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
-    made, _, _ = blocks(PAGE, "onnx")[0].partition("x = rng.normal")
-    (tmp_path / "made.py").write_text(f'{made}onnx.save(net, "net.onnx")\n', encoding="utf-8")
+    setup, _, _ = blocks(PAGE, "onnx")[0].partition("x = rng.normal")
+    (tmp_path / "made.py").write_text(f'{setup}onnx.save(net, "net.onnx")\n', encoding="utf-8")
     assert run(["made.py"], tmp_path).returncode == 0
     (command,) = blocks(PAGE, "onnx_command")
     words = shlex.split(command.replace("http://127.0.0.1:8000", server.url))[1:]
-    found = run(words, tmp_path)
-    lines = found.stdout.splitlines()
-    assert (lines[0], lines[2:6]) == ("model net", ["3 tensors", "  net.w1", "  net.b1", "  net.w2"]), found.stderr
+    done = run(words, tmp_path)
+    lines = done.stdout.splitlines()
+    assert (lines[0], lines[2:6]) == ("model net", ["3 tensors", "  net.w1", "  net.b1", "  net.w2"]), done.stderr

@@ -1,4 +1,4 @@
-"""Each rule of PyTorch's ops agrees with PyTorch: in dtype, shape and numbers, and in the gradients of its operands."""
+"""Each rule for a PyTorch op agrees with PyTorch: dtype, shape, values, and gradients of its operands."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from clients.python.tests.importers.torch_cases import REAL_CASES  # noqa: E402 - it needs PyTorch
 from clients.python.tests.importers.torch_complex_cases import COMPLEX_CASES  # noqa: E402
 from clients.python.tests.importers.torch_layers import LAYERS, Recurrent  # noqa: E402
-from clients.python.tests.importers.torch_made import compared  # noqa: E402
+from clients.python.tests.importers.torch_made import check_match  # noqa: E402
 from clients.python.tests.importers.torch_position_cases import POSITION_CASES  # noqa: E402
 from gradserve_client.torch.rules import RULES  # noqa: E402
 
-#: so many programs are imported as one, since an import takes a second
+#: number of programs that are imported as one, since an import takes a second
 _TOGETHER = 12
 CASES = {name: [*cases, *COMPLEX_CASES.get(name, ())] for name, cases in {**REAL_CASES, **POSITION_CASES}.items()}
 EACH = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
@@ -25,14 +25,14 @@ LAYERED = [(name, place) for name, cases in LAYERS.items() for place in range(le
 
 
 class Several(torch.nn.Module):
-    """Programs side by side, each of its own arguments."""
+    """Programs side by side, each with its own arguments."""
 
     def __init__(self, functions: dict[str, Any]) -> None:
         super().__init__()
         self.functions = functions
 
-    def forward(self, given: dict[str, list[Any]]) -> dict[str, Any]:
-        return {name: f(*given[name]) for name, f in self.functions.items()}
+    def forward(self, arguments: dict[str, list[Any]]) -> dict[str, Any]:
+        return {name: f(*arguments[name]) for name, f in self.functions.items()}
 
 
 def together(which: list[tuple[str, int]]) -> tuple[torch.nn.Module, list[Any]]:
@@ -45,15 +45,15 @@ def together(which: list[tuple[str, int]]) -> tuple[torch.nn.Module, list[Any]]:
 def test_rules_agree_with_pytorch(start: int, client: gs.Client) -> None:
     which = EACH[start : start + _TOGETHER]
     module, args = together(which)
-    model = compared(client, module, args)
-    unsaid = {name for name, place in which if not place and name not in model.tally.occurrences}
-    assert not unsaid
+    model = check_match(client, module, args)
+    missing = {name for name, place in which if not place and name not in model.tally.occurrences}
+    assert not missing
 
 
 @pytest.mark.parametrize(("name", "place"), LAYERED)
 def test_layers_agree_with_pytorch(name: str, place: int, client: gs.Client) -> None:
     kind, options, args = LAYERS[name][place]
-    model = compared(client, Recurrent(kind, options), args)
+    model = check_match(client, Recurrent(kind, options), args)
     assert name in model.tally.occurrences
 
 

@@ -1,4 +1,4 @@
-"""What cannot be imported of PyTorch is said all at once: op, how often, where, why, and a way round."""
+"""Refused PyTorch imports: all obstacles at once, each with op, count, places, reason and workaround."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refused(module: Any, *args: Any) -> ImportRefused:
 
 
 class Noisy(nn.Module):
-    """A net with three things that no graph says."""
+    """A net with three obstacles."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,9 +44,9 @@ class Noisy(nn.Module):
         return torch.fft.rfft(y).tan().abs()
 
 
-def test_all_that_is_in_the_way_is_told_at_once() -> None:
+def test_all_obstacles_are_reported_at_once() -> None:
     error = refused(Noisy().double())
-    line = next(i for i, told in enumerate(Path(__file__).read_text().splitlines(), 1) if "rfft" in told)
+    line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "rfft" in text)
     drops = "in training it is random; a graph draws no numbers by PyTorch's generator"
     assert str(error) == (
         "3 things of the module Noisy cannot be imported:\n"
@@ -61,7 +61,7 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
 
 
 class Cubed(torch.autograd.Function):
-    """x³ with a slope of its own."""
+    """x³ with a custom backward."""
 
     @staticmethod
     def forward(_: Any, x: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ def _conditional(x: torch.Tensor) -> torch.Tensor:
     return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
 
 
-#: by what they show: a program, and what the refusal has of op, reason and way round
+#: a program, and a pattern of op, reason and workaround in its refusal
 CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "noise": (lambda x: x + torch.randn(3, 4), "randn .*it is random.*pass the noise as an input"),
     "bernoulli": (lambda x: torch.bernoulli(x.sigmoid()), r"rand \(.* random"),
@@ -142,12 +142,12 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_refusal_says_what_and_why(name: str) -> None:
-    f, told = CASES[name]
-    assert re.search(told, str(refused(f))), str(refused(f))
+def test_refusal_has_an_op_and_a_reason(name: str) -> None:
+    f, pattern = CASES[name]
+    assert re.search(pattern, str(refused(f))), str(refused(f))
 
 
-def test_a_hook_of_the_module_is_refused() -> None:
+def test_module_hook_is_refused() -> None:
     module = nn.Sequential(nn.Linear(4, 2)).double()
     module[0].register_full_backward_hook(lambda *_: None)
     assert "hook (at '0')" in str(refused(module))
@@ -162,19 +162,19 @@ def test_dropout_between_layers_is_refused() -> None:
     assert import_module(layer.eval(), [X]).outputs
 
 
-def test_what_cannot_be_traced_is_an_input_error() -> None:
+def test_untraceable_module_is_an_input_error() -> None:
     with pytest.raises(gs.InputError, match=r"torch\.export cannot trace the module Of: "):
         import_module(Of(lambda x: x @ x), [X])
 
 
-def test_an_older_pytorch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_pytorch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "__version__", "2.12.1")
     with pytest.raises(gs.InputError, match=r"made for PyTorch 2\.13 and newer: 2\.12\.1"):
         import_module(Of(torch.sin), [X])
 
 
 @pytest.mark.parametrize("limit", ["nodes", "steps", "bytes"])
-def test_a_module_beyond_the_limits_is_refused(limit: str) -> None:
+def test_module_beyond_the_limits_is_refused(limit: str) -> None:
     def repeated(x: torch.Tensor) -> torch.Tensor:
         for _ in range(50):
             x = x.sin() + torch.arange(4)
@@ -190,5 +190,5 @@ def test_every_core_op_has_a_rule_or_a_reason() -> None:
     assert not {*RULES} & {*UNSUPPORTED}
 
 
-def test_the_page_is_current() -> None:
+def test_page_is_current() -> None:
     assert torch_ops.PAGE.read_text(encoding="utf-8") == torch_ops.page()

@@ -1,4 +1,4 @@
-"""For every rule a program of that op: by the name that the table has, functions and their arguments."""
+"""Programs for every rule: functions and their arguments, by the op's name in the table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ GRID = normal(2, 4, 5, 2, seed=5) * 1.4
 
 
 def _projected(x: torch.Tensor) -> Any:
-    """What does not depend on phases of eigenvectors."""
+    """Results that do not depend on the phases of eigenvectors."""
     w, v = torch.linalg.eigh(x + x.mH)
     return w, (v * w.tanh().unsqueeze(-2)) @ v.mH
 
@@ -56,7 +56,7 @@ def _eigenvalues(x: torch.Tensor) -> Any:
 
 
 def _without_phases(x: torch.Tensor) -> Any:
-    """What does not depend on those of singular vectors."""
+    """Results that do not depend on the phases of singular vectors."""
     u, s, vh = torch.linalg.svd(x, full_matrices=False)
     return s, (u * s.tanh().unsqueeze(-2)) @ vh
 
@@ -81,7 +81,7 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
     "special_i0e": [(torch.special.i0e, [3 * X])],
     "special_i1": [(torch.special.i1, [3 * X])],
     "special_i1e": [(torch.special.i1e, [3 * X])],
-    # PyTorch has no gradient by the first operand of these
+    # PyTorch has no gradient with respect to the first operand of these
     "igamma": [(lambda x: torch.special.gammainc(POSITIVE.flip(0), x), [POSITIVE])],
     "igammac": [(lambda x: torch.special.gammaincc(POSITIVE.flip(0), x), [POSITIVE])],
     "special_zeta": [(lambda q: torch.special.zeta(POSITIVE.flip(0) + 1.5, q), [POSITIVE])],
@@ -426,7 +426,7 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
     "native_group_norm": [
         (lambda x, w, b: F.group_norm(x, 3, w, b), [normal(2, 6, 5), normal(6), normal(6)]),
         (lambda x: torch.native_group_norm(x, None, None, 2, 6, 5, 3, 1e-5), [normal(2, 6, 5)]),
-        # of a bias alone, PyTorch has values and no gradient
+        # with a bias alone, PyTorch has values and no gradient
         (lambda x, b: torch.native_group_norm(x, None, b, 2, 6, 5, 3, 1e-5)[0].detach(), [normal(2, 6, 5), normal(6)]),
     ],
     "_native_batch_norm_legit.no_stats": [

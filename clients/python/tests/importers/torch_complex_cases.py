@@ -1,4 +1,4 @@
-"""Programs of complex numbers, by the names of the ops that the table has."""
+"""Programs with complex numbers, by the op's name in the table."""
 
 from __future__ import annotations
 

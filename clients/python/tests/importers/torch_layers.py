@@ -1,4 +1,4 @@
-"""Layers whose parameters are their own, by the rule that says them."""
+"""Layers with parameters of their own, by the rule that imports them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Recurrent(torch.nn.Module):
         return self.layer(x, *state)
 
 
-#: layers whose parameters are their own, by the rule that says them
+#: layers with parameters of their own, by the rule that imports them
 LAYERS: Final[dict[str, list[tuple[str, dict[str, Any], Sequence[Any]]]]] = {
     "lstm.input": [
         ("LSTM", {"num_layers": 2, "bidirectional": True}, [normal(5, 2, 3)]),

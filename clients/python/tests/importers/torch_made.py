@@ -1,4 +1,4 @@
-"""Programs of PyTorch compared with what a server computes of their graphs: values, gradients, buffers."""
+"""PyTorch modules compared with their graphs on a server: values, gradients, buffers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import gradserve_client as gs
 from gradserve_client.importing import Imported
 from gradserve_client.torch import import_module
 
-#: how far values and gradients may be apart, of values near 1
-WITHIN: Final = 1e-9
+#: tolerance of values and gradients near 1
+TOLERANCE: Final = 1e-9
 
 
 class Of(torch.nn.Module):
@@ -33,27 +33,28 @@ def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> to
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
 
 
-def made(build: Callable[[], torch.nn.Module], seed: int = 0) -> torch.nn.Module:
-    """A module of float64, its parameters drawn by a seed."""
+def seeded(build: Callable[[], torch.nn.Module], seed: int = 0) -> torch.nn.Module:
+    """A float64 module, its parameters drawn from a seed."""
     torch.manual_seed(seed)
     return build().double()
 
 
 def weights_of(shape: Sequence[int]) -> np.ndarray:
-    """Numbers that no sum of elements hides behind."""
+    """Distinct weights, so that errors cannot cancel in a sum."""
     return np.cos(1.0 + np.arange(int(np.prod(shape)))).reshape(shape)
 
 
-def compared(
+def check_match(
     client: gs.Client,
     module: torch.nn.Module,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     model: Imported | None = None,
 ) -> Imported:
-    """The graph of a module, whose outputs, buffers and gradients are those of PyTorch.
+    """Check that a module's graph has PyTorch's outputs, buffers and gradients, and return the import.
 
-    The loss is the sum of all float outputs, each times `weights_of`. Gradients are by all parameters and float inputs.
+    The loss is the sum of all float outputs, each times `weights_of`. Gradients are with respect to all parameters and
+    float inputs.
     """
     kwargs = kwargs or {}
     model = model or import_module(module, args, kwargs)
@@ -66,49 +67,51 @@ def compared(
         for each in tensors
     ]
     spec = torch.utils._pytree.tree_structure((tuple(args), dict(kwargs)))
-    again, named = torch.utils._pytree.tree_unflatten(leaves, spec)
-    results = [each for each in torch.utils._pytree.tree_leaves(own(*again, **named)) if isinstance(each, torch.Tensor)]
-    given = [each for each in leaves if isinstance(each, torch.Tensor)]
-    feeds = model.feeds({name: each.numpy(force=True) for name, each in zip(model.inputs, given, strict=True)})
-    apart = [*_values_apart(client, model, feeds, results, own)]
-    apart += _gradients_apart(client, model, feeds, results, own, given)
-    assert not apart, "\n".join(apart)
+    positional, named = torch.utils._pytree.tree_unflatten(leaves, spec)
+    results = [
+        each for each in torch.utils._pytree.tree_leaves(own(*positional, **named)) if isinstance(each, torch.Tensor)
+    ]
+    inputs = [each for each in leaves if isinstance(each, torch.Tensor)]
+    feeds = model.feeds({name: each.numpy(force=True) for name, each in zip(model.inputs, inputs, strict=True)})
+    differences = [*_value_differences(client, model, feeds, results, own)]
+    differences += _gradient_differences(client, model, feeds, results, own, inputs)
+    assert not differences, "\n".join(differences)
     return model
 
 
-def _values_apart(
+def _value_differences(
     client: gs.Client, model: Imported, feeds: Any, results: Sequence[torch.Tensor], own: torch.nn.Module
 ) -> Iterator[str]:
-    wanted = {**model.outputs, **{f"buffer {name}": node for name, node in model.buffers.items()}}
-    answer = client.forward(model.graph, feeds, outputs=[*dict.fromkeys(wanted.values())])
+    nodes = {**model.outputs, **{f"buffer {name}": node for name, node in model.buffers.items()}}
+    answer = client.forward(model.graph, feeds, outputs=[*dict.fromkeys(nodes.values())])
     buffers = dict(own.named_buffers(remove_duplicate=False))
     expected = [*results, *(buffers[name] for name in model.buffers)]
-    for (name, node), tensor in zip(wanted.items(), expected, strict=True):
-        yield from _apart(name, answer.values[node], tensor.numpy(force=True))
+    for (name, node), tensor in zip(nodes.items(), expected, strict=True):
+        yield from _difference(name, answer.values[node], tensor.numpy(force=True))
 
 
-def _gradients_apart(
+def _gradient_differences(
     client: gs.Client,
     model: Imported,
     feeds: Any,
     results: Sequence[torch.Tensor],
     own: torch.nn.Module,
-    given: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
 ) -> Iterator[str]:
     parts = [each for each in results if each.requires_grad]
     if not parts:
         return
-    leaves = {name: each for name, each in zip(model.inputs, given, strict=True) if each.requires_grad}
+    leaves = {name: each for name, each in zip(model.inputs, inputs, strict=True) if each.requires_grad}
     leaves |= {name: each for name, each in own.named_parameters() if name in model.parameters}
     counted = [part.real + 0.5 * part.imag if part.is_complex() else part for part in parts]
     loss = sum((part * torch.from_numpy(weights_of(part.shape)).to(part.dtype)).sum().double() for part in counted)
     assert isinstance(loss, torch.Tensor)
     expected = torch.autograd.grad(loss, [*leaves.values()], allow_unused=True)
     nodes = [{**model.inputs, **model.parameters}[name] for name in leaves]
-    found = client.gradients(model.graph, feeds, of=_loss_of(model, results), wrt=nodes).gradients
+    gradients = client.gradients(model.graph, feeds, of=_loss_of(model, results), wrt=nodes).gradients
     for name, node, one in zip(leaves, nodes, expected, strict=True):
         other = torch.zeros_like(leaves[name]) if one is None else one
-        yield from _apart(f"gradient by {name}", found[node], other.resolve_conj().numpy())
+        yield from _difference(f"gradient by {name}", gradients[node], other.resolve_conj().numpy())
 
 
 def _loss_of(model: Imported, results: Sequence[torch.Tensor]) -> Any:
@@ -122,15 +125,15 @@ def _loss_of(model: Imported, results: Sequence[torch.Tensor]) -> Any:
     return total
 
 
-def _apart(name: str, found: np.ndarray, expected: np.ndarray) -> Iterator[str]:
-    """In what an array differs from the one that is expected."""
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        yield f"{name} is {found.dtype}{[*found.shape]} in place of {expected.dtype}{[*expected.shape]}"
-    elif found.dtype.kind in "biu":
-        if not (found == expected).all():
-            yield f"{name} is {found.tolist()} in place of {expected.tolist()}"
+def _difference(name: str, actual: np.ndarray, expected: np.ndarray) -> Iterator[str]:
+    """The difference of an array from the expected one, if there is one."""
+    if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+        yield f"{name} is {actual.dtype}{[*actual.shape]} in place of {expected.dtype}{[*expected.shape]}"
+    elif actual.dtype.kind in "biu":
+        if not (actual == expected).all():
+            yield f"{name} is {actual.tolist()} in place of {expected.tolist()}"
     else:
-        within = WITHIN if found.dtype in (np.float64, np.complex128) else 1e-5
+        tolerance = TOLERANCE if actual.dtype in (np.float64, np.complex128) else 1e-5
         scale = max(1.0, float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)))
-        if not np.allclose(found, expected, rtol=within, atol=within * scale, equal_nan=True):
-            yield f"{name} is off: {found.reshape(-1)[:12]} in place of {expected.reshape(-1)[:12]}"
+        if not np.allclose(actual, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+            yield f"{name} is off: {actual.reshape(-1)[:12]} in place of {expected.reshape(-1)[:12]}"

@@ -1,4 +1,4 @@
-"""Programs that read and write at positions, by the names of the ops that the table has."""
+"""Programs that read and write at positions, by the op's name in the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of PyTorch that are made here, modules of float64 and their arguments: of images, and with attention."""
+"""PyTorch programs, float64 modules with arguments: image networks, and networks with attention."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from clients.python.tests.importers.torch_made import made, normal
+from clients.python.tests.importers.torch_made import normal, seeded
 
 Program = Callable[[], tuple[nn.Module, Sequence[Any]]]
 PROGRAMS: Final[dict[str, Program]] = {}
 
 
 def program(make: Program) -> Program:
-    """Put it among those that are compared."""
+    """Register a program for the comparison."""
     PROGRAMS[make.__name__] = make
     return make
 
 
-class Written(nn.Module):
-    """Layers by name, and what is computed with them."""
+class Composed(nn.Module):
+    """Layers by name, and a function that uses them."""
 
     def __init__(self, forward: Callable[..., Any], **layers: Any) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Written(nn.Module):
         return self.run(self, *args, **kwargs)
 
 
-def written(forward: Callable[..., Any], layers: Callable[[], dict[str, Any]]) -> nn.Module:
-    return made(lambda: Written(forward, **layers()))
+def composed(forward: Callable[..., Any], layers: Callable[[], dict[str, Any]]) -> nn.Module:
+    return seeded(lambda: Composed(forward, **layers()))
 
 
 def whole(high: int, *shape: int) -> torch.Tensor:
@@ -47,7 +47,7 @@ IMAGE = normal(3, 2, 8, 8)
 
 @program
 def perceptron() -> Any:
-    return made(lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 2))), [
+    return seeded(lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 2))), [
         normal(5, 4)
     ]
 
@@ -66,13 +66,13 @@ def convolutional_net() -> Any:
         nn.Flatten(),
         nn.Linear(6, 3),
     )
-    return made(layers), [IMAGE]
+    return seeded(layers), [IMAGE]
 
 
 @program
 def convolutional_net_in_evaluation() -> Any:
     layers = lambda: nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5), nn.AvgPool2d(2))
-    return made(layers).eval(), [IMAGE]
+    return seeded(layers).eval(), [IMAGE]
 
 
 class Block(nn.Module):
@@ -95,11 +95,11 @@ class Block(nn.Module):
 
 @program
 def residual_net() -> Any:
-    return made(lambda: nn.Sequential(Block(2, 4, 1), Block(4, 6, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten())), [IMAGE]
+    return seeded(lambda: nn.Sequential(Block(2, 4, 1), Block(4, 6, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten())), [IMAGE]
 
 
 class UNet(nn.Module):
-    """Down and up again, with what is on the way."""
+    """A U-Net with one skip connection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class UNet(nn.Module):
 
 @program
 def u_net() -> Any:
-    return made(UNet), [IMAGE]
+    return seeded(UNet), [IMAGE]
 
 
 @program
@@ -132,7 +132,7 @@ def depthwise_and_dilated() -> Any:
         nn.ReflectionPad2d(1),
         nn.ReplicationPad2d((1, 0, 0, 1)),
     )
-    return made(layers), [IMAGE]
+    return seeded(layers), [IMAGE]
 
 
 @program
@@ -145,7 +145,7 @@ def group_norm_and_resizing() -> Any:
         nn.ZeroPad2d(1),
         nn.Conv2d(6, 1, 3),
     )
-    return made(layers), [IMAGE]
+    return seeded(layers), [IMAGE]
 
 
 @program
@@ -158,7 +158,7 @@ def signals() -> Any:
         nn.ConvTranspose1d(4, 2, 3, 2),
         nn.Softplus(),
     )
-    return made(layers), [normal(2, 3, 8)]
+    return seeded(layers), [normal(2, 3, 8)]
 
 
 @program
@@ -166,7 +166,7 @@ def volumes() -> Any:
     layers = lambda: nn.Sequential(
         nn.Conv3d(1, 3, 2), nn.BatchNorm3d(3), nn.ReLU6(), nn.MaxPool3d(2), nn.ConvTranspose3d(3, 1, 2)
     )
-    return made(layers), [normal(2, 1, 5, 5, 5)]
+    return seeded(layers), [normal(2, 1, 5, 5, 5)]
 
 
 @program
@@ -174,7 +174,7 @@ def patches_unfolded_and_folded() -> Any:
     def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
         return F.fold(self.mix(F.unfold(x, 3, padding=1).transpose(1, 2)).transpose(1, 2), (8, 8), 3, padding=1)
 
-    return written(forward, lambda: {"mix": nn.Linear(18, 18)}), [IMAGE]
+    return composed(forward, lambda: {"mix": nn.Linear(18, 18)}), [IMAGE]
 
 
 @program
@@ -183,13 +183,13 @@ def spatial_transformer() -> Any:
         theta = self.where(x.mean((2, 3))).view(-1, 2, 3) + torch.tensor([[1.0, 0, 0], [0, 1, 0]])
         return F.grid_sample(x, F.affine_grid(theta, list(x.shape), align_corners=False), align_corners=False)
 
-    return written(forward, lambda: {"where": nn.Linear(2, 6)}), [IMAGE]
+    return composed(forward, lambda: {"where": nn.Linear(2, 6)}), [IMAGE]
 
 
 @program
 def transformer_encoder() -> Any:
     build = lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True, activation="gelu")
-    return made(build), [normal(2, 5, 8)]
+    return seeded(build), [normal(2, 5, 8)]
 
 
 @program
@@ -197,13 +197,13 @@ def transformer_in_evaluation() -> Any:
     build = lambda: nn.TransformerEncoder(
         nn.TransformerEncoderLayer(8, 2, 16, norm_first=True, batch_first=True), 2, enable_nested_tensor=False
     )
-    return made(build).eval(), [normal(2, 5, 8)]
+    return seeded(build).eval(), [normal(2, 5, 8)]
 
 
 @program
 def transformer_decoder() -> Any:
     build = lambda: nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-    return made(build), [normal(2, 4, 8), normal(2, 5, 8, seed=2)]
+    return seeded(build), [normal(2, 4, 8), normal(2, 5, 8, seed=2)]
 
 
 @program
@@ -211,14 +211,14 @@ def attention_with_a_mask() -> Any:
     def forward(self: Any, x: torch.Tensor, hidden: torch.Tensor) -> Any:
         return self.attend(x, x, x, key_padding_mask=hidden)
 
-    return written(forward, lambda: {"attend": nn.MultiheadAttention(8, 2, batch_first=True)}), [
+    return composed(forward, lambda: {"attend": nn.MultiheadAttention(8, 2, batch_first=True)}), [
         normal(2, 5, 8),
         torch.tensor([[False] * 5, [False, False, False, True, True]]),
     ]
 
 
 class Rotary(nn.Module):
-    """Attention of positions by angles, causal, with groups of heads that share keys."""
+    """Causal attention with rotary positions and groups of heads that share keys."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -240,11 +240,11 @@ class Rotary(nn.Module):
 
 @program
 def rotary_attention() -> Any:
-    return made(Rotary), [normal(2, 5, 8)]
+    return seeded(Rotary), [normal(2, 5, 8)]
 
 
 class Language(nn.Module):
-    """A model of language whose first and last weights are one."""
+    """A language model with tied first and last weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ class Language(nn.Module):
 
 @program
 def tied_language_model() -> Any:
-    return made(Language), [whole(11, 2, 5), whole(11, 2, 5).flip(0)]
+    return seeded(Language), [whole(11, 2, 5), whole(11, 2, 5).flip(0)]
 
 
 @program
@@ -272,7 +272,7 @@ def vision_transformer() -> Any:
         h = torch.cat([self.first.expand(h.shape[0], -1, -1), h], 1) + self.places
         return self.head(self.block(h)[:, 0])
 
-    return written(
+    return composed(
         forward,
         lambda: {
             "patches": nn.Conv2d(2, 8, 4, 4),

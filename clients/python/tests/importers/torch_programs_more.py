@@ -1,4 +1,4 @@
-"""More programs of PyTorch: recurrent nets, flows, graphs, losses, equations, and what is trained in odd ways."""
+"""More PyTorch programs: recurrent nets, flows, graphs, losses, equations, and unusual training."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from clients.python.tests.importers.torch_made import made, normal
-from clients.python.tests.importers.torch_programs import program, whole, written
+from clients.python.tests.importers.torch_made import normal, seeded
+from clients.python.tests.importers.torch_programs import composed, program, whole
 
 
 @program
@@ -24,7 +24,7 @@ def lstm_by_cells() -> Any:
             rows.append(h)
         return torch.stack(rows, 1)
 
-    return written(forward, lambda: {"cell": nn.LSTMCell(3, 4)}), [normal(2, 4, 3)]
+    return composed(forward, lambda: {"cell": nn.LSTMCell(3, 4)}), [normal(2, 4, 3)]
 
 
 @program
@@ -34,7 +34,7 @@ def gru_by_cells() -> Any:
             h = self.cell(step, h)
         return h
 
-    return written(forward, lambda: {"cell": nn.GRUCell(3, 4)}), [normal(4, 2, 3), normal(2, 4)]
+    return composed(forward, lambda: {"cell": nn.GRUCell(3, 4)}), [normal(4, 2, 3), normal(2, 4)]
 
 
 @program
@@ -43,7 +43,7 @@ def lstm_that_classifies() -> Any:
         _, (h, _) = self.lstm(self.embed(ids))
         return self.head(torch.cat([h[-2], h[-1]], 1)).log_softmax(1)
 
-    return written(
+    return composed(
         forward,
         lambda: {
             "embed": nn.Embedding(9, 3, padding_idx=0),
@@ -60,7 +60,7 @@ def gru_encoder_and_decoder() -> Any:
         y, _ = self.decode(h.transpose(0, 1).expand(-1, 3, -1).contiguous(), h)
         return self.head(y)
 
-    return written(
+    return composed(
         forward,
         lambda: {
             "encode": nn.GRU(3, 4, batch_first=True),
@@ -71,7 +71,7 @@ def gru_encoder_and_decoder() -> Any:
 
 
 class Coupling(nn.Module):
-    """Half of the numbers moved by what the others say, as real NVP."""
+    """A coupling layer of real NVP, which moves half of the numbers depending on the others."""
 
     def __init__(self, flip: bool) -> None:
         super().__init__()
@@ -79,10 +79,10 @@ class Coupling(nn.Module):
         self.net = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 4))
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        kept, moved = x.chunk(2, 1)[:: -1 if self.flip else 1]
-        scale, shift = self.net(kept).chunk(2, 1)
+        fixed, moved = x.chunk(2, 1)[:: -1 if self.flip else 1]
+        scale, shift = self.net(fixed).chunk(2, 1)
         moved = moved * scale.tanh().exp() + shift
-        return torch.cat([moved, kept] if self.flip else [kept, moved], 1), scale.tanh().sum(1)
+        return torch.cat([moved, fixed] if self.flip else [fixed, moved], 1), scale.tanh().sum(1)
 
 
 @program
@@ -94,7 +94,7 @@ def normalising_flow() -> Any:
             total = total + log
         return -(-0.5 * x.square().sum(1) - 2 * math.log(2 * math.pi) + total).mean()
 
-    return written(forward, lambda: {"a": Coupling(False), "b": Coupling(True)}), [normal(5, 4)]
+    return composed(forward, lambda: {"a": Coupling(False), "b": Coupling(True)}), [normal(5, 4)]
 
 
 @program
@@ -106,7 +106,7 @@ def flow_by_a_matrix() -> Any:
             + torch.linalg.slogdet(self.w)[1]
         )
 
-    return written(forward, lambda: {"w": torch.eye(4) + 0.1 * torch.randn(4, 4)}), [normal(5, 4)]
+    return composed(forward, lambda: {"w": torch.eye(4) + 0.1 * torch.randn(4, 4)}), [normal(5, 4)]
 
 
 @program
@@ -114,7 +114,7 @@ def planar_flow_with_masks() -> Any:
     def forward(self: Any, x: torch.Tensor) -> Any:
         return F.linear(x, self.w * torch.ones(4, 4).tril(-1), self.b).sinh().asinh(), x.tan().atan()
 
-    return written(forward, lambda: {"w": torch.randn(4, 4), "b": torch.randn(4)}), [normal(3, 4)]
+    return composed(forward, lambda: {"w": torch.randn(4, 4), "b": torch.randn(4)}), [normal(3, 4)]
 
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 4], [1, 0, 2, 3, 4, 0]])
@@ -128,7 +128,7 @@ def graph_convolution() -> Any:
         sent = self.w(x)[source] / degree[target].unsqueeze(1)
         return torch.zeros(5, 4, dtype=x.dtype).index_add(0, target, sent).relu()
 
-    return written(forward, lambda: {"w": nn.Linear(3, 4)}), [normal(5, 3), EDGES]
+    return composed(forward, lambda: {"w": nn.Linear(3, 4)}), [normal(5, 3), EDGES]
 
 
 @program
@@ -143,7 +143,7 @@ def graph_attention() -> Any:
         sent = h[source] * (weight / total[target]).unsqueeze(1)
         return torch.zeros_like(h).scatter_add(0, target.unsqueeze(1).expand(-1, 4), sent)
 
-    return written(forward, lambda: {"w": nn.Linear(3, 4), "a": nn.Linear(8, 1)}), [normal(5, 3), EDGES]
+    return composed(forward, lambda: {"w": nn.Linear(3, 4), "a": nn.Linear(8, 1)}), [normal(5, 3), EDGES]
 
 
 @program
@@ -154,7 +154,7 @@ def message_passing() -> Any:
             x = self.cell(torch.zeros_like(x).index_put((edges[1],), sent, accumulate=True), x)
         return x.scatter_reduce(0, torch.zeros(5, 3, dtype=torch.long), x, "mean", include_self=False)[0]
 
-    return written(forward, lambda: {"send": nn.Linear(6, 3), "cell": nn.GRUCell(3, 3)}), [normal(5, 3), EDGES]
+    return composed(forward, lambda: {"send": nn.Linear(6, 3), "cell": nn.GRUCell(3, 3)}), [normal(5, 3), EDGES]
 
 
 @program
@@ -163,7 +163,7 @@ def distances_between_points() -> Any:
         between = torch.cdist(x, self.centres)
         return (-((between / self.width.exp()) ** 2)).softmax(1) @ self.values + F.pdist(x).mean()
 
-    return written(
+    return composed(
         forward, lambda: {"centres": torch.randn(4, 3), "width": torch.zeros(4), "values": torch.randn(4, 2)}
     ), [normal(5, 3)]
 
@@ -196,7 +196,7 @@ def losses() -> Any:
         y = self.net(x)
         return {name: loss(y, t, classes) for name, loss in LOSSES.items()}
 
-    return written(forward, lambda: {"net": nn.Linear(4, 3)}), [
+    return composed(forward, lambda: {"net": nn.Linear(4, 3)}), [
         normal(5, 4),
         normal(5, 3),
         torch.tensor([0, 2, 1, 1, 0]),
@@ -209,7 +209,7 @@ def contrastive_loss() -> Any:
         a, b = F.normalize(self.net(a), dim=1), F.normalize(self.net(b), dim=1)
         return F.cross_entropy(a @ b.T * self.scale.exp(), torch.arange(5))
 
-    return written(forward, lambda: {"net": nn.Linear(4, 3), "scale": torch.zeros(())}), [
+    return composed(forward, lambda: {"net": nn.Linear(4, 3), "scale": torch.zeros(())}), [
         normal(5, 4),
         normal(5, 4, seed=9),
     ]
@@ -226,7 +226,7 @@ def runge_kutta_steps() -> Any:
             x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + self.field(x + h * k3))
         return x
 
-    return written(forward, lambda: {"field": nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))}), [
+    return composed(forward, lambda: {"field": nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 2))}), [
         normal(5, 2)
     ]
 
@@ -240,7 +240,7 @@ def pendulum_by_leapfrog() -> Any:
             p = p - 0.05 * self.gravity * torch.sin(q)
         return q, p
 
-    return written(forward, lambda: {"gravity": torch.tensor(9.81)}), [normal(4), normal(4, seed=2)]
+    return composed(forward, lambda: {"gravity": torch.tensor(9.81)}), [normal(4), normal(4, seed=2)]
 
 
 @program
@@ -255,7 +255,7 @@ def heat_by_finite_differences() -> Any:
     def guarded(self: Any, u: torch.Tensor) -> torch.Tensor:
         return forward(self, u.clone())
 
-    return written(guarded, lambda: {"rate": torch.randn(8)}), [normal(8)]
+    return composed(guarded, lambda: {"rate": torch.randn(8)}), [normal(8)]
 
 
 @program
@@ -266,7 +266,7 @@ def variational_autoencoder() -> Any:
         kl = -0.5 * (1 + log - mean.pow(2) - log.exp()).sum(1).mean()
         return {"reconstruction": y, "loss": F.mse_loss(y, x, reduction="sum") / 5 + kl}
 
-    return written(
+    return composed(
         forward,
         lambda: {
             "encode": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4)),
@@ -280,7 +280,7 @@ def bag_of_words() -> Any:
     def forward(self: Any, ids: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
         return self.head(self.bag(ids, offsets))
 
-    return written(forward, lambda: {"bag": nn.EmbeddingBag(9, 4, mode="mean"), "head": nn.Linear(4, 2)}), [
+    return composed(forward, lambda: {"bag": nn.EmbeddingBag(9, 4, mode="mean"), "head": nn.Linear(4, 2)}), [
         whole(9, 7),
         torch.tensor([0, 3, 5]),
     ]
@@ -293,7 +293,7 @@ def mixture_of_experts() -> Any:
         weights = torch.zeros(x.shape[0], 3, dtype=x.dtype).scatter(1, which, values.softmax(1))
         return torch.einsum("be,beo->bo", weights, torch.stack([each(x) for each in self.experts], 1))
 
-    return written(
+    return composed(
         forward, lambda: {"gate": nn.Linear(4, 3), "experts": nn.ModuleList(nn.Linear(4, 2) for _ in range(3))}
     ), [normal(5, 4)]
 
@@ -303,7 +303,7 @@ def weight_norm_and_gates() -> Any:
     build = lambda: nn.Sequential(
         nn.utils.parametrizations.weight_norm(nn.Linear(4, 5)), nn.PReLU(5), nn.Linear(5, 4), nn.GLU(1)
     )
-    return made(build), [normal(3, 4)]
+    return seeded(build), [normal(3, 4)]
 
 
 @program
@@ -314,7 +314,7 @@ def gaussian_process() -> Any:
         whitened = torch.linalg.solve_triangular(factor, y[:, None], upper=False)
         return 0.5 * whitened.square().sum() + factor.diagonal().log().sum()
 
-    return written(forward, lambda: {"width": torch.zeros(())}), [normal(6, 2), normal(6, seed=4)]
+    return composed(forward, lambda: {"width": torch.zeros(())}), [normal(6, 2), normal(6, seed=4)]
 
 
 @program
@@ -329,12 +329,12 @@ def kalman_filter() -> Any:
             mean, cov = mean + gain @ (z - mean), cov - gain @ cov
         return total
 
-    return written(forward, lambda: {"step": torch.eye(2) + 0.1 * torch.randn(2, 2)}), [normal(3, 2)]
+    return composed(forward, lambda: {"step": torch.eye(2) + 0.1 * torch.randn(2, 2)}), [normal(3, 2)]
 
 
 @program
 def quantised_codebook() -> Any:
-    """Straight through: the gradient of what is looked up goes to what it was looked up for."""
+    """Straight-through estimator: the gradient of the looked-up code goes to the encoding."""
 
     def forward(self: Any, x: torch.Tensor) -> Any:
         z = self.encode(x)
@@ -343,7 +343,7 @@ def quantised_codebook() -> Any:
         commit = (z - code.detach()).square().mean() + (z.detach() - code).square().mean()
         return self.decode(z + (code - z).detach()), commit
 
-    return written(
+    return composed(
         forward, lambda: {"encode": nn.Linear(4, 2), "codes": torch.randn(5, 2), "decode": nn.Linear(2, 4)}
     ), [normal(6, 4)]
 
@@ -359,7 +359,7 @@ def actor_and_critic() -> Any:
         log = self.actor(h).log_softmax(1).gather(1, action[:, None]).squeeze(1)
         return -(log * advantage).mean(), F.mse_loss(value, target)
 
-    return written(forward, lambda: {"body": nn.Linear(3, 6), "critic": nn.Linear(6, 1), "actor": nn.Linear(6, 2)}), [
+    return composed(forward, lambda: {"body": nn.Linear(3, 6), "critic": nn.Linear(6, 1), "actor": nn.Linear(6, 2)}), [
         normal(5, 3),
         torch.tensor([0, 1, 1, 0, 1]),
         normal(5),

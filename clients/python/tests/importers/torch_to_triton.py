@@ -1,6 +1,6 @@
-"""A network of PyTorch becomes a model of the server, is trained there by `store`, and answers Triton's own client.
+"""Import a PyTorch network as a model of the server, train it there with `store`, and query it with Triton's client.
 
-The server has to be started with `--facades openinference`.
+Start the server with `--facades openinference`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000"
 torch.manual_seed(0)
 net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1)).double()
 x = 2 * torch.rand(64, 2, dtype=torch.float64) - 1
-wanted = (x[:, :1] * x[:, 1:]).numpy()
+products = (x[:, :1] * x[:, 1:]).numpy()
 imported = import_module(net, [x], free={"input": [0]}, second=[x[:5]])
 
 with gs.Client(url) as client:
@@ -28,11 +28,11 @@ with gs.Client(url) as client:
     loss = (imported.outputs["output"] - target).square().mean()
     store = {p - 0.2 * loss.grad(p): gs.Store(f"product.{name}") for name, p in imported.parameters.items()}
     training = client.register(imported.graph)
-    feeds = model.feeds({"input": x.numpy()}) | {target.id: wanted}
+    feeds = model.feeds({"input": x.numpy()}) | {target.id: products}
     losses = [training.forward(feeds, outputs=[loss], store=store).value for _ in range(600)]
     print(f"{losses[0]:.3f} to {losses[-1]:.3f}")
 
 with triton.InferenceServerClient(url.removeprefix("http://")) as client:
-    asked = triton.InferInput("input", [1, 2], "FP64")
-    asked.set_data_from_numpy(np.array([[0.5, -0.5]]))
-    print(f"0.5 times -0.5 is about {client.infer('product', [asked]).as_numpy('output')[0, 0]:.2f}")
+    query = triton.InferInput("input", [1, 2], "FP64")
+    query.set_data_from_numpy(np.array([[0.5, -0.5]]))
+    print(f"0.5 times -0.5 is about {client.infer('product', [query]).as_numpy('output')[0, 0]:.2f}")

@@ -16,12 +16,12 @@ def budget(**limits: int) -> Budget:
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, None])
-def test_a_limit_is_a_positive_whole_number(wrong: Any) -> None:
+def test_limit_must_be_a_positive_integer(wrong: Any) -> None:
     with pytest.raises(gs.InputError, match="the limit of steps is a whole number of at least 1, and not"):
         ImportLimits(steps=wrong)
 
 
-def test_a_refusal_names_the_node_the_limit_and_how_to_raise_it() -> None:
+def test_refusal_names_node_limit_and_option() -> None:
     used = budget(steps=3)
     used.locate("Loop", lambda: "'decode'")
     used.add_steps(3)
@@ -44,7 +44,7 @@ def test_temporary_bytes_are_released() -> None:
         used.require(3)
 
 
-def test_nodes_and_constants_of_a_graph_and_its_functions_count() -> None:
+def test_nodes_and_constants_of_functions_count() -> None:
     used = budget(nodes=4, bytes=16)
     graph = SourceGraph(budget=used)
     graph.constant(np.ones(2))
@@ -56,7 +56,7 @@ def test_nodes_and_constants_of_a_graph_and_its_functions_count() -> None:
         graph.input()
 
 
-def test_a_part_of_a_graph_is_not_charged() -> None:
+def test_subgraph_is_not_charged() -> None:
     used = budget(nodes=2)
     graph = SourceGraph(budget=used)
     output = graph.input().neg()

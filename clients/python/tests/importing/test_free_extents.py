@@ -1,4 +1,4 @@
-"""Two imports of one model as one graph whose shapes hold -1."""
+"""Two imports of one model, joined into one graph whose shapes contain -1."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def imported(rows: int, build: Any) -> Imported:
 
 
 def test_one_extent_of_a_reshape_may_be_free(client: gs.Client) -> None:
-    found = join_imports(
+    joined = join_imports(
         *(imported(rows, lambda graph, x, rows: x.reshape(shape=[rows, 2, 2])) for rows in (3, 5)), {"x": [0]}
     )
-    assert (found.inputs["x"].attrs["shape"], found.outputs["y"].attrs["shape"]) == ([-1, 4], [-1, 2, 2])
-    assert client.forward(found.graph, {found.inputs["x"]: np.ones((7, 4))}).value.shape == (7, 2, 2)
+    assert (joined.inputs["x"].attrs["shape"], joined.outputs["y"].attrs["shape"]) == ([-1, 4], [-1, 2, 2])
+    assert client.forward(joined.graph, {joined.inputs["x"]: np.ones((7, 4))}).value.shape == (7, 2, 2)
 
 
-def test_functions_are_joined_as_well() -> None:
+def test_functions_are_joined() -> None:
     def build(graph: Any, x: Any, rows: int) -> Any:
         body = graph.function(lambda inner: inner.input().reshape(shape=[2, rows]), "body")
         return graph.call(x, body=body).get_output(0)
 
-    found = join_imports(*(imported(rows, build) for rows in (3, 5)), {"x": [0]})
-    assert [node.attrs.get("shape") for node in found.graph.functions[0].nodes] == [None, [2, -1]]
+    joined = join_imports(*(imported(rows, build) for rows in (3, 5)), {"x": [0]})
+    assert [node.attrs.get("shape") for node in joined.graph.functions[0].nodes] == [None, [2, -1]]
 
 
 REFUSED = {
@@ -47,7 +47,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_depends_on_the_extent_otherwise_is_refused(name: str) -> None:
+def test_other_dependence_on_the_extent_is_refused(name: str) -> None:
     build, sentence = REFUSED[name]
     with pytest.raises(ImportRefused) as caught:
         join_imports(imported(3, build), imported(5, build), {"x": [0]})

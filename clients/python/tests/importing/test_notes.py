@@ -1,11 +1,11 @@
-"""What an import has to tell."""
+"""Notes and counts of an import."""
 
 from __future__ import annotations
 
 from gradserve_client.importing.notes import Note, Tally
 
 
-def test_what_several_nodes_say_is_noted_with_how_often() -> None:
+def test_ops_of_several_nodes_are_noted_with_counts() -> None:
     tally = Tally()
     tally.count("Relu", ["relu"])
     tally.count("Norm", ["mean", "sub", "mul", "mul"])
@@ -20,6 +20,6 @@ def test_what_several_nodes_say_is_noted_with_how_often() -> None:
     )
 
 
-def test_a_note_tells_how_often_where_that_is_more_than_once() -> None:
+def test_note_shows_its_count_if_above_one() -> None:
     assert str(Note("leaf", "w", 1, "is read")) == "w: is read"
     assert str(Note("leaf", "w", 3, "is read")) == "w (3×): is read"

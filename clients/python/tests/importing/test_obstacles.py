@@ -10,17 +10,17 @@ import gradserve_client as gs
 from gradserve_client.importing import Blocked, ImportRefused, Obstacles
 
 
-def test_nothing_is_raised_where_nothing_was_met() -> None:
+def test_no_obstacles_raise_no_error() -> None:
     Obstacles().raise_all("the model")
 
 
-def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
-    met = Obstacles()
+def test_same_reason_is_one_obstacle_with_several_places() -> None:
+    obstacles = Obstacles()
     for i in range(5):
-        met.add("sample", f"line {i}", Blocked("it is random", "pass the noise as an input"))
-    met.add("sample", "line 9", Blocked("its shape is computed"))
+        obstacles.add("sample", f"line {i}", Blocked("it is random", "pass the noise as an input"))
+    obstacles.add("sample", "line 9", Blocked("its shape is computed"))
     with pytest.raises(ImportRefused) as caught:
-        met.raise_all("the module Net")
+        obstacles.raise_all("the module Net")
     assert isinstance(caught.value, gs.InputError)
     assert str(caught.value) == (
         "2 things of the module Net cannot be imported:\n"
@@ -30,11 +30,11 @@ def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
     assert caught.value.obstacles[0].places == tuple(f"line {i}" for i in range(5))
 
 
-def test_a_refusal_is_the_same_in_another_process() -> None:
-    met = Obstacles()
-    met.add("op", "here", Blocked("why", "how else", ["x"]))
-    error = ImportRefused("the model", [*met])
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.obstacles) == (str(error), error.obstacles)
-    assert again.obstacles[0].reads == ("x",)
+def test_refusal_survives_pickling() -> None:
+    obstacles = Obstacles()
+    obstacles.add("op", "here", Blocked("why", "how else", ["x"]))
+    error = ImportRefused("the model", [*obstacles])
+    restored = pickle.loads(pickle.dumps(error))
+    assert (str(restored), restored.obstacles) == (str(error), error.obstacles)
+    assert restored.obstacles[0].reads == ("x",)
     assert str(error).startswith("one thing of the model cannot be imported:\n")

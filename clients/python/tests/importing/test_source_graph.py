@@ -14,23 +14,23 @@ def doubled(graph: Any) -> Any:
     return x.add(x), unread
 
 
-def test_what_nobody_needs_goes(client: gs.Client) -> None:
+def test_unused_nodes_and_functions_are_removed(client: gs.Client) -> None:
     graph = SourceGraph()
     x, w, y = graph.input("x"), graph.parameter("w"), graph.input("y")
     graph.function(lambda inner: inner.input().neg(), "unused")
     body = graph.function(doubled, "doubled")
     x.exp()
-    found = graph.call(x, w, body=body).get_output(0)
-    subgraph = graph.subgraph([found, y])
+    output = graph.call(x, w, body=body).get_output(0)
+    subgraph = graph.subgraph([output, y])
     assert [node.op for node in subgraph.graph] == ["input", "parameter", "input", "call", "get_output"]
     assert [(function.name, [node.op for node in function.nodes]) for function in subgraph.graph.functions] == [
         ("doubled", ["input", "input", "add"])
     ]
-    value = client.forward(subgraph.graph, {"x": 3.0, "w": 1.0, "y": 0.0}, outputs=[subgraph.nodes[found.id]]).value
+    value = client.forward(subgraph.graph, {"x": 3.0, "w": 1.0, "y": 0.0}, outputs=[subgraph.nodes[output.id]]).value
     assert value == 6
 
 
-def test_functions_within_functions_stay(client: gs.Client) -> None:
+def test_nested_functions_are_preserved(client: gs.Client) -> None:
     graph = SourceGraph()
 
     def outer(inner: Any) -> Any:
@@ -39,7 +39,7 @@ def test_functions_within_functions_stay(client: gs.Client) -> None:
         return inner.call(inner.input(), body=body).get_output(0)
 
     x = graph.input("x")
-    found = graph.call(x, body=graph.function(outer, "outer")).get_output(0)
-    subgraph = graph.subgraph([found])
+    output = graph.call(x, body=graph.function(outer, "outer")).get_output(0)
+    subgraph = graph.subgraph([output])
     assert [function.name for function in subgraph.graph.functions] == ["thrice", "outer"]
     assert client.forward(subgraph.graph, {"x": 2.0}).value == 6

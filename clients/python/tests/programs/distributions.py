@@ -19,9 +19,9 @@ _BEFORE = np.array([0.5, 1.1])
 
 
 class Survival(Program):
-    """The negative log likelihood of lifetimes by a gamma distribution: seen, known to be longer, known to be shorter.
+    """The negative log likelihood of lifetimes with a gamma distribution: observed, right-censored and left-censored.
 
-    PyTorch has no gradient of the incomplete gamma functions by their shape.
+    PyTorch has no gradient of the incomplete gamma functions with respect to their shape.
     """
 
     leaves: ClassVar[Arrays] = {"shape": np.array(1.7), "rate": np.array(0.9)}
@@ -65,9 +65,9 @@ _BINS = np.array([4.0, 9.0, 6.0, 2.0])
 
 
 class BetaBins(Program):
-    """The negative log likelihood of counts in bins of a beta distribution, whose edges are learned, too.
+    """The negative log likelihood of counts in bins of a beta distribution with learned edges.
 
-    JAX has no gradient of the incomplete beta function by its shapes, and PyTorch has no such function.
+    JAX has no gradient of the incomplete beta function with respect to its shapes, and PyTorch lacks the function.
     """
 
     leaves: ClassVar[Arrays] = {"a": np.array(1.6), "b": np.array(2.3), "edges": np.array([0.2, 0.45, 0.7])}

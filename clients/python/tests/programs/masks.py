@@ -1,4 +1,4 @@
-"""Programs in which masks say what counts."""
+"""Programs in which masks select elements."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _BOXES, _CLASSES, _MOST, _LEAST = 30, 3, 20, 0.25
 
 
 def _boxes() -> np.ndarray:
-    """Boxes of several sizes, by left, top, right, bottom."""
+    """Boxes of several sizes: left, top, right, bottom."""
     middles, sides = uniform(30, 0.2, 0.8, _BOXES, 2), uniform(31, 0.15, 0.25, _BOXES, 2)
     return np.concatenate([middles - sides, middles + sides], 1)
 
 
 class DetectionLoss(Program):
-    """Boxes that overlap an object by enough count: how much they lack of it, and how sure its class is.
+    """The missing overlap and the class loss of the boxes that overlap an object enough.
 
-    Which they are says a mask. All others ought to be of no class, which is the last.
+    A mask selects these boxes. All others should have the last class, which is none.
     """
 
     leaves: ClassVar[Arrays] = {"boxes": _boxes(), "logits": normal(32, _BOXES, _CLASSES + 1)}
@@ -42,12 +42,12 @@ class DetectionLoss(Program):
         chosen = best.stop_gradient() > _LEAST
         places = chosen.nonzero(k=_MOST)
         rows, count = places.get_output(0).reshape(shape=[_MOST]), places.get_output(1)
-        there = g.arange(_MOST).less(count)
+        valid = g.arange(_MOST).less(count)
         labels = g.constant(_LABELS).gather(nearest).gather(rows)
         sure = g.index(logits.log_softmax(axis=1), rows, labels)
         nothing, total = g.constant(0.0), count.cast(dtype="float64")
         lack = (1.0 - best.compress(chosen, k=_MOST, fill=1.0).get_output(0)).sum() / total
-        unsure = -there.where(sure, nothing).sum() / total
+        unsure = -valid.where(sure, nothing).sum() / total
         others = chosen.where(nothing, logits.log_softmax(axis=1).select(_CLASSES, axis=1))
         return lack + unsure - others.sum() / (_BOXES - total), count, overlaps
 
@@ -82,7 +82,7 @@ _TARGET = normal(33, _ATOMS, _WIDTH)
 
 
 class GraphNetwork(Program):
-    """Atoms tell those that are near: by sums and by maxima of messages along edges that a mask has chosen."""
+    """Message passing between near atoms: sums and maxima of messages along edges that a mask selects."""
 
     leaves: ClassVar[Arrays] = {
         "places": uniform(34, 0, 3, _ATOMS, 3),
@@ -95,15 +95,15 @@ class GraphNetwork(Program):
     def graph(g: Any, places: Any, features: Any, weights: Any, updated: Any) -> tuple[Any, ...]:
         fixed = places.stop_gradient()
         near = fixed.cdist(fixed) < _NEAR
-        found = near.logical_and(g.constant(~np.eye(_ATOMS, dtype=bool))).nonzero(k=_PAIRS)
-        edges, count = found.get_output(0), found.get_output(1)
-        to, of = edges.select(0, axis=1), edges.select(1, axis=1)
-        there = g.arange(_PAIRS).less(count)
-        squares = (places.embedding(to) - places.embedding(of)).square().sum(axes=[1], keepdims=True)
-        pairs = g.cat(features.embedding(to), features.embedding(of), squares, axis=1)
+        positions = near.logical_and(g.constant(~np.eye(_ATOMS, dtype=bool))).nonzero(k=_PAIRS)
+        edges, count = positions.get_output(0), positions.get_output(1)
+        receivers, senders = edges.select(0, axis=1), edges.select(1, axis=1)
+        valid = g.arange(_PAIRS).less(count)
+        squares = (places.embedding(receivers) - places.embedding(senders)).square().sum(axes=[1], keepdims=True)
+        pairs = g.cat(features.embedding(receivers), features.embedding(senders), squares, axis=1)
         messages = (pairs @ weights).tanh()
-        # what is no edge goes to an atom that there is not
-        target = there.where(to, g.constant(_ATOMS))
+        # padding edges go to an extra atom
+        target = valid.where(receivers, g.constant(_ATOMS))
         sums = messages.segment_sum(target, _ATOMS + 1).slice(stops=[_ATOMS])
         most = messages.segment_max(target, _ATOMS + 1).slice(stops=[_ATOMS])
         joined = g.cat(sums, most.is_finite().where(most, g.constant(0.0)), axis=1)
@@ -114,12 +114,12 @@ class GraphNetwork(Program):
     def by_torch(places: Any, features: Any, weights: Any, updated: Any) -> tuple[Any, ...]:
         fixed = places.detach()
         near = (torch.cdist(fixed, fixed) < _NEAR) & ~torch.eye(_ATOMS, dtype=torch.bool)
-        to, of = near.nonzero(as_tuple=True)
-        squares = (places[to] - places[of]).square().sum(1, keepdim=True)
-        messages = torch.tanh(torch.cat([features[to], features[of], squares], 1) @ weights)
+        receivers, senders = near.nonzero(as_tuple=True)
+        squares = (places[receivers] - places[senders]).square().sum(1, keepdim=True)
+        messages = torch.tanh(torch.cat([features[receivers], features[senders], squares], 1) @ weights)
         empty = torch.zeros(_ATOMS, _WIDTH)
-        sums = empty.index_add(0, to, messages)
-        most = empty.scatter_reduce(0, to[:, None].expand(-1, _WIDTH), messages, "amax", include_self=False)
+        sums = empty.index_add(0, receivers, messages)
+        most = empty.scatter_reduce(0, receivers[:, None].expand(-1, _WIDTH), messages, "amax", include_self=False)
         y = features + torch.cat([sums, most], 1) @ updated
         return (y - torch.from_numpy(_TARGET)).square().mean(), y, near.sum()
 
@@ -127,10 +127,10 @@ class GraphNetwork(Program):
     def by_jax(places: Any, features: Any, weights: Any, updated: Any) -> tuple[Any, ...]:
         fixed = jax.lax.stop_gradient(places)
         near = (jnp.linalg.norm(fixed[:, None] - fixed[None], axis=2) < _NEAR) & ~np.eye(_ATOMS, dtype=bool)
-        to, of = jnp.nonzero(near, size=_PAIRS, fill_value=_ATOMS)
-        squares = jnp.square(places[to] - places[of]).sum(1, keepdims=True)
-        messages = jnp.tanh(jnp.concatenate([features[to], features[of], squares], 1) @ weights)
-        sums = jax.ops.segment_sum(messages, to, _ATOMS)
-        most = jax.ops.segment_max(messages, to, _ATOMS)
+        receivers, senders = jnp.nonzero(near, size=_PAIRS, fill_value=_ATOMS)
+        squares = jnp.square(places[receivers] - places[senders]).sum(1, keepdims=True)
+        messages = jnp.tanh(jnp.concatenate([features[receivers], features[senders], squares], 1) @ weights)
+        sums = jax.ops.segment_sum(messages, receivers, _ATOMS)
+        most = jax.ops.segment_max(messages, receivers, _ATOMS)
         y = features + jnp.concatenate([sums, jnp.where(jnp.isfinite(most), most, 0)], 1) @ updated
         return jnp.square(y - _TARGET).mean(), y, near.sum()

@@ -1,4 +1,4 @@
-"""Programs with factors and functions of matrices."""
+"""Programs with matrix factors and matrix functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clients.python.tests.programs.program import Arrays, Program, normal, unifo
 
 
 class PrincipalComponents(Program):
-    """What is lost of data, each column scaled, by two components of five, and how far their variances are apart."""
+    """The loss of scaled data in two principal components of five, and the spread of the variances."""
 
     leaves: ClassVar[Arrays] = {"data": normal(1, 12, 5), "scale": uniform(2, 0.5, 2.0, 5)}
 
@@ -54,7 +54,7 @@ _LEAST = 0.8
 
 
 class NuclearNorm(Program):
-    """A matrix of which some entries are known: its nuclear norm, and what it is off after its values have shrunk."""
+    """Matrix completion: the nuclear norm, and the error of known entries after singular values are shrunk."""
 
     leaves: ClassVar[Arrays] = {"matrix": normal(5, 7, 5)}
 
@@ -85,7 +85,7 @@ _TIMES = np.linspace(0, 3, 20)
 
 
 class ExponentialFit(Program):
-    """Least squares by QR: decays whose sizes are the best there are for their rates; what is left is the loss."""
+    """Least squares by QR: decays whose sizes are optimal for their rates; the loss is the residual."""
 
     leaves: ClassVar[Arrays] = {"rates": np.array([0.4, 1.3, 3.1]), "seen": np.exp(-_TIMES) + 0.1 * normal(6, 20)}
 
@@ -113,7 +113,7 @@ class ExponentialFit(Program):
 
 
 class Regression(Program):
-    """Least squares with weights, and how well each row is told by the others, of the diagonal of x x⁺."""
+    """Weighted least squares, and leave-one-out errors from the diagonal of x x⁺."""
 
     leaves: ClassVar[Arrays] = {"x": normal(7, 10, 3), "y": normal(8, 10), "logits": 0.3 * normal(9, 10)}
 
@@ -144,7 +144,7 @@ class Regression(Program):
 
 
 class GaussianProcess(Program):
-    """The negative log likelihood of what was seen, by the eigenvalues and vectors of the covariance."""
+    """The negative log likelihood of observations, from the eigendecomposition of the covariance."""
 
     leaves: ClassVar[Arrays] = {
         "places": uniform(10, 0, 3, 9, 2),
@@ -155,8 +155,8 @@ class GaussianProcess(Program):
 
     @staticmethod
     def graph(_: Any, places: Any, seen: Any, log_length: Any, log_noise: Any) -> tuple[Any, ...]:
-        apart = (places.unsqueeze(axes=[1]) - places.unsqueeze(axes=[0])) / log_length.exp()
-        parts = (-0.5 * apart.square().sum(axes=[2])).exp().eigh()
+        offsets = (places.unsqueeze(axes=[1]) - places.unsqueeze(axes=[0])) / log_length.exp()
+        parts = (-0.5 * offsets.square().sum(axes=[2])).exp().eigh()
         w, v = parts.get_output(0), parts.get_output(1)
         variances = w + (2.0 * log_noise).exp()
         turned = v.transpose() @ seen
@@ -164,16 +164,16 @@ class GaussianProcess(Program):
 
     @staticmethod
     def by_torch(places: Any, seen: Any, log_length: Any, log_noise: Any) -> tuple[Any, ...]:
-        apart = (places[:, None] - places[None]) / log_length.exp()
-        w, v = torch.linalg.eigh(torch.exp(-0.5 * apart.square().sum(2)))
+        offsets = (places[:, None] - places[None]) / log_length.exp()
+        w, v = torch.linalg.eigh(torch.exp(-0.5 * offsets.square().sum(2)))
         variances = w + torch.exp(2 * log_noise)
         turned = v.T @ seen
         return 0.5 * (turned.square() / variances + variances.log()).sum(), v @ (turned / variances)
 
     @staticmethod
     def by_jax(places: Any, seen: Any, log_length: Any, log_noise: Any) -> tuple[Any, ...]:
-        apart = (places[:, None] - places[None]) / jnp.exp(log_length)
-        w, v = jnp.linalg.eigh(jnp.exp(-0.5 * jnp.square(apart).sum(2)))
+        offsets = (places[:, None] - places[None]) / jnp.exp(log_length)
+        w, v = jnp.linalg.eigh(jnp.exp(-0.5 * jnp.square(offsets).sum(2)))
         variances = w + jnp.exp(2 * log_noise)
         turned = v.T @ seen
         return 0.5 * (jnp.square(turned) / variances + jnp.log(variances)).sum(), v @ (turned / variances)
@@ -186,7 +186,7 @@ _NEAR = 2.0
 class SlaterDeterminant(Program):
     """−log|ψ| of ten electrons in a box: a determinant of plane waves with backflow, and one of Gaussians.
 
-    The first are complex, and their determinant comes as a logarithm; the second are real, and are one number.
+    The first determinant is complex and comes as a logarithm; the second is a real number.
     """
 
     leaves: ClassVar[Arrays] = {
@@ -198,8 +198,10 @@ class SlaterDeterminant(Program):
 
     @staticmethod
     def graph(g: Any, up: Any, down: Any, backflow: Any, centres: Any) -> tuple[Any, ...]:
-        apart = up.unsqueeze(axes=[1]) - up.unsqueeze(axes=[0])
-        pushed = up + backflow * (apart * (-apart.square().sum(axes=[2], keepdims=True) / _NEAR).exp()).sum(axes=[1])
+        offsets = up.unsqueeze(axes=[1]) - up.unsqueeze(axes=[0])
+        pushed = up + backflow * (offsets * (-offsets.square().sum(axes=[2], keepdims=True) / _NEAR).exp()).sum(
+            axes=[1]
+        )
         angle = pushed @ g.constant(_WAVES.T)
         waves = g.constant(np.zeros((5, 5))).make_complex(angle).exp()
         volume = waves.slogdet().get_output(1)
@@ -209,8 +211,8 @@ class SlaterDeterminant(Program):
 
     @staticmethod
     def by_torch(up: Any, down: Any, backflow: Any, centres: Any) -> tuple[Any, ...]:
-        apart = up[:, None] - up[None]
-        pushed = up + backflow * (apart * torch.exp(-apart.square().sum(2, keepdim=True) / _NEAR)).sum(1)
+        offsets = up[:, None] - up[None]
+        pushed = up + backflow * (offsets * torch.exp(-offsets.square().sum(2, keepdim=True) / _NEAR)).sum(1)
         waves = torch.exp(1j * (pushed @ torch.from_numpy(_WAVES.T)))
         volume = torch.linalg.slogdet(waves).logabsdet
         bound = torch.linalg.det(torch.exp(-0.5 * (down[:, None] - centres[None]).square().sum(2)))
@@ -218,8 +220,8 @@ class SlaterDeterminant(Program):
 
     @staticmethod
     def by_jax(up: Any, down: Any, backflow: Any, centres: Any) -> tuple[Any, ...]:
-        apart = up[:, None] - up[None]
-        pushed = up + backflow * (apart * jnp.exp(-jnp.square(apart).sum(2, keepdims=True) / _NEAR)).sum(1)
+        offsets = up[:, None] - up[None]
+        pushed = up + backflow * (offsets * jnp.exp(-jnp.square(offsets).sum(2, keepdims=True) / _NEAR)).sum(1)
         waves = jnp.exp(1j * (pushed @ _WAVES.T))
         volume = jnp.linalg.slogdet(waves).logabsdet
         bound = jnp.linalg.det(jnp.exp(-0.5 * jnp.square(down[:, None] - centres[None]).sum(2)))
@@ -231,7 +233,7 @@ _OTHERS = 1.0 - np.eye(4)
 
 
 class MarkovGenerator(Program):
-    """How likely changes of state are that were counted after three times, by the exponential of the rates."""
+    """The likelihood of state changes that were counted after three times, from the exponential of the rates."""
 
     leaves: ClassVar[Arrays] = {"logits": normal(16, 4, 4), "times": np.array([0.3, 1.0, 2.5])}
 
@@ -258,7 +260,7 @@ class MarkovGenerator(Program):
 
 
 class ImplicitSteps(Program):
-    """Three steps of a linear system, each a solution by the same factors, whose rows change places."""
+    """Three implicit steps of a linear system, each solved with the same pivoted LU factors."""
 
     leaves: ClassVar[Arrays] = {
         "matrix": normal(17, 6, 6) + 0.2 * np.eye(6),

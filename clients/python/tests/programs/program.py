@@ -1,4 +1,4 @@
-"""A small program that is written three times: as a graph, for PyTorch and for JAX."""
+"""A small program, implemented three times: as a graph, in PyTorch and in JAX."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 Lacking: TypeAlias = Mapping[str, frozenset[str]]
 
-#: by name
+#: programs by name
 PROGRAMS: dict[str, type[Program]] = {}
 
 
 class Program:
-    """Leaves, and what is computed of them: first a loss, a real number, then whatever else is compared.
+    """Leaves, and a computation of them: first a loss, a real number, then the other results to compare.
 
-    `graph` is given a graph and the nodes of the leaves by name, and gives back nodes; `by_torch` and `by_jax` are
-    given the leaves as these libraries have them, and give back the same. The loss is differentiated by all leaves, but
-    for those by which a library has no gradient: `lacking` names them, and `by_mpmath` then is the loss in many digits.
+    `graph` takes a graph and the nodes of the leaves by name, and returns nodes; `by_torch` and `by_jax` take the
+    leaves as arrays of these libraries, and return the same results. The loss is differentiated with respect to all
+    leaves, except those for which a library lacks a gradient: `lacking` names them, and `by_mpmath` is the loss in many
+    digits.
     """
 
     leaves: ClassVar[Arrays]
@@ -30,22 +31,22 @@ class Program:
 
     @staticmethod
     def graph(g: Any, **leaves: Any) -> tuple[Any, ...]:
-        """As nodes."""
+        """Compute with nodes."""
         raise NotImplementedError
 
     @staticmethod
     def by_torch(**leaves: Any) -> tuple[Any, ...]:
-        """As tensors of PyTorch."""
+        """Compute with PyTorch tensors."""
         raise NotImplementedError
 
     @staticmethod
     def by_jax(**leaves: Any) -> tuple[Any, ...]:
-        """As arrays of JAX."""
+        """Compute with JAX arrays."""
         raise NotImplementedError
 
     @staticmethod
     def by_mpmath(**leaves: Any) -> Any:
-        """The loss, of lists of numbers with many digits."""
+        """Compute the loss from lists of numbers with many digits."""
         raise NotImplementedError
 
 
@@ -60,5 +61,5 @@ def complex_normal(seed: int, *shape: int) -> np.ndarray:
 
 
 def uniform(seed: int, low: float, high: float, *shape: int) -> np.ndarray:
-    """Numbers that are as likely everywhere between two bounds."""
+    """Uniform numbers between two bounds."""
     return np.random.default_rng(seed).uniform(low, high, shape)

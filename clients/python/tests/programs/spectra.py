@@ -12,11 +12,11 @@ import torch
 from clients.python.tests.programs.program import Arrays, Program, complex_normal, normal
 
 _POINTS, _MODES = 16, 5
-_WANTED = normal(20, 2, 3, _POINTS)
+_TARGET = normal(20, 2, 3, _POINTS)
 
 
 class FourierLayer(Program):
-    """A layer of a Fourier operator: complex weights for the lowest modes, beside a product of the channels."""
+    """A Fourier operator layer: complex weights for the lowest modes, plus a product over channels."""
 
     leaves: ClassVar[Arrays] = {
         "x": normal(21, 2, 3, _POINTS),
@@ -31,7 +31,7 @@ class FourierLayer(Program):
         spectrum = g.einsum(low, modes, equation="bim,mio->bom")
         y = spectrum.irfft(axes=[-1], sizes=[_POINTS]) + g.einsum(x, mixed, equation="bin,io->bon") + bias
         y = y.gelu()
-        return (y - g.constant(_WANTED)).square().mean(), y, spectrum
+        return (y - g.constant(_TARGET)).square().mean(), y, spectrum
 
     @staticmethod
     def by_torch(x: Any, modes: Any, mixed: Any, bias: Any) -> tuple[Any, ...]:
@@ -39,7 +39,7 @@ class FourierLayer(Program):
         spectrum = torch.einsum("bim,mio->bom", low, modes)
         y = torch.fft.irfft(spectrum, n=_POINTS) + torch.einsum("bin,io->bon", x, mixed) + bias
         y = torch.nn.functional.gelu(y)
-        return (y - torch.from_numpy(_WANTED)).square().mean(), y, spectrum
+        return (y - torch.from_numpy(_TARGET)).square().mean(), y, spectrum
 
     @staticmethod
     def by_jax(x: Any, modes: Any, mixed: Any, bias: Any) -> tuple[Any, ...]:
@@ -47,7 +47,7 @@ class FourierLayer(Program):
         spectrum = jnp.einsum("bim,mio->bom", low, modes)
         y = jnp.fft.irfft(spectrum, n=_POINTS) + jnp.einsum("bin,io->bon", x, mixed) + bias
         y = jax.nn.gelu(y, approximate=False)
-        return jnp.square(y - _WANTED).mean(), y, spectrum
+        return jnp.square(y - _TARGET).mean(), y, spectrum
 
 
 _SECONDS = np.arange(256) / 256
@@ -56,7 +56,7 @@ _WINDOWS = {width: np.hanning(width + 1)[:-1] for width in (32, 64)}
 
 
 class StftLoss(Program):
-    """Three sounds that fade against a recording, by spectrograms of two widths: how far, and how many times, apart."""
+    """Three fading sounds against a recording: absolute and relative errors of spectrograms of two widths."""
 
     leaves: ClassVar[Arrays] = {
         "pitches": np.array([20.0, 33.0, 47.0]),
@@ -95,8 +95,8 @@ class StftLoss(Program):
         t, loss = _SECONDS[:, None], 0.0
         sound = (sizes * jnp.exp(-fading * t) * jnp.sin(2 * np.pi * pitches * t)).sum(1)
         for width, window in _WINDOWS.items():
-            at = np.arange(0, len(_SECONDS) - width + 1, width // 4)[:, None] + np.arange(width)
-            shown, recorded = (jnp.fft.rfft(jnp.asarray(each)[at] * window) for each in (sound, _SOUND))
+            samples = np.arange(0, len(_SECONDS) - width + 1, width // 4)[:, None] + np.arange(width)
+            shown, recorded = (jnp.fft.rfft(jnp.asarray(each)[samples] * window) for each in (sound, _SOUND))
             last, (shown, recorded) = shown.T, (jnp.abs(shown), jnp.abs(recorded))
             loss = loss + jnp.linalg.norm(shown - recorded) / jnp.linalg.norm(recorded)
             loss = loss + jnp.abs(jnp.log(shown + 1e-3) - jnp.log(recorded + 1e-3)).mean()
@@ -112,7 +112,7 @@ _MEASURED = normal(26, _SIDE, _SIDE)
 
 
 class SpectralPoisson(Program):
-    """−Δu = f on a torus, f of charges that lie somewhere: how far u is from what was measured, and how steep."""
+    """−Δu = f on a torus, with f from charges at learned places: the error of u, and its slope."""
 
     leaves: ClassVar[Arrays] = {
         "places": np.array([[1.1, 2.0], [4.2, 3.3], [2.9, 5.5]]),
@@ -121,8 +121,8 @@ class SpectralPoisson(Program):
 
     @staticmethod
     def graph(g: Any, places: Any, charges: Any) -> tuple[Any, ...]:
-        apart = g.constant(_GRID[:, :, None]) - places
-        source = ((2 * (apart.cos() - 1.0).sum(axes=[3])).exp() * charges).sum(axes=[2])
+        offsets = g.constant(_GRID[:, :, None]) - places
+        source = ((2 * (offsets.cos() - 1.0).sum(axes=[3])).exp() * charges).sum(axes=[2])
         spectrum = source.rfft(axes=[0, 1]) * g.constant(_INVERSE)
         u = spectrum.irfft(axes=[0, 1], sizes=[_SIDE, _SIDE])
         along = spectrum * g.constant(1j * _FREQUENCIES[:, None])
@@ -131,8 +131,8 @@ class SpectralPoisson(Program):
 
     @staticmethod
     def by_torch(places: Any, charges: Any) -> tuple[Any, ...]:
-        apart = torch.from_numpy(_GRID[:, :, None]) - places
-        source = (torch.exp(2 * (apart.cos() - 1).sum(3)) * charges).sum(2)
+        offsets = torch.from_numpy(_GRID[:, :, None]) - places
+        source = (torch.exp(2 * (offsets.cos() - 1).sum(3)) * charges).sum(2)
         spectrum = torch.fft.rfft2(source) * torch.from_numpy(_INVERSE)
         u = torch.fft.irfft2(spectrum, s=(_SIDE, _SIDE))
         slope = torch.fft.irfft2(spectrum * torch.from_numpy(1j * _FREQUENCIES[:, None]), s=(_SIDE, _SIDE))
@@ -140,8 +140,8 @@ class SpectralPoisson(Program):
 
     @staticmethod
     def by_jax(places: Any, charges: Any) -> tuple[Any, ...]:
-        apart = _GRID[:, :, None] - places
-        source = (jnp.exp(2 * (jnp.cos(apart) - 1).sum(3)) * charges).sum(2)
+        offsets = _GRID[:, :, None] - places
+        source = (jnp.exp(2 * (jnp.cos(offsets) - 1).sum(3)) * charges).sum(2)
         spectrum = jnp.fft.rfft2(source) * _INVERSE
         u = jnp.fft.irfft2(spectrum, s=(_SIDE, _SIDE))
         slope = jnp.fft.irfft2(spectrum * (1j * _FREQUENCIES[:, None]), s=(_SIDE, _SIDE))
@@ -160,7 +160,7 @@ _ON = {0: "ij,jbc->ibc", 1: "ij,ajc->aic", 2: "ij,abj->abi"}
 
 
 class QuantumCircuit(Program):
-    """The energy of three qubits that were turned and entangled, from any state, of which the length does not count."""
+    """The energy of three rotated and entangled qubits, from any state, which is normalised first."""
 
     leaves: ClassVar[Arrays] = {"state": complex_normal(28, _STATES), "angles": normal(29, _LAYERS, _QUBITS, 2)}
 

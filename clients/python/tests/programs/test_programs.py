@@ -1,4 +1,4 @@
-"""Small programs that are graphs over HTTP: values and gradients as PyTorch and JAX have them, to 10⁻⁷."""
+"""Small programs as graphs over HTTP: values and gradients match PyTorch and JAX to 10⁻⁷."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
 from clients.python.tests.programs import distributions, masks, matrices, spectra  # noqa: E402, F401 - PROGRAMS is theirs
 from clients.python.tests.programs.program import PROGRAMS, Arrays, Program  # noqa: E402
 
-#: of the largest element of an array
-WITHIN: Final = 1e-7
+#: tolerance relative to the largest element of an array
+TOLERANCE: Final = 1e-7
 
-#: values, the loss being the first, and its gradients by leaf
+#: values, the loss first, and its gradients by leaf
 Answer = tuple[list[np.ndarray], dict[str, np.ndarray]]
 
 
 @pytest.fixture(autouse=True)
 def _doubles() -> Iterator[None]:
-    """Both libraries compute in float64."""
+    """Make both libraries compute in float64."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     with jax.enable_x64(True):
@@ -46,15 +46,15 @@ def by_server(client: gs.Client, program: type[Program]) -> Answer:
 def by_torch(program: type[Program]) -> Answer:
     leaves = {name: torch.tensor(value, requires_grad=True) for name, value in program.leaves.items()}
     results = program.by_torch(**leaves)
-    had = [name for name in leaves if name not in lacking(program, "torch")]
-    gradients = torch.autograd.grad(results[0], [leaves[name] for name in had])
+    available = [name for name in leaves if name not in lacking(program, "torch")]
+    gradients = torch.autograd.grad(results[0], [leaves[name] for name in available])
     return [each.resolve_conj().numpy(force=True) for each in results], dict(
-        zip(had, (each.resolve_conj().numpy() for each in gradients), strict=True)
+        zip(available, (each.resolve_conj().numpy() for each in gradients), strict=True)
     )
 
 
 def by_jax(program: type[Program]) -> Answer:
-    """A complex gradient of JAX is the conjugate of the direction of steepest ascent."""
+    """Compute with JAX, whose complex gradient is the conjugate of the direction of steepest ascent."""
 
     def loss(leaves: Any) -> Any:
         results = program.by_jax(**leaves)
@@ -63,21 +63,21 @@ def by_jax(program: type[Program]) -> Answer:
     gradients, results = jax.grad(loss, has_aux=True)(
         {name: jax.numpy.asarray(x) for name, x in program.leaves.items()}
     )
-    had = [name for name in program.leaves if name not in lacking(program, "jax")]
-    return [np.asarray(each) for each in results], {name: np.conj(np.asarray(gradients[name])) for name in had}
+    available = [name for name in program.leaves if name not in lacking(program, "jax")]
+    return [np.asarray(each) for each in results], {name: np.conj(np.asarray(gradients[name])) for name in available}
 
 
 def lacking(program: type[Program], library: str) -> frozenset[str]:
     return program.lacking.get(library, frozenset())
 
 
-def compared(name: str, found: np.ndarray, expected: np.ndarray) -> None:
-    """Numbers of the same shape and dtype, not all of which are 0."""
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype), name
+def assert_close(name: str, actual: np.ndarray, expected: np.ndarray) -> None:
+    """Check shape, dtype and values; not all values may be 0."""
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype), name
     assert np.isfinite(expected).all(), name
     scale = np.abs(expected).max()
     assert scale > 1e-6, name
-    assert np.abs(found - expected).max() <= WITHIN * scale, name
+    assert np.abs(actual - expected).max() <= TOLERANCE * scale, name
 
 
 LIBRARIES: Final = {"torch": by_torch, "jax": by_jax}
@@ -90,34 +90,34 @@ COMPARED: Final = [
 
 
 @pytest.mark.parametrize(("name", "library"), COMPARED)
-def test_a_program_agrees_with_a_library(client: gs.Client, name: str, library: str) -> None:
+def test_program_agrees_with_library(client: gs.Client, name: str, library: str) -> None:
     program = PROGRAMS[name]
     values, gradients = by_server(client, program)
     expected, slopes = LIBRARIES[library](program)
     assert {*slopes} == {*program.leaves} - lacking(program, library)
-    for i, (found, other) in enumerate(zip(values, expected, strict=True)):
-        compared(f"result {i}", found, other)
+    for i, (actual, other) in enumerate(zip(values, expected, strict=True)):
+        assert_close(f"result {i}", actual, other)
     for leaf, other in slopes.items():
-        compared(f"gradient by {leaf}", gradients[leaf], other)
+        assert_close(f"gradient by {leaf}", gradients[leaf], other)
 
 
-LACKED: Final = [
+MISSING_GRADIENTS: Final = [
     (name, leaf) for name, program in PROGRAMS.items() for leaf in sorted(frozenset().union(*program.lacking.values()))
 ]
 
 
-@pytest.mark.parametrize(("name", "leaf"), LACKED)
-def test_a_gradient_that_a_library_lacks_agrees_with_mpmath(client: gs.Client, name: str, leaf: str) -> None:
+@pytest.mark.parametrize(("name", "leaf"), MISSING_GRADIENTS)
+def test_gradient_missing_in_a_library_agrees_with_mpmath(client: gs.Client, name: str, leaf: str) -> None:
     program = PROGRAMS[name]
     values, gradients = by_server(client, program)
     with mpmath.workdps(40):
-        compared("loss", values[0], np.array(float(program.by_mpmath(**digits(program.leaves)))))
+        assert_close("loss", values[0], np.array(float(program.by_mpmath(**digits(program.leaves)))))
         expected = np.array([float(slope(program, leaf, i)) for i in range(program.leaves[leaf].size)])
-    compared(f"gradient by {leaf}", gradients[leaf], expected.reshape(program.leaves[leaf].shape))
+    assert_close(f"gradient by {leaf}", gradients[leaf], expected.reshape(program.leaves[leaf].shape))
 
 
 def digits(leaves: Arrays) -> dict[str, Any]:
-    """Numbers of mpmath, in a list where an array has an axis."""
+    """The leaves as mpmath numbers, in a list if an array has an axis."""
     return {
         name: [mpmath.mpf(float(x)) for x in each] if each.ndim else mpmath.mpf(float(each))
         for name, each in leaves.items()
@@ -125,7 +125,7 @@ def digits(leaves: Arrays) -> dict[str, Any]:
 
 
 def slope(program: type[Program], leaf: str, place: int) -> Any:
-    """The derivative of the loss by one element of a leaf."""
+    """The derivative of the loss with respect to one element of a leaf."""
 
     def loss(x: Any) -> Any:
         leaves = digits(program.leaves)
@@ -138,5 +138,5 @@ def slope(program: type[Program], leaf: str, place: int) -> Any:
     return mpmath.diff(loss, mpmath.mpf(float(program.leaves[leaf].reshape(-1)[place])))
 
 
-def test_there_are_as_many_as_are_promised() -> None:
+def test_at_least_15_programs() -> None:
     assert len(PROGRAMS) >= 15

@@ -1,4 +1,4 @@
-"""Calls of functions of the namespace on complex numbers, which mean the same with NumPy's."""
+"""Calls of namespace functions on complex numbers, which give the same with NumPy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from clients.python.tests.recording.namespace_cases import (
     _reduction,
     _unary,
     hermitian,
-    of_singular_vectors,
-    of_triangles,
-    recomposed,
+    sign_free_eigh,
+    sign_free_qr,
+    sign_free_svd,
 )
 
 Z = X + 1j * Y
@@ -72,7 +72,7 @@ CREATION: Final = [
     Case("tril", lambda xp, x: xp.tril(x), (Z,)),
     Case("zeros_like", lambda xp, x: xp.zeros_like(x), (Z,)),
 ]
-#: what moves elements, on the complex numbers of the same shapes
+#: functions that move elements, on complex arrays of the same shapes
 MOVED: Final = [
     case._replace(arrays=tuple(array * (1 - 2j) if array.dtype.kind == "f" else array for array in case.arrays))
     for case in MANIPULATION
@@ -104,13 +104,13 @@ LINALG: Final = [
     Case("solve", lambda la, x, y: la.solve(x, y), (BATCH, Z.T)),
     Case("trace", lambda la, x: la.trace(x), (BATCH,)),
     Case("cond", lambda la, x: la.cond(x), (BATCH,)),
-    Case("eigh", lambda la, x: recomposed(*la.eigh(hermitian(x))), (BATCH,)),
+    Case("eigh", lambda la, x: sign_free_eigh(*la.eigh(hermitian(x))), (BATCH,)),
     Case("eigvalsh", lambda la, x: la.eigvalsh(hermitian(x)), (BATCH,)),
     Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (Z, X)),
     Case("matrix_rank", lambda la, x: la.matrix_rank(x), (BATCH,)),
     Case("pinv", lambda la, x: la.pinv(x), (Z,)),
-    Case("qr", lambda la, x: of_triangles(*la.qr(x)), (Z,)),
-    Case("svd", lambda la, x: of_singular_vectors(*la.svd(x, full_matrices=False)), (Z,)),
+    Case("qr", lambda la, x: sign_free_qr(*la.qr(x)), (Z,)),
+    Case("svd", lambda la, x: sign_free_svd(*la.svd(x, full_matrices=False)), (Z,)),
     Case("svdvals", lambda la, x: la.svdvals(x), (BATCH,)),
     *[Case("vector_norm", lambda la, x, order=order: la.vector_norm(x, axis=0, ord=order), (Z,)) for order in NORMS],
 ]

@@ -1,4 +1,4 @@
-"""Calls of every function of `fft`, which mean the same with NumPy's."""
+"""Calls of every function of `fft`, which give the same with NumPy."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ OVER: Final = ({}, {"axes": (0, 2)}, {"s": (3, 6), "axes": (2, 1)}, {"s": (-1, 4
 
 def _along(names: str, *arrays: np.ndarray) -> list[Case]:
     return [
-        Case(name, lambda of, x, name=name, asked=asked: getattr(of, name)(x, **asked), (array,))
+        Case(name, lambda module, x, name=name, options=options: getattr(module, name)(x, **options), (array,))
         for name in names.split()
         for array in arrays
-        for asked in ALONG
+        for options in ALONG
     ]
 
 
 def _over(names: str, array: np.ndarray) -> list[Case]:
     return [
-        Case(name, lambda of, x, name=name, asked=asked: getattr(of, name)(x, **asked), (array,))
+        Case(name, lambda module, x, name=name, options=options: getattr(module, name)(x, **options), (array,))
         for name in names.split()
-        for asked in OVER
+        for options in OVER
     ]
 
 
@@ -40,10 +40,10 @@ CASES: Final = [
     *_over("fft2 ifft2 fftn ifftn", WAVES),
     *_over("irfft2 irfftn", WAVES),
     *_over("rfft2 rfftn", BOX),
-    Case("fftfreq", lambda of: of.fftfreq(7, d=0.5), ()),
-    Case("rfftfreq", lambda of: of.rfftfreq(6, d=2.0), ()),
+    Case("fftfreq", lambda module: module.fftfreq(7, d=0.5), ()),
+    Case("rfftfreq", lambda module: module.rfftfreq(6, d=2.0), ()),
     *[
-        Case(name, lambda of, x, name=name, axes=axes: getattr(of, name)(x, axes=axes), (WAVES,))
+        Case(name, lambda module, x, name=name, axes=axes: getattr(module, name)(x, axes=axes), (WAVES,))
         for name in ("fftshift", "ifftshift")
         for axes in (None, 2, (0, 2))
     ],

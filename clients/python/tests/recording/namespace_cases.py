@@ -1,4 +1,4 @@
-"""Calls of every function of the namespace, which mean the same with NumPy's."""
+"""Calls of every function of the namespace, which give the same with NumPy."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _binary(names: str, *pairs: tuple[Any, Any]) -> list[Case]:
 def _reduction(names: str, *arrays: Any) -> list[Case]:
     options: list[dict[str, Any]] = [{}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)}]
     return [
-        Case(name, lambda xp, x, name=name, asked=asked: getattr(xp, name)(x, **asked), (array,))
+        Case(name, lambda xp, x, name=name, chosen=chosen: getattr(xp, name)(x, **chosen), (array,))
         for name in names.split()
         for array in arrays
-        for asked in options
+        for chosen in options
     ]
 
 
-#: functions of floats, of numbers, and of what else
+#: functions of floats, of numbers, and of other dtypes
 ELEMENTWISE: Final = [
     *_unary("acos asin atanh", UNIT),
     *_unary("acosh", POSITIVE + 1),
@@ -176,10 +176,10 @@ MANIPULATION: Final = [
 ]
 SEARCHING: Final = [
     *[
-        Case(name, lambda xp, x, name=name, asked=asked: getattr(xp, name)(x, **asked), (array,))
+        Case(name, lambda xp, x, name=name, chosen=chosen: getattr(xp, name)(x, **chosen), (array,))
         for name in ("argmax", "argmin")
         for array in (X, TIES)
-        for asked in ({}, {"axis": 1}, {"keepdims": True}, {"axis": 0, "keepdims": True})
+        for chosen in ({}, {"axis": 1}, {"keepdims": True}, {"axis": 0, "keepdims": True})
     ],
     Case("argsort", lambda xp, x: xp.argsort(x), (TIES,)),
     Case("argsort", lambda xp, x: xp.argsort(x, axis=0), (X,)),
@@ -208,33 +208,33 @@ PRODUCTS: Final = [
 
 
 def adjoint(x: Any) -> Any:
-    """xᴴ, of NumPy's and of recorded arrays."""
+    """xᴴ for NumPy arrays and recorded arrays."""
     return x.__array_namespace__().conj(x).mT
 
 
 def hermitian(x: Any) -> Any:
-    """What NumPy takes a matrix for, whose other half it does not read."""
+    """The Hermitian matrix that NumPy infers from one half of a matrix."""
     return (x + adjoint(x)) / 2
 
 
-def recomposed(w: Any, v: Any) -> list[Any]:
-    """What depends on no signs of eigenvectors: another function of the matrix."""
+def sign_free_eigh(w: Any, v: Any) -> list[Any]:
+    """Results that do not depend on signs of eigenvectors: another function of the matrix."""
     return [w, (v * w.__array_namespace__().sin(w)[..., None, :]) @ adjoint(v)]
 
 
 def squared(r: Any) -> Any:
-    """rᵀ r, which has no signs."""
+    """rᵀ r, which does not depend on signs."""
     return r.mT @ r
 
 
-def of_triangles(q: Any, r: Any) -> list[Any]:
-    """What depends on no signs of columns and rows."""
+def sign_free_qr(q: Any, r: Any) -> list[Any]:
+    """Results that do not depend on signs of columns and rows."""
     size = q.__array_namespace__().abs
     return [q @ r, size(q), size(r)]
 
 
-def of_singular_vectors(u: Any, s: Any, vh: Any) -> list[Any]:
-    """What depends on no signs of singular vectors."""
+def sign_free_svd(u: Any, s: Any, vh: Any) -> list[Any]:
+    """Results that do not depend on signs of singular vectors."""
     return [s, (u * s.__array_namespace__().sin(s)[..., None, :]) @ vh]
 
 
@@ -260,7 +260,7 @@ LINALG: Final = [
     Case("norm", lambda la, x: la.norm(x, axis=1, keepdims=True), (BATCH,)),
     Case("norm", lambda la, x: la.norm(x, 2, axis=(0, 2), keepdims=True), (BATCH,)),
     *[Case("cond", lambda la, x, p=p: la.cond(x, p), (BATCH,)) for p in (None, 2, -2, 1, "fro")],
-    Case("eigh", lambda la, x: recomposed(*la.eigh(hermitian(x))), (BATCH,)),
+    Case("eigh", lambda la, x: sign_free_eigh(*la.eigh(hermitian(x))), (BATCH,)),
     Case("eigvalsh", lambda la, x: la.eigvalsh(hermitian(x)), (BATCH,)),
     Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (X, Y)),
     Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (X, Y[:, 0])),
@@ -270,14 +270,14 @@ LINALG: Final = [
     Case("matrix_rank", lambda la, x: la.matrix_rank(x, rtol=0.9), (BATCH,)),
     Case("pinv", lambda la, x: la.pinv(x), (X,)),
     Case("pinv", lambda la, x: la.pinv(x, rtol=0.9), (BATCH,)),
-    *[Case("qr", lambda la, x: of_triangles(*la.qr(x)), (array,)) for array in (X, BATCH, SINGLE)],
-    Case("qr", lambda la, x: of_triangles(*la.qr(x, mode="complete")), (SQUARE,)),
+    *[Case("qr", lambda la, x: sign_free_qr(*la.qr(x)), (array,)) for array in (X, BATCH, SINGLE)],
+    Case("qr", lambda la, x: sign_free_qr(*la.qr(x, mode="complete")), (SQUARE,)),
     *[Case("qr", lambda la, x: squared(la.qr(x, mode="r")), (array,)) for array in (X, BATCH, SINGLE)],
     *[
-        Case("svd", lambda la, x: of_singular_vectors(*la.svd(x, full_matrices=False)), (array,))
+        Case("svd", lambda la, x: sign_free_svd(*la.svd(x, full_matrices=False)), (array,))
         for array in (X, BATCH, SINGLE)
     ],
-    Case("svd", lambda la, x: of_singular_vectors(*la.svd(x)), (SQUARE,)),
+    Case("svd", lambda la, x: sign_free_svd(*la.svd(x)), (SQUARE,)),
     Case("svdvals", lambda la, x: la.svdvals(x), (BATCH,)),
     Case("matrix_norm", lambda la, x: la.matrix_norm(x, keepdims=True, ord=1), (X,)),
     *[Case("matrix_power", lambda la, x, n=n: la.matrix_power(x, n), (SQUARE,)) for n in (0, 1, 5, -2)],

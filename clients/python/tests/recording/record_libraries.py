@@ -1,6 +1,6 @@
-"""Records functions of a library, and prints the names of those whose values and gradients agree.
+"""Record functions of a library, and print the names of those whose values and gradients agree.
 
-SciPy reads SCIPY_ARRAY_API when it is imported: so this is a program of its own.
+SciPy reads SCIPY_ARRAY_API when it is imported, so this is a program of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recorded array: operators, indexing and assignment as NumPy's, and what it is by the standard."""
+"""The recorded array: operators, indexing and assignment match NumPy; attributes and dtypes match the standard."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COMPARISONS = [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, 
 BITS = [operator.and_, operator.or_, operator.xor]
 
 
-def same(client: gs.Client, call: Callable[..., Any], *arrays: Any) -> None:
-    """Recorded as with NumPy: values, shape and dtype."""
+def assert_same(client: gs.Client, call: Callable[..., Any], *arrays: Any) -> None:
+    """Check that a recorded call has NumPy's values, shape and dtype."""
     computed = gs.function(call, client=client)(*arrays)
     with np.errstate(all="ignore"):
         expected = np.asarray(call(*map(np.copy, arrays)))
@@ -33,54 +33,54 @@ def same(client: gs.Client, call: Callable[..., Any], *arrays: Any) -> None:
 @pytest.mark.parametrize("operate", [*ARITHMETIC, *COMPARISONS])
 def test_operators(client: gs.Client, operate: Any) -> None:
     a, b = np.abs(X[0]) + 0.5, np.abs(X[1]) + 0.5
-    same(client, operate, a, b)
-    same(client, lambda x: operate(x, 2), a)
-    same(client, lambda x: operate(2.5, x), a)
-    same(client, lambda x: operate(b, x), a)
-    same(client, lambda x: operate(x, b), a)
+    assert_same(client, operate, a, b)
+    assert_same(client, lambda x: operate(x, 2), a)
+    assert_same(client, lambda x: operate(2.5, x), a)
+    assert_same(client, lambda x: operate(b, x), a)
+    assert_same(client, lambda x: operate(x, b), a)
 
 
 @pytest.mark.parametrize("operate", BITS)
-def test_operators_on_truth(client: gs.Client, operate: Any) -> None:
-    same(client, operate, X[0] > 0, X[1] > 0)
-    same(client, lambda x: operate(True, x), X[0] > 0)
+def test_operators_on_bools(client: gs.Client, operate: Any) -> None:
+    assert_same(client, operate, X[0] > 0, X[1] > 0)
+    assert_same(client, lambda x: operate(True, x), X[0] > 0)
 
 
-def test_operators_of_one_array(client: gs.Client) -> None:
-    same(client, lambda x: -abs(+x), X)
-    same(client, lambda x: ~x, X > 0)
-    same(client, lambda x, y: x @ y, X, X[0].T)
-    same(client, lambda x: X[0].T @ x, X[1])
+def test_unary_operators_and_matmul(client: gs.Client) -> None:
+    assert_same(client, lambda x: -abs(+x), X)
+    assert_same(client, lambda x: ~x, X > 0)
+    assert_same(client, lambda x, y: x @ y, X, X[0].T)
+    assert_same(client, lambda x: X[0].T @ x, X[1])
 
 
 @pytest.mark.parametrize("operate", [operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ipow])
-def test_in_place_all_names_change(client: gs.Client, operate: Any) -> None:
+def test_in_place_operators_change_all_aliases(client: gs.Client, operate: Any) -> None:
     def change(x: Any) -> Any:
         other = x
         x = operate(x, 2)
         assert x is other
         return other
 
-    same(client, change, X[0])
+    assert_same(client, change, X[0])
 
 
-def test_in_place_shape_and_dtype_are_kept(client: gs.Client) -> None:
+def test_in_place_operators_cannot_change_shape_or_dtype(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\): in place, float64\[3\] cannot become"):
         gs.function(lambda x: operator.iadd(x, np.ones((2, 3))), client=client)(X[0, 0])
     with pytest.raises(gs.RecordingError, match="cannot become float64"):
         gs.function(lambda x: operator.itruediv(x, 2), client=client)(ROWS)
 
 
-def test_the_callers_array_stays_as_it_is(client: gs.Client) -> None:
-    given = X[0].copy()
+def test_argument_arrays_are_not_modified(client: gs.Client) -> None:
+    argument = X[0].copy()
 
     def change(x: Any) -> Any:
         x[0] = 1.0
         x += 1
         return x
 
-    gs.function(change, client=client)(given)
-    assert (given == X[0]).all()
+    gs.function(change, client=client)(argument)
+    assert (argument == X[0]).all()
 
 
 KEYS: list[Any] = [
@@ -122,7 +122,7 @@ KEYS: list[Any] = [
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
 def test_indexing(client: gs.Client, key: Any) -> None:
-    same(client, lambda x: x[key], X)
+    assert_same(client, lambda x: x[key], X)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
@@ -134,8 +134,8 @@ def test_assignment(client: gs.Client, key: Any) -> None:
 
         return change
 
-    same(client, assign(7), X)
-    same(client, assign(np.arange(X[key].size).reshape(X[key].shape)), X)
+    assert_same(client, assign(7), X)
+    assert_same(client, assign(np.arange(X[key].size).reshape(X[key].shape)), X)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_assignment(client: gs.Client, key: Any) -> None:
     ],
 )
 def test_indexing_by_recorded_positions(client: gs.Client, read: Any, indices: Any) -> None:
-    same(client, read, X, indices)
+    assert_same(client, read, X, indices)
 
 
 def test_assignment_by_recorded_masks_and_positions(client: gs.Client) -> None:
@@ -160,13 +160,13 @@ def test_assignment_by_recorded_masks_and_positions(client: gs.Client) -> None:
         x[x[:, 0, 0] < -0.5] = 3
         return x
 
-    def at(x: Any, i: Any, row: Any) -> Any:
+    def indexed(x: Any, i: Any, row: Any) -> Any:
         x[i] = row
         x[:, i] = 5
         return x
 
-    same(client, masked, X)
-    same(client, at, X, np.int64(-1), X[0] + 1)
+    assert_same(client, masked, X)
+    assert_same(client, indexed, X, np.int64(-1), X[0] + 1)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_assignment_at_recorded_positions(client: gs.Client, assign: Any) -> Non
         assign(x, i, j, new)
         return x
 
-    same(client, change, X, ROWS, COLUMNS, X + 10)
+    assert_same(client, change, X, ROWS, COLUMNS, X + 10)
 
 
 def test_assignment_at_recorded_positions_passes_gradients(client: gs.Client) -> None:
@@ -196,17 +196,17 @@ def test_assignment_at_recorded_positions_passes_gradients(client: gs.Client) ->
         return namespace.sum(y * y)
 
     x, v = np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0])
-    of_x, of_v = gs.function(f, client=client).grad(x, np.array([-1, -1]), v, wrt=("x", "v"))
-    assert of_x.tolist() == [2, 4, 0]
-    assert of_v.tolist() == [0, 14]
+    grad_x, grad_v = gs.function(f, client=client).grad(x, np.array([-1, -1]), v, wrt=("x", "v"))
+    assert grad_x.tolist() == [2, 4, 0]
+    assert grad_v.tolist() == [0, 14]
 
 
-def test_new_axes_are_assigned_to_at_known_positions_only(client: gs.Client) -> None:
+def test_new_axes_with_recorded_positions_are_refused(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match="new axes and positions"):
         gs.function(lambda x, i: operator.setitem(x, (None, i), 1.0), client=client)(X, ROWS)
 
 
-def test_compress_takes_so_many_of_a_mask(client: gs.Client) -> None:
+def test_compress_takes_k_elements_of_a_mask(client: gs.Client) -> None:
     def f(x: Any, k: int, fill: float) -> Any:
         return namespace.compress(x > 0.5, x, k, fill=fill)
 
@@ -226,15 +226,15 @@ def test_compress_takes_so_many_of_a_mask(client: gs.Client) -> None:
         gs.function(lambda x: x[x > 0], client=client)(x)
 
 
-def test_so_many_places_that_are_not_0(client: gs.Client) -> None:
+def test_nonzero_gives_k_positions(client: gs.Client) -> None:
     x = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, np.nan]])
     recorded = gs.function(namespace.nonzero, client=client, static=("k",))
     places, taken = recorded(x, k=4)
     assert (places.tolist(), places.dtype, int(taken)) == ([[0, 1], [1, 0], [1, 2], [0, 0]], np.int64, 3)
     assert recorded(x > 2.5, k=1).places.tolist() == [[1, 0]]
     assert recorded(np.array(1), k=2).places.shape == (2, 0)
-    found = gs.function(lambda x: namespace.sum(x[tuple(namespace.nonzero(x, 2).places.T)] ** 2), client=client)
-    assert found.grad(np.nan_to_num(x)).tolist() == [[0, 4, 0], [6, 0, 0]]
+    squares = gs.function(lambda x: namespace.sum(x[tuple(namespace.nonzero(x, 2).places.T)] ** 2), client=client)
+    assert squares.grad(np.nan_to_num(x)).tolist() == [[0, 4, 0], [6, 0, 0]]
 
 
 def test_assignment_passes_gradients(client: gs.Client) -> None:
@@ -244,9 +244,9 @@ def test_assignment_passes_gradients(client: gs.Client) -> None:
         y[::2] = y[::2] * 3
         return namespace.sum(y * y)
 
-    of_x, of_v = gs.function(f, client=client).grad(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0]), wrt=(0, 1))
-    assert of_x.tolist() == [18, 0, 0]
-    assert of_v.tolist() == [10, 126]
+    grad_x, grad_v = gs.function(f, client=client).grad(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0]), wrt=(0, 1))
+    assert grad_x.tolist() == [18, 0, 0]
+    assert grad_v.tolist() == [10, 126]
 
 
 @pytest.mark.parametrize(
@@ -261,17 +261,17 @@ def test_assignment_passes_gradients(client: gs.Client) -> None:
         (1.5, gs.RecordingError, "float"),
     ],
 )
-def test_keys_that_are_none(client: gs.Client, key: Any, error: Any, told: str) -> None:
+def test_invalid_keys_are_refused(client: gs.Client, key: Any, error: Any, told: str) -> None:
     with pytest.raises(error, match=told):
         gs.function(lambda x: x[key], client=client)(X)
 
 
-def test_masks_choose_by_where(client: gs.Client) -> None:
+def test_mask_indexing_suggests_where(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r"getitem \(test_array.py:\d+\).*where\(\)"):
         gs.function(lambda x: x[x > 0], client=client)(X)
 
 
-def test_what_an_array_is(client: gs.Client) -> None:
+def test_array_attributes(client: gs.Client) -> None:
     def look(x: Any) -> Any:
         assert (x.shape, x.dtype, x.ndim, x.size, x.device) == ((4, 5, 3), np.float64, 3, 60, "server")
         assert x.to_device(x.device) is x
@@ -306,7 +306,7 @@ DTYPES = [
     *("bool", "int8", "uint8", "int16", "int32", "uint32", "int64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-#: the table of the standard, where it says something, and float16 as floats are
+#: promotions that the standard defines, with float16 treated as the other floats
 PROMOTION = {
     ("int8", "int32"): "int32", ("int8", "int64"): "int64", ("int32", "int64"): "int64", ("uint8", "int32"): "int32",
     ("uint8", "int64"): "int64", ("uint8", "uint32"): "uint32", ("int8", "uint32"): "int64",
@@ -320,21 +320,21 @@ PROMOTION = {
 
 
 @pytest.mark.parametrize(("pair", "result"), PROMOTION.items(), ids=repr)
-def test_dtypes_become_those_of_the_standard(client: gs.Client, pair: tuple[str, str], result: str) -> None:
+def test_dtype_promotion_follows_the_standard(client: gs.Client, pair: tuple[str, str], result: str) -> None:
     for one, other in {pair, pair[::-1]}:
         assert common_dtype(np.dtype(one), np.dtype(other)) == result
-        made = gs.function(lambda x, y: namespace.where(x == y, x, y), client=client)
-        assert made(np.ones(2, one), np.ones(2, other)).dtype == result
+        promoted = gs.function(lambda x, y: namespace.where(x == y, x, y), client=client)
+        assert promoted(np.ones(2, one), np.ones(2, other)).dtype == result
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_numbers_take_the_dtype_of_the_array(dtype: str) -> None:
+def test_python_numbers_take_the_dtype_of_the_array(dtype: str) -> None:
     weak: list[Any] = [True] if dtype == "bool" else [True, 1] if "int" in dtype else [True, 1, 1.5, np.float64(1.5)]
     weak += [1j, np.complex128(1j)] if "complex" in dtype else []
     assert {common_dtype(np.dtype(dtype), number).name for number in weak} == {dtype}
 
 
-def test_dtypes_that_the_wire_lacks_are_refused(client: gs.Client) -> None:
+def test_unsupported_dtypes_are_refused(client: gs.Client) -> None:
     with pytest.raises(gs.InputError, match="uint16"):
         common_dtype(np.dtype("uint8"), np.dtype("uint16"))
     with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*300"):
@@ -343,18 +343,18 @@ def test_dtypes_that_the_wire_lacks_are_refused(client: gs.Client) -> None:
         gs.function(lambda x: x + -1, client=client)(np.ones(2, np.uint32))
 
 
-def test_words_wrap_around_as_numpys(client: gs.Client) -> None:
+def test_uint32_wraps_around_like_numpy(client: gs.Client) -> None:
     words = np.array([0, 1, 2**32 - 1], np.uint32)
 
     def mixed(x: Any) -> Any:
         return (x * 3 - 1) // 2 + namespace.asarray(words), namespace.astype(x, namespace.float64) / 2**32
 
-    made, fractions = gs.function(mixed, client=client)(words)
-    assert made.dtype == np.uint32
-    assert made.tolist() == ((words * 3 - 1) // 2 + words).tolist()
+    wrapped, fractions = gs.function(mixed, client=client)(words)
+    assert wrapped.dtype == np.uint32
+    assert wrapped.tolist() == ((words * 3 - 1) // 2 + words).tolist()
     assert fractions.tolist() == (words / 2**32).tolist()
 
 
-def test_where_the_standard_is_silent_numpy_speaks() -> None:
+def test_other_promotions_follow_numpy() -> None:
     for one, other in itertools.product(["bool", "int32", "uint32", "int64"], ["float32", "float64"]):
         assert common_dtype(np.dtype(one), np.dtype(other)) == np.result_type(one, other)

@@ -1,4 +1,4 @@
-"""Complex numbers in recorded functions: values and gradients by both parts as NumPy's, and what is refused."""
+"""Complex numbers in recorded functions: values and gradients match NumPy, and refusals."""
 
 from __future__ import annotations
 
@@ -19,50 +19,58 @@ from gradserve_client.recording import namespace as xp
 from gradserve_client.recording.arguments import NUMPY
 from tests.sampling import together
 
-#: parts of 1e-6 by which arguments are moved, along the real and the imaginary axis
+#: directions in which arguments are moved by 1e-6: along the real and the imaginary axis
 DIRECTIONS = (1.0, 1j)
-#: of slogdet, the sign is differentiated as a constant; a rank is none
+#: functions without a gradient path: the sign of slogdet is a constant, and a rank is an integer
 NO_PATH = {"slogdet", "matrix_rank"}
 
 
 @together
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
-def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:
+def test_main_namespace_matches_numpy(client: gs.Client, case: Case) -> None:
     compare(client, case, namespace, np)
 
 
 @pytest.mark.parametrize("case", cases.LINALG, ids=names(cases.LINALG))
-def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
+def test_linalg_matches_numpy(client: gs.Client, case: Case) -> None:
     compare(client, case, linalg, np.linalg)
 
 
-def total(of: Any, case: Case, la: Any, arrays: Any) -> Any:
-    """A real number with another derivative by each part of each element of what is computed."""
-    found = [part for part in parts(case.call(la, *arrays)) if part.dtype in (np.float64, np.complex128)]
-    weighted = [part * (of.reshape(of.arange(1.0, part.size + 1), part.shape)) * (1 + 0.5j) for part in found]
-    return sum(of.sum(of.sin(of.real(part) + 1)) + of.sum(of.cos(of.imag(part))) for part in weighted)
+def total(library: Any, case: Case, la: Any, arrays: Any) -> Any:
+    """A real number with a different derivative for each part of each element of the results."""
+    results = [part for part in parts(case.call(la, *arrays)) if part.dtype in (np.float64, np.complex128)]
+    weighted = [
+        part * (library.reshape(library.arange(1.0, part.size + 1), part.shape)) * (1 + 0.5j) for part in results
+    ]
+    return sum(
+        library.sum(library.sin(library.real(part) + 1)) + library.sum(library.cos(library.imag(part)))
+        for part in weighted
+    )
 
 
 def differences(f: Callable[[Any], float], x: Any) -> Any:
-    """∂f/∂Re x + i ∂f/∂Im x, by central differences; of a real x the first alone."""
+    """∂f/∂Re x + i ∂f/∂Im x by central differences; only the first for a real x."""
     directions = DIRECTIONS if x.dtype.kind == "c" else DIRECTIONS[:1]
     moves = 1e-6 * np.eye(x.size).reshape(x.size, *x.shape)
-    found = [sum(by * (f(x + by * move) - f(x - by * move)) / 2e-6 for by in directions) for move in moves]
-    return np.reshape(found, x.shape)
+    slopes = [
+        sum(direction * (f(x + direction * move) - f(x - direction * move)) / 2e-6 for direction in directions)
+        for move in moves
+    ]
+    return np.reshape(slopes, x.shape)
 
 
-def compared(of: list[Case]) -> list[Any]:
+def gradient_cases(candidates: list[Case]) -> list[Any]:
     """The first case of each function that takes complex128."""
     chosen = {
         case.name: case
-        for case in reversed(of)
+        for case in reversed(candidates)
         if case.arrays and case.arrays[0].dtype == np.complex128 and np.isfinite(case.arrays[0]).all()
     }
     return [pytest.param(case, id=name) for name, case in chosen.items() if name not in NOT_COMPARED]
 
 
-def check(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
+def check_gradient(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
     x, rest = case.arrays[0], [*case.arrays[1:]]
     expected = differences(lambda x: float(total(np, case, numpy_la, [x, *rest])), x)
     gradient = gs.function(lambda x, rest: total(namespace, case, la, [x, *rest]), client=client).grad(x, rest)
@@ -72,18 +80,18 @@ def check(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [case for case in compared(cases.MAIN) if case.id not in ("equal", "not_equal", "count_nonzero")]
+    "case", [case for case in gradient_cases(cases.MAIN) if case.id not in ("equal", "not_equal", "count_nonzero")]
 )
 def test_gradients_of_the_main_namespace(client: gs.Client, case: Case) -> None:
-    check(client, case, namespace, np)
+    check_gradient(client, case, namespace, np)
 
 
-@pytest.mark.parametrize("case", [case for case in compared(cases.LINALG) if case.id not in NO_PATH])
+@pytest.mark.parametrize("case", [case for case in gradient_cases(cases.LINALG) if case.id not in NO_PATH])
 def test_gradients_of_linalg(client: gs.Client, case: Case) -> None:
-    check(client, case, linalg, np.linalg)
+    check_gradient(client, case, linalg, np.linalg)
 
 
-def test_the_gradient_is_the_direction_of_ascent(client: gs.Client) -> None:
+def test_gradient_is_the_direction_of_ascent(client: gs.Client) -> None:
     recorded = gs.function(lambda z: xp.sum(xp.square(xp.abs(z))), client=client)
     assert np.allclose(recorded.grad(Z), 2 * Z, rtol=1e-14)
     assert recorded.grad(SINGLE).dtype == np.complex64
@@ -94,7 +102,7 @@ def test_the_gradient_is_the_direction_of_ascent(client: gs.Client) -> None:
     assert recorded.check(Z).passed
 
 
-def test_products_with_jacobians(client: gs.Client) -> None:
+def test_jacobian_products(client: gs.Client) -> None:
     recorded = gs.function(xp.exp, client=client)
     value, pulled = recorded.vjp(Z, cotangents=Z)
     assert np.allclose(value, np.exp(Z))
@@ -113,17 +121,17 @@ def test_numbers_and_constants_may_be_complex(client: gs.Client) -> None:
     assert gs.function(lambda z: z + np.complex128(1j), client=client)(SINGLE).dtype == np.complex64
 
 
-def test_elements_are_read_and_assigned(client: gs.Client) -> None:
+def test_indexing_and_assignment(client: gs.Client) -> None:
     def change(z: Any) -> Any:
         z[0] = 2j
         z[1:, ::2] *= 1j
         z[xp.abs(z) > 2] = 0
         return z[:, 1:]
 
-    assert np.allclose(gs.function(change, client=client)(Z), change_of_numpy())
+    assert np.allclose(gs.function(change, client=client)(Z), numpy_change())
 
 
-def change_of_numpy() -> Any:
+def numpy_change() -> Any:
     z = Z.copy()
     z[0] = 2j
     z[1:, ::2] *= 1j
@@ -131,7 +139,7 @@ def change_of_numpy() -> Any:
     return z[:, 1:]
 
 
-def test_looks_are_at_both_parts(client: gs.Client) -> None:
+def test_guarded_values_may_be_complex(client: gs.Client) -> None:
     def f(z: Any) -> Any:
         return z * complex(z) if z else z + 1
 
@@ -179,13 +187,13 @@ def test_loops_carry_complex_numbers(client: gs.Client) -> None:
         (lambda z: xp.arange(1j), "arange.*complex"),
     ],
 )
-def test_what_has_no_complex_meaning_is_refused(client: gs.Client, call: Any, told: str) -> None:
+def test_functions_without_complex_meaning_are_refused(client: gs.Client, call: Any, told: str) -> None:
     with pytest.raises(gs.RecordingError, match=told) as caught:
         gs.function(call, client=client)(Z)
     assert "(test_complex.py:" in str(caught.value)
 
 
-def test_real_arrays_take_no_complex_elements(client: gs.Client) -> None:
+def test_complex_elements_in_a_real_array_are_refused(client: gs.Client) -> None:
     def assign(x: Any) -> Any:
         x[0] = 1j
         return x
@@ -198,6 +206,6 @@ def test_real_arrays_take_no_complex_elements(client: gs.Client) -> None:
     ("f", "given", "told"),
     [(xp.real, Z, "takes complex128"), (lambda x: x * 1j, Z.real, "gives complex128")],
 )
-def test_bridges_pass_real_arrays(client: gs.Client, f: Any, given: Any, told: str) -> None:
+def test_bridges_refuse_complex_arrays(client: gs.Client, f: Any, given: Any, told: str) -> None:
     with pytest.raises(gs.InputError, match=f"bridges pass no complex numbers, and this function {told}"):
         gs.function(f, client=client).map_for(NUMPY, (given,), {})

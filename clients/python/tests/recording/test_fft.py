@@ -1,4 +1,4 @@
-"""`fft` of recorded functions: NumPy's values, gradients by differences, and refusals."""
+"""`fft` in recorded functions: values match NumPy, gradients match differences, and refusals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from clients.python.tests.recording.test_namespace import compare, names
 from gradserve_client.recording import fft, namespace
 from tests.sampling import together
 
-#: each function by each of its options, in double precision
+#: each function with each of its options, in double precision
 COMPARED = [case for case in CASES if case.arrays and case.arrays[0].dtype in (np.float64, np.complex128)]
 
 
 @together
 @pytest.mark.parametrize("case", CASES, ids=names(CASES))
-def test_fft_is_numpys(client: gs.Client, case: Case) -> None:
+def test_fft_matches_numpy(client: gs.Client, case: Case) -> None:
     compare(client, case, fft, np.fft)
 
 
@@ -35,7 +35,7 @@ def test_gradients(client: gs.Client, case: Case) -> None:
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_a_filter_is_a_product_of_spectra(client: gs.Client) -> None:
+def test_filter_by_a_product_of_spectra(client: gs.Client) -> None:
     """The gradient of half the square of a convolution is the correlation with it."""
 
     def energy(x: Any, kernel: Any) -> Any:
@@ -70,5 +70,5 @@ def test_refusals_name_function_and_line(client: gs.Client, call: Any, told: str
     assert "(test_fft.py:" in str(caught.value)
 
 
-def test_what_is_not_there_is_an_attribute_error() -> None:
+def test_missing_function_is_an_attribute_error() -> None:
     assert not hasattr(fft, "dct")

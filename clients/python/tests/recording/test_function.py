@@ -41,9 +41,9 @@ def test_values_and_derivatives(recorded: gs.Function) -> None:
     assert np.isclose(recorded(W, X, Y), numpy_loss(W))
     assert np.isclose(recorded.value(W, x=X, y=Y), numpy_loss(W))
     assert np.allclose(recorded.grad(W, X, Y), gradient, atol=1e-8)
-    value, found = recorded.value_and_grad(W, X, Y)
+    value, actual = recorded.value_and_grad(W, X, Y)
     assert np.isclose(value, numpy_loss(W))
-    assert np.allclose(found, gradient, atol=1e-8)
+    assert np.allclose(actual, gradient, atol=1e-8)
     assert np.allclose(recorded.vjp(W, X, Y, cotangents=2.0)[1], 2 * gradient, atol=1e-8)
     assert np.allclose(recorded.jvp(W, X, Y, tangents=W)[1], gradient @ W, atol=1e-8)
     assert np.allclose(recorded.hessian(W, X, Y), hessian, atol=1e-6)
@@ -53,19 +53,19 @@ def test_values_and_derivatives(recorded: gs.Function) -> None:
     assert recorded.check(W, X, Y, wrt=("w", "x"), tolerance=1e-3).passed
 
 
-def test_by_which_arguments(recorded: gs.Function) -> None:
-    of_w, of_y = recorded.grad(W, X, Y, wrt=("w", 2))
-    assert np.allclose(of_w, recorded.grad(W, X, Y))
-    assert np.allclose(of_y, recorded.grad(W, X, y=Y, wrt="y"))
+def test_derivatives_with_respect_to_chosen_arguments(recorded: gs.Function) -> None:
+    grad_w, grad_y = recorded.grad(W, X, Y, wrt=("w", 2))
+    assert np.allclose(grad_w, recorded.grad(W, X, Y))
+    assert np.allclose(grad_y, recorded.grad(W, X, y=Y, wrt="y"))
     (ww, wy), (yw, yy) = recorded.hessian(W, X, Y, wrt=(0, 2))
     assert [block.shape for block in (ww, wy, yw, yy)] == [(3, 3), (3, 5), (5, 3), (5, 5)]
     assert np.allclose(wy, yw.T)
-    assert np.allclose(recorded.jvp(W, X, Y, wrt=(0, 2), tangents=(W, Y))[1], of_w @ W + of_y @ Y)
+    assert np.allclose(recorded.jvp(W, X, Y, wrt=(0, 2), tangents=(W, Y))[1], grad_w @ W + grad_y @ Y)
     products = recorded.hvp(W, X, Y, wrt=(0, 2), vectors=(W, Y))
     assert np.allclose(products[0], ww @ W + wy @ Y)
 
 
-def test_many_examples_in_one_call(recorded: gs.Function) -> None:
+def test_batch(recorded: gs.Function) -> None:
     many = RNG.standard_normal((4, 3))
     values = recorded.batch(many, X, Y, mapped="w")
     assert np.allclose(values, [numpy_loss(w) for w in many])
@@ -77,8 +77,8 @@ def test_many_examples_in_one_call(recorded: gs.Function) -> None:
         alone.batch(1.0)
 
 
-def test_jacobians_of_many_examples(client: gs.Client) -> None:
-    """Of a function that gives several numbers; two arrays have none."""
+def test_batch_jacobians(client: gs.Client) -> None:
+    """The Jacobians of a function with several results; a function with two arrays is refused."""
     recorded = gs.function(lambda w, a: xp.sin(a @ w), client=client)
     many, a = RNG.standard_normal((4, 3)), RNG.standard_normal((2, 3))
     values, jacobians = recorded.batch(many, a, mapped="w", wrt="w")
@@ -94,14 +94,14 @@ def test_jacobians_of_many_examples(client: gs.Client) -> None:
         gs.function(lambda w: (w, w * 2), client=client).batch(many, wrt=0)
 
 
-def test_sums_over_examples(client: gs.Client) -> None:
-    """Of the rows of x and y, whose losses are added up; and of a function that looks at its values."""
+def test_batch_reductions(client: gs.Client) -> None:
+    """Sums over the rows of x and y, and over examples of a guarded function."""
     loss = gs.function(lambda w, x, y: xp.sum((xp.tanh(x @ w) - y) ** 2), client=client)
     whole, gradient = loss.value_and_grad(W, X, Y)
     for block in (None, 1, 2):
-        value, found = loss.batch(W, X, Y, mapped=("x", "y"), wrt="w", reduce="sum", block=block)
+        value, actual = loss.batch(W, X, Y, mapped=("x", "y"), wrt="w", reduce="sum", block=block)
         assert np.allclose(value, whole, 1e-12)
-        assert np.allclose(found, gradient, 1e-12)
+        assert np.allclose(actual, gradient, 1e-12)
     assert np.allclose(loss.batch(W, X, Y, mapped=("x", "y"), reduce="mean"), whole / len(X), 1e-12)
     assert loss.plan(W, X, Y, call="batch", mapped=("x", "y"), reduce="sum", block=2).fields["blocks"] > 1
     signed = gs.function(lambda w: w * 2 if xp.sum(w) > 0 else w * 3, client=client, values="guarded")
@@ -151,7 +151,7 @@ def test_lists_tuples_and_dicts(client: gs.Client) -> None:
     assert rows["parts"][1][0][1] == 1
 
 
-def test_it_is_recorded_once_for_each_set_of_types(client: gs.Client) -> None:
+def test_function_is_recorded_once_per_argument_types(client: gs.Client) -> None:
     times: list[Any] = []
 
     def f(x: Any, axis: Any = None) -> Any:
@@ -176,7 +176,7 @@ def test_it_is_recorded_once_for_each_set_of_types(client: gs.Client) -> None:
     ]
 
 
-def test_later_calls_send_arrays_alone(client: gs.Client) -> None:
+def test_later_calls_send_only_arrays(client: gs.Client) -> None:
     recorded = gs.function(loss, client=client)
     recorded(W, X, Y)
     sent: list[str] = []
@@ -188,7 +188,7 @@ def test_later_calls_send_arrays_alone(client: gs.Client) -> None:
     assert [path.split("/")[-1] for path in sent] == ["forward", "gradients"]
 
 
-def test_tensors_that_the_server_keeps(recorded: gs.Function, client: gs.Client) -> None:
+def test_resident_tensors_as_arguments(recorded: gs.Function, client: gs.Client) -> None:
     handle = client.put("recorded.w", W)
     assert np.isclose(recorded(handle, X, Y), numpy_loss(W))
     assert np.allclose(recorded.grad(handle, X, Y), recorded.grad(W, X, Y))
@@ -200,12 +200,12 @@ def test_tensors_that_the_server_keeps(recorded: gs.Function, client: gs.Client)
     assert np.allclose(guarded.batch(many), np.array([W, W]) * np.sign(W.sum()))
 
 
-def test_one_recorded_function_within_another(client: gs.Client, recorded: gs.Function) -> None:
+def test_nested_recorded_functions(client: gs.Client, recorded: gs.Function) -> None:
     outer = gs.function(lambda w: recorded(2 * w, X, Y) * 3, client=client)
     assert np.isclose(outer(W), 3 * numpy_loss(2 * W))
 
 
-def test_as_a_decorator(client: gs.Client) -> None:
+def test_decorator(client: gs.Client) -> None:
     @gs.function(client=client)
     def twice(x: Any) -> Any:
         """Two of it."""
@@ -226,11 +226,11 @@ def default_server(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.mark.usefixtures("default_server")
-def test_the_default_client_is_that_of_the_variable() -> None:
+def test_default_client_uses_the_environment_variable() -> None:
     assert gs.function(lambda x: x + 1)(1.0) == 2
 
 
-def test_the_same_output_twice_and_constants(client: gs.Client) -> None:
+def test_repeated_and_constant_outputs(client: gs.Client) -> None:
     def f(x: Any) -> Any:
         y = x * 2
         return y, y, x, np.arange(2.0)
@@ -252,12 +252,12 @@ def test_the_same_output_twice_and_constants(client: gs.Client) -> None:
         (lambda f: f.hvp(W, X, Y, wrt=(0, 1), vectors={0: W, 2: X}), "vectors have none for 1"),
     ],
 )
-def test_what_is_wrong_with_arguments(recorded: gs.Function, ask: Any, told: str) -> None:
+def test_invalid_arguments_are_refused(recorded: gs.Function, ask: Any, told: str) -> None:
     with pytest.raises((gs.InputError, TypeError), match=told):
         ask(recorded)
 
 
-def test_what_is_wrong_with_results(client: gs.Client) -> None:
+def test_invalid_results_are_refused(client: gs.Client) -> None:
     vector = gs.function(lambda x: x * 2, client=client)
     with pytest.raises(gs.InputError, match=r"grad is of functions that give one float.*float64\[3\]"):
         vector.grad(W)
@@ -270,7 +270,7 @@ def test_what_is_wrong_with_results(client: gs.Client) -> None:
         gs.function(lambda x: None, client=client)(W)
 
 
-def test_a_refusal_of_the_server_points_at_the_users_line(client: gs.Client) -> None:
+def test_server_refusal_names_the_users_line(client: gs.Client) -> None:
     recorded = gs.function(xp.take, client=client)
     with pytest.raises(gs.GraphError, match=r"test_function.py:\d+"):
         recorded(W, np.array([7]))

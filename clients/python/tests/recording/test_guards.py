@@ -1,4 +1,4 @@
-"""Looks at values: refused, or guards of what is recorded, which is recorded anew where they come out otherwise."""
+"""Reads of values: refused, or recorded as guards, with a new recording if a guard comes out differently."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = np.array([1.0, 2.0, 3.0])
 
 
 class Counted:
-    """A function, and how often it was recorded."""
+    """A function, and the number of its recordings."""
 
     def __init__(self, function: Any, client: gs.Client) -> None:
         self.times = 0
@@ -33,19 +33,19 @@ def branching(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("look", [bool, float, int, lambda x: [1, 2, 3][xp.astype(x, xp.int64)]])
-def test_looks_are_refused_with_their_line_and_where(client: gs.Client, look: Any) -> None:
+def test_value_reads_are_refused_with_line_and_hint(client: gs.Client, look: Any) -> None:
     with pytest.raises(gs.RecordingError, match=r"\(test_guards.py:\d+\).*where\(\).*guarded"):
         gs.function(lambda x: look(x[0]) * x, client=client)(X)
 
 
-def test_within_a_library_the_users_line_counts(client: gs.Client) -> None:
+def test_error_inside_a_library_names_the_users_line(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r"bool \(test_guards.py:\d+\)"):
         gs.function(lambda x: colorsys.rgb_to_hls(*x), client=client)(X)
     nodes = gs.function(lambda x: colorsys.rgb_to_yiq(*x), client=client).graph(X)
     assert {node.line.file for node in nodes} == {__file__}
 
 
-def test_a_guard_that_flips_is_recorded_anew(client: gs.Client) -> None:
+def test_changed_guard_records_again(client: gs.Client) -> None:
     counted = Counted(branching, client)
     f = counted.function
     assert f.value_and_grad(X)[1].tolist() == [2, 4, 6]
@@ -58,7 +58,7 @@ def test_a_guard_that_flips_is_recorded_anew(client: gs.Client) -> None:
     assert counted.times == 2
 
 
-def test_every_call_asks_for_guards(client: gs.Client) -> None:
+def test_every_call_checks_guards(client: gs.Client) -> None:
     f = gs.function(branching, client=client, values="guarded")
     f(X)
     assert f.hessian(-X).tolist() == np.zeros((3, 3)).tolist()
@@ -75,13 +75,13 @@ def test_every_call_asks_for_guards(client: gs.Client) -> None:
     assert f.batch(np.array([-X, -X])).tolist() == [18, 18]
 
 
-def test_examples_of_a_batch_have_to_agree(client: gs.Client) -> None:
+def test_batch_examples_must_agree_on_guards(client: gs.Client) -> None:
     f = gs.function(branching, client=client, values="guarded")
     with pytest.raises(gs.RecordingError, match=r"examples of a batch.*test_guards.py:\d+.*where"):
         f.batch(np.array([X, -X]))
 
 
-def test_at_most_eight_times(client: gs.Client) -> None:
+def test_function_is_recorded_again_at_most_eight_times(client: gs.Client) -> None:
     counted = Counted(lambda x: x * float(x[0]), client)
     for i in range(9):
         assert counted.function(X + i)[1] == (1 + i) * (2 + i)
@@ -93,7 +93,7 @@ def test_at_most_eight_times(client: gs.Client) -> None:
     assert counted.function(np.ones(2)).tolist() == [1, 1]
 
 
-def test_what_does_not_depend_on_arguments_is_no_guard(client: gs.Client) -> None:
+def test_reads_independent_of_arguments_are_no_guards(client: gs.Client) -> None:
     def f(x: Any) -> Any:
         tiny = xp.asarray(0.5)
         assert float(tiny) == 0.5
@@ -105,34 +105,34 @@ def test_what_does_not_depend_on_arguments_is_no_guard(client: gs.Client) -> Non
     assert guarded.source.recordings_of(next(iter(guarded.source._recordings))).recordings[0].guards == []
 
 
-def test_constants_are_known_without_a_look(client: gs.Client) -> None:
+def test_constants_need_no_guard(client: gs.Client) -> None:
     assert gs.function(lambda x: x if xp.asarray(True) else -x, client=client)(X).tolist() == X.tolist()
 
 
-def test_looks_of_every_kind(client: gs.Client) -> None:
+def test_guards_of_every_kind(client: gs.Client) -> None:
     def f(x: Any, n: Any) -> Any:
         assert math.isnan(float(x[0]))
         assert int(x[1]) == 2
         return xp.sum(x[1:]) * range(10)[n]
 
     counted = Counted(f, client)
-    given = np.array([math.nan, 2.5, 4.0])
-    assert counted.function(given, 3) == 19.5
-    assert counted.function(given, 3) == 19.5
+    array = np.array([math.nan, 2.5, 4.0])
+    assert counted.function(array, 3) == 19.5
+    assert counted.function(array, 3) == 19.5
     assert counted.times == 1
 
 
-def test_one_element_and_no_more(client: gs.Client) -> None:
+def test_only_single_elements_can_be_read(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r"bool \(test_guards.py:\d+\): float64\[3\] has 3 elements"):
         gs.function(lambda x: x or -x, client=client, values="guarded")(X)
     assert gs.function(lambda x: x or -x, client=client, values="guarded")(X[:1]).tolist() == [1]
 
 
-def test_large_whole_numbers_are_not_looked_at(client: gs.Client) -> None:
+def test_large_integers_cannot_be_read(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match="beyond 2⁵³"):
         gs.function(lambda n: n + int(n), client=client, values="guarded")(2**60)
 
 
-def test_modes_are_two(client: gs.Client) -> None:
+def test_unknown_mode_is_refused(client: gs.Client) -> None:
     with pytest.raises(gs.InputError, match="guarded"):
         gs.function(branching, client=client, values="sometimes")  # type: ignore[call-overload] # that is refused

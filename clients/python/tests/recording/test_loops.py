@@ -1,4 +1,4 @@
-"""Loops and branches in recorded functions: what they compute, what they are passed, and what is refused."""
+"""Loops and branches in recorded functions: results, operands and refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def decay(k: Any, y0: Any) -> Any:
     return xp.sum(gs.scan(step, y0, length=4)[1])
 
 
-def test_scan_is_the_example_of_the_wire(client: gs.Client) -> None:
+def test_scan_matches_the_wire_example(client: gs.Client) -> None:
     f = gs.function(decay, client=client)
     assert [float(each) for each in f.value_and_grad(1.0, 16.0)] == [15, -26]
     assert f.hessian(1.0, 16.0) == pytest.approx(np.array(32.0))
@@ -31,7 +31,7 @@ def test_scan_is_the_example_of_the_wire(client: gs.Client) -> None:
     assert f.batch(np.array([1.0, 0.5]), 16.0, mapped="k").tolist() == [15, 32.8125]
 
 
-def test_what_is_read_of_around_is_passed_in_front_and_once(client: gs.Client) -> None:
+def test_closed_over_values_become_leading_operands(client: gs.Client) -> None:
     graph = gs.function(decay, client=client).graph(1.0, 16.0)
     (function,) = graph.functions
     assert function.name == "step"
@@ -54,25 +54,25 @@ def numpy_nested(xs: Any, w: Any) -> tuple[Any, list[float]]:
 
 def nested(xs: Any, w: Any) -> Any:
     def outer(carry: Any, x: Any) -> Any:
-        d, nothing = gs.scan(lambda d, z: (d + z * w * carry["a"], None), 0.0, x)
-        assert nothing is None
+        d, stacked = gs.scan(lambda d, z: (d + z * w * carry["a"], None), 0.0, x)
+        assert stacked is None
         return {"a": carry["a"] + d}, [gs.cond(d > 1, lambda: d, lambda: -d)]
 
     carry, (seen,) = gs.scan(outer, {"a": 1.0}, xs)
     return carry["a"], seen
 
 
-def test_functions_within_functions_read_of_all_around_them(client: gs.Client) -> None:
+def test_nested_functions_read_all_enclosing_values(client: gs.Client) -> None:
     f = gs.function(nested, client=client)
     a, seen = f(XS, 0.3)
-    wanted, all_seen = numpy_nested(XS, 0.3)
-    assert np.isclose(a, wanted)
+    expected, all_seen = numpy_nested(XS, 0.3)
+    assert np.isclose(a, expected)
     assert np.allclose(seen, all_seen)
     slope = (numpy_nested(XS, 0.3 + 1e-6)[0] - numpy_nested(XS, 0.3 - 1e-6)[0]) / 2e-6
     assert np.isclose(gs.function(lambda xs, w: nested(xs, w)[0], client=client).grad(XS, 0.3, wrt="w"), slope)
 
 
-def test_scan_goes_through_trees_both_ways(client: gs.Client) -> None:
+def test_scan_over_trees_in_both_directions(client: gs.Client) -> None:
     def weighted(xs: Any, reverse: bool) -> Any:
         def step(total: Any, x: Any) -> Any:
             total = total * 0.5 + x["a"] * x["b"][0]
@@ -96,7 +96,7 @@ def test_map(client: gs.Client) -> None:
     assert np.allclose(f(XS, np.array([1.0, 2.0])), XS @ [1, 2])
 
 
-def test_while_loop_says_whether_it_is_finished(client: gs.Client) -> None:
+def test_while_loop_reports_whether_it_finished(client: gs.Client) -> None:
     def root(a: Any, most: int) -> Any:
         return gs.while_loop(lambda x: abs(x * x - a) > 1e-12, lambda x: (x + a / x) / 2, a, max_steps=most)
 
@@ -107,7 +107,7 @@ def test_while_loop_says_whether_it_is_finished(client: gs.Client) -> None:
     assert gs.function(lambda a: root(a, 50)[0], client=client).grad(2.0) == pytest.approx(8**-0.5)
 
 
-def test_a_number_takes_the_dtype_of_the_carry_where_that_holds_it(client: gs.Client) -> None:
+def test_number_takes_the_dtype_of_the_carry_if_it_fits(client: gs.Client) -> None:
     f = gs.function(lambda x: gs.scan(lambda c, _: (0, c), x, length=2), client=client)
     last, seen = f(np.float32(3))
     assert (last.dtype, seen.tolist()) == (np.float32, [3, 0])
@@ -123,14 +123,14 @@ def test_fixed_point_has_an_implicit_gradient(client: gs.Client) -> None:
     assert (float(value), float(slope)) == (pytest.approx(2**0.5), pytest.approx(8**-0.5))
 
 
-def test_cond_runs_one_of_two(client: gs.Client) -> None:
+def test_cond_runs_one_branch(client: gs.Client) -> None:
     f = gs.function(lambda x: gs.cond(x > 0, xp.log, lambda x: x * 2, x), client=client)
     assert [float(f.grad(x)) for x in (4.0, -4.0)] == [0.25, 2]
     g = gs.function(lambda x: gs.cond(True, lambda: x, lambda: np.ones(2)), client=client)
     assert g(XS[1]).tolist() == [2, 3]
 
 
-def test_call_with_a_derivative_of_its_own(client: gs.Client) -> None:
+def test_call_with_a_custom_derivative(client: gs.Client) -> None:
     def straight(operands: Any, result: Any, cotangents: Any) -> Any:
         ((x, n),) = (operands,)
         assert [each.dtype.name for each in (x, n, *result, *cotangents)] == [
@@ -155,7 +155,7 @@ def step(c: Any, x: Any) -> Any:
     return c, x
 
 
-#: what is refused, and what is said
+#: refused programs, and patterns of the messages
 WRONG: dict[str, tuple[Any, str]] = {
     "a carry of another dtype": (
         lambda x: gs.scan(lambda c, _: (c > 0, None), x, length=3)[0],
@@ -198,19 +198,19 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_refused(client: gs.Client, name: str) -> None:
-    function, told = WRONG[name]
+def test_invalid_loops_are_refused(client: gs.Client, name: str) -> None:
+    function, pattern = WRONG[name]
     for values in ("never", "guarded"):
-        with pytest.raises(gs.RecordingError, match=told):
+        with pytest.raises(gs.RecordingError, match=pattern):
             gs.function(function, client=client, values=values)(1.0)  # type: ignore[call-overload]
 
 
-def test_a_look_outside_points_at_branches_too(client: gs.Client) -> None:
+def test_value_read_outside_loops_suggests_branches(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r'gs.cond\(\), .*or record with values="guarded"'):
         gs.function(lambda x: x if x > 0 else -x, client=client)(1.0)
 
 
-def test_a_look_at_what_is_around_is_one_there(client: gs.Client) -> None:
+def test_value_read_of_an_enclosing_array_is_a_guard(client: gs.Client) -> None:
     def power(x: Any) -> Any:
         is_positive = x > 0
         return gs.scan(lambda c, _: (c * (2 if is_positive else 3), None), x, length=2)[0]
@@ -219,11 +219,11 @@ def test_a_look_at_what_is_around_is_one_there(client: gs.Client) -> None:
     assert [float(f(x)) for x in (1.0, -1.0)] == [4, -9]
 
 
-def test_nothing_leaves_a_function_by_the_side(client: gs.Client) -> None:
+def test_values_cannot_leak_out_of_a_loop_body(client: gs.Client) -> None:
     def leaks(x: Any) -> Any:
-        kept: list[Any] = []
-        gs.scan(lambda c, _: (kept.append(c) or c, None), x, length=2)
-        return kept[0] + 1
+        leaked: list[Any] = []
+        gs.scan(lambda c, _: (leaked.append(c) or c, None), x, length=2)
+        return leaked[0] + 1
 
     def changes(x: Any) -> Any:
         def step(c: Any, _: None) -> Any:
@@ -240,7 +240,7 @@ def test_nothing_leaves_a_function_by_the_side(client: gs.Client) -> None:
         gs.function(changes, client=client)(1.0)
 
 
-def test_errors_name_the_line_of_the_function(client: gs.Client) -> None:
+def test_error_in_a_loop_body_names_its_line(client: gs.Client) -> None:
     f = gs.function(lambda x: gs.scan(lambda c, _: (xp.reshape(c, (4,)), None), x, length=2)[0], client=client)
     with pytest.raises(gs.RecordingError, match=r"^reshape \(test_loops.py:\d+\)"):
         f(np.ones(3))

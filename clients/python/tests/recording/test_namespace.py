@@ -1,4 +1,4 @@
-"""Every function of the namespace: the values of NumPy's own, by a real server, and the shape and dtype foretold."""
+"""Every function of the namespace: NumPy's values from a real server, with the predicted shape and dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradserve_client.recording import fft, linalg, missing, namespace
 from gradserve_client.recording.recorder import Traced
 from tests.sampling import together
 
-#: what of the standard's main namespace is no function of arrays
+#: names of the standard's main namespace that are not functions of arrays
 NO_FUNCTIONS = {
     "e",
     "inf",
@@ -32,13 +32,13 @@ NO_FUNCTIONS = {
 }
 REAL = {"bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"}
 DTYPES = REAL | {"complex64", "complex128"}
-#: what `linalg` has that is not in NumPy's, by SciPy's functions
-BESIDE_NUMPY: dict[str, tuple[Any, Any]] = {
+#: functions of `linalg` that NumPy lacks, and SciPy's names for them
+NOT_IN_NUMPY: dict[str, tuple[Any, Any]] = {
     "matrix_exp": (linalg.matrix_exp, "expm"),
     "symmetric_function": (lambda x: linalg.symmetric_function(x, "sqrt"), "sqrtm"),
 }
-#: functions that neither the standard nor NumPy has, or not so, with tests of their own
-OF_NOBODY = {"compress", "cumlogsumexp", "cummax", "cummin", "nonzero"}
+#: functions with tests of their own, which the standard and NumPy lack or define differently
+OWN_FUNCTIONS = {"compress", "cumlogsumexp", "cummax", "cummin", "nonzero"}
 ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 TOLERANCE = {
     np.dtype("float32"): 2e-6,
@@ -48,22 +48,22 @@ TOLERANCE = {
 }
 
 
-def each(result: Any) -> list[Any]:
+def as_list(result: Any) -> list[Any]:
     return [*result] if isinstance(result, list | tuple) else [result]
 
 
 def compare(client: gs.Client, case: Case, recorded_by: Any, reference: Any) -> None:
-    foretold: list[Any] = []
+    predicted: list[Any] = []
 
     def call(arrays: list[Any]) -> list[Any]:
-        foretold[:] = each(case.call(recorded_by, *arrays))
-        return foretold
+        predicted[:] = as_list(case.call(recorded_by, *arrays))
+        return predicted
 
     computed = gs.function(call, client=client)([*case.arrays])
     with np.errstate(all="ignore"):
-        expected = each(case.call(reference, *case.arrays))
+        expected = as_list(case.call(reference, *case.arrays))
     assert len(computed) == len(expected)
-    for ours, theirs, array in zip(computed, map(np.asarray, expected), foretold, strict=True):
+    for ours, theirs, array in zip(computed, map(np.asarray, expected), predicted, strict=True):
         assert (ours.shape, ours.dtype) == (array.shape, array.dtype)
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
         tolerance = TOLERANCE.get(ours.dtype, 0)
@@ -80,24 +80,24 @@ def names(chosen: list[Case]) -> list[str]:
 @together
 @pytest.mark.slow
 @pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
-def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:
+def test_main_namespace_matches_numpy(client: gs.Client, case: Case) -> None:
     compare(client, case, namespace, np)
 
 
 @pytest.mark.parametrize("case", cases.LINALG, ids=names(cases.LINALG))
-def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
+def test_linalg_matches_numpy(client: gs.Client, case: Case) -> None:
     compare(client, case, linalg, np.linalg)
 
 
-@pytest.mark.parametrize(("call", "name"), BESIDE_NUMPY.values(), ids=BESIDE_NUMPY)
-def test_some_of_linalg_is_scipys(client: gs.Client, call: Any, name: str) -> None:
+@pytest.mark.parametrize(("call", "name"), NOT_IN_NUMPY.values(), ids=NOT_IN_NUMPY)
+def test_linalg_functions_match_scipy(client: gs.Client, call: Any, name: str) -> None:
     reference = getattr(pytest.importorskip("scipy.linalg", reason="SciPy is not installed"), name)
     x = cases.SQUARE / 4
     np.testing.assert_allclose(gs.function(call, client=client)(x), reference(x), rtol=1e-12)
     assert gs.function(lambda x: namespace.sum(namespace.sin(call(x))), client=client).check(x).passed
 
 
-def test_of_dependent_columns_least_squares_are_the_shortest(client: gs.Client) -> None:
+def test_lstsq_of_dependent_columns_is_the_shortest(client: gs.Client) -> None:
     a = X @ np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
     ours, theirs = gs.function(linalg.lstsq, client=client)(a, cases.Y), np.linalg.lstsq(a, cases.Y)
     assert ours.rank == theirs[2] == 2
@@ -106,8 +106,8 @@ def test_of_dependent_columns_least_squares_are_the_shortest(client: gs.Client) 
     assert theirs[1].size == 0
 
 
-def test_what_depends_on_whole_eigenspaces_says_so(client: gs.Client) -> None:
-    """A projector onto two equal eigenvalues has a gradient with that word, and NaN without it."""
+def test_degenerate_option_of_eigh(client: gs.Client) -> None:
+    """A projector onto two equal eigenvalues has a gradient with `whole`, and NaN with `nan`."""
 
     def projected(x: Any, degenerate: str) -> Any:
         v = linalg.eigh(x, degenerate=degenerate).eigenvectors[:, 1:]
@@ -120,23 +120,25 @@ def test_what_depends_on_whole_eigenspaces_says_so(client: gs.Client) -> None:
 
 
 def test_every_function_has_a_case() -> None:
-    assert {case.name for case in cases.MAIN} | OF_NOBODY | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {*namespace.__all__}
-    assert {case.name for case in cases.LINALG} | {*BESIDE_NUMPY, *triangles.OF_SCIPY} == {*linalg.__all__}
+    assert {case.name for case in cases.MAIN} | OWN_FUNCTIONS | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {
+        *namespace.__all__
+    }
+    assert {case.name for case in cases.LINALG} | {*NOT_IN_NUMPY, *triangles.SCIPY_NAMES} == {*linalg.__all__}
     assert {case.name for case in fft_cases.CASES} == {*fft.__all__}
 
 
-def test_nothing_of_the_standard_is_left_out() -> None:
-    """What the standard has is there, or is missing by name: the lists of array-api-strict are the standard's."""
+def test_every_standard_function_exists_or_is_listed() -> None:
+    """The lists of array-api-strict are those of the standard."""
     strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     ours = {*namespace.__all__, *missing.MAIN}
-    of_the_next_version = {"broadcast_shapes", "isin"}
+    next_version = {"broadcast_shapes", "isin"}
     standard = {name for name in strict.__all__ if name.islower() and "flags" not in name and not name.startswith("_")}
-    assert not standard - ours - of_the_next_version
+    assert not standard - ours - next_version
     assert not {*strict.fft.__all__} - {*fft.__all__}
     assert not {*strict.linalg.__all__} - {*linalg.__all__, *missing.LINALG}
 
 
-def test_equal_elements_keep_their_order_downwards(client: gs.Client) -> None:
+def test_descending_sort_is_stable(client: gs.Client) -> None:
     def order(x: Any) -> Any:
         xp = x.__array_namespace__()
         return xp.argsort(x, descending=True), xp.sort(x, descending=True)
@@ -146,13 +148,13 @@ def test_equal_elements_keep_their_order_downwards(client: gs.Client) -> None:
     assert ordered.tolist() == [[2, 2, 1, 1], [5, 0, 0, -1]]
 
 
-def test_lists_of_recorded_arrays_are_arrays(client: gs.Client) -> None:
+def test_lists_of_recorded_arrays_become_arrays(client: gs.Client) -> None:
     recorded = gs.function(lambda x: namespace.asarray([[x[0], 1], [2.5, x[1]]]), client=client)
     assert recorded(np.array([3.0, 4.0], np.float32)).tolist() == [[3, 1], [2.5, 4]]
     assert recorded(np.array([3.0, 4.0], np.float32)).dtype == np.float32
 
 
-def test_arrays_of_numpy_are_constants_among_recorded_ones(client: gs.Client) -> None:
+def test_numpy_arrays_become_constants(client: gs.Client) -> None:
     def f(x: Any) -> Any:
         total = namespace.sum(X) + namespace.max(namespace.exp(X)) + namespace.linalg.vector_norm(X)
         return namespace.concat([namespace.reshape(X, (12,)), x]) * total
@@ -171,19 +173,19 @@ def test_ends_of_linspace_may_be_recorded(client: gs.Client) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(missing.MAIN))
-def test_what_is_missing_says_what_to_write(name: str) -> None:
+def test_missing_function_suggests_a_replacement(name: str) -> None:
     with pytest.raises(gs.RecordingError, match=rf"{name} \(test_namespace.py:\d+\): \w+"):
         getattr(namespace, name)
     assert not hasattr(namespace, name)
 
 
 @pytest.mark.parametrize("name", sorted(missing.LINALG))
-def test_what_is_missing_of_linalg_does_as_well(name: str) -> None:
+def test_missing_linalg_function_is_explained(name: str) -> None:
     with pytest.raises(gs.RecordingError, match=rf"linalg.{name} \(test_namespace.py:\d+\): no op"):
         getattr(linalg, name)
 
 
-def test_the_namespace_says_what_it_is() -> None:
+def test_namespace_info() -> None:
     info = namespace.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 32}
     assert info.devices() == [info.default_device()]
@@ -199,10 +201,10 @@ def test_the_namespace_says_what_it_is() -> None:
     with pytest.raises(gs.InputError):
         info.dtypes(kind="imaginary")
     with pytest.raises(AttributeError, match="no such_thing"):
-        namespace.such_thing  # noqa: B018 - it is to raise
+        namespace.such_thing  # noqa: B018 - must raise
 
 
-def test_arrays_are_made_within_recordings_only() -> None:
+def test_arrays_are_created_only_while_recording() -> None:
     with pytest.raises(gs.RecordingError, match=r"zeros \(test_namespace.py:\d+\).*while a function is recorded"):
         namespace.zeros(3)
 

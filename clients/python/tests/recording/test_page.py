@@ -1,4 +1,4 @@
-"""The page on recording is true: its programs run, and print what it shows."""
+"""The programs on the page about recording run, and print the output that it shows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.docs.marked import blocks
 PAGE = "docs/guide/recording.md"
 PYTHON = Path(__file__).parents[2]
 ROOT = Path(__file__).parents[4]
-#: a dtype, of which the page says so without code
-NOT_TOLD = {"float16"}
+#: a dtype that the page mentions without code
+NOT_LISTED = {"float16"}
 
 
 PROGRAMS = [*zip(blocks(PAGE, "python"), blocks(PAGE, "output"), strict=True)]
@@ -26,7 +26,7 @@ PROGRAMS = [*zip(blocks(PAGE, "python"), blocks(PAGE, "output"), strict=True)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "shown"), PROGRAMS, ids=["fit", "loops"])
-def test_the_program_prints_what_the_page_shows(code: str, shown: str, server: RunningServer, tmp_path: Path) -> None:
+def test_program_prints_the_shown_output(code: str, shown: str, server: RunningServer, tmp_path: Path) -> None:
     pytest.importorskip("scipy", reason="SciPy is not installed")
     (tmp_path / "fit.py").write_text(code, encoding="utf-8")
     command = [sys.executable, "fit.py", server.url]
@@ -35,12 +35,12 @@ def test_the_program_prints_what_the_page_shows(code: str, shown: str, server: R
     assert run.stdout == shown, run.stderr
 
 
-def test_the_page_names_what_is_beside_the_standard_and_what_is_refused() -> None:
+def test_page_lists_extensions_and_missing_functions() -> None:
     text = (ROOT / PAGE).read_text(encoding="utf-8").partition("## Supported functions")[2]
     named = {*re.findall(r"`(?:xp\.)?(\w+)", text)}
     strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
     standard = {*strict.__all__, *strict.linalg.__all__, *strict.fft.__all__, "take_along_axis"}
     ours = {*namespace.__all__, *namespace.linalg.__all__, *namespace.fft.__all__, *namespace.special.__all__}
-    beside = {name for name in ours if not name.startswith("__")} - standard
-    assert beside - NOT_TOLD <= named
+    extensions = {name for name in ours if not name.startswith("__")} - standard
+    assert extensions - NOT_LISTED <= named
     assert {*missing.LINALG} <= named

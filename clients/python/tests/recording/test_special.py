@@ -1,4 +1,4 @@
-"""Special and running functions beside the standard: SciPy's and NumPy's values, and gradients by differences."""
+"""Special and cumulative functions beyond the standard: values of SciPy and NumPy, gradients by differences."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("name", special.__all__)
-def test_functions_are_scipys(client: gs.Client, name: str) -> None:
+def test_functions_match_scipy(client: gs.Client, name: str) -> None:
     reference = getattr(pytest.importorskip("scipy.special", reason="SciPy is not installed"), name)
     arrays = ARGUMENTS.get(name, (SIZE,))
     recorded = gs.function(getattr(special, name), client=client, static=("n",) if name == "polygamma" else ())
@@ -49,29 +49,29 @@ def test_edges_and_numbers(client: gs.Client) -> None:
     with pytest.raises(gs.RecordingError, match=r"i0.*complex128"):
         gs.function(special.i0, client=client)(1j)
     with pytest.raises(AttributeError, match="special has no airy"):
-        special.airy  # noqa: B018 - it is to raise
+        special.airy  # noqa: B018 - must raise
 
 
-RUNNING: dict[str, Callable[..., Any]] = {
+CUMULATIVE: dict[str, Callable[..., Any]] = {
     "cummax": np.maximum.accumulate,
     "cummin": np.minimum.accumulate,
     "cumlogsumexp": np.logaddexp.accumulate,
 }
 
 
-@pytest.mark.parametrize("name", RUNNING)
+@pytest.mark.parametrize("name", CUMULATIVE)
 @pytest.mark.parametrize("x", [X, TIES, X.astype(np.float32)], ids=["x", "ties", "single"])
-def test_running_functions(client: gs.Client, name: str, x: Any) -> None:
+def test_cumulative_functions(client: gs.Client, name: str, x: Any) -> None:
     run, tolerance = getattr(xp, name), 1e-12 if x.dtype == np.float64 else 1e-6
     forward = gs.function(lambda x: run(x, axis=1), client=client)(x)
-    np.testing.assert_allclose(forward, RUNNING[name](x, axis=1), rtol=tolerance, atol=tolerance)
-    back = gs.function(lambda x: run(x, axis=0, reverse=True), client=client)(x)
-    np.testing.assert_allclose(back, RUNNING[name](x[::-1], axis=0)[::-1], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(forward, CUMULATIVE[name](x, axis=1), rtol=tolerance, atol=tolerance)
+    backward = gs.function(lambda x: run(x, axis=0, reverse=True), client=client)(x)
+    np.testing.assert_allclose(backward, CUMULATIVE[name](x[::-1], axis=0)[::-1], rtol=tolerance, atol=tolerance)
     assert forward.dtype == x.dtype
     assert gs.function(lambda x: xp.sum(xp.sin(run(x, axis=0))), client=client).check(X).passed
 
 
-def test_of_ties_the_first_takes_the_gradient(client: gs.Client) -> None:
+def test_first_of_ties_takes_the_gradient(client: gs.Client) -> None:
     recorded = gs.function(lambda x: xp.sum(xp.cummax(x)), client=client)
     assert recorded.grad(TIES[0]).tolist() == [4, 0, 0, 0]
     with pytest.raises(gs.RecordingError, match=r"cummax.*no order"):

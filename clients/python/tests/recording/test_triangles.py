@@ -10,7 +10,7 @@ import pytest
 import gradserve_client as gs
 from gradserve_client.recording import linalg, namespace
 
-OF_SCIPY = {"lu", "solve_triangular"}
+SCIPY_NAMES = {"lu", "solve_triangular"}
 RNG = np.random.default_rng(8)
 Array = np.ndarray[Any, Any]
 
@@ -29,19 +29,19 @@ def scipy_linalg() -> Any:
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 3, 3)], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize("form", [{}, {"p_indices": True}, {"permute_l": True}], ids=str)
-def test_lu_is_scipys(
+def test_lu_matches_scipy(
     client: gs.Client, scipy_linalg: Any, shape: tuple[int, ...], dtype: str, form: dict[str, bool]
 ) -> None:
     a = drawn(*shape, dtype=dtype)
-    found, wanted = gs.function(lambda a: linalg.lu(a, **form), client=client)(a), scipy_linalg.lu(a, **form)
-    assert len(found) == len(wanted)
-    for ours, theirs in zip(found, wanted, strict=True):
+    actual, expected = gs.function(lambda a: linalg.lu(a, **form), client=client)(a), scipy_linalg.lu(a, **form)
+    assert len(actual) == len(expected)
+    for ours, theirs in zip(actual, expected, strict=True):
         assert ours.shape == theirs.shape
         assert (ours.dtype == theirs.dtype) or (ours.dtype, theirs.dtype) == (np.int64, np.int32)
         np.testing.assert_allclose(ours, theirs, 1e-12, 1e-13)
 
 
-def test_factors_have_gradients(client: gs.Client) -> None:
+def test_lu_has_gradients(client: gs.Client) -> None:
     def loss(a: Any) -> Any:
         p, lower, upper = linalg.lu(a)
         return namespace.sum(namespace.sin(p @ lower)) + namespace.sum(upper**2)
@@ -54,18 +54,18 @@ def test_factors_have_gradients(client: gs.Client) -> None:
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("right", [(3,), (3, 2)], ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_triangular_systems_are_scipys(
+def test_solve_triangular_matches_scipy(
     client: gs.Client, scipy_linalg: Any, trans: Any, lower: bool, right: tuple[int, ...], dtype: str
 ) -> None:
     a, b = drawn(3, 3, dtype=dtype) + 4 * np.eye(3), drawn(*right, dtype=dtype)
     recorded = gs.function(lambda a, b: linalg.solve_triangular(a, b, trans=trans, lower=lower), client=client)
-    wanted = scipy_linalg.solve_triangular(a, b, trans=trans, lower=lower)
-    found = recorded(a, b)
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-    np.testing.assert_allclose(found, wanted, 1e-12)
+    expected = scipy_linalg.solve_triangular(a, b, trans=trans, lower=lower)
+    actual = recorded(a, b)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(actual, expected, 1e-12)
 
 
-def test_batches_of_systems_broadcast(client: gs.Client) -> None:
+def test_batches_of_triangular_systems_broadcast(client: gs.Client) -> None:
     a, b = np.tril(drawn(2, 1, 3, 3)) + 4 * np.eye(3), drawn(5, 3, 2)
     recorded = gs.function(lambda a, b: linalg.solve_triangular(a, b, lower=True), client=client)
     np.testing.assert_allclose(recorded(a, b), np.linalg.solve(a, b), 1e-12)

@@ -1,4 +1,4 @@
-"""A parameter that is fed integers is blamed itself, in every call that differentiates, not the node behind it."""
+"""Errors name a parameter that is fed integers, not the node behind it, in every call that differentiates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from engine.compiler.compiler import CompileRequest
 
 INT = TensorType((3,), np.dtype("int64"))
 ONE = TensorType((), np.dtype("float64"))
-BLAME = "node 0 (parameter “w”): is int64, which has no derivatives: feed it as a float dtype, or take it out of "
+DETAIL = "node 0 (parameter “w”): is int64, which has no derivatives: feed it as a float dtype, or take it out of "
 LIMITS = Limits()
 
 
@@ -68,19 +68,19 @@ CALLS: dict[str, Callable[[Program], Any]] = {
 
 @pytest.mark.parametrize("last", ["mean", "sum"])
 @pytest.mark.parametrize("name", CALLS)
-def test_the_parameter_is_blamed(name: str, last: str) -> None:
+def test_error_names_the_parameter(name: str, last: str) -> None:
     with pytest.raises(EngineError) as caught:
         CALLS[name](program(last))
     error = caught.value
-    assert error.detail == BLAME + ("tangents" if name == "jvp" else "wrt")
+    assert error.detail == DETAIL + ("tangents" if name == "jvp" else "wrt")
     assert (error.code, error.node, error.expected, error.got) == ("not_differentiable", 0, "a float dtype", "int64")
 
 
-def test_an_input_that_wrt_names_is_told_the_same() -> None:
+def test_error_names_an_input_in_wrt() -> None:
     with pytest.raises(EngineError, match=r"take it out of wrt$"):
         compiled(lambda p: Gradients.of_program(p, wrt=[0]))(program("mean", "input"))
 
 
-def test_a_node_that_is_no_leaf_cannot_be_fed_otherwise() -> None:
+def test_error_of_an_inner_node_suggests_no_feed() -> None:
     with pytest.raises(EngineError, match=r"^node 1 \(square\): wrt names this node, whose dtype int64 has no derivat"):
         compiled(lambda p: Gradients.of_program(p, wrt=[1]))(program("mean"))

@@ -1,4 +1,4 @@
-"""Laws that hold between the calls, on every op: what one of them says, another says in another way."""
+"""Identities between the calls, checked on every op."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-11}
 
 
 def first_of_each() -> list[Case]:
-    """For each op that has derivatives, its first sample that has them."""
+    """Choose the first differentiable sample of each op."""
     chosen: dict[str, Case] = {}
     for case in filter(has_rule, all_cases()):
-        if not case.is_complex:  # of which there is no Jacobian
+        if not case.is_complex:  # complex nodes have no Jacobian
             chosen.setdefault(case.op.name, case)
     return list(chosen.values())
 
@@ -30,7 +30,7 @@ each_op = pytest.mark.parametrize("case", first_of_each(), ids=str)
 
 
 def ends(case: Case) -> tuple[Net, list[int], list[int]]:
-    """The op, its float operands and its float results."""
+    """Build a net of one op; return its float operands and float results, too."""
     net, count = Net.of(case), len(case.sample.operands)
     types = case.result_types()
     results = [count + 1 + k for k in range(len(types))] if case.op.several else [count]
@@ -39,7 +39,7 @@ def ends(case: Case) -> tuple[Net, list[int], list[int]]:
 
 
 def draws(net: Net, nodes: list[int], seed: int, lead: tuple[int, ...] = ()) -> dict[int, Array]:
-    """Random tensors of the nodes' types."""
+    """Draw random tensors of the nodes' types."""
     rng = np.random.default_rng(seed)
     return {
         i: np.asarray(rng.uniform(-1, 1, (*lead, *a.shape)), a.dtype)
@@ -48,7 +48,7 @@ def draws(net: Net, nodes: list[int], seed: int, lead: tuple[int, ...] = ()) -> 
 
 
 def weighted(case: Case, salt: int = 0) -> tuple[Net, list[int], int]:
-    """Σ sum(result · weight), a scalar in which every element of every result counts."""
+    """Build Σ sum(result · weight), a scalar that depends on every element of every result."""
     net, wrt, results = ends(case)
     net.feeds = dict(enumerate(case.arrays(salt=salt)))
     weights = draws(net, results, 2)
@@ -60,8 +60,8 @@ def weighted(case: Case, salt: int = 0) -> tuple[Net, list[int], int]:
 
 @together
 @each_op
-def test_jacobian_and_its_products(case: Case) -> None:
-    """vᵀ J and J u, each asked for by itself, are those of the whole Jacobian; by either of its ways."""
+def test_jacobian_matches_jvp_and_vjp(case: Case) -> None:
+    """Separate calls of vᵀ J and J u match the whole Jacobian, computed in one chunk or in many."""
     net, wrt, results = ends(case)
     blocks = kind(net.ask(Jacobian.of_program(net.program, wrt, results)), "jacobian")
     pieces = kind(net.ask(Jacobian.of_program(net.program, wrt, results), chunks=(1,)), "jacobian")
@@ -83,7 +83,7 @@ def test_jacobian_and_its_products(case: Case) -> None:
 
 @together
 @each_op
-def test_batched_products_are_a_loop(case: Case) -> None:
+def test_batched_vjp_matches_a_loop(case: Case) -> None:
     net, wrt, results = ends(case)
     cotangents = draws(net, results, 4, (3,))
     types, fed = net.given("cotangents", cotangents)
@@ -97,17 +97,17 @@ def test_batched_products_are_a_loop(case: Case) -> None:
 
 @together
 @each_op
-def test_hessian_is_the_jacobian_of_the_gradients_and_symmetric(case: Case) -> None:
+def test_hessian_is_symmetric_and_the_jacobian_of_gradients(case: Case) -> None:
     net, wrt, loss = weighted(case)
     wrt = [x for x in wrt if x not in ONCE.get(case.op.name, ())]
-    found = net.ask(Hessian.of_program(net.program, loss, wrt))
-    blocks = kind(found, "hessian")
+    results = net.ask(Hessian.of_program(net.program, loss, wrt))
+    blocks = kind(results, "hessian")
     pieces = kind(net.ask(Hessian.of_program(net.program, loss, wrt), chunks=(1,)), "hessian")
     vectors = draws(net, wrt, 5)
     types, fed = net.given("vectors", vectors)
     products = kind(net.ask(HVP.along(net.program, types, loss, wrt), fed), "hvp")
     gradients = [net.add("grad", loss, x) for x in wrt]
-    again = kind(net.ask(Jacobian.of_program(net.program, wrt, gradients)), "jacobian")
+    jacobian = kind(net.ask(Jacobian.of_program(net.program, wrt, gradients)), "jacobian")
     for row, g in zip(wrt, gradients, strict=True):
         n = net.feeds[row].size
         total = sum(np.tensordot(blocks[row, x], vectors[x], vectors[x].ndim) for x in wrt)
@@ -115,13 +115,13 @@ def test_hessian_is_the_jacobian_of_the_gradients_and_symmetric(case: Case) -> N
         for column in wrt:
             m, block = net.feeds[column].size, blocks[row, column]
             np.testing.assert_allclose(block.reshape(n, m), blocks[column, row].reshape(m, n).T, **CLOSE)
-            np.testing.assert_allclose(again[g, column], block, **CLOSE)
+            np.testing.assert_allclose(jacobian[g, column], block, **CLOSE)
             np.testing.assert_allclose(pieces[row, column], block, **CLOSE)
 
 
 @together
 @each_op
-def test_a_batch_is_a_loop(case: Case) -> None:
+def test_batch_matches_a_loop(case: Case) -> None:
     singles = [weighted(case, salt) for salt in range(4)]
     net, wrt, loss = singles[0]
     call = Gradients.of_program(net.program, loss, wrt, [loss])

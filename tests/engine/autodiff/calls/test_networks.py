@@ -1,4 +1,4 @@
-"""Every call on networks against the same networks by hand, differentiated by complex steps."""
+"""Every call on networks, against NumPy references differentiated by complex steps."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 
 def jacobian(network: Network) -> list[Array]:
-    """∂output/∂parameter by hand: column by column."""
-    found = []
+    """Compute ∂output/∂parameter of the NumPy reference, column by column."""
+    blocks = []
     for k, x in enumerate(network.point):
         columns = np.array([network.slope(v)[0] for v in network.units(k)])
-        found.append(np.moveaxis(columns, 0, -1).reshape(*columns.shape[1:], *x.shape))
-    return found
+        blocks.append(np.moveaxis(columns, 0, -1).reshape(*columns.shape[1:], *x.shape))
+    return blocks
 
 
 def test_values_gradients_and_vjp(network: Network) -> None:
     net, wrt = network.net, network.parameters
-    output, loss = network.at(*network.point)
+    output, loss = network.evaluate(*network.point)
     seed = draw(*output.shape, seed=30)
     types, fed = net.given("cotangents", {network.output: seed, network.loss: 0.5})
     both = [network.output, network.loss]
-    found = net.ask(VJP.of_program(net.program, types, wrt, both), fed)
-    np.testing.assert_allclose(kind(found, "values")[(both[0],)], output, **CLOSE)
-    np.testing.assert_allclose(kind(found, "values")[(both[1],)], loss, **CLOSE)
-    pulled = kind(found, "gradients")
+    results = net.ask(VJP.of_program(net.program, types, wrt, both), fed)
+    np.testing.assert_allclose(kind(results, "values")[(both[0],)], output, **CLOSE)
+    np.testing.assert_allclose(kind(results, "values")[(both[1],)], loss, **CLOSE)
+    pulled = kind(results, "gradients")
     for x, block, g in zip(wrt, jacobian(network), network.gradients(), strict=True):
         np.testing.assert_allclose(pulled[(x,)], np.tensordot(seed, block, seed.ndim) + 0.5 * g, **CLOSE)
 
@@ -47,8 +47,8 @@ def test_jvp(network: Network) -> None:
     net = network.net
     along = [draw(*x.shape, seed=31) for x in network.point]
     types, fed = net.given("tangents", dict(zip(network.parameters, along, strict=True)))
-    asked = JVP.of_program(net.program, types, [network.output, network.loss])
-    pushed = kind(net.ask(asked, fed), "tangents")
+    call = JVP.of_program(net.program, types, [network.output, network.loss])
+    pushed = kind(net.ask(call, fed), "tangents")
     for node, expected in zip((network.output, network.loss), network.slope(along), strict=True):
         np.testing.assert_allclose(pushed[(node,)], expected, **CLOSE)
 
@@ -76,34 +76,34 @@ def test_hvp_and_hessian(network: Network) -> None:
         np.testing.assert_allclose(whole, expected, 1e-7, 1e-9)
 
 
-def test_a_batch_of_parameters(network: Network) -> None:
-    """Five points at once, each against its own value and gradient by hand."""
+def test_batch_of_parameters(network: Network) -> None:
+    """Five points in one batch, each compared with its own reference value and gradient."""
     net, wrt = network.net, network.parameters
     points = [[x + 0.1 * draw(*x.shape, seed=40 + n) for x in network.point] for n in range(5)]
     stacked = {i: np.stack(xs) for i, xs in zip(wrt, zip(*points, strict=True), strict=True)}
     many = Net(net.statements, {**net.feeds, **stacked})
     call = Batch.of_program(many.program, many.types, wrt, network.loss, wrt, [network.output, network.loss])
-    found = many.ask(call)
+    results = many.ask(call)
     for n, point in enumerate(points):
-        output, loss = network.at(*point)
-        np.testing.assert_allclose(kind(found, "values")[(network.output,)][n], output, **CLOSE)
-        np.testing.assert_allclose(kind(found, "values")[(network.loss,)][n], loss, **CLOSE)
+        output, loss = network.evaluate(*point)
+        np.testing.assert_allclose(kind(results, "values")[(network.output,)][n], output, **CLOSE)
+        np.testing.assert_allclose(kind(results, "values")[(network.loss,)][n], loss, **CLOSE)
         for x, g in zip(wrt, network.gradients(point), strict=True):
-            np.testing.assert_allclose(kind(found, "gradients")[(x,)][n], g, **CLOSE)
+            np.testing.assert_allclose(kind(results, "gradients")[(x,)][n], g, **CLOSE)
 
 
-def test_a_batch_of_64_is_64_single_calls(network: Network) -> None:
+def test_batch_of_64_matches_64_single_calls(network: Network) -> None:
     net, wrt = network.net, network.parameters[:2]
     stacked = {i: np.stack([net.feeds[i] * (1 + n / 100) for n in range(64)]) for i in wrt}
     many = Net(net.statements, {**net.feeds, **stacked})
-    found = many.ask(Batch.of_program(many.program, many.types, wrt, network.loss, None, [network.loss]))
+    results = many.ask(Batch.of_program(many.program, many.types, wrt, network.loss, None, [network.loss]))
     for n in range(64):
         one = Net(net.statements, {**net.feeds, **{i: a[n] for i, a in stacked.items()}})
         for label, expected in one.ask(Gradients.of_program(one.program, network.loss)).items():
-            np.testing.assert_allclose(found[label][n], expected, 1e-12, 1e-13)
+            np.testing.assert_allclose(results[label][n], expected, 1e-12, 1e-13)
 
 
-def test_the_gradient_as_a_graph_twice(network: Network) -> None:
-    """By the parameters, and by the layers between."""
+def test_gradient_graph_can_be_exported_twice(network: Network) -> None:
+    """Gradients of gradients with respect to the parameters and to inner layers."""
     inner = [i for i in (network.output, network.loss - 1) if not network.net.statements[i].op.several]
     check_twice(network.net, network.loss, network.parameters, [*network.parameters, *set(inner)])

@@ -1,4 +1,4 @@
-"""What is unusual in a call: nodes in the middle, no path, nothing at all, other dtypes, one thing twice."""
+"""Edge cases of calls: inner nodes, missing paths, empty tensors, other dtypes, repeated nodes."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def chain() -> tuple[Net, int, int, int]:
     return net, x, h, net.add("sum", net.add("mul", h, x))
 
 
-def test_nodes_in_the_middle_and_one_that_depends_on_another() -> None:
-    """y = Σ h x: ∂y/∂h = x; ∂y/∂x, with h in place, would be 3x²: every path counts."""
+def test_derivatives_wrt_an_inner_node_and_its_leaf() -> None:
+    """y = Σ h x has ∂y/∂h = x, and ∂y/∂x = 3x², since every path counts."""
     net, x, h, y = chain()
-    at = net.feeds[x]
-    found = net.ask(Hessian.of_program(net.program, y, [x, h]))
-    np.testing.assert_allclose(kind(found, "gradients")[(x,)], 3 * at**2)
-    np.testing.assert_allclose(kind(found, "gradients")[(h,)], at)
-    blocks = kind(found, "hessian")
-    np.testing.assert_allclose(blocks[x, x], np.diag(6 * at))
+    x_value = net.feeds[x]
+    results = net.ask(Hessian.of_program(net.program, y, [x, h]))
+    np.testing.assert_allclose(kind(results, "gradients")[(x,)], 3 * x_value**2)
+    np.testing.assert_allclose(kind(results, "gradients")[(h,)], x_value)
+    blocks = kind(results, "hessian")
+    np.testing.assert_allclose(blocks[x, x], np.diag(6 * x_value))
     np.testing.assert_allclose(blocks[h, x], np.eye(3), err_msg="the gradient by h is x")
     np.testing.assert_allclose(blocks[h, h], np.zeros((3, 3)))
-    assert found[next(label for label in found if label.kind == "values")] == pytest.approx(np.sum(at**3))
+    assert results[next(label for label in results if label.kind == "values")] == pytest.approx(np.sum(x_value**3))
 
 
-def test_an_output_that_another_depends_on_counts_with_its_own_cotangent_too() -> None:
+def test_vjp_adds_cotangents_of_dependent_outputs() -> None:
     net, x, h, y = chain()
-    at = net.feeds[x]
+    x_value = net.feeds[x]
     types, fed = net.given("cotangents", {h: [1.0, 10.0, 100.0], y: 2.0})
-    found = kind(net.ask(VJP.of_program(net.program, types, [x, h], [h, y]), fed), "gradients")
-    np.testing.assert_allclose(found[(h,)], [1.0, 10.0, 100.0] + 2 * at)
-    np.testing.assert_allclose(found[(x,)], 2 * at * [1.0, 10.0, 100.0] + 6 * at**2)
+    gradients = kind(net.ask(VJP.of_program(net.program, types, [x, h], [h, y]), fed), "gradients")
+    np.testing.assert_allclose(gradients[(h,)], [1.0, 10.0, 100.0] + 2 * x_value)
+    np.testing.assert_allclose(gradients[(x,)], 2 * x_value * [1.0, 10.0, 100.0] + 6 * x_value**2)
 
 
-def test_an_output_that_is_what_is_differentiated_by() -> None:
+def test_output_that_is_also_the_wrt_node() -> None:
     net, x, _, _ = chain()
     blocks = kind(net.ask(Jacobian.of_program(net.program, [x], [x])), "jacobian")
     np.testing.assert_array_equal(blocks[x, x], np.eye(3))
@@ -61,7 +61,7 @@ def test_an_output_that_is_what_is_differentiated_by() -> None:
 @pytest.mark.parametrize(
     "call", ["values", "jvp", "batch", "outputs of gradients", VJP, Jacobian, Gradients, Hessian, HVP], ids=str
 )
-def test_what_is_named_twice_is_refused(call: type | str) -> None:
+def test_repeated_node_is_refused(call: type | str) -> None:
     net, x, h, _ = chain()
     tensors = net.given("vectors", {x: [1.0, 1.0, 1.0]})[0]
     with pytest.raises(EngineError, match="twice"):
@@ -78,8 +78,8 @@ def test_what_is_named_twice_is_refused(call: type | str) -> None:
         }[call]()
 
 
-def test_no_path_is_zeros_and_said() -> None:
-    """By a leaf that the output does not read, and by one that only an integer path reads."""
+def test_missing_path_gives_zeros_and_is_reported() -> None:
+    """Derivatives wrt a leaf that the output does not read, and wrt one that it reads through `floor` only."""
     net = Net()
     x, other, rounded = net.leaf([1.0, 2.0]), net.leaf([[5.0]]), net.leaf(1.5)
     floor = net.add("floor", rounded)
@@ -87,8 +87,8 @@ def test_no_path_is_zeros_and_said() -> None:
     wrt, loss = [x, other, rounded], net.add("sum", y)
     types = net.types
     call = Gradients.of_program(net.program, loss, wrt)
-    asked, _ = plan_call(CompileRequest(net.program, types, call, LIMITS))
-    assert asked.disconnected == (other, rounded)
+    written, _ = plan_call(CompileRequest(net.program, types, call, LIMITS))
+    assert written.disconnected == (other, rounded)
     blocks = kind(net.ask(Jacobian.of_program(net.program, wrt, [y, loss])), "jacobian")
     np.testing.assert_array_equal(blocks[y, other], np.zeros((2, 1, 1)))
     np.testing.assert_array_equal(blocks[loss, rounded], np.zeros(()))
@@ -105,26 +105,26 @@ def test_no_path_is_zeros_and_said() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_dtypes_are_kept(dtype: str) -> None:
+def test_derivatives_have_the_dtype_of_their_node(dtype: str) -> None:
     net = Net()
     x = net.leaf(np.array([0.5, -0.25], dtype))
     w = net.leaf(np.array(2.0, "float64" if dtype == "float32" else dtype))
     y = net.add("tanh", net.add("mul", x, net.add("cast", w, dtype=dtype)))
     loss = net.add("sum", y)
-    wanted = {x: np.dtype(dtype), w: net.feeds[w].dtype, y: np.dtype(dtype), loss: np.dtype(dtype)}
+    dtypes = {x: np.dtype(dtype), w: net.feeds[w].dtype, y: np.dtype(dtype), loss: np.dtype(dtype)}
     for call in (
         Jacobian.of_program(net.program, [x, w], [y]),
         Jacobian.of_program(net.program, [w], [y]),
         Hessian.of_program(net.program, loss, [x, w]),
     ):
         for label, array in net.ask(call).items():
-            assert array.dtype == wanted[label.nodes[-1]], label
+            assert array.dtype == dtypes[label.nodes[-1]], label
     vectors, fed = net.given("vectors", {i: np.ones_like(a) for i, a in net.feeds.items()})
     for label, array in net.ask(HVP.along(net.program, vectors, loss, [x, w]), fed).items():
-        assert array.dtype == wanted[label.nodes[0]], label
+        assert array.dtype == dtypes[label.nodes[0]], label
 
 
-def test_tensors_without_axes_and_without_elements() -> None:
+def test_scalars_and_empty_tensors() -> None:
     net = Net()
     x, empty = net.leaf(3.0), net.leaf(np.zeros((0, 2)))
     y = net.add("mul", net.add("square", x), net.add("add_scalar", net.add("sum", empty), scalar=1.0))
@@ -132,25 +132,25 @@ def test_tensors_without_axes_and_without_elements() -> None:
     assert blocks[x, x] == 2.0
     assert blocks[x, empty].shape == (0, 2)
     assert blocks[empty, empty].shape == (0, 2, 0, 2)
-    found = kind(net.ask(Jacobian.of_program(net.program, [x, empty], [empty, y])), "jacobian")
-    assert found[empty, x].shape == (0, 2)
-    assert found[y, x] == 6.0
-    np.testing.assert_array_equal(found[y, empty], np.zeros((0, 2)))
+    jacobian = kind(net.ask(Jacobian.of_program(net.program, [x, empty], [empty, y])), "jacobian")
+    assert jacobian[empty, x].shape == (0, 2)
+    assert jacobian[y, x] == 6.0
+    np.testing.assert_array_equal(jacobian[y, empty], np.zeros((0, 2)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_any_number_of_cotangents_and_of_examples(count: int) -> None:
+def test_any_number_of_cotangents_and_examples(count: int) -> None:
     net, x, h, y = chain()
     types, fed = net.given("cotangents", {h: np.ones((count, 3))})
     pulled = kind(net.ask(VJP.of_program(net.program, types, [x], [h], True), fed), "gradients")
     np.testing.assert_array_equal(pulled[(x,)], np.tile(2 * net.feeds[x], (count, 1)))
     many = Net(net.statements, {x: np.arange(3.0 * count).reshape(count, 3)})
-    found = many.ask(Batch.of_program(many.program, many.types, [x], y, [x], [y, h]))
-    np.testing.assert_array_equal(kind(found, "values")[(y,)], np.sum(many.feeds[x] ** 3, 1))
-    np.testing.assert_array_equal(kind(found, "gradients")[(x,)], 3 * many.feeds[x] ** 2)
+    results = many.ask(Batch.of_program(many.program, many.types, [x], y, [x], [y, h]))
+    np.testing.assert_array_equal(kind(results, "values")[(y,)], np.sum(many.feeds[x] ** 3, 1))
+    np.testing.assert_array_equal(kind(results, "gradients")[(x,)], 3 * many.feeds[x] ** 2)
 
 
-def test_batched_cotangents_of_which_nothing_is_reached() -> None:
+def test_batched_cotangents_without_a_path() -> None:
     net = Net()
     x, other = net.leaf([1.0]), net.leaf([2.0, 3.0])
     y = net.add("square", x)
@@ -159,68 +159,68 @@ def test_batched_cotangents_of_which_nothing_is_reached() -> None:
     np.testing.assert_array_equal(pulled[(other,)], np.zeros((4, 2)))
 
 
-def test_a_batch_of_what_does_not_depend_on_the_example() -> None:
-    """What is the same for all is computed once, and answered for each; a mapped leaf may be of no use to it."""
+def test_batch_of_a_node_independent_of_the_example() -> None:
+    """A value that all examples share is computed once and repeated; it need not read the mapped leaf."""
     net = Net()
     x, w = net.leaf(np.arange(4.0), "input"), net.leaf([1.0, 2.0])
     y = net.add("sum", net.add("square", w))
-    found = net.ask(Batch.of_program(net.program, net.types, [x], y, [w, x], [y, x]))
-    np.testing.assert_array_equal(kind(found, "values")[(y,)], np.full(4, 5.0))
-    np.testing.assert_array_equal(kind(found, "values")[(x,)], np.arange(4.0))
-    np.testing.assert_array_equal(kind(found, "gradients")[(w,)], np.tile([2.0, 4.0], (4, 1)))
-    np.testing.assert_array_equal(kind(found, "gradients")[(x,)], np.zeros(4))
+    results = net.ask(Batch.of_program(net.program, net.types, [x], y, [w, x], [y, x]))
+    np.testing.assert_array_equal(kind(results, "values")[(y,)], np.full(4, 5.0))
+    np.testing.assert_array_equal(kind(results, "values")[(x,)], np.arange(4.0))
+    np.testing.assert_array_equal(kind(results, "gradients")[(w,)], np.tile([2.0, 4.0], (4, 1)))
+    np.testing.assert_array_equal(kind(results, "gradients")[(x,)], np.zeros(4))
 
 
-def test_a_batch_with_a_gradient_inside() -> None:
+def test_batch_with_a_nested_gradient() -> None:
     """z = (d sin(x)·w / dx)², for each x and w."""
     net = Net()
     x, w = net.leaf([0.1, 0.2, 0.3]), net.leaf([1.0, 2.0, 3.0])
     slope = net.add("grad", net.add("mul", net.add("sin", x), w), x)
     z = net.add("square", slope)
-    found = net.ask(Batch.of_program(net.program, net.types, [x, w], z, [x, w]))
+    results = net.ask(Batch.of_program(net.program, net.types, [x, w], z, [x, w]))
     a, b = net.feeds[x], net.feeds[w]
-    np.testing.assert_allclose(kind(found, "values")[(z,)], (np.cos(a) * b) ** 2)
-    np.testing.assert_allclose(kind(found, "gradients")[(x,)], -2 * np.cos(a) * np.sin(a) * b**2)
-    np.testing.assert_allclose(kind(found, "gradients")[(w,)], 2 * np.cos(a) ** 2 * b)
+    np.testing.assert_allclose(kind(results, "values")[(z,)], (np.cos(a) * b) ** 2)
+    np.testing.assert_allclose(kind(results, "gradients")[(x,)], -2 * np.cos(a) * np.sin(a) * b**2)
+    np.testing.assert_allclose(kind(results, "gradients")[(w,)], 2 * np.cos(a) ** 2 * b)
 
 
-def test_a_batch_of_values_alone() -> None:
+def test_batch_of_values_without_gradients() -> None:
     net = Net()
     x = net.leaf(np.arange(6.0).reshape(3, 2), "input")
     y = net.add("sum", x)
-    found = net.ask(Batch.of_program(net.program, net.types, [x]))
-    assert [label.kind for label in found] == ["values"]
-    np.testing.assert_array_equal(kind(found, "values")[(y,)], [1.0, 5.0, 9.0])
+    results = net.ask(Batch.of_program(net.program, net.types, [x]))
+    assert [label.kind for label in results] == ["values"]
+    np.testing.assert_array_equal(kind(results, "values")[(y,)], [1.0, 5.0, 9.0])
 
 
-def test_results_of_ops_that_have_several() -> None:
+def test_ops_with_several_results() -> None:
     net = Net()
     x = net.leaf([1.0, 2.0, 3.0])
     parts = net.add("split", x, sizes=[1, 2], axis=0)
     first, second = (net.add("get_output", parts, index=k) for k in range(2))
     y = net.add("sum", net.add("mul", net.add("square", second), first))
-    found = net.ask(Hessian.of_program(net.program, y, [x, second]))
-    np.testing.assert_array_equal(kind(found, "gradients")[(x,)], [13.0, 4.0, 6.0])
-    np.testing.assert_array_equal(kind(found, "gradients")[(second,)], [4.0, 6.0])
-    np.testing.assert_array_equal(kind(found, "hessian")[second, x], [[4.0, 2.0, 0.0], [6.0, 0.0, 2.0]])
+    results = net.ask(Hessian.of_program(net.program, y, [x, second]))
+    np.testing.assert_array_equal(kind(results, "gradients")[(x,)], [13.0, 4.0, 6.0])
+    np.testing.assert_array_equal(kind(results, "gradients")[(second,)], [4.0, 6.0])
+    np.testing.assert_array_equal(kind(results, "hessian")[second, x], [[4.0, 2.0, 0.0], [6.0, 0.0, 2.0]])
     with pytest.raises(EngineError, match="several outputs"):
         Jacobian.of_program(net.program, [x], [parts])
 
 
-def test_an_integer_output_has_a_value_and_no_derivative() -> None:
+def test_integer_output_has_a_value_but_no_derivative() -> None:
     net = Net()
     x = net.leaf([3.0, 1.0, 2.0])
-    place = net.add("argmax", x, axis=0)
-    assert net.values(place) == [0]
-    for call in (Jacobian.of_program(net.program, [x], [place]), Gradients.of_program(net.program, place, [x])):
+    index = net.add("argmax", x, axis=0)
+    assert net.values(index) == [0]
+    for call in (Jacobian.of_program(net.program, [x], [index]), Gradients.of_program(net.program, index, [x])):
         with pytest.raises(EngineError, match="whose dtype int64 has no derivatives") as caught:
             net.ask(call)
-        assert (caught.value.code, caught.value.node) == ("not_differentiable", place)
+        assert (caught.value.code, caught.value.node) == ("not_differentiable", index)
 
 
 @pytest.mark.parametrize("rows", [True, False])
-def test_a_singular_element_leaves_the_others_alone(rows: bool) -> None:
-    """log at 0: its own derivative is infinite; that of a + b beside it, and by the other leaf, is 1."""
+def test_singular_element_does_not_affect_the_others(rows: bool) -> None:
+    """log has an infinite derivative at 0; the derivatives with respect to the other leaf are 1."""
     net = Net()
     a, b = net.leaf(2.0), net.leaf([0.0, 1.0])
     y = net.add("add", net.add("log", b), a)
@@ -231,7 +231,7 @@ def test_a_singular_element_leaves_the_others_alone(rows: bool) -> None:
     assert net.ask(Gradients.of_program(net.program, loss, [a])) is not None
 
 
-#: further than calls may be nested
+#: deeper than calls may be nested
 DEPTH = sys.getrecursionlimit() * 3 // 2
 
 
@@ -244,7 +244,7 @@ def deep(depth: int = DEPTH) -> tuple[Net, int]:
 
 
 @pytest.mark.slow
-def test_nothing_recurses_over_the_depth_of_a_graph() -> None:
+def test_deep_graph_does_not_exceed_the_recursion_limit() -> None:
     net, x = deep()
     end = net.last
     loss = net.add("sum", end)
@@ -257,25 +257,25 @@ def test_nothing_recurses_over_the_depth_of_a_graph() -> None:
     block = kind(net.ask(Jacobian.of_program(net.program, [x], [end])), "jacobian")[end, x]
     np.testing.assert_allclose(block, np.diag(slope), 1e-9)
     many = Net(net.statements, {x: np.stack([net.feeds[x]] * 2)})
-    found = many.ask(Batch.of_program(many.program, many.types, [x], loss, [x]))
-    np.testing.assert_allclose(kind(found, "gradients")[(x,)], [slope, slope], 1e-9)
+    results = many.ask(Batch.of_program(many.program, many.types, [x], loss, [x]))
+    np.testing.assert_allclose(kind(results, "gradients")[(x,)], [slope, slope], 1e-9)
     vectors, fed = net.given("vectors", {x: [1.0, 1.0]})
     curved = kind(net.ask(HVP.along(net.program, vectors, loss, [x]), fed), "hvp")[(x,)]
     assert np.isfinite(curved).all()
 
 
-def test_a_row_of_a_hessian_knows_nothing_of_infinity_in_another() -> None:
-    """Of √a + b² at a = 0: swept together, the zeros of b's row would meet the infinite derivative by a."""
+def test_infinite_hessian_row_does_not_affect_other_rows() -> None:
+    """√a + b² at a = 0: in one sweep, the zeros of b's row would be multiplied by the infinite derivative of √a."""
     net = Net()
     a, b = net.leaf(0.0), net.leaf(3.0)
-    of = net.add("add", net.add("sqrt", a), net.add("square", b))
-    blocks = kind(net.ask(Hessian.of_program(net.program, of, [a, b])), "hessian")
+    output = net.add("add", net.add("sqrt", a), net.add("square", b))
+    blocks = kind(net.ask(Hessian.of_program(net.program, output, [a, b])), "hessian")
     assert not np.isfinite(blocks[a, a])
     assert (blocks[b, a], blocks[a, b], blocks[b, b]) == (0, 0, 2)
 
 
-def test_planning_a_sweep_looks_at_the_deadline() -> None:
-    """Ten thousand rows in pieces of one: hundreds of thousands of nodes, and none is written when time is up."""
+def test_planning_a_sweep_checks_the_deadline() -> None:
+    """Ten thousand chunks of one row: hundreds of thousands of nodes, none of which is written once time is up."""
     net, x = deep(50)
     types = {x: net.types[x].with_shape((10_000,))}
     call = Jacobian.of_program(net.program, [x])
@@ -294,7 +294,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
     assert len(checked) == 21
 
 
-def test_a_jacobian_over_budget_is_refused_before_it_is_written() -> None:
+def test_jacobian_over_budget_is_refused_before_it_is_built() -> None:
     net, x = deep(5)
     types = {x: net.types[x].with_shape((100_000,))}
     with pytest.raises(EngineError, match="this needs 80000000000 bytes") as caught:

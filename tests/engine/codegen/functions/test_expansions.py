@@ -1,4 +1,4 @@
-"""The functions of compiled kernels: errors, special values, and what their expansion keeps."""
+"""Functions of compiled kernels: errors, special values, and instructions that expansion leaves alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.codegen.kernels.accuracy import CASES, DTYPES, PROMISED, compi
 pytestmark = pytest.mark.skipif(find_spec("llvmlite") is None, reason="needs llvmlite")
 
 INF, NAN = math.inf, math.nan
-#: arguments, and results that are exact
+#: arguments and their exact results
 SPECIAL = {
     "exp": [(0.0, 1), (-0.0, 1), (INF, INF), (-INF, 0), (1e4, INF), (-1e4, 0)],
     "expm1": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -1), (1e4, INF), (-1e4, -1)],
@@ -44,21 +44,21 @@ def function(name: str) -> Callable[[Scalar], Scalar]:
 def test_errors_are_within_bounds(name: str, dtype: str) -> None:
     if dtype == "float64":
         pytest.importorskip("mpmath")
-    found = farthest(name, dtype, 30_000 if dtype == "float32" else 600)
-    assert 0.4 < found.ulps <= PROMISED[dtype], found
+    largest = farthest(name, dtype, 30_000 if dtype == "float32" else 600)
+    assert 0.4 < largest.ulps <= PROMISED[dtype], largest
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_special_values(name: str, dtype: str) -> None:
     x, expected = np.array([*SPECIAL[name], (NAN, NAN)], dtype).T
-    found = compiled(loop_of(function(name), dtype), [np.ascontiguousarray(x)])[0]
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(np.signbit(found) | np.isnan(found), np.signbit(expected) | np.isnan(expected))
+    actual = compiled(loop_of(function(name), dtype), [np.ascontiguousarray(x)])[0]
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(np.signbit(actual) | np.isnan(actual), np.signbit(expected) | np.isnan(expected))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["expm1", "log1p", "tanh", "sin"])
-def test_what_is_near_zero_stays(name: str, dtype: str) -> None:
+def test_arguments_near_zero_are_returned_unchanged(name: str, dtype: str) -> None:
     least = np.finfo(dtype).smallest_subnormal
     x = np.array([least, -least, 3 * least, np.finfo(dtype).tiny, -1e-30], dtype)
     np.testing.assert_array_equal(compiled(loop_of(function(name), dtype), [x])[0], x)
@@ -73,7 +73,7 @@ def test_arguments_below_zero_are_reported(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_subnormal_numbers_have_an_exponential_and_a_logarithm(dtype: str) -> None:
+def test_exp_and_log2_handle_subnormal_numbers(dtype: str) -> None:
     least = np.finfo(dtype).smallest_subnormal
     x = least * np.array([1, 2, 3, 1000], dtype)
     logs = compiled(loop_of(function("log2"), dtype), [x])[0]
@@ -93,7 +93,7 @@ def test_arguments_out_of_range_are_reported(name: str, dtype: str) -> None:
         assert compiled(loop, [np.array([NAN, 1, x, 0, 1], dtype)])[1] == 1
 
 
-def test_two_functions_report_together() -> None:
+def test_two_functions_share_one_range_report() -> None:
     builder = KernelBuilder("float32")
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     builder.store("element", x.sin() + y.cos())
@@ -101,7 +101,7 @@ def test_two_functions_report_together() -> None:
     assert [compiled(builder.build(), pair)[1] for pair in ([far, near], [near, far], [near, near])] == [1, 1, 0]
 
 
-def test_a_row_reports_for_itself() -> None:
+def test_row_scalar_out_of_range_is_reported() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x + x.row_max().sin())
@@ -110,12 +110,12 @@ def test_a_row_reports_for_itself() -> None:
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_no_function_is_left(name: str, dtype: str) -> None:
+def test_expansion_leaves_no_function(name: str, dtype: str) -> None:
     assert set(WRITERS) == {*FUNCTIONS, *RANDOM}
     assert not {i.op for i in expand_functions(loop_of(function(name), dtype)).instructions} & set(FUNCTIONS)
 
 
-def test_all_else_stays() -> None:
+def test_other_instructions_are_unchanged() -> None:
     builder = KernelBuilder("float32", row_axes=2)
     mask, x, y = builder.load(Level.ROW, "bool"), builder.load(Level.ELEMENT), builder.load(Level.CONSTANT)
     shifted = x - x.row_max()
@@ -126,18 +126,18 @@ def test_all_else_stays() -> None:
     assert expand_functions(builder.build()) == builder.build()
 
 
-def test_operands_keep_their_numbers() -> None:
+def test_expansion_loads_operands_in_order() -> None:
     builder = KernelBuilder("float32")
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     builder.store("element", x - y)
     loop = builder.build()
     first, second, difference = loop.instructions
-    turned = loop._replace(instructions=(second, first, Instruction("sub", (1, 0), *difference[2:])))
-    assert turned != loop
-    assert expand_functions(turned) == loop
+    reordered = loop._replace(instructions=(second, first, Instruction("sub", (1, 0), *difference[2:])))
+    assert reordered != loop
+    assert expand_functions(reordered) == loop
 
 
-def test_equal_parts_are_written_once() -> None:
+def test_common_subexpressions_are_shared() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.sin())
@@ -150,8 +150,8 @@ def test_equal_parts_are_written_once() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_erfc_has_the_exponential_of_its_derivative(dtype: str) -> None:
-    """So that a GELU, which wants both, costs no more than one made of erf."""
+def test_erfc_shares_the_exponential_of_its_derivative(dtype: str) -> None:
+    """A GELU needs both, and so costs no more than one built from erf."""
 
     def operations(*formulas: Callable[[Scalar], Scalar]) -> int:
         builder = KernelBuilder(dtype)

@@ -1,4 +1,4 @@
-"""Products of rows in lanes, and rows for which that is another number than in their order."""
+"""Row products computed in lanes, and rows whose lanes leave the range."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Array = np.ndarray[Any, Any]
 
 
 def products(x: Array, lanes: int = 16) -> tuple[Array, float]:
-    """The product of each row of a matrix, and how many rows are reported."""
+    """Compute the product of each row of a matrix, and the number of rows reported as out of range."""
     builder = KernelBuilder(x.dtype.name)
     builder.store("row", builder.load(Level.ELEMENT).row_prod())
     loop = expand_functions(builder.build())
     rows, columns = x.shape
     space = Space((rows,), columns, x.size, rows, ((columns,), (1,), ()))
-    found, count = np.empty(rows, x.dtype), np.empty((), x.dtype)
+    result, count = np.empty(rows, x.dtype), np.empty((), x.dtype)
     kernel = native_kernel(loop, lanes, compile_kernel(loop, lanes))
-    make_calls(bind_native(kernel, loop, space, [x], [found, count]))
-    return found, float(count)
+    make_calls(bind_native(kernel, loop, space, [x], [result, count]))
+    return result, float(count)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -40,18 +40,18 @@ def test_products_within_range(columns: int, dtype: str) -> None:
     x = x.astype(dtype)
     x[3, -1] = 0
     x[4, 0], x[5] = math.nan, -0.0
-    found, reported = products(x)
+    actual, reported = products(x)
     assert not reported
-    wanted = np.prod(x.astype(np.longdouble), axis=1).astype(dtype)
-    np.testing.assert_allclose(found, wanted, columns * np.finfo(dtype).eps)
+    expected = np.prod(x.astype(np.longdouble), axis=1).astype(dtype)
+    np.testing.assert_allclose(actual, expected, columns * np.finfo(dtype).eps)
     np.testing.assert_array_equal(
-        np.signbit(found[3:]) | np.isnan(wanted[3:]), np.signbit(wanted[3:]) | np.isnan(wanted[3:])
+        np.signbit(actual[3:]) | np.isnan(expected[3:]), np.signbit(expected[3:]) | np.isnan(expected[3:])
     )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rows_that_leave_the_range_are_reported(dtype: str) -> None:
-    """Among them rows whose product, and all products from their start, are within it: lanes' products are not."""
+def test_rows_out_of_range_are_reported(dtype: str) -> None:
+    """Some rows have all sequential products within range, but not the products of lanes."""
     most, least = (float(v) for v in (np.finfo(dtype).max, np.finfo(dtype).tiny))
     root = math.sqrt(most) / 2
     rows = [

@@ -1,4 +1,4 @@
-"""C text → a kernel, by the machine's C compiler: the peer that LLVM's kernels are compared with."""
+"""Compile C text to kernels with the machine's C compiler, as a reference for LLVM's kernels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from engine.codegen.kernels.program import FusedKernel
 from tests.engine.codegen.kernels.c_text import c_text
 
 COMPILER = shutil.which("gcc") or shutil.which("clang")
-#: no contraction: a fused multiply-add is one only where the loop says so
+#: no contraction: only the fused multiply-adds of the loop are fused
 FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC")
 
 
 def compile_c(text: str, folder: Path, *flags: str) -> ctypes.CDLL:
-    """The library that `text` is compiled to, in `folder`, loaded."""
+    """Compile `text` in `folder` and load the library."""
     assert COMPILER
     source, library = folder / "kernel.c", folder / "kernel.so"
     source.write_text(text, encoding="utf-8")
@@ -28,15 +28,15 @@ def compile_c(text: str, folder: Path, *flags: str) -> ctypes.CDLL:
 
 
 def c_kernel(loop: FusedKernel, lanes: int, folder: Path, *flags: str) -> NativeKernel:
-    """The kernel of a loop, compiled as C."""
+    """Compile the kernel of a loop as C."""
     return c_kernels([(loop, lanes)], folder, *flags)[0]
 
 
-def c_kernels(wanted: Sequence[tuple[FusedKernel, int]], folder: Path, *flags: str) -> list[NativeKernel]:
-    """The kernels of loops and their lanes: those of a dtype are compiled in one piece, which takes less time."""
-    found: dict[int, NativeKernel] = {}
-    for dtype in {loop.dtype for loop, _ in wanted}:
-        chosen = [(k, loop, lanes) for k, (loop, lanes) in enumerate(wanted) if loop.dtype == dtype]
+def c_kernels(loops: Sequence[tuple[FusedKernel, int]], folder: Path, *flags: str) -> list[NativeKernel]:
+    """Compile the kernels of loops and their lanes, all of a dtype at once, which takes less time."""
+    kernels: dict[int, NativeKernel] = {}
+    for dtype in {loop.dtype for loop, _ in loops}:
+        chosen = [(k, loop, lanes) for k, (loop, lanes) in enumerate(loops) if loop.dtype == dtype]
         head = host_definitions(dtype)
         texts = [
             c_text(loop, lanes).removeprefix(head).replace(" kernel(", f" kernel{k}(") for k, loop, lanes in chosen
@@ -46,5 +46,5 @@ def c_kernels(wanted: Sequence[tuple[FusedKernel, int]], folder: Path, *flags: s
         for k, loop, lanes in chosen:
             address = ctypes.cast(getattr(library, f"kernel{k}"), ctypes.c_void_p).value
             assert address
-            found[k] = kernel_at(loop, lanes, address, library)
-    return [found[k] for k in range(len(wanted))]
+            kernels[k] = kernel_at(loop, lanes, address, library)
+    return [kernels[k] for k in range(len(loops))]

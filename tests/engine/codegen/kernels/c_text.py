@@ -1,6 +1,6 @@
-"""A loop as C: the same lanes and the same order of sums as the LLVM printer has, and so the same bits.
+"""Print a loop as C with the lanes and the order of sums of the LLVM printer, and so with the same bits.
 
-To be compiled without contraction: `gcc -O3 -ffp-contract=off`.
+Compile it without contraction: `gcc -O3 -ffp-contract=off`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from engine.codegen.kernels.recurrence import CRecurrence, Recurrence
 
 
 def c_text(loop: FusedKernel, lanes: int) -> str:
-    """A file with `void kernel(long long first, long long past, const long long* table)`.
+    """Print a file with `void kernel(long long first, long long past, const long long* table)`.
 
     The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two.
     """
@@ -21,7 +21,7 @@ def c_text(loop: FusedKernel, lanes: int) -> str:
 
 
 def c_recurrence_text(recurrence: Recurrence) -> str:
-    """As `c_text`, of a recurrence."""
+    """Print a recurrence like `c_text`."""
     return host_definitions(recurrence.fused.dtype) + "\n".join(_HostSteps(recurrence).kernel()) + "\n"
 
 
@@ -29,7 +29,7 @@ class _HostSteps(CRecurrence):
     """The loops around the steps."""
 
     def kernel(self) -> Iterator[str]:
-        """The function, line by line."""
+        """Yield the lines of the function."""
         yield "void kernel(long long first, long long past, const long long* table) {"
         yield from self.sizes()
         yield from self.steps()
@@ -50,7 +50,7 @@ class _HostLoop(CKernel):
         self.lanes = lanes
 
     def kernel(self) -> Iterator[str]:
-        """The function, line by line."""
+        """Yield the lines of the function."""
         yield "void kernel(long long first, long long past, const long long* table) {"
         yield from self.sizes()
         yield f"const long long padded = (columns + {self.lanes - 1}) & {-self.lanes}LL;"

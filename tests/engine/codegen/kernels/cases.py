@@ -1,7 +1,7 @@
-"""Random loops over random spaces, with memory to bind them to, and what NumPy makes of them, to the last bit.
+"""Random loops over random spaces, memory to bind them to, and their results in NumPy, to the last bit.
 
-The arithmetic of IEEE 754 is NumPy's as it is the kernels'; only a fused multiply-add it does not have, which so may be
-left out. Sums are added up here as the contract of the printers has it: lanes, halves, blocks.
+NumPy and the kernels share the arithmetic of IEEE 754, but NumPy has no fused multiply-add, which can be left out. Sums
+are added in the order of the printers' contract: lanes, halves, blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-4
 
 @dataclass
 class Case:
-    """A loop, where it runs, and its operands as arrays of shape rows × columns, with the strides of the space."""
+    """A loop, its space, and its operands as arrays of shape rows × columns with the strides of the space."""
 
     loop: FusedKernel
     space: Space
@@ -31,22 +31,22 @@ class Case:
         return lanes_of(self.loop, self.space.columns)
 
     def results(self) -> list[Array]:
-        """Memory for the results, of full shape, filled with what no kernel computes."""
-        found = []
+        """Allocate memory for the results in full shape, filled with a number that no kernel computes."""
+        arrays = []
         for result, strides in zip(self.loop.results, self.space.strides[len(self.operands) :], strict=True):
             instruction = self.loop.instructions[result.value]
             dtype = np.dtype(bool) if instruction.type == "bool" else np.dtype(self.loop.dtype)
             if result.kind in ("columns", "total"):
-                found.append(np.full((self.space.columns,) if result.kind == "columns" else (), 77, dtype))
+                arrays.append(np.full((self.space.columns,) if result.kind == "columns" else (), 77, dtype))
             else:
                 assert strides is not None
                 columns = self.space.columns if result.kind == "element" else 1
-                found.append(laid_out((*self.space.rows, columns), strides, dtype))
-        return found
+                arrays.append(strided_array((*self.space.rows, columns), strides, dtype))
+        return arrays
 
 
-def laid_out(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array with these strides along its rows, and dense columns."""
+def strided_array(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Allocate an array with these strides along its rows, and dense columns."""
     reach = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=False) if n) + shape[-1] + 1
     memory = np.full(max(reach, 1), 77, dtype)
     steps = tuple(stride * memory.itemsize for stride in (*strides, 1))
@@ -61,7 +61,7 @@ def random_case(seed: int, *, fma: bool = True) -> Case:
     for operand, strides in zip(loop.operands, space.strides, strict=False):
         dtype = np.dtype(bool) if operand.type == "bool" else np.dtype(loop.dtype)
         columns = space.columns if operand.level == Level.ELEMENT else 1
-        array = laid_out((*space.rows, columns), strides, dtype)
+        array = strided_array((*space.rows, columns), strides, dtype)
         array[...] = values(rng, array.shape, dtype)
         operands.append(array)
     return Case(loop, space, operands)
@@ -70,61 +70,61 @@ def random_case(seed: int, *, fma: bool = True) -> Case:
 def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if dtype.kind == "b":
         return rng.random(shape) < 0.5
-    found = rng.normal(size=shape)
-    return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), found).astype(dtype)
+    normal = rng.normal(size=shape)
+    return np.where(rng.random(shape) < 0.1, rng.choice(SPECIAL, shape), normal).astype(dtype)
 
 
 def random_space(rng: np.random.Generator, loop: FusedKernel) -> Space:
-    """Rows in some order of axes, gaps between them, operands that repeat along axes; or a dense one, cut short."""
+    """Draw rows with any order of axes, gaps, and operands repeated along axes; or dense rows, the last cut short."""
     rows = tuple(int(n) for n in rng.integers(1, 5, loop.row_axes))
     if rng.random() < 0.1:
         rows = (*rows[:-1], 0)
     columns = int(rng.choice(COLUMNS))
     count = int(np.prod(rows))
-    cut = loop.row_axes == 1 and count > 0 and bool(rng.random() < 0.5)
+    is_short = loop.row_axes == 1 and count > 0 and bool(rng.random() < 0.5)
     levels = [operand.level for operand in loop.operands]
     levels += [Level.ELEMENT if result.kind == "element" else Level.ROW for result in loop.results]
     strides = []
     for n, level in enumerate(levels):
         width = columns if level == Level.ELEMENT else 1
-        order, step, found = rng.permutation(loop.row_axes), width, [0] * loop.row_axes
+        order, step, along = rng.permutation(loop.row_axes), width, [0] * loop.row_axes
         for axis in order:
-            found[axis] = step
-            step = step * rows[axis] + (0 if cut else int(rng.integers(0, 3)))
-        if n < len(loop.operands) and not cut:
-            found = [0 if rng.random() < 0.2 else stride for stride in found]
+            along[axis] = step
+            step = step * rows[axis] + (0 if is_short else int(rng.integers(0, 3)))
+        if n < len(loop.operands) and not is_short:
+            along = [0 if rng.random() < 0.2 else stride for stride in along]
         summed = n >= len(loop.operands) and loop.results[n - len(loop.operands)].kind in ("columns", "total")
-        strides.append(() if summed else tuple(int(stride) for stride in found))
-    length = count * columns - (int(rng.integers(0, columns)) if cut else 0)
+        strides.append(() if summed else tuple(int(stride) for stride in along))
+    length = count * columns - (int(rng.integers(0, columns)) if is_short else 0)
     return Space(rows, columns, length, int(rng.integers(1, count + 2)), tuple(strides))
 
 
 def random_loop(rng: np.random.Generator, *, fma: bool) -> FusedKernel:
-    """Some of all primitives, and results of all kinds."""
+    """Draw a loop with random primitives and results of all kinds."""
     builder = KernelBuilder(str(rng.choice(["float32", "float64"])), int(rng.integers(1, 4)))
     bits = 32 if builder.dtype == "float32" else 64
-    made: dict[str, list[Scalar]] = {"float": [], "bool": [], "int": []}
+    pool: dict[str, list[Scalar]] = {"float": [], "bool": [], "int": []}
     for _ in range(int(rng.integers(1, 4))):
-        made["float"].append(builder.load(Level.ELEMENT))
-    made["float"] += [builder.load(Level.ROW), builder.constant(float(rng.normal())), builder.constant(-0.0)]
-    made["bool"] += [builder.load(Level.ELEMENT, "bool"), builder.load(Level.ROW, "bool")]
-    made["int"] += [builder.integer(int(rng.integers(-9, 9))), builder.integer(-(1 << (bits - 1)))]
+        pool["float"].append(builder.load(Level.ELEMENT))
+    pool["float"] += [builder.load(Level.ROW), builder.constant(float(rng.normal())), builder.constant(-0.0)]
+    pool["bool"] += [builder.load(Level.ELEMENT, "bool"), builder.load(Level.ROW, "bool")]
+    pool["int"] += [builder.integer(int(rng.integers(-9, 9))), builder.integer(-(1 << (bits - 1)))]
     names = [*ARITHMETIC, *BITS, "row_sum", "row_prod", "row_max", "row_min"]
     for _ in range(int(rng.integers(5, 40))):
         op = str(rng.choice(names))
         if op == "fma" and not fma:
             continue
-        made_now = random_primitive(rng, builder, op, made, bits)
-        made[made_now.type].append(made_now)
-    store_some(rng, builder, made)
+        scalar = random_primitive(rng, builder, op, pool, bits)
+        pool[scalar.type].append(scalar)
+    store_some(rng, builder, pool)
     return builder.build()
 
 
 def random_primitive(
-    rng: np.random.Generator, builder: KernelBuilder, op: str, made: dict[str, list[Scalar]], bits: int
+    rng: np.random.Generator, builder: KernelBuilder, op: str, pool: dict[str, list[Scalar]], bits: int
 ) -> Scalar:
     takes = (ARITHMETIC | BITS)[op].operands if op in ARITHMETIC or op in BITS else ("float",)
-    args = [made[type][rng.integers(len(made[type]))] for type in takes]
+    args = [pool[type][rng.integers(len(pool[type]))] for type in takes]
     if op in ("shl", "ashr"):
         args[1] = builder.integer(int(rng.integers(0, bits)))
     if op in ("bits", "copysign"):  # the sign and the payload of a NaN are the compiler's
@@ -132,21 +132,21 @@ def random_primitive(
     return builder.apply(op, *args)
 
 
-def store_some(rng: np.random.Generator, builder: KernelBuilder, made: dict[str, list[Scalar]]) -> None:
-    rows = [scalar for scalar in made["float"] if scalar.level == Level.ROW]
+def store_some(rng: np.random.Generator, builder: KernelBuilder, pool: dict[str, list[Scalar]]) -> None:
+    rows = [scalar for scalar in pool["float"] if scalar.level == Level.ROW]
     for kind in ("element", "element", "columns"):
-        builder.store(kind, made["float"][-int(rng.integers(1, 5))])
-    builder.store("element", made["bool"][-1])
+        builder.store(kind, pool["float"][-int(rng.integers(1, 5))])
+    builder.store("element", pool["bool"][-1])
     for kind in ("row", "total"):
         builder.store(kind, rows[rng.integers(len(rows))])
-    builder.store("row", next(scalar for scalar in reversed(made["bool"]) if scalar.level < Level.ELEMENT))
+    builder.store("row", next(scalar for scalar in reversed(pool["bool"]) if scalar.level < Level.ELEMENT))
 
 
-# what NumPy makes of it
+# results in NumPy
 
 
 def expected(case: Case) -> list[Array]:
-    """The results, in full shape; beyond a row that is cut short they say nothing."""
+    """Compute the results in full shape; elements beyond a short last row have no meaning."""
     with np.errstate(all="ignore"):
         return _expected(case)
 
@@ -154,8 +154,8 @@ def expected(case: Case) -> list[Array]:
 def _expected(case: Case) -> list[Array]:
     columns = case.space.columns
     count = int(np.prod(case.space.rows))
-    there = inside(case)
-    found: list[Array] = []
+    in_space = space_mask(case)
+    computed: list[Array] = []
     for instruction in case.loop.instructions:
         if instruction.op == "load":
             operand = case.operands[instruction.data]
@@ -164,39 +164,41 @@ def _expected(case: Case) -> list[Array]:
             dtype = case.loop.dtype if instruction.type == "float" else case.loop.dtype.replace("float", "int")
             value = np.full((count, columns), instruction.data, dtype)
         elif instruction.op.startswith("row_"):
-            value = np.broadcast_to(reduced(instruction.op, found[instruction.args[0]], there, case.lanes), there.shape)
+            value = np.broadcast_to(
+                reduced(instruction.op, computed[instruction.args[0]], in_space, case.lanes), in_space.shape
+            )
         else:
-            value = primitive(case.loop, instruction.op, [found[i] for i in instruction.args])
-        found.append(value)
-    return [result_of(result.kind, found[result.value], there, case) for result in case.loop.results]
+            value = primitive(case.loop, instruction.op, [computed[i] for i in instruction.args])
+        computed.append(value)
+    return [result_of(result.kind, computed[result.value], in_space, case) for result in case.loop.results]
 
 
-def inside(case: Case) -> Array:
-    """Which points of rows × columns are of the space."""
+def space_mask(case: Case) -> Array:
+    """Return a mask of the points of rows × columns that are in the space."""
     count = int(np.prod(case.space.rows))
     return np.arange(count * case.space.columns).reshape(count, case.space.columns) < case.space.length
 
 
-def result_of(kind: str, value: Array, there: Array, case: Case) -> Array:
+def result_of(kind: str, value: Array, in_space: Array, case: Case) -> Array:
     if kind in ("element", "row"):
         return value.reshape(*case.space.rows, value.shape[-1])[..., : value.shape[-1] if kind == "element" else 1]
     block = case.space.block
     parts = [value[start : start + block] * 1 for start in range(0, len(value), block)]
-    shown = [there[start : start + block] for start in range(0, len(value), block)]
+    masks = [in_space[start : start + block] for start in range(0, len(value), block)]
     sums = np.zeros((len(parts), case.space.columns), value.dtype)
-    for part, (rows, mask) in enumerate(zip(parts, shown, strict=True)):
-        for row, where in zip(rows, mask, strict=True):
-            sums[part] = np.where(where, sums[part] + row, sums[part]) if kind == "columns" else sums[part] + row
+    for part, (rows, mask) in enumerate(zip(parts, masks, strict=True)):
+        for row, in_row in zip(rows, mask, strict=True):
+            sums[part] = np.where(in_row, sums[part] + row, sums[part]) if kind == "columns" else sums[part] + row
     if len(sums) == 1:
         return sums[0] if kind == "columns" else sums[0, 0]
     return np.add.reduce(sums, axis=0) if kind == "columns" else np.add.reduce(np.ascontiguousarray(sums[:, 0]))
 
 
-def reduced(op: str, value: Array, there: Array, lanes: int) -> Array:
-    """A column: the rows reduced in lanes, and the lanes by halves."""
+def reduced(op: str, value: Array, in_space: Array, lanes: int) -> Array:
+    """Reduce rows to a column: in lanes, and then the lanes by halves."""
     first = {"row_sum": 0.0, "row_prod": 1.0, "row_max": -np.inf, "row_min": np.inf}[op]
     padded = np.full((len(value), -(-value.shape[1] // lanes) * lanes), first, value.dtype)
-    padded[:, : value.shape[1]] = np.where(there, value, first)
+    padded[:, : value.shape[1]] = np.where(in_space, value, first)
     total = np.full((len(value), lanes), first, value.dtype)
     for start in range(0, padded.shape[1], lanes):
         total = combined(op, padded[:, start : start + lanes], total).astype(value.dtype)
@@ -234,12 +236,12 @@ def primitive(loop: FusedKernel, op: str, args: list[Array]) -> Array:
     return result
 
 
-def assert_same_bits(case: Case, found: list[Array], wanted: list[Array]) -> None:
-    """Equal, and zeros of one sign; a NaN is a NaN."""
-    there = inside(case).reshape(*case.space.rows, case.space.columns)
-    for result, one, other in zip(case.loop.results, found, wanted, strict=True):
-        shown = there if result.kind == "element" else np.ones(one.shape, bool)
-        np.testing.assert_array_equal(one[shown], other[shown], err_msg=str(result))
+def assert_same_bits(case: Case, actual: list[Array], reference: list[Array]) -> None:
+    """Assert equal numbers with equal signs of zeros; all NaN are alike."""
+    in_space = space_mask(case).reshape(*case.space.rows, case.space.columns)
+    for result, one, other in zip(case.loop.results, actual, reference, strict=True):
+        mask = in_space if result.kind == "element" else np.ones(one.shape, bool)
+        np.testing.assert_array_equal(one[mask], other[mask], err_msg=str(result))
         if one.dtype.kind == "f":
-            numbers = shown & ~np.isnan(one)
+            numbers = mask & ~np.isnan(one)
             np.testing.assert_array_equal(np.signbit(one[numbers]), np.signbit(other[numbers]), err_msg=str(result))

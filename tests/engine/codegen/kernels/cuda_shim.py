@@ -1,4 +1,4 @@
-"""CUDA kernels on a processor: their text, built by the machine's C compiler, whose threads are coroutines."""
+"""Run CUDA kernels on the CPU: the machine's C compiler builds their text, and threads are coroutines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class HostKernels:
-    """The kernels of one loop; `launch` runs one of them, as a card would. Names of `own` ones end in its number."""
+    """The kernels of one loop; `launch` runs one as a GPU would. Names of kernels in `own` end in the loop's number."""
 
     def __init__(self, library: ctypes.CDLL, number: int, own: Container[str] = ("rows", "columns")) -> None:
         self._library, self._number, self._own = library, number, own
@@ -31,32 +31,32 @@ class HostKernels:
 
 
 def launch_on_host(library: ctypes.CDLL, launch: Launch) -> None:
-    """Run a kernel of a library, as a card would."""
+    """Run a kernel of a library as a GPU would."""
     extents = np.array([*launch.grid, *launch.block], np.int64)
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in (extents, launch.table)]
-    found = library.launch(getattr(library, launch.kernel), *pointers)
-    assert found == 0, "the threads of a warp did not meet equally often"
+    status = library.launch(getattr(library, launch.kernel), *pointers)
+    assert status == 0, "the threads of a warp did not meet equally often"
 
 
-def host_kernels(wanted: Sequence[tuple[CudaParts, int]], folder: Path) -> list[HostKernels]:
-    """The kernels of loops in parts and their lanes: those of a dtype are compiled in one piece."""
-    found: dict[int, HostKernels] = {}
-    for dtype in {_dtype(parts) for parts, _ in wanted}:
-        chosen = [(k, parts, lanes) for k, (parts, lanes) in enumerate(wanted) if _dtype(parts) == dtype]
+def host_kernels(loops: Sequence[tuple[CudaParts, int]], folder: Path) -> list[HostKernels]:
+    """Compile the kernels of loops in parts and their lanes, all of a dtype at once."""
+    built: dict[int, HostKernels] = {}
+    for dtype in {_dtype(parts) for parts, _ in loops}:
+        chosen = [(k, parts, lanes) for k, (parts, lanes) in enumerate(loops) if _dtype(parts) == dtype]
         texts = [_numbered(cuda_kernels(parts, lanes), k) for k, parts, lanes in chosen]
         (folder / dtype).mkdir()
         library = compile_c(shimmed(dtype, "".join(texts) + SUMS), folder / dtype, "-O1", "-Wno-unknown-pragmas")
-        found.update((k, HostKernels(library, k)) for k, _, _ in chosen)
-    return [found[k] for k in range(len(wanted))]
+        built.update((k, HostKernels(library, k)) for k, _, _ in chosen)
+    return [built[k] for k in range(len(loops))]
 
 
 def shimmed(dtype: str, kernels: str) -> str:
-    """What a C compiler takes for kernels of a card."""
+    """Add the definitions with which a C compiler builds GPU kernels."""
     return host_definitions(dtype) + _SHIM.read_text(encoding="utf-8") + kernels
 
 
 def run_on_host(kernels: HostKernels, loop: CudaKernel, operands: Sequence[Array], results: Sequence[Array]) -> bool:
-    """Fill `results`; whether the loop was out of range."""
+    """Fill `results`; return whether the loop was out of range."""
     workspace, flag = np.full(loop.workspace, 0x77, np.uint8), np.zeros(1, np.uint8)
     flag_at = flag.ctypes.data
     for launch in loop.bind(operands, results, workspace.ctypes.data, flag_at, lambda array: array.ctypes.data):

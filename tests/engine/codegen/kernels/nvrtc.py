@@ -1,4 +1,4 @@
-"""NVIDIA's compiler, from its wheel `nvidia-cuda-nvrtc`: it needs neither a card nor a driver."""
+"""NVIDIA's compiler from the wheel `nvidia-cuda-nvrtc`, which needs neither a GPU nor a driver."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 
 @cache
 def library() -> Any:
-    """The library; None where the wheel is not installed."""
+    """Load the library; return None if the wheel is not installed."""
     spec = find_spec("nvidia")
     folders = [Path(folder) for folder in (spec and spec.submodule_search_locations) or ()]
-    found = [
+    paths = [
         path for folder in folders for path in sorted(folder.glob("*/lib/libnvrtc.so.*")) if ".alt" not in path.name
     ]
-    return ctypes.CDLL(str(found[-1])) if found else None
+    return ctypes.CDLL(str(paths[-1])) if paths else None
 
 
 def compiled(text: str, options: Sequence[str], *, ptx: bool = False) -> bytes:
-    """The machine code of `text`, or its PTX. Raises AssertionError with what the compiler says."""
+    """Compile `text` to machine code or PTX. Raises AssertionError with the compiler's log."""
     nvrtc, program = library(), ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"loop.cu", 0, None, None) == 0
     try:
@@ -34,9 +34,9 @@ def compiled(text: str, options: Sequence[str], *, ptx: bool = False) -> bytes:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-def _read(nvrtc: Any, what: str, program: ctypes.c_void_p) -> bytes:
+def _read(nvrtc: Any, kind: str, program: ctypes.c_void_p) -> bytes:
     size = ctypes.c_size_t()
-    assert getattr(nvrtc, f"nvrtcGet{what}Size")(program, ctypes.byref(size)) == 0
-    room = ctypes.create_string_buffer(size.value)
-    assert getattr(nvrtc, f"nvrtcGet{what}")(program, room) == 0
-    return room.raw
+    assert getattr(nvrtc, f"nvrtcGet{kind}Size")(program, ctypes.byref(size)) == 0
+    buffer = ctypes.create_string_buffer(size.value)
+    assert getattr(nvrtc, f"nvrtcGet{kind}")(program, buffer) == 0
+    return buffer.raw

@@ -22,14 +22,14 @@ RNG = np.random.default_rng(7)
 
 
 def chain(x: Scalar, y: Scalar) -> Scalar:
-    """Something of each kind of ufunc, with values that are used late."""
+    """A formula with each kind of ufunc and with values that are used late."""
     mask = (x > 0).and_(y.le(0.5)).not_()
     z = (x * y + 1).abs().sqrt().minimum(1.25)
     return mask.where(z, -(x - y)) / (z + 2) + mask.or_(x.lt(y)).where(x.exp(), y.tanh().maximum(x))
 
 
 def chained(x: Array, y: Array) -> Array:
-    """`chain`, as NumPy says it."""
+    """`chain` in NumPy."""
     mask = ~((x > 0) & (y <= 0.5))
     z = np.minimum(np.sqrt(abs(x * y + 1)), x.dtype.type(1.25))
     chosen = np.where(mask | (x < y), np.exp(x), np.maximum(np.tanh(y), x))
@@ -75,7 +75,7 @@ def steps(array: Array, axes: int) -> tuple[int, ...]:
 )
 @pytest.mark.parametrize("second", [Level.ELEMENT, Level.ROW])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_elements_of_any_layout(
+def test_elements_in_any_layout(
     dtype: str, rows: tuple[int, ...], columns: int, second: Level, transposed: bool
 ) -> None:
     x = RNG.standard_normal((*rows, columns)).astype(dtype)
@@ -84,16 +84,16 @@ def test_elements_of_any_layout(
         order = (*reversed(range(len(rows))), len(rows))
         y = np.ascontiguousarray(y.transpose(order)).transpose(order)
     out = np.empty((*reversed(rows), columns), dtype) if transposed else np.empty((*rows, columns), dtype)
-    seen = out.transpose(order) if transposed else out
+    view = out.transpose(order) if transposed else out
     count = len(rows)
-    space = Space(rows, columns, x.size, 4, tuple(steps(a, count) for a in (x, y, seen)))
-    run(elementwise(dtype, count, second), space, [x, y], [seen])
-    np.testing.assert_array_equal(seen, chained(x, y))
+    space = Space(rows, columns, x.size, 4, tuple(steps(a, count) for a in (x, y, view)))
+    run(elementwise(dtype, count, second), space, [x, y], [view])
+    np.testing.assert_array_equal(view, chained(x, y))
 
 
 @pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 40_000, 600_001])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_a_short_last_row(length: int, fixed: bool) -> None:
+def test_short_last_row(length: int, fixed: bool) -> None:
     x = RNG.standard_normal(length).astype("float32")
     y = RNG.standard_normal(() if fixed else length).astype("float32")
     out = np.empty_like(x)
@@ -103,26 +103,26 @@ def test_a_short_last_row(length: int, fixed: bool) -> None:
     np.testing.assert_array_equal(out, chained(x, np.broadcast_to(y, x.shape)))
 
 
-def test_a_short_last_row_is_summed_as_far_as_it_goes() -> None:
+def test_reductions_of_a_short_last_row() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("total", (x * x).row_sum())
     builder.store("row", x.row_max())
-    x_of = RNG.standard_normal(70_001)
+    x_values = RNG.standard_normal(70_001)
     total, most = np.empty(()), np.empty(18)
-    run(builder.build(), Space((18,), 4096, 70_001, 4, ((4096,), (), (1,))), [x_of], [total, most])
-    np.testing.assert_allclose(total, (x_of**2).sum(), 1e-13)
-    assert list(most) == [part.max() for part in np.array_split(x_of, range(4096, 70_001, 4096))]
+    run(builder.build(), Space((18,), 4096, 70_001, 4, ((4096,), (), (1,))), [x_values], [total, most])
+    np.testing.assert_allclose(total, (x_values**2).sum(), 1e-13)
+    assert list(most) == [part.max() for part in np.array_split(x_values, range(4096, 70_001, 4096))]
 
 
-#: rows of 4,096, of which one block holds up to four, and the last is short; and what needs several blocks
+#: lengths with a short last row of 4,096 columns; a block holds up to four rows, and some need several blocks
 SHORT_ROWS = (1, 2, 4095, 4097, 8191, 12_289, 16_383, 16_385, 16_484, 20_479, 20_481, 24_577, 70_001, 600_001)
 
 
 @pytest.mark.parametrize("length", SHORT_ROWS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_nothing_behind_a_short_last_row_is_read_or_written(length: int, threads: int) -> None:
-    """What lies there is no number, and is the same afterwards; the sums of what is there are right."""
+def test_no_access_beyond_a_short_last_row(length: int, threads: int) -> None:
+    """Memory beyond the row is not read, since it holds NaN, and is unchanged afterwards."""
     builder = KernelBuilder("float64")
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     z = x * y
@@ -131,9 +131,9 @@ def test_nothing_behind_a_short_last_row_is_read_or_written(length: int, threads
     columns = min(length, 4096)
     rows = -(-length // columns)
     data = RNG.standard_normal(length)
-    operand, scale = walled(length, np.nan), walled(1, np.nan)
+    operand, scale = guarded_array(length, np.nan), guarded_array(1, np.nan)
     operand.inside[...], scale.inside[...] = data, 2.0
-    results = [walled(n, -7.0) for n in (length, length, 1, rows)]
+    results = [guarded_array(n, -7.0) for n in (length, length, 1, rows)]
     space = Space((rows,), columns, length, 4, ((columns,), (0,), (columns,), (columns,), (), (1,)))
     run(builder.build(), space, [operand.inside, scale.inside], [result.inside for result in results], threads)
     scaled, more, total, most = (result.inside for result in results)
@@ -141,24 +141,24 @@ def test_nothing_behind_a_short_last_row_is_read_or_written(length: int, threads
     np.testing.assert_array_equal(more, data + 1.0)
     np.testing.assert_allclose(total, (2.0 * data).sum(), 1e-12, 1e-11)
     assert list(most) == [part.max() for part in np.split(data, range(columns, length, columns))]
-    assert all((wall == -7.0).all() for _, *walls in results for wall in walls)
+    assert all((guard == -7.0).all() for _, *guards in results for guard in guards)
 
 
-class Walled(NamedTuple):
-    """Memory, and what lies before and behind it: more than a row of nobody's numbers on either side."""
+class GuardedArray(NamedTuple):
+    """An array and the guard elements around it, more than a row on either side."""
 
     inside: Array
     before: Array
-    behind: Array
+    after: Array
 
 
-def walled(size: int, fill: float) -> Walled:
-    before, inside, behind = np.split(np.full(size + 10_000, fill), [5_000, size + 5_000])
-    return Walled(inside, before, behind)
+def guarded_array(size: int, fill: float) -> GuardedArray:
+    before, inside, after = np.split(np.full(size + 10_000, fill), [5_000, size + 5_000])
+    return GuardedArray(inside, before, after)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [((6,), 10), ((40, 50), 33), ((3,), 30_000), ((900,), 700), ((2, 1), 1)])
-def test_rows_and_sums(rows: tuple[int, ...], columns: int) -> None:
+def test_row_results_and_sums(rows: tuple[int, ...], columns: int) -> None:
     x = RNG.standard_normal((*rows, columns))
     weight = RNG.standard_normal(rows)
     share, log, sums, total, least = (np.empty(shape) for shape in ((*rows, columns), rows, columns, (), rows))
@@ -176,7 +176,7 @@ def test_rows_and_sums(rows: tuple[int, ...], columns: int) -> None:
 
 
 def large(threads: int) -> tuple[list[Any], list[Array]]:
-    """Calls for 2,000 rows of 700, and their results."""
+    """Bind calls for 2,000 rows of 700; return them with their results."""
     x, weight = np.random.default_rng(3).standard_normal((2000, 700)), np.linspace(0, 1, 2000)
     results = [np.empty(shape) for shape in ((2000, 700), 2000, 700, (), 2000)]
     space = Space((2000,), 700, x.size, 4, ((700,), (1,), (700,), (1,), (), (), (1,)))
@@ -184,16 +184,16 @@ def large(threads: int) -> tuple[list[Any], list[Array]]:
 
 
 def test_bits_do_not_depend_on_threads() -> None:
-    found = []
+    outputs = []
     for threads in (1, 2, 3):
         calls, results = large(threads)
         for _ in range(2):
             make_calls(calls)
-        found.append([a.tobytes() for a in results])
-    assert found[0] == found[1] == found[2]
+        outputs.append([a.tobytes() for a in results])
+    assert outputs[0] == outputs[1] == outputs[2]
 
 
-def test_a_row_alone_is_that_row_in_a_batch() -> None:
+def test_row_matches_the_same_row_in_a_batch() -> None:
     (calls, results), loop = large(1), softmax_and_sums("float64", 1)
     make_calls(calls)
     x = np.random.default_rng(3).standard_normal((2000, 700))[1234]
@@ -203,7 +203,7 @@ def test_a_row_alone_is_that_row_in_a_batch() -> None:
     assert alone[0].tobytes() == results[0][1234].tobytes()
 
 
-def test_small_work_is_ufuncs_and_nothing_else() -> None:
+def test_small_work_calls_only_ufuncs() -> None:
     x = np.ones(8, "float32")
     builder = KernelBuilder("float32")
     a = builder.load(Level.ELEMENT)
@@ -214,23 +214,23 @@ def test_small_work_is_ufuncs_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("size", [1000, 40_000, 1_000_000])
-def test_memory_is_as_stated(size: int, threads: int) -> None:
+def test_peak_memory_matches_the_estimate(size: int, threads: int) -> None:
     loop = elementwise("float32", 1)
     x, y, out = (RNG.standard_normal(size).astype("float32") for _ in range(3))
     space = Space((1,), size, size, 1, ((size,),) * 3)
-    run(loop, space, [x, y], [out], threads)  # threads are there, modules loaded
-    stated = workspace_bytes(loop, space, threads)
+    run(loop, space, [x, y], [out], threads)  # start threads and load modules
+    estimate = workspace_bytes(loop, space, threads)
     tracemalloc.start()
     try:
         make_calls(bind_blocks(loop, space, [x, y], [out], threads))
-        found = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert stated <= found <= 1.05 * stated + 60_000
+    assert estimate <= peak <= 1.05 * estimate + 60_000
 
 
 @pytest.mark.slow
-def test_stated_memory_counts_parts_and_blocks_of_special_functions() -> None:
+def test_memory_estimate_covers_parts_and_special_functions() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("columns", (x * 2.0).erfc())
@@ -240,14 +240,14 @@ def test_stated_memory_counts_parts_and_blocks_of_special_functions() -> None:
     tracemalloc.start()
     try:
         make_calls(bind_blocks(loop, space, [a], [out], 1))
-        found = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert 0.75 * workspace_bytes(loop, space, 1) <= found <= 1.05 * workspace_bytes(loop, space, 1) + 60_000
+    assert 0.75 * workspace_bytes(loop, space, 1) <= peak <= 1.05 * workspace_bytes(loop, space, 1) + 60_000
     np.testing.assert_array_equal(out, 3000.0)
 
 
-def test_results_of_what_is_read_fixed_or_stored_twice() -> None:
+def test_loads_constants_and_repeated_results() -> None:
     builder = KernelBuilder("float64")
     x, flag = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT, "bool")
     y = builder.constant(2.0).exp() * x
@@ -258,12 +258,12 @@ def test_results_of_what_is_read_fixed_or_stored_twice() -> None:
     run(builder.build(), Space((4,), 3, 12, 1, ((3,),) * 9), arrays, results)
     a, b = arrays
     sums = np.repeat(a.sum(1, keepdims=True), 3, axis=1)
-    expected_of = (a, np.full_like(a, np.exp(3)), np.exp(2) * a, np.exp(2) * a, ~b, b | (a < 0), sums)
-    for found, expected in zip(results, expected_of, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    references = (a, np.full_like(a, np.exp(3)), np.exp(2) * a, np.exp(2) * a, ~b, b | (a < 0), sums)
+    for actual, expected in zip(results, references, strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
-def test_no_rows_at_all() -> None:
+def test_no_rows() -> None:
     results = [np.empty((0, 3)), np.empty(0), np.ones(3), np.ones(()), np.empty(0)]
     space = Space((0,), 3, 0, 4, ((3,), (1,), (3,), (1,), (), (), (1,)))
     run(softmax_and_sums("float64", 1), space, [np.empty((0, 3)), np.empty(0)], results)
@@ -271,7 +271,7 @@ def test_no_rows_at_all() -> None:
     assert not results[3]
 
 
-def test_what_is_for_compiled_kernels_is_refused() -> None:
+def test_fused_multiply_add_is_refused() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.fma(x, x))
@@ -279,8 +279,8 @@ def test_what_is_for_compiled_kernels_is_refused() -> None:
         run(builder.build(), Space((1,), 2, 2, 1, ((2,), (2,))), [np.ones(2, "f4")], [np.ones(2, "f4")])
 
 
-def test_registers_hold_one_scalar_at_a_time() -> None:
-    """No scalar that is still to be read lies in a register that another one has been written to."""
+def test_registers_are_not_overwritten_too_early() -> None:
+    """No register is overwritten while its scalar is still to be read."""
     loop = elementwise("float32", 1)
     plan = assign_registers(loop, direct=frozenset({0}))
     held: dict[Any, int] = {}
@@ -291,7 +291,7 @@ def test_registers_hold_one_scalar_at_a_time() -> None:
     assert len(plan.registers) < sum(home.kind == "register" for home in plan.homes.values())
 
 
-def test_a_scalar_that_nothing_reads_is_not_computed() -> None:
+def test_unread_scalar_is_not_computed() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     x.exp()
@@ -300,12 +300,12 @@ def test_a_scalar_that_nothing_reads_is_not_computed() -> None:
 
 
 @pytest.mark.parametrize(("dims", "whole"), [*product([(1,), (7, 5), (3, 1000, 7), (100_000,), (2, 40_000)], [0, 1])])
-def test_blocks_cover_everything_once(dims: tuple[int, ...], whole: int) -> None:
-    seen = np.zeros(dims, int)
+def test_blocks_cover_each_element_once(dims: tuple[int, ...], whole: int) -> None:
+    counts = np.zeros(dims, int)
     for block in row_blocks.row_blocks(dims, 16_384, whole):
-        part = seen[block.place]
+        part = counts[block.place]
         assert part.shape == block.shape
-        assert all(isinstance(at, int) or at.stop is not None for at in block.place)
+        assert all(isinstance(index, int) or index.stop is not None for index in block.place)
         assert part.size <= 16_384 or whole
         part += 1
-    assert (seen == 1).all()
+    assert (counts == 1).all()

@@ -1,4 +1,4 @@
-"""Compiled kernels: the same bits from LLVM, C and NumPy, whatever the instruction set, the threads, the rows."""
+"""Compiled kernels: the same bits from LLVM, C and NumPy, for any instruction set, threads and rows."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def llvm_kernel(case: Case, processor: tuple[str, str] | None = None) -> NativeK
 
 def run(kernel: NativeKernel, case: Case, threads: int = 1) -> list[Array]:
     results = case.results()
-    with np.errstate(all="ignore"):  # as plans are run
+    with np.errstate(all="ignore"):  # as when plans run
         for function, arguments in bind_native(kernel, case.loop, case.space, case.operands, results, threads):
             function(*arguments)
     return results
 
 
 def native_call(calls: list[KernelCall]) -> NativeCall:
-    """The kernel's, which comes first."""
+    """Return the call of the kernel, which comes first."""
     call = calls[0][0]
     assert isinstance(call, NativeCall)
     return call
 
 
 def softmax(rows: int, columns: int) -> Case:
-    """A loop of three sweeps, the second of which is kept for the third."""
+    """Build a loop of three sweeps, the second of which saves values for the third."""
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     risen = (x - x.row_max()).mul(0.25) / 3.0
@@ -64,7 +64,7 @@ def softmax(rows: int, columns: int) -> Case:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_kernel_computes_what_numpy_does(seed: int) -> None:
+def test_kernel_matches_numpy(seed: int) -> None:
     case = random_case(seed, fma=False)
     assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
 
@@ -79,7 +79,7 @@ def test_c_and_llvm_give_the_same_bits(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(200, 216))
-def test_an_older_instruction_set_gives_the_same_bits(seed: int) -> None:
+def test_avx2_gives_the_same_bits(seed: int) -> None:
     if not runs_avx2():
         pytest.skip("this processor has no AVX2")
     case = random_case(seed)
@@ -97,7 +97,7 @@ def test_threads_do_not_change_bits(seed: int, monkeypatch: pytest.MonkeyPatch) 
         assert_same_bits(case, run(kernel, case, threads), alone)
 
 
-def test_threads_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_thread_has_its_own_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     case = softmax(600, 700)
     kernel = llvm_kernel(case)
@@ -110,13 +110,13 @@ def test_threads_have_scratch_of_their_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("columns", [5, 200])
-def test_scalars_of_all_types_are_kept(columns: int, dtype: str) -> None:
+def test_scalars_of_all_types_are_saved_between_sweeps(columns: int, dtype: str) -> None:
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     root, share = x.abs().sqrt(), 1.0 / (x + 3.0)
     small, bits = (share / 3.0).lt(0.1), (root / 7.0).bits()
-    kept = small.where(root, share) + bits.from_bits()
-    mean = kept.row_sum() / 3.0
+    scalar = small.where(root, share) + bits.from_bits()
+    mean = scalar.row_sum() / 3.0
     for value in (root, share, bits.ixor(builder.integer(1)).from_bits()):
         builder.store("element", small.where(value, mean))
     space = Space((3,), columns, 3 * columns, 3, ((columns,),) * 4)
@@ -126,7 +126,7 @@ def test_scalars_of_all_types_are_kept(columns: int, dtype: str) -> None:
     assert_same_bits(case, run(llvm_kernel(case), case), expected(case))
 
 
-def test_little_work_stays_on_the_calling_thread() -> None:
+def test_small_work_stays_on_the_calling_thread() -> None:
     case = softmax(6, 70)
     kernel = llvm_kernel(case)
     calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 2)
@@ -135,7 +135,7 @@ def test_little_work_stays_on_the_calling_thread() -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 10, 64, 130])
-def test_a_row_alone_is_that_row_in_a_batch(columns: int) -> None:
+def test_row_matches_the_same_row_in_a_batch(columns: int) -> None:
     case = softmax(5, columns)
     kernel = llvm_kernel(case)
     batch, _, _ = run(kernel, case)
@@ -144,24 +144,24 @@ def test_a_row_alone_is_that_row_in_a_batch(columns: int) -> None:
         np.testing.assert_array_equal(run(kernel, alone)[0][0], batch[row])
 
 
-def test_a_fused_multiply_add_rounds_once() -> None:
+def test_fused_multiply_add_rounds_once() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x.fma(x, -1.0))
     builder.store("element", x * x - 1.0)
     case = Case(builder.build(), Space((1,), 3, 3, 1, ((3,),) * 3), [np.array([[1 + 2.0**-30] * 3])])
-    fused, apart = run(llvm_kernel(case), case)
+    fused, separate = run(llvm_kernel(case), case)
     assert fused.tolist() == [[2.0**-29 + 2.0**-60] * 3]
-    assert apart.tolist() == [[2.0**-29] * 3]
+    assert separate.tolist() == [[2.0**-29] * 3]
 
 
-def test_rows_of_nothing_give_what_sums_begin_with() -> None:
+def test_empty_rows_reduce_to_the_identity() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     for kind in ("row_sum", "row_prod", "row_max", "row_min"):
         builder.store("row", builder.apply(kind, x))
     case = Case(builder.build(), Space((2,), 0, 0, 1, ((0,), (1,), (1,), (1,), (1,))), [np.empty((2, 0), "float32")])
-    assert [found.ravel().tolist() for found in run(llvm_kernel(case), case)] == [
+    assert [result.ravel().tolist() for result in run(llvm_kernel(case), case)] == [
         [0.0] * 2,
         [1.0] * 2,
         [float("-inf")] * 2,
@@ -169,7 +169,7 @@ def test_rows_of_nothing_give_what_sums_begin_with() -> None:
     ]
 
 
-def test_nothing_is_written_beyond_a_row() -> None:
+def test_no_write_beyond_a_row() -> None:
     case = softmax(3, 37)
     frame = np.full((3, 100), 9, "float32")
     case.space = case.space._replace(strides=((37,), (100,), (), ()))
@@ -180,7 +180,7 @@ def test_nothing_is_written_beyond_a_row() -> None:
     assert (frame[:, :37] != 9).all()
 
 
-def test_a_bound_kernel_can_be_pointed_elsewhere() -> None:
+def test_bound_kernel_can_be_rebound_to_other_arrays() -> None:
     case = softmax(6, 20)
     kernel = llvm_kernel(case)
     calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 1)
@@ -196,23 +196,23 @@ def test_a_bound_kernel_can_be_pointed_elsewhere() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_garbage")
-def test_a_bound_kernel_keeps_what_it_points_at() -> None:
+def test_bound_kernel_keeps_its_arrays_alive() -> None:
     case = softmax(6, 20)
     operand, results = weakref.ref(case.operands[0]), case.results()
     calls = bind_native(llvm_kernel(case), case.loop, case.space, case.operands, results, 1)
-    wanted = expected(case)
+    reference = expected(case)
     case.operands.clear()
     gc.collect()
     assert operand() is not None
     for function, arguments in calls:
         function(*arguments)
-    assert_same_bits(case, results, wanted)
+    assert_same_bits(case, results, reference)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 @pytest.mark.parametrize(("function", "dtype"), [*CASES, ("mod", "float32"), ("mod", "float64")])
-def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_path: Path) -> None:
+def test_functions_have_the_same_bits_in_llvm_and_c(function: str, dtype: str, tmp_path: Path) -> None:
     builder, count = KernelBuilder(dtype), len(FUNCTIONS[function].operands)
     builder.store("element", builder.apply(function, *(builder.load(Level.ELEMENT) for _ in range(count))))
     loop = expand_functions(builder.build())
@@ -220,24 +220,24 @@ def test_functions_have_the_same_bits_everywhere(function: str, dtype: str, tmp_
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
     space = Space((1,), len(x), len(x), 1, (*[(len(x),)] * (count + 1), *[()] * (len(loop.results) - 1)))
     case = Case(loop, space, [x[np.newaxis], x[np.newaxis, ::-1].copy()][:count])
-    found = run(llvm_kernel(case), case)
-    assert_same_bits(case, run(c_kernel(loop, case.lanes, tmp_path, "-march=native"), case), found)
+    reference = run(llvm_kernel(case), case)
+    assert_same_bits(case, run(c_kernel(loop, case.lanes, tmp_path, "-march=native"), case), reference)
     if runs_avx2():
-        assert_same_bits(case, run(llvm_kernel(case, AVX2), case), found)
+        assert_same_bits(case, run(llvm_kernel(case, AVX2), case), reference)
 
 
-def test_what_a_kernel_allocates_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workspace_estimate_matches_the_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "WORTH_THREADS", 0)
     case = softmax(9, 130)
     kernel = llvm_kernel(case)
     calls = bind_native(kernel, case.loop, case.space, case.operands, case.results(), 2)
-    scratch = 4 * 2 * kernel.scratch_rows * 192  # of each thread, in whole vectors
+    scratch = 4 * 2 * kernel.scratch_rows * 192  # per thread, in whole vectors
     parts = [arguments[0] for _, arguments in calls[1:]]
     assert [part.shape for part in parts] == [(3, 130), (3,)]
     assert native_workspace(case.loop, case.space, 2) == scratch + sum(part.nbytes for part in parts)
 
 
-def test_the_table_of_a_kernel() -> None:
+def test_argument_table_of_a_kernel() -> None:
     builder = KernelBuilder("float32", 2)
     x, row = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     builder.store("columns", x)

@@ -1,4 +1,4 @@
-"""Loops as CUDA C: the bits of the other printers on a processor, and what NVRTC makes of them."""
+"""Loops as CUDA C: the bits of the other printers on the CPU, and compilation by NVRTC."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C comp
 
 
 def run_all(cases: Sequence[Case], folder: Path) -> list[list[Array]]:
-    """The results of each: all kernels are compiled at once, and once, since a compiler takes long to begin."""
-    wanted = {(repr(case.loop), case.lanes): (cuda_parts(case.loop), case.lanes) for case in cases}
-    made = dict(zip(wanted, host_kernels(list(wanted.values()), folder), strict=True))
-    found = []
+    """Run all cases. Their kernels are compiled together, each once, since a compiler is slow to start."""
+    loops = {(repr(case.loop), case.lanes): (cuda_parts(case.loop), case.lanes) for case in cases}
+    kernels = dict(zip(loops, host_kernels(list(loops.values()), folder), strict=True))
+    outputs = []
     for case in cases:
-        which, results = (repr(case.loop), case.lanes), case.results()
-        loop = CudaKernel(case.loop, wanted[which][0], case.space, case.lanes)
-        assert not run_on_host(made[which], loop, case.operands, results)
-        found.append(results)
-    return found
+        key, results = (repr(case.loop), case.lanes), case.results()
+        loop = CudaKernel(case.loop, loops[key][0], case.space, case.lanes)
+        assert not run_on_host(kernels[key], loop, case.operands, results)
+        outputs.append(results)
+    return outputs
 
 
 def run(case: Case, folder: Path) -> list[Array]:
@@ -44,31 +44,31 @@ def run(case: Case, folder: Path) -> list[Array]:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", range(400, 430, 15))
-def test_the_text_computes_what_numpy_does(first: int, tmp_path: Path) -> None:
+def test_cuda_kernels_match_numpy(first: int, tmp_path: Path) -> None:
     cases = [random_case(seed, fma=False) for seed in range(first, first + 15)]
-    for case, found in zip(cases, run_all(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run_all(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> None:
+def test_fused_multiply_add_matches_the_c_printer(tmp_path: Path) -> None:
     cases = [random_case(seed) for seed in range(430, 442)]
     (tmp_path / "c").mkdir()
     in_c = c_kernels([(case.loop, case.lanes) for case in cases], tmp_path / "c")
-    for case, kernel, found in zip(cases, in_c, run_all(cases, tmp_path), strict=True):
+    for case, kernel, actual in zip(cases, in_c, run_all(cases, tmp_path), strict=True):
         results = case.results()
-        with np.errstate(all="ignore"):  # as plans are run
+        with np.errstate(all="ignore"):  # as when plans run
             for function, arguments in bind_native(kernel, case.loop, case.space, case.operands, results):
                 function(*arguments)
-        assert_same_bits(case, found, results)
+        assert_same_bits(case, actual, results)
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
-    """A part a row: in so many parts, NumPy adds up pairwise."""
+def test_sums_of_parts_match_numpy(dtype: str, tmp_path: Path) -> None:
+    """Each row is a part; NumPy sums many parts pairwise."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("columns", x)
@@ -78,15 +78,15 @@ def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
         space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
         data = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
         cases.append(Case(builder.build(), space, [data]))
-    for case, found in zip(cases, run_all(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run_all(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @needs_compiler
 @pytest.mark.parametrize(("block", "kernels"), [(1, "add_rows add_parts"), (3, "add_rows add_parts"), (40, "add_rows")])
 @pytest.mark.parametrize("columns", [1, 5])
-def test_all_sums_of_a_loop_are_added_up_by_one_launch(columns: int, block: int, kernels: str, tmp_path: Path) -> None:
-    """Of one block there are no parts: what goes column by column has the sums."""
+def test_one_launch_adds_all_sums_of_a_loop(columns: int, block: int, kernels: str, tmp_path: Path) -> None:
+    """A single block has no parts: the kernel of the columns computes the sums."""
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     for k, factor in enumerate([1.0, 3.0, -0.7, 11.0]):
@@ -103,7 +103,7 @@ def test_all_sums_of_a_loop_are_added_up_by_one_launch(columns: int, block: int,
 
 
 @needs_compiler
-def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: Path) -> None:
+def test_more_sums_than_a_table_holds_take_several_launches(tmp_path: Path) -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     for k in range(2 * SUMS_AT_ONCE + 1):
@@ -118,7 +118,7 @@ def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: P
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
+def test_functions_have_the_bits_of_c(dtype: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
     cases = []
@@ -128,21 +128,21 @@ def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     in_c = c_kernels([(case.loop, case.lanes) for case in cases], tmp_path / "c")
     parts = [cuda_parts(case.loop, reports_range=len(case.loop.results) > 1) for case in cases]
-    made = host_kernels([(of_case, case.lanes) for of_case, case in zip(parts, cases, strict=True)], tmp_path)
-    for case, by_c, of_case, kernels in zip(cases, in_c, parts, made, strict=True):
-        loop, space, results, found = case.loop, case.space, case.results(), [case.results()[0]]
-        for call, arguments in bind_native(by_c, loop, space, case.operands, results):
+    built = host_kernels([(case_parts, case.lanes) for case_parts, case in zip(parts, cases, strict=True)], tmp_path)
+    for case, host_kernel, case_parts, kernels in zip(cases, in_c, parts, built, strict=True):
+        loop, space, results, actual = case.loop, case.space, case.results(), [case.results()[0]]
+        for call, arguments in bind_native(host_kernel, loop, space, case.operands, results):
             call(*arguments)
-        bound = CudaKernel(loop, of_case, space._replace(strides=space.strides[:2]), case.lanes)
-        out_of_range = run_on_host(kernels, bound, case.operands, found)
+        bound = CudaKernel(loop, case_parts, space._replace(strides=space.strides[:2]), case.lanes)
+        out_of_range = run_on_host(kernels, bound, case.operands, actual)
         assert out_of_range == (len(results) > 1 and bool(results[1] > 0))
-        assert_same_bits(Case(loop._replace(results=loop.results[:1]), space, case.operands), found, results[:1])
+        assert_same_bits(Case(loop._replace(results=loop.results[:1]), space, case.operands), actual, results[:1])
 
 
 @needs_compiler
 @pytest.mark.parametrize("level", [Level.ELEMENT, Level.ROW])
 @pytest.mark.parametrize(("largest", "is_out"), [(1.0, False), (1e30, True), (float("nan"), False)])
-def test_an_argument_out_of_range_is_told(level: Level, largest: float, is_out: bool, tmp_path: Path) -> None:
+def test_argument_out_of_range_is_reported(level: Level, largest: float, is_out: bool, tmp_path: Path) -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * builder.load(level).sin())
@@ -156,8 +156,8 @@ def test_an_argument_out_of_range_is_told(level: Level, largest: float, is_out: 
     assert run_on_host(kernels, CudaKernel(loop, parts, space, 4), case.operands, case.results()) == is_out
 
 
-def test_nothing_is_kept_between_sweeps() -> None:
-    """What a later sweep needs is computed anew: a card has no scratch for each row that is under way."""
+def test_schedule_without_scratch() -> None:
+    """Later sweeps recompute values, since a GPU has no scratch for each row in flight."""
     builder = KernelBuilder("float32")
     risen = (builder.load(Level.ELEMENT).abs().sqrt() / 3.0).sqrt()
     builder.store("element", risen / risen.row_sum())
@@ -165,7 +165,7 @@ def test_nothing_is_kept_between_sweeps() -> None:
     assert not schedule(builder.build(), use_scratch=False).scratch
 
 
-# ---------------------------------------------------------------- what NVRTC makes of it
+# ---------------------------------------------------------------- NVRTC
 
 
 def text_of(case: Case) -> str:
@@ -184,7 +184,7 @@ SEEDS = [*range(400, 410), *range(430, 440)]
 
 
 def primitives(case: tuple[str, int]) -> Iterator[Hashable]:
-    """What is printed, of either dtype, for an architecture."""
+    """Yield the primitives and kinds of results that a case prints for an architecture."""
     architecture, loop = case[0], random_case(case[1]).loop
     yield from ((architecture, loop.dtype, i.op) for i in loop.instructions)
     yield from ((architecture, result.kind) for result in loop.results)
@@ -220,8 +220,8 @@ def test_nvrtc_compiles_random_numbers(primitive: str, dtype: str) -> None:
 
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nothing_is_contracted(dtype: str) -> None:
-    """A product and a sum are two instructions, which by default they are not; division and roots are exact."""
+def test_multiply_and_add_are_not_contracted(dtype: str) -> None:
+    """A product and a sum stay two instructions, unlike by default; division and square roots are exact."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("element", (x * x + 1.0) / x.sqrt())

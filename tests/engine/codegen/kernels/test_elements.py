@@ -1,4 +1,4 @@
-"""A formula for one element as a kernel: at once, in blocks, bound, and on another device, it gives the same."""
+"""Elementwise kernels: the same results at once, in blocks, bound, and on another device."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def kernel(x: Array, y: Array, dtype: str, number: str = "float64") -> ElementKe
 
 @pytest.mark.parametrize("number", ["float32", "float64"])
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_all_ways_have_the_same_bits(shapes: tuple[tuple[int, ...], tuple[int, ...]], number: str) -> None:
+def test_all_modes_have_the_same_bits(shapes: tuple[tuple[int, ...], tuple[int, ...]], number: str) -> None:
     rng = np.random.default_rng(3)
     x, y = (rng.normal(size=shape).astype(number) for shape in shapes)
-    made = kernel(x, y, number, number)
+    element_kernel = kernel(x, y, number, number)
     shape = np.broadcast_shapes(x.shape, y.shape)
     filled, bound, whole = (np.full(shape, np.nan, number) for _ in range(3))
     with np.errstate(all="ignore"):
-        made.fill(HOST, [x, y], filled)
-        made.fill(OTHER, [x, y], whole)
-        function, arguments = made.bind(HOST, [x, y], bound)
+        element_kernel.fill(HOST, [x, y], filled)
+        element_kernel.fill(OTHER, [x, y], whole)
+        function, arguments = element_kernel.bind(HOST, [x, y], bound)
         function(*arguments)
-        wanted = chained(np.broadcast_to(x, shape), np.broadcast_to(y, shape))
-    np.testing.assert_array_equal(filled, wanted)
+        expected = chained(np.broadcast_to(x, shape), np.broadcast_to(y, shape))
+    np.testing.assert_array_equal(filled, expected)
     assert filled.tobytes() == bound.tobytes() == whole.tobytes()
 
 
 @pytest.mark.parametrize("size", [5, MOST_BOUND + 5])
-def test_what_is_bound_reads_anew(size: int) -> None:
+def test_bound_kernel_rereads_its_operands(size: int) -> None:
     rng = np.random.default_rng(4)
     x, y, out = rng.normal(size=size), rng.normal(size=size), np.empty(size)
     function, arguments = kernel(x, y, "float64").bind(HOST, [x, y], out)
@@ -67,23 +67,23 @@ def test_operands_and_results_are_cast(given: str, size: int) -> None:
     np.testing.assert_array_equal(out, chained(x.astype("float32"), y.astype("float32")).astype("float16"))
 
 
-def test_memory_does_not_grow_with_the_result_and_is_what_was_said() -> None:
+def test_memory_is_bounded_and_matches_the_estimate() -> None:
     size = 1 << 20
     x, y, out = np.ones(size), np.ones(size), np.empty(size)
-    made = kernel(x, y, "float64")
-    made.fill(HOST, [x, y], out)
+    element_kernel = kernel(x, y, "float64")
+    element_kernel.fill(HOST, [x, y], out)
     tracemalloc.start()
     try:
-        made.fill(HOST, [x, y], out)
+        element_kernel.fill(HOST, [x, y], out)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    said = made.workspace(size)
-    assert said == made.workspace(8 * size) < out.nbytes
-    assert 0.5 * said <= peak <= said + (1 << 17)
+    estimate = element_kernel.workspace(size)
+    assert estimate == element_kernel.workspace(8 * size) < out.nbytes
+    assert 0.5 * estimate <= peak <= estimate + (1 << 17)
 
 
-def test_it_stops_between_blocks() -> None:
+def test_deadline_is_checked_between_blocks() -> None:
     size = 10 * SHARED_ROW_BLOCK
     x, y, out = np.ones(size), np.ones(size), np.zeros(size)
     with pytest.raises(DeadlineExceeded):
@@ -93,8 +93,8 @@ def test_it_stops_between_blocks() -> None:
 
 
 @pytest.mark.slow
-def test_calls_of_a_long_formula_are_made_block_by_block() -> None:
-    """Of all blocks at once, they would take more than what is computed with."""
+def test_long_formula_is_bound_block_by_block() -> None:
+    """Calls for all blocks at once would take more memory than the data."""
 
     def long(x: Scalar) -> Scalar:
         for i in range(200):
@@ -103,12 +103,12 @@ def test_calls_of_a_long_formula_are_made_block_by_block() -> None:
 
     builder = KernelBuilder("float32")
     builder.store("element", long(builder.load(Level.ELEMENT)))
-    made = ElementKernel(builder.build(), np.dtype("float32"), [np.dtype("float32")], np.dtype("float32"))
+    element_kernel = ElementKernel(builder.build(), np.dtype("float32"), [np.dtype("float32")], np.dtype("float32"))
     x, out = np.ones(1 << 24, "float32"), np.empty(1 << 24, "float32")
     tracemalloc.start()
     try:
-        made.fill(HOST, [x], out)
+        element_kernel.fill(HOST, [x], out)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak <= made.workspace(x.size) + (1 << 18)
+    assert peak <= element_kernel.workspace(x.size) + (1 << 18)

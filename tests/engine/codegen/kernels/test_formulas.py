@@ -1,4 +1,4 @@
-"""The formulas that ops state for fused kernels, against their own kernels: on every sample, and on special values."""
+"""Formulas of ops for fused kernels, against the ops' own kernels: on samples and on special values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.sampling import together
 Array = np.ndarray[Any, Any]
 INF, NAN = np.inf, np.nan
 POINTS = [-INF, -1e30, -2.5, -1.0, -1e-30, -0.0, 0.0, 1e-30, 0.5, 1.0, 3.0, 40.0, 1e30, INF, NAN]
-#: without those that are another op's spelling, and have no kernel
+#: samples of all ops, except those that are an alias of another op and have no kernel
 CASES = [
     case
     for case in all_cases()
@@ -29,8 +29,8 @@ CASES = [
 ]
 
 
-def written(case: Case) -> tuple[Kernel, dict[str, Any], list[Array]]:
-    """The op, its attributes in canonical form, and operands."""
+def canonical_call(case: Case) -> tuple[Kernel, dict[str, Any], list[Array]]:
+    """Return the op, its attributes in canonical form, and operands."""
     arrays = case.arrays()
     types = [TensorType.of(a) for a in arrays]
     attrs = case.op.canonical(dict(case.program().attrs[len(types)]), *types)
@@ -39,7 +39,7 @@ def written(case: Case) -> tuple[Kernel, dict[str, Any], list[Array]]:
 
 
 def computed(op: Kernel, attrs: dict[str, Any], arrays: list[Array]) -> Array:
-    """By the op's own kernel."""
+    """Run the op's own kernel."""
     type = op.infer(*map(TensorType.of, arrays), **attrs)
     assert isinstance(type, TensorType)
     out: Array = np.empty(type.shape, type.dtype)
@@ -48,30 +48,30 @@ def computed(op: Kernel, attrs: dict[str, Any], arrays: list[Array]) -> Array:
     return out
 
 
-def by_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out: Array) -> Array | None:
-    """By its formula; None where it is opaque, or not for these dtypes."""
+def run_formula(op: Elementwise, attrs: dict[str, Any], arrays: list[Array], out: Array) -> Array | None:
+    """Run the op's formula. Return None if it has none, or none for these dtypes."""
     if not op.is_fusible(TensorType.of(out), *map(TensorType.of, arrays), **attrs):
         return None
     builder = KernelBuilder(next(a.dtype.name for a in (out, *arrays) if a.dtype.kind == "f"))
     scalars = [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays]
-    found = op.write_scalar(scalars, attrs)
-    assert found is not None
-    builder.store("element", found)
+    scalar = op.write_scalar(scalars, attrs)
+    assert scalar is not None
+    builder.store("element", scalar)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
         WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
     return result
 
 
-def by_rows(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array | None:
-    """By the formula of its rows; None where there is none for these axes or dtypes."""
+def run_row_formula(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array | None:
+    """Run the op's formula of rows. Return None if it has none for these axes or dtypes."""
     extent = op.row_extent(TensorType.of(out), TensorType.of(x), attrs)
     if not extent:
         return None
     builder = KernelBuilder(x.dtype.name)
-    found = op.row_scalar(builder.load(Level.ELEMENT), extent, attrs)
-    is_row = found.level == Level.ROW
-    builder.store("row" if is_row else "element", found)
+    scalar = op.row_scalar(builder.load(Level.ELEMENT), extent, attrs)
+    is_row = scalar.level == Level.ROW
+    builder.store("row" if is_row else "element", scalar)
     result = np.empty_like(out)
     with np.errstate(all="ignore"):
         WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(
@@ -82,27 +82,27 @@ def by_rows(op: Rowwise, attrs: dict[str, Any], x: Array, out: Array) -> Array |
 
 def formula_of(op: Kernel, attrs: dict[str, Any], arrays: list[Array], out: Array) -> Array | None:
     if isinstance(op, Elementwise):
-        return by_formula(op, attrs, arrays, out)
+        return run_formula(op, attrs, arrays, out)
     assert isinstance(op, Rowwise)
-    return by_rows(op, attrs, arrays[0], out)
+    return run_row_formula(op, attrs, arrays[0], out)
 
 
 @together
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_on_samples(case: Case) -> None:
-    op, attrs, arrays = written(case)
+def test_formulas_match_kernels_on_samples(case: Case) -> None:
+    op, attrs, arrays = canonical_call(case)
     out = computed(op, attrs, arrays)
-    found = formula_of(op, attrs, arrays, out)
-    if found is not None:
-        np.testing.assert_allclose(found, out, 1e-14, 1e-15)
+    actual = formula_of(op, attrs, arrays, out)
+    if actual is not None:
+        np.testing.assert_allclose(actual, out, 1e-14, 1e-15)
 
 
 @together
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", [case for case in CASES if not case.number or case.sample.attrs], ids=str)
-def test_on_special_values(case: Case, dtype: str) -> None:
-    """Pairs of points for two operands; for rows, each point beside 1 and beside itself."""
-    op, attrs, arrays = written(case)
+def test_formulas_match_kernels_on_special_values(case: Case, dtype: str) -> None:
+    """Two operands get all pairs of points; rows have each point beside 1 and beside itself."""
+    op, attrs, arrays = canonical_call(case)
     with np.errstate(over="ignore"):
         points = np.array(POINTS, dtype)
     if isinstance(op, Rowwise):
@@ -112,12 +112,12 @@ def test_on_special_values(case: Case, dtype: str) -> None:
         grid = np.meshgrid(*[points] * len(arrays))
         arrays = [g.ravel() > 0 if a.dtype.kind == "b" else g.ravel() for a, g in zip(arrays, grid, strict=True)]
     out = computed(op, attrs, arrays)
-    found = formula_of(op, attrs, arrays, out)
-    if found is not None:
-        np.testing.assert_allclose(found, out, 4 * np.finfo(dtype).eps, 0)
+    actual = formula_of(op, attrs, arrays, out)
+    if actual is not None:
+        np.testing.assert_allclose(actual, out, 4 * np.finfo(dtype).eps, 0)
 
 
-def test_what_is_not_a_formula_is_opaque() -> None:
+def test_op_without_a_formula_is_not_fusible() -> None:
     x = TensorType((3,), np.dtype("float32"))
     pow_scalar, asin = registry().get("pow_scalar"), registry().get("asin")
     assert isinstance(pow_scalar, Elementwise)
@@ -145,23 +145,23 @@ def test_what_is_not_a_formula_is_opaque() -> None:
         ("where", "float32", ["float64", "float32", "float32"], False),
     ],
 )
-def test_dtypes_that_can_be_fused(name: str, out: str, operands: list[str], fusible: bool) -> None:
+def test_fusible_dtypes(name: str, out: str, operands: list[str], fusible: bool) -> None:
     op = registry().get(name)
     assert isinstance(op, Elementwise)
     types = [TensorType((2,), np.dtype(dtype)) for dtype in (out, *operands)]
     assert op.is_fusible(*types) is fusible
 
 
-def test_bools_become_numbers_and_numbers_truth_values() -> None:
+def test_conversion_between_bools_and_numbers() -> None:
     builder = KernelBuilder("float32")
     flag, x = builder.load(Level.ELEMENT, "bool"), builder.load(Level.ELEMENT)
     add, both = registry().get("add"), registry().get("logical_and")
     assert isinstance(add, Elementwise)
     assert isinstance(both, Elementwise)
     for op in (add, both):
-        found = op.write_scalar([flag, x], {})
-        assert found is not None
-        builder.store("element", found)
+        scalar = op.write_scalar([flag, x], {})
+        assert scalar is not None
+        builder.store("element", scalar)
     arrays = np.array([True, False, True]), np.array([0.5, 2.0, 0.0], "float32")
     results = [np.empty(3, "float32"), np.empty(3, bool)]
     WholeArrayKernel(builder.build(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, results)
@@ -169,22 +169,22 @@ def test_bools_become_numbers_and_numbers_truth_values() -> None:
     assert results[1].tolist() == [True, False, False]
 
 
-def test_zeros_of_both_signs_are_two_attributes() -> None:
+def test_signed_zeros_are_distinct_attributes() -> None:
     div = registry().get("div_scalar")
     assert isinstance(div, Elementwise)
     x, out = np.ones(1), np.empty(1)
-    found = []
+    quotients = []
     with np.errstate(divide="ignore"):
         for scalar in (0.0, -0.0):
             div.forward(RunContext(np), x, out=out, scalar=scalar)
-            found.append(out[0])
-    assert found == [INF, -INF]
+            quotients.append(out[0])
+    assert quotients == [INF, -INF]
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "leaky_relu", "where", "add_scalar", "erf"])
 @pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_large_arrays_are_computed_as_small_ones(name: str, dtype: str, transposed: bool) -> None:
+def test_large_arrays_match_small_ones(name: str, dtype: str, transposed: bool) -> None:
     op = registry().get(name)
     assert isinstance(op, Elementwise)
     rng = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Accesses are printed in one place, and a build that checks them is the text of any other with lines more."""
+"""Memory accesses of kernels: one module writes them, and bounds checks only add lines."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from engine.codegen.native.native_call import BOUNDS, SIGNATURE, FaultEntry, Nat
 from engine.cuda import ptx_text
 from tests.engine.codegen.kernels.cases import Array, random_case
 
-#: a module of each room that writes kernels
-ROOMS = (program.__file__, ptx_text.__file__, routine.__file__, native_call.__file__, expansions.__file__)
-#: what writes the accesses of kernels
+#: a module of each package that writes kernels
+PACKAGES = (program.__file__, ptx_text.__file__, routine.__file__, native_call.__file__, expansions.__file__)
+#: modules that write memory accesses of kernels
 WRITERS = {memory.__file__, bounds_writer.__file__}
 ACCESS = re.compile(r"""["' ](load|store|cmpxchg|atomicrmw) (atomic |\{|<|i\d|ptr|float|double)|llvm\.masked""")
-#: a pointer in the place of another
-LOOKED_AT = re.compile(r"  (%bounds\.\d+) = call [^(]* @bounded[^(]*\((?:ptr|<\d+ x ptr>) (%[^ ,]+)")
+#: a checked pointer, and the pointer that it stands for
+CHECKED_POINTER = re.compile(r"  (%bounds\.\d+) = call [^(]* @bounded[^(]*\((?:ptr|<\d+ x ptr>) (%[^ ,]+)")
 LANES = 4
 
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Kernels look at bounds, and nothing of that is left."""
+    """Build kernels with bounds checks, and clear their record afterwards."""
     monkeypatch.setattr(BOUNDS, "checked", True)
     yield
     BOUNDS.record[:] = 0
 
 
-def test_only_one_place_writes_accesses_of_kernels() -> None:
-    files = {path for room in ROOMS for path in Path(room).parent.glob("*.py")}
-    found = {str(file) for file in files if ACCESS.search(file.read_text("utf-8"))}
-    assert found == WRITERS
+def test_one_module_writes_memory_accesses() -> None:
+    files = {path for package in PACKAGES for path in Path(package).parent.glob("*.py")}
+    writers = {str(file) for file in files if ACCESS.search(file.read_text("utf-8"))}
+    assert writers == WRITERS
 
 
-def test_a_pointer_that_is_of_no_buffer_cannot_be_used() -> None:
+def test_pointer_without_a_buffer_is_refused() -> None:
     memory = KernelMemory(Assembly("float32"))
     with pytest.raises(KeyError):
         memory.load("float", "%from.nowhere")
@@ -56,15 +56,15 @@ def test_a_pointer_that_is_of_no_buffer_cannot_be_used() -> None:
         memory.offset("%from.nowhere", "float", 1)
 
 
-# ---------------------------------------------------------------- the build that checks
+# ---------------------------------------------------------------- bounds checks
 
 
 def unchecked(text: str) -> str:
-    """The kernel of a text without what looks at bounds."""
+    """Remove the bounds checks from a kernel."""
     lines = text[: text.index("\n}") + 2].splitlines()
-    places = dict(LOOKED_AT.findall(text))
-    kept = [line for line in lines if not line.startswith("  %bounds.")]
-    return re.sub(r"%bounds\.\d+", lambda found: places[found[0]], "\n".join(kept))
+    pointers = dict(CHECKED_POINTER.findall(text))
+    remaining = [line for line in lines if not line.startswith("  %bounds.")]
+    return re.sub(r"%bounds\.\d+", lambda match: pointers[match[0]], "\n".join(remaining))
 
 
 def kernel(text: str) -> str:
@@ -72,15 +72,15 @@ def kernel(text: str) -> str:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_checked_loop_is_the_same_with_lines_more(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bounds_checks_only_add_lines_to_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
     usual = llvm_text(case.loop, case.lanes)
     monkeypatch.setattr(BOUNDS, "checked", True)
     assert unchecked(llvm_text(case.loop, case.lanes)) == kernel(usual) != kernel(llvm_text(case.loop, case.lanes))
 
 
-def written() -> KernelPhase:
-    """Each kind of access, from x to y."""
+def access_routine() -> KernelPhase:
+    """Write a routine with each kind of access, from x to y."""
     to = Routine("float32", LANES)
     x, y = to.place("operand", 0), to.place("result", 0)
     with to.loop(0, 2, carried=[("ptr", x)]) as each:
@@ -91,22 +91,22 @@ def written() -> KernelPhase:
     return to.phase(1, 0)
 
 
-def test_a_checked_routine_is_the_same_with_lines_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = written().text
+def test_bounds_checks_only_add_lines_to_a_routine(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = access_routine().text
     monkeypatch.setattr(BOUNDS, "checked", True)
-    text = written().text
+    text = access_routine().text
     assert unchecked(text) == kernel(usual)
     assert len(re.findall(r"call \S+ @bounded|call <4 x ptr> @bounded", kernel(text))) == 8
 
 
-# ---------------------------------------------------------------- what is found
+# ---------------------------------------------------------------- faults
 
 
 Write = Callable[[Routine, str, str], None]
 
 
 def run(write: Write, x: Array, y: Array) -> NativeCall:
-    """A routine on two arrays, bound to exactly these."""
+    """Run a routine that is bound to exactly two arrays."""
     to = Routine("float32", LANES)
     write(to, to.place("operand", 0), to.place("result", 0))
     code = load_function(machine_code(to.phase(1, 0).text))
@@ -165,7 +165,7 @@ def part_beyond_a_buffer(to: Routine, x: str, y: str) -> None:
         (part_beyond_a_buffer, 0, 12, 12),
     ],
 )
-def test_what_is_outside_is_written_down_and_not_touched(
+def test_out_of_bounds_access_is_recorded_and_skipped(
     write: Write, position: int, offset: int | None, extent: int
 ) -> None:
     memory = np.full(20, -7, "float32")
@@ -182,13 +182,13 @@ def test_what_is_outside_is_written_down_and_not_touched(
 
 
 @pytest.mark.usefixtures("checked")
-def test_the_first_fault_stays() -> None:
+def test_first_fault_is_recorded() -> None:
     for write in (store_before, load_of_one_more):
         run(write, np.arange(3, dtype="float32"), np.zeros(3, "float32"))
     assert BOUNDS.record[FaultEntry.OFFSET] == -4
 
 
-def test_how_far_an_array_reaches() -> None:
+def test_byte_span_of_an_array() -> None:
     x = np.zeros((3, 4), "float32")
     assert byte_span(x) == (0, 48)
     assert byte_span(x[1:, ::2]) == (0, 28)

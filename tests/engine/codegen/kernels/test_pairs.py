@@ -1,4 +1,4 @@
-"""Complex numbers in loops: every op that has a formula of them by every printer, beside NumPy's and beside mpmath."""
+"""Complex numbers in loops: every op with a complex formula, in every printer, against NumPy and mpmath."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tests.sampling import sampled
 mpmath: Any = pytest.importorskip("mpmath")
 
 INF, NAN = np.inf, np.nan
-#: of either part: zeros of both signs, what cancels, what overflows when it is squared, infinities and NaN
+#: values of either part: signed zeros, numbers that cancel or overflow when squared, infinities and NaN
 POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-30, -1e-30, 1e30, -1e30, 30.0, -88.0, INF, -INF, NAN)
-#: whether NumPy multiplies complex numbers by fused multiply-adds here, as kernels do everywhere
+#: whether NumPy multiplies complex numbers with fused multiply-adds on this machine, as kernels always do
 FUSED_PRODUCTS = complex(np.multiply(*np.full((2, 8), 1 + 2.0**-30 + 1j))[0]).real != (1 + 2.0**-30) ** 2 - 1
 
 
 class Formula(NamedTuple):
-    """An op on complex operands, as many as there are; `exact` where each printer has NumPy's bits."""
+    """An op on complex operands; `exact` if each printer has NumPy's bits."""
 
     op: str
     operands: int = 1
@@ -46,33 +46,33 @@ class Formula(NamedTuple):
 
 
 _POWERS = [Formula("pow_scalar", 1, {"exponent": n}, FUSED_PRODUCTS) for n in (-2.0, -1.0, 1.0, 2.0, 3.0, 4.0)]
-OF_TWO = (
+BINARY = (
     *(Formula(op, 2) for op in ("add", "sub", "equal", "not_equal", "div")),
     Formula("mul", 2, exact=FUSED_PRODUCTS),
 )
-OF_ONE = (
+UNARY = (
     *(Formula(op) for op in ("neg", "conj", "real", "imag", "is_finite", "reciprocal")),
     *(Formula(f"{op}_scalar", attrs={"scalar": 2.5}) for op in ("add", "sub", "mul", "div")),
     Formula("square", exact=FUSED_PRODUCTS),
     *_POWERS,
     *(Formula(op, exact=False) for op in ("abs", "angle", "log", "sqrt", "rsqrt")),
 )
-#: those with a circular function of the imaginary part, and of the real one
-OF_AN_ANGLE = {
+#: ops with a circular function of the imaginary part, and of the real part
+CIRCULAR = {
     "imag": [Formula(op, exact=False) for op in ("exp", "sigmoid", "sinh", "cosh", "tanh")],
     "real": [Formula(op, exact=False) for op in ("sin", "cos")],
 }
-FORMULAS = (*OF_TWO, *OF_ONE, *OF_AN_ANGLE["imag"], *OF_AN_ANGLE["real"])
+FORMULAS = (*BINARY, *UNARY, *CIRCULAR["imag"], *CIRCULAR["real"])
 
 each_dtype = pytest.mark.parametrize("dtype", COMPLEX)
-#: each dtype, and each printer
-each_way = pytest.mark.parametrize(("dtype", "printer"), sampled(itertools.product(COMPLEX, PRINTERS), set))
-#: an element alone, vectors that are not whole, and more than one
+#: each dtype and each printer
+each_printer = pytest.mark.parametrize(("dtype", "printer"), sampled(itertools.product(COMPLEX, PRINTERS), set))
+#: a single element, partial vectors, and several vectors
 ROWS = list(itertools.product([1, 2, 7, 63, 65, 1003], COMPLEX, PRINTERS))
 
 
-def of_rows(case: tuple[int, str, str]) -> list[Hashable]:
-    """A length by each dtype, and by each printer."""
+def row_aspects(case: tuple[int, str, str]) -> list[Hashable]:
+    """Return a length with its dtype, and with its printer."""
     size, dtype, printer = case
     return [(size, dtype), (size, printer)]
 
@@ -83,7 +83,7 @@ def numbers(dtype: str, *shape: int, seed: int = 0) -> Array:
 
 
 def grid(dtype: str, re: Sequence[float] = POINTS, im: Sequence[float] = POINTS) -> Array:
-    """All pairs of these."""
+    """Build all pairs of real and imaginary parts."""
     parts = np.array([*itertools.product(re, im)], real(dtype))
     return np.ascontiguousarray(parts).view(dtype)[:, 0]
 
@@ -93,88 +93,92 @@ def real(dtype: str) -> str:
 
 
 def values(formulas: Sequence[Formula], *operands: Array, printer: str = "none") -> list[Array]:
-    """All of them, of one plan."""
-    known = registry()
+    """Compute all formulas in one plan."""
+    known_ops = registry()
     feeds = dict(enumerate(operands))
-    leaves = [Statement(known.ops["input"]) for _ in operands]
-    made = [Statement(known.get(f.op), tuple(range(f.operands)), f.attrs) for f in formulas]
-    program = Program(known, [*leaves, *made], opset=LATEST)
-    outputs = range(len(leaves), len(leaves) + len(made))
+    leaves = [Statement(known_ops.ops["input"]) for _ in operands]
+    nodes = [Statement(known_ops.get(f.op), tuple(range(f.operands)), f.attrs) for f in formulas]
+    program = Program(known_ops, [*leaves, *nodes], opset=LATEST)
+    outputs = range(len(leaves), len(leaves) + len(nodes))
     plan = Compiler(Limits()).forward(program, {i: TensorType.of(a) for i, a in feeds.items()}, outputs).plan
     with printing(printer), np.errstate(all="ignore"):
         return EXECUTOR.run(plan, feeds)
 
 
-def assert_alike(found: Array, wanted: Array, *, exact: bool, what: object = "") -> None:
-    """The same numbers, and the same signs of zeros; or within four units of the larger part. NaN in a part is NaN."""
-    there = ~np.isnan(wanted)
-    np.testing.assert_array_equal(np.isnan(found), ~there, str(what))
-    parts = [(found, wanted)] if found.dtype.kind != "c" else [(found.real, wanted.real), (found.imag, wanted.imag)]
+def assert_same(actual: Array, expected: Array, *, exact: bool, label: object = "") -> None:
+    """Assert equal numbers with equal signs of zeros, or errors within four ulps of the modulus. NaN match NaN."""
+    is_number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.isnan(actual), ~is_number, str(label))
+    parts = (
+        [(actual, expected)]
+        if actual.dtype.kind != "c"
+        else [(actual.real, expected.real), (actual.imag, expected.imag)]
+    )
     for one, other in parts:
         same = (one == other) & (np.signbit(one) == np.signbit(other))
         if not exact:
             with np.errstate(all="ignore"):
-                size = np.abs(wanted).astype(one.dtype)
+                size = np.abs(expected).astype(one.dtype)
                 same |= np.isfinite(size) & (np.abs(one - other) <= 4 * np.finfo(one.dtype).eps * size) & (other != 0)
-        wrong = np.flatnonzero(there & ~same)
-        assert not wrong.size, f"{what}: {wrong.size}, first {found.flat[wrong[0]]}, not {wanted.flat[wrong[0]]}"
+        wrong = np.flatnonzero(is_number & ~same)
+        assert not wrong.size, f"{label}: {wrong.size}, first {actual.flat[wrong[0]]}, not {expected.flat[wrong[0]]}"
 
 
-def assert_numpys(formulas: Sequence[Formula], printer: str, *operands: Array) -> None:
-    """What a printer makes of them is NumPy's, to the bit where that is exact, or is NumPy."""
-    found, wanted = values(formulas, *operands, printer=printer), values(formulas, *operands)
-    for formula, one, other in zip(formulas, found, wanted, strict=True):
-        assert_alike(one, other, exact=formula.exact or (printer in ("numpy", "arrays") and not COMPILED), what=formula)
+def assert_matches_numpy(formulas: Sequence[Formula], printer: str, *operands: Array) -> None:
+    """Assert that a printer matches NumPy, bitwise if the formula is exact or the printer is NumPy."""
+    actual, expected = values(formulas, *operands, printer=printer), values(formulas, *operands)
+    for formula, one, other in zip(formulas, actual, expected, strict=True):
+        assert_same(one, other, exact=formula.exact or (printer in ("numpy", "arrays") and not COMPILED), label=formula)
 
 
-@each_way
-def test_special_values_are_numpys(dtype: str, printer: str) -> None:
+@each_printer
+def test_special_values_match_numpy(dtype: str, printer: str) -> None:
     z = grid(dtype)
-    assert_numpys(OF_ONE, printer, z)
+    assert_matches_numpy(UNARY, printer, z)
     a, b = (np.ascontiguousarray(x).ravel() for x in np.meshgrid(z[::3], z[::2]))
-    assert_numpys(OF_TWO, printer, a, b)
+    assert_matches_numpy(BINARY, printer, a, b)
 
 
-@each_way
-@pytest.mark.parametrize("part", OF_AN_ANGLE)
-def test_special_values_of_functions_are_numpys(part: str, dtype: str, printer: str) -> None:
-    """Angles that kernels are written for, since all others are NumPy's; and then these."""
+@each_printer
+@pytest.mark.parametrize("part", CIRCULAR)
+def test_special_values_of_circular_functions_match_numpy(part: str, dtype: str, printer: str) -> None:
+    """First the angles that kernels support; then all, since NumPy computes the others."""
     angles = [x for x in POINTS if not abs(x) > 100]
     z = grid(dtype, POINTS, angles) if part == "imag" else grid(dtype, angles, POINTS)
-    assert_numpys(OF_AN_ANGLE[part], printer, z)
-    assert_numpys(OF_AN_ANGLE[part], printer, grid(dtype))
+    assert_matches_numpy(CIRCULAR[part], printer, z)
+    assert_matches_numpy(CIRCULAR[part], printer, grid(dtype))
 
 
-@pytest.mark.parametrize(("size", "dtype", "printer"), sampled(ROWS, of_rows))
+@pytest.mark.parametrize(("size", "dtype", "printer"), sampled(ROWS, row_aspects))
 def test_rows_of_any_length(size: int, dtype: str, printer: str) -> None:
-    assert_numpys(OF_TWO, printer, numbers(dtype, size), numbers(dtype, size, seed=1))
+    assert_matches_numpy(BINARY, printer, numbers(dtype, size), numbers(dtype, size, seed=1))
 
 
-@each_way
-def test_operands_lie_and_broadcast_as_they_like(dtype: str, printer: str) -> None:
-    """Rows, columns, single numbers, real ones, and what is seen across or in steps."""
+@each_printer
+def test_operands_broadcast_in_any_layout(dtype: str, printer: str) -> None:
+    """Rows, columns, scalars, real operands, and transposed or strided views."""
     wide, real_dtype = numbers(dtype, 34, 118), real(dtype)
     a = np.ascontiguousarray(wide[::2, ::2])
-    seen = [wide[::2, ::2], np.asfortranarray(a), a[:1], a[:, :1], a[0, 0], a.real, a.real[:1].copy(), a.real[:, :1]]
-    for other in map(np.asarray, seen):
+    views = [wide[::2, ::2], np.asfortranarray(a), a[:1], a[:, :1], a[0, 0], a.real, a.real[:1].copy(), a.real[:, :1]]
+    for other in map(np.asarray, views):
         assert other.dtype.name in (dtype, real_dtype)
-        assert_numpys(OF_TWO, printer, a, other)
-        assert_numpys(OF_TWO, printer, other, a)
+        assert_matches_numpy(BINARY, printer, a, other)
+        assert_matches_numpy(BINARY, printer, other, a)
 
 
-@each_way
-def test_parts_are_put_together_and_chosen(dtype: str, printer: str) -> None:
+@each_printer
+def test_make_complex_and_where(dtype: str, printer: str) -> None:
     z = grid(dtype)
     re, im = z.real.copy(), z.imag.copy()
-    assert_numpys([Formula("make_complex", 2)], printer, re, im)
+    assert_matches_numpy([Formula("make_complex", 2)], printer, re, im)
     other = z[::-1].copy()
     for on_false, truth in itertools.product((other, re, other[:1]), (im > 0, z)):
-        assert_numpys([Formula("where", 3)], printer, truth, z, on_false)
+        assert_matches_numpy([Formula("where", 3)], printer, truth, z, on_false)
 
 
 @pytest.mark.parametrize("op", sorted({f.op for f in FORMULAS} | {"make_complex", "where"}))
 @each_dtype
-def test_ops_have_loops(op: str, dtype: str) -> None:
+def test_ops_are_fusible(op: str, dtype: str) -> None:
     z = TensorType((3,), np.dtype(dtype))
     re = TensorType((3,), np.dtype(real(dtype)))
     formula = next((f for f in FORMULAS if f.op == op), Formula(op))
@@ -187,7 +191,7 @@ def test_ops_have_loops(op: str, dtype: str) -> None:
     assert kernel.is_fusible(out, *operands, **formula.attrs)
 
 
-def test_all_elementwise_ops_of_complex_numbers_are_tried_here() -> None:
+def test_all_complex_elementwise_ops_are_covered() -> None:
     taking = {
         name
         for name, op in registry().ops.items()
@@ -197,7 +201,7 @@ def test_all_elementwise_ops_of_complex_numbers_are_tried_here() -> None:
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.5, 7.0])
-def test_powers_that_are_no_products_are_numpys(exponent: float) -> None:
+def test_other_powers_are_left_to_numpy(exponent: float) -> None:
     z = TensorType((3,), np.dtype("complex128"))
     op = registry().get("pow_scalar")
     assert isinstance(op, Elementwise)
@@ -205,7 +209,7 @@ def test_powers_that_are_no_products_are_numpys(exponent: float) -> None:
 
 
 @pytest.mark.parametrize("dtypes", [("complex64", "float64"), ("complex128", "float32"), ("complex64", "complex128")])
-def test_widths_are_not_mixed(dtypes: Sequence[str]) -> None:
+def test_mixed_precisions_are_not_fusible(dtypes: Sequence[str]) -> None:
     a, b = (TensorType((3,), np.dtype(dtype)) for dtype in dtypes)
     op = registry().get("mul")
     assert isinstance(op, Elementwise)
@@ -229,7 +233,7 @@ EXACT: dict[str, Callable[[Any], Any]] = {
 
 
 def spread(dtype: str) -> Array:
-    """Points of many sizes, near the axes and the unit circle, and where functions are about to overflow."""
+    """Points of many sizes, near the axes and the unit circle, and close to overflow."""
     rng, most = np.random.default_rng(3), 85.0 if dtype == "complex64" else 700.0
     sizes = 10.0 ** rng.uniform(-12, 1.2, (2, 120)) * rng.choice([-1, 1], (2, 120))
     wide = rng.uniform(-most, most, (2, 60))
@@ -240,41 +244,43 @@ def spread(dtype: str) -> Array:
 
 @each_dtype
 @pytest.mark.parametrize("op", EXACT)
-def test_functions_are_within_three_units_of_their_size(op: str, dtype: str) -> None:
+def test_errors_of_functions_are_within_three_ulps(op: str, dtype: str) -> None:
     z = spread(dtype)
-    found = values([Formula(op)], z, printer="llvm")[0]
+    results = values([Formula(op)], z, printer="llvm")[0]
     with mpmath.workdps(40):
         exact = [EXACT[op](mpmath.mpc(complex(x))) for x in z]
         least = mpmath.mpf(float(np.finfo(real(dtype)).tiny)) / np.finfo(real(dtype)).eps
-        errors = [abs(mpmath.mpc(complex(y)) - e) / abs(e) for y, e in zip(found, exact, strict=True) if abs(e) > least]
+        errors = [
+            abs(mpmath.mpc(complex(y)) - e) / abs(e) for y, e in zip(results, exact, strict=True) if abs(e) > least
+        ]
     assert float(max(errors)) <= 3 * np.finfo(real(dtype)).eps
 
 
 @each_dtype
-def test_sizes_are_numbers_wherever_they_can_be(dtype: str) -> None:
-    """Squares of the parts are none."""
+def test_abs_and_sqrt_do_not_overflow_early(dtype: str) -> None:
+    """Squares of the parts overflow or underflow."""
     info = np.finfo(real(dtype))
     for size in (info.max / 8, info.tiny * 8, float(info.smallest_subnormal) * 8):
         z = np.array([(3 + 4j) * size], dtype)
-        found, root = values([Formula("abs"), Formula("sqrt")], z, printer="llvm")
-        np.testing.assert_array_equal(found, np.abs(z))
+        modulus, root = values([Formula("abs"), Formula("sqrt")], z, printer="llvm")
+        np.testing.assert_array_equal(modulus, np.abs(z))
         np.testing.assert_allclose(root, np.sqrt(z), 4 * info.eps)
 
 
-@each_way
-def test_an_exponential_is_a_number_where_that_of_its_real_part_is_none(dtype: str, printer: str) -> None:
+@each_printer
+def test_exp_is_finite_if_exp_of_the_real_part_overflows(dtype: str, printer: str) -> None:
     largest = float(np.log(np.finfo(real(dtype)).max))
     z = np.array([largest + 1 + 1.5j, largest + 5 + 1.5703j, -largest - 5 + 1j], dtype)
     with np.errstate(over="ignore"):
-        wanted = np.exp(z)
-    assert np.isfinite(wanted.real).all()
-    (found,) = values([Formula("exp")], z, printer=printer)
-    np.testing.assert_allclose(found.real, wanted.real, 1e-4 if dtype == "complex64" else 1e-11)
+        expected = np.exp(z)
+    assert np.isfinite(expected.real).all()
+    (actual,) = values([Formula("exp")], z, printer=printer)
+    np.testing.assert_allclose(actual.real, expected.real, 1e-4 if dtype == "complex64" else 1e-11)
 
 
-@each_way
+@each_printer
 @pytest.mark.parametrize("op", ["sqrt", "rsqrt", "log"])
-def test_cuts_are_seen_from_both_sides(op: str, dtype: str, printer: str) -> None:
+def test_branch_cuts_from_both_sides(op: str, dtype: str, printer: str) -> None:
     sides = [np.array([complex(-4.0, zero)], dtype) for zero in (-0.0, 0.0)]
     (below,), (above,) = (values([Formula(op)], z, printer=printer) for z in sides)
     np.testing.assert_array_equal(below, np.conj(above))
@@ -284,9 +290,9 @@ def test_cuts_are_seen_from_both_sides(op: str, dtype: str, printer: str) -> Non
 # in plans
 
 
-@each_way
-def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
-    """A sum of a row's sizes times a number a row, and rows by that: two results of one loop."""
+@each_printer
+def test_row_results_are_complex(dtype: str, printer: str) -> None:
+    """A row's sum of moduli times a number per row, and the row times that: two results of one loop."""
     z, w = numbers(dtype, 9, 67), numbers(dtype, 9, 1, seed=1)
     g = Writer()
     a, b = g.input(), g.input()
@@ -298,14 +304,14 @@ def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
     loops = [node.op for node in fuse(graph_of(plan, registry()), 0, compiled=True).nodes if isinstance(node.op, Fused)]
     assert [[result.kind for result in loop.kernel.results] for loop in loops] == [["row", "element"]]
     with printing(printer):
-        found = EXECUTOR.run(plan, {0: z, 1: w})
-    wanted = np.abs(z).sum(axis=1, keepdims=True) * w
-    for one, other in zip(found, (wanted, z * wanted), strict=True):
+        results = EXECUTOR.run(plan, {0: z, 1: w})
+    row_sums = np.abs(z).sum(axis=1, keepdims=True) * w
+    for one, other in zip(results, (row_sums, z * row_sums), strict=True):
         np.testing.assert_allclose(one, other, 40 * np.finfo(dtype).eps)
 
 
-def test_a_cast_joins() -> None:
-    """Beside what is complex anyway, it is no node of its own."""
+def test_cast_is_fused() -> None:
+    """A cast to complex beside a complex operand is no node of its own."""
     g = Writer()
     x, z = g.input(), g.input()
     g.mul(g.cast(g.exp(x), dtype="complex64"), z)
@@ -317,7 +323,7 @@ def test_a_cast_joins() -> None:
     assert [step.op.name for step in plan.steps] == ["fused", "get_output"]
 
 
-# the language
+# the kernel language
 
 
 def _loop(write: Callable[..., Any], operands: int = 2) -> FusedKernel:
@@ -326,14 +332,14 @@ def _loop(write: Callable[..., Any], operands: int = 2) -> FusedKernel:
     return builder.build()
 
 
-def test_a_loop_in_parts_reads_and_writes_pairs_and_no_more() -> None:
+def test_split_loop_has_pairs_only_at_loads_and_stores() -> None:
     loop = split_pairs(_loop(lambda a, b: (a * b).exp() / b))
     pairs = [i.op for i in loop.instructions if "pair" in (i.type, *(loop.instructions[a].type for a in i.args))]
     assert sorted(pairs) == ["imag", "imag", "load", "load", "pair", "real", "real"]
     assert [operand.type for operand in loop.operands] == ["pair", "pair"]
 
 
-def test_a_loop_without_pairs_stays_what_it_is() -> None:
+def test_loop_without_pairs_is_unchanged() -> None:
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
     loop = builder.build()
@@ -341,8 +347,8 @@ def test_a_loop_without_pairs_stays_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("write", [lambda a, b: a * b, lambda a, b: a + b])
-def test_printers_refuse_what_is_not_in_parts(write: Callable[..., Any]) -> None:
-    """A product of two vectors of parts by turns would be none of complex numbers."""
+def test_printers_refuse_pairs_that_are_not_split(write: Callable[..., Any]) -> None:
+    """A product of two vectors of interleaved parts is no complex product."""
     loop = _loop(write)
     with pytest.raises(TypeError, match="of complex numbers has to be written in their parts"):
         llvm_text(loop, 4)
@@ -351,12 +357,12 @@ def test_printers_refuse_what_is_not_in_parts(write: Callable[..., Any]) -> None
     assert llvm_text(expand_functions(loop), 4)
 
 
-def test_what_complex_numbers_do_not_have_is_refused() -> None:
+def test_minimum_of_complex_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match="there is no minimum of complex numbers"):
         _loop(lambda a, b: a.minimum(b))
 
 
-def test_parts_of_what_was_put_together_are_what_it_was_made_of() -> None:
+def test_parts_of_a_pair_are_its_operands() -> None:
     builder = KernelBuilder("float32")
     re, im = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     assert re.pair(im).real() == re
@@ -365,8 +371,8 @@ def test_parts_of_what_was_put_together_are_what_it_was_made_of() -> None:
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nvidias_compiler_takes_them(dtype: str) -> None:
-    """Of elements and of rows, read and written."""
+def test_nvrtc_compiles_pairs(dtype: str) -> None:
+    """Pairs of elements and of rows, loaded and stored."""
     builder = KernelBuilder(dtype)
     x, y = builder.load(Level.ELEMENT, "pair"), builder.load(Level.ROW, "pair")
     quotient = (x * y).exp() / x

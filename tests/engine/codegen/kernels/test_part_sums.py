@@ -1,4 +1,4 @@
-"""Parts of sums, added up: right to a few roundings, and always in the same order."""
+"""Sums of parts: accurate to a few roundings, and always in the same order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kernel(dtype: str, kind: str) -> NativeKernel:
     return native_kernel(loop, LANES, compile_kernel(loop, LANES))
 
 
-def added(parts: Array) -> Array:
+def sum_parts(parts: Array) -> Array:
     kind = "columns" if parts.ndim == 2 else "total"
     result = np.full(parts.shape[1:], 7, parts.dtype)
     ((call, _),) = bind_native(
@@ -46,43 +46,43 @@ def added(parts: Array) -> Array:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1,), (2,), (15,), (17,), (1000,), (1, 1), (3, 5), (40, 33), (1, 64), (7, 0)])
-def test_sums(shape: tuple[int, ...], dtype: str) -> None:
+def test_sums_match_float64(shape: tuple[int, ...], dtype: str) -> None:
     parts = np.random.default_rng(0).normal(size=shape).astype(dtype)
-    found, wanted = added(parts), parts.astype(np.float64).sum(axis=0)
-    assert (found.dtype, found.shape) == (parts.dtype, shape[1:])
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=50 * np.finfo(dtype).eps)
+    actual, expected = sum_parts(parts), parts.astype(np.float64).sum(axis=0)
+    assert (actual.dtype, actual.shape) == (parts.dtype, shape[1:])
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=50 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_order_of_columns_is_that_of_the_blocks(dtype: str) -> None:
+def test_columns_are_added_in_block_order(dtype: str) -> None:
     parts = np.random.default_rng(0).normal(size=(50, 21)).astype(dtype)
-    wanted = np.zeros(21, dtype)
+    expected = np.zeros(21, dtype)
     for part in parts:
-        wanted += part
-    assert added(parts).tobytes() == wanted.tobytes()
+        expected += part
+    assert sum_parts(parts).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_order_of_a_total_is_lanes_and_then_halves(dtype: str) -> None:
+def test_totals_are_added_in_lanes_and_then_halves(dtype: str) -> None:
     parts = np.random.default_rng(0).normal(size=100).astype(dtype)
     lanes = np.zeros(LANES, dtype)
     for first in range(0, 100, LANES):
         lanes[: len(parts[first : first + LANES])] += parts[first : first + LANES]
     while len(lanes) > 1:
         lanes = lanes[: len(lanes) // 2] + lanes[len(lanes) // 2 :]
-    assert added(parts).tobytes() == lanes[0].tobytes()
+    assert sum_parts(parts).tobytes() == lanes[0].tobytes()
 
 
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
-def test_numbers_that_are_none_and_infinities_stay(special: float) -> None:
+def test_nan_and_infinity_propagate(special: float) -> None:
     parts = np.ones((20, 5), np.float32)
     parts[11, 3] = special
-    np.testing.assert_array_equal(added(parts), parts.sum(axis=0))
-    np.testing.assert_array_equal(added(parts[:, 3].copy()), np.float32(special))
+    np.testing.assert_array_equal(sum_parts(parts), parts.sum(axis=0))
+    np.testing.assert_array_equal(sum_parts(parts[:, 3].copy()), np.float32(special))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_bound_loop_adds_up_by_native_calls(dtype: str) -> None:
+def test_bound_loop_adds_parts_with_native_calls(dtype: str) -> None:
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("columns", x)
@@ -102,8 +102,8 @@ def test_a_bound_loop_adds_up_by_native_calls(dtype: str) -> None:
     for _ in range(2):
         for function, arguments in calls:
             function(*arguments)
-        for result, wanted in zip(results, (values.sum(axis=0), values.sum()), strict=True):
-            np.testing.assert_allclose(result, wanted, rtol=0, atol=100 * np.finfo(dtype).eps)
+        for result, expected in zip(results, (values.sum(axis=0), values.sum()), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
 
 
 def test_no_rows() -> None:

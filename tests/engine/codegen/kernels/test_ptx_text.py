@@ -1,4 +1,4 @@
-"""Loops as LLVM IR for a card: the bits of the other printers on a processor, and what becomes of it for a card."""
+"""Loops as LLVM IR for a GPU: the bits of the other printers on the CPU, and the PTX and machine code of a GPU."""
 
 from __future__ import annotations
 
@@ -35,65 +35,63 @@ def card_loop(case: Case) -> CudaKernel:
 
 
 def run(cases: list[Case], folder: Path) -> list[list[Array]]:
-    """The results of each."""
-    loops, found = [card_loop(case) for case in cases], []
+    """Run each case."""
+    loops, outputs = [card_loop(case) for case in cases], []
     for case, loop, kernels in zip(cases, loops, host_ptx_kernels(loops, folder), strict=True):
         results = case.results()
         assert not run_on_host(kernels, loop, case.operands, results)
-        found.append(results)
-    return found
+        outputs.append(results)
+    return outputs
 
 
-# ---------------------------------------------------------------- on a processor
+# ---------------------------------------------------------------- on the CPU
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", range(400, 460, 20))
-def test_the_text_computes_what_numpy_does(first: int, tmp_path: Path) -> None:
+def test_ptx_kernels_match_numpy(first: int, tmp_path: Path) -> None:
     cases = [random_case(seed, fma=False) for seed in range(first, first + 20)]
-    for case, found in zip(cases, run(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @pytest.mark.slow
 @needs_compiler
-def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> None:
-    """Those of CUDA C, and of C for a processor."""
+def test_fused_multiply_add_matches_the_other_printers(tmp_path: Path) -> None:
+    """The other printers are CUDA C and C for the CPU."""
     cases = [random_case(seed) for seed in range(430, 442)]
     for name in ("c", "cuda", "ptx"):
         (tmp_path / name).mkdir()
     loops = [card_loop(case) for case in cases]
     in_c = c_kernels([(case.loop, case.lanes) for case in cases], tmp_path / "c")
     in_cuda = host_kernels([(loop.parts, loop.lanes) for loop in loops], tmp_path / "cuda")
-    for k, (case, found) in enumerate(zip(cases, run(cases, tmp_path / "ptx"), strict=True)):
-        by_cuda, by_c = case.results(), case.results()
-        run_on_host(in_cuda[k], loops[k], case.operands, by_cuda)
-        with np.errstate(all="ignore"):  # as plans are run
-            for call, arguments in bind_native(in_c[k], case.loop, case.space, case.operands, by_c):
+    for k, (case, actual) in enumerate(zip(cases, run(cases, tmp_path / "ptx"), strict=True)):
+        cuda_results, c_results = case.results(), case.results()
+        run_on_host(in_cuda[k], loops[k], case.operands, cuda_results)
+        with np.errstate(all="ignore"):  # as when plans run
+            for call, arguments in bind_native(in_c[k], case.loop, case.space, case.operands, c_results):
                 call(*arguments)
-        assert_same_bits(case, found, by_cuda)
-        assert_same_bits(case, found, by_c)
+        assert_same_bits(case, actual, cuda_results)
+        assert_same_bits(case, actual, c_results)
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", [400, 420])
-def test_where_elements_of_many_arrays_are_is_told_otherwise(
-    first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_without_row_pointers_match_numpy(first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.cuda.ptx_text.MAX_ROW_POINTERS", 0)
     cases = [random_case(seed, fma=False) for seed in range(first, first + 20)]
     assert "freeze" in text_of(card_loop(cases[0]))
-    for case, found in zip(cases, run(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
-    """A part a row: in so many parts, NumPy adds up pairwise."""
+def test_sums_of_parts_match_numpy(dtype: str, tmp_path: Path) -> None:
+    """Each row is a part; NumPy sums many parts pairwise."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("columns", x)
@@ -104,15 +102,15 @@ def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
             space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
             data = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
             cases.append(Case(builder.build(), space, [data]))
-    for case, found in zip(cases, run(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("columns", [1, 5])
-def test_sums_of_a_loop_are_added_up_together(columns: int, tmp_path: Path) -> None:
-    """More than a table has room for, of both kinds; of one block, of several, and of none that is whole."""
+def test_many_sums_of_a_loop_match_numpy(columns: int, tmp_path: Path) -> None:
+    """More sums of both kinds than a table holds, with blocks of one row, three rows and all rows."""
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     for k in range(SUMS_AT_ONCE + 6):
@@ -122,14 +120,14 @@ def test_sums_of_a_loop_are_added_up_together(columns: int, tmp_path: Path) -> N
         Space((40,), columns, 40 * columns, block, ((columns,), *[()] * len(builder.results))) for block in (1, 3, 40)
     ]
     cases = [Case(builder.build(), space, [given]) for space in spaces]
-    for case, found in zip(cases, run(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_of_zeros_of_two_signs_it_is_the_one_of_the_other_printers(dtype: str, tmp_path: Path) -> None:
-    """Each reduction keeps the second of equal ones, in lanes of a thread and between threads."""
+def test_extrema_of_signed_zeros_match_the_other_printers(dtype: str, tmp_path: Path) -> None:
+    """Each reduction takes the second of two equal numbers, in lanes of a thread and between threads."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("row", x.row_max())
@@ -138,8 +136,8 @@ def test_of_zeros_of_two_signs_it_is_the_one_of_the_other_printers(dtype: str, t
     for columns in (2, 20, 40, 64, 100):
         space = Space((40,), columns, 40 * columns, 1, ((columns,), (1,), (1,)))
         cases.append(Case(builder.build(), space, [rng.choice([0.0, -0.0], (40, columns)).astype(dtype)]))
-    for case, found in zip(cases, run(cases, tmp_path), strict=True):
-        assert_same_bits(case, found, expected(case))
+    for case, results in zip(cases, run(cases, tmp_path), strict=True):
+        assert_same_bits(case, results, expected(case))
 
 
 def function_loop(function: str, dtype: str) -> FusedKernel:
@@ -151,14 +149,14 @@ def function_loop(function: str, dtype: str) -> FusedKernel:
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
-    """Those of C for a processor; what is out of range is told."""
+def test_functions_have_the_bits_of_c(dtype: str, tmp_path: Path) -> None:
+    """Compared with C for the CPU; arguments out of range are reported."""
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
     loops = [function_loop(function, dtype) for function, of_dtype in CASES if of_dtype == dtype]
-    bound = [ranged(loop, Space((1,), len(x), len(x), 1, ((len(x),), (len(x),)))) for loop in loops]
+    bound = [range_reporting(loop, Space((1,), len(x), len(x), 1, ((len(x),), (len(x),)))) for loop in loops]
     (tmp_path / "c").mkdir()
-    in_c = c_kernels([(loop, found.lanes) for loop, found in zip(loops, bound, strict=True)], tmp_path / "c", "-O1")
+    in_c = c_kernels([(loop, card.lanes) for loop, card in zip(loops, bound, strict=True)], tmp_path / "c", "-O1")
     for loop, card, kernels, kernel in zip(loops, bound, host_ptx_kernels(bound, tmp_path), in_c, strict=True):
         space = card.space._replace(strides=(*card.space.strides, *[()] * (len(loop.results) - 1)))
         results = Case(loop, space, [x[np.newaxis]]).results()
@@ -166,55 +164,55 @@ def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
             for call, arguments in bind_native(kernel, loop, space, [x[np.newaxis]], results):
                 call(*arguments)
         case = Case(loop._replace(results=loop.results[:1]), card.space, [x[np.newaxis]])
-        found = case.results()
-        out_of_range = run_on_host(kernels, card, case.operands, found)
+        actual = case.results()
+        out_of_range = run_on_host(kernels, card, case.operands, actual)
         assert out_of_range == (len(results) > 1 and bool(results[1] > 0))
-        assert_same_bits(case, found, results[:1])
+        assert_same_bits(case, actual, results[:1])
 
 
-def ranged(loop: FusedKernel, space: Space) -> CudaKernel:
-    """The loop for a card, of an expanded one whose last result may tell that an argument is out of range."""
-    told = len(loop.results) > 1
+def range_reporting(loop: FusedKernel, space: Space) -> CudaKernel:
+    """Build the GPU loop of an expanded loop, whose last result may report arguments out of range."""
+    reports_range = len(loop.results) > 1
     own = loop._replace(results=loop.results[:1])
     lanes = Case(loop, space, []).lanes
-    return CudaKernel(own, cuda_parts(loop, reports_range=told), space, lanes)
+    return CudaKernel(own, cuda_parts(loop, reports_range=reports_range), space, lanes)
 
 
 @needs_compiler
 @pytest.mark.parametrize("with_rows", [False, True])
 @pytest.mark.parametrize("level", [Level.ELEMENT, Level.ROW])
-def test_an_argument_out_of_range_is_told(level: Level, with_rows: bool, tmp_path: Path) -> None:
-    """By a thread for each element, and by teams of threads for each row."""
+def test_argument_out_of_range_is_reported(level: Level, with_rows: bool, tmp_path: Path) -> None:
+    """Reported by a thread for each element, and by a team of threads for each row."""
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * builder.load(level).sin() + (x.row_sum() if with_rows else 0.0))
     loop, columns = expand_functions(builder.build()), 70
     wide = columns if level == Level.ELEMENT else 1
     space = Space((3,), columns, 3 * columns, 2, ((columns,), (wide,), (columns,)))
-    card = ranged(loop, space)
+    card = range_reporting(loop, space)
     (kernels,) = host_ptx_kernels([card], tmp_path)
     angles = np.zeros((3, wide))
     for largest, is_out in (1.0, False), (float("nan"), False), (1e30, True):
         angles[2, -1] = largest
-        found = Case(card.fused, space, [np.ones((3, columns)), angles]).results()
-        assert run_on_host(kernels, card, [np.ones((3, columns)), angles], found) == is_out
+        results = Case(card.fused, space, [np.ones((3, columns)), angles]).results()
+        assert run_on_host(kernels, card, [np.ones((3, columns)), angles], results) == is_out
 
 
 # ---------------------------------------------------------------- as PTX
 
-#: each primitive that is one or two instructions of PTX, without types
+#: PTX instructions, without types, of the primitives that are one or two of them
 WORDS: Final = {
     "neg": "neg", "abs": "abs", "sqrt": "sqrt.rn", "floor": "cvt.rmi", "ceil": "cvt.rpi", "rint": "cvt.rni",
     "add": "add.rn", "sub": "sub.rn", "mul": "mul.rn", "div": "div.rn", "copysign": "copysign", "fma": "fma.rn",
     "lt": "setp.lt", "le": "setp.le", "gt": "setp.gt", "ge": "setp.ge", "eq": "setp.eq", "ne": "setp.neu",
     "minimum": "setp.lt", "maximum": "setp.gt",
 }  # fmt: skip
-#: of floats that round, or that may be contracted
+#: instructions on floats that round or may be contracted
 ROUNDS: Final = re.compile(r"\b(?:add|sub|mul|div|sqrt|fma|mad|rcp|rsqrt|ex2|lg2|sin|cos|tanh)(?:\.\w+)*\.f(?:32|64)\b")
 
 
-def of_primitive(name: str, dtype: str) -> FusedKernel:
-    """The primitive of operands that are read; a shift is by 3."""
+def primitive_loop(name: str, dtype: str) -> FusedKernel:
+    """Build a loop of a primitive of loaded operands; a shift is by 3."""
     builder = KernelBuilder(dtype)
     takes, gives = (ARITHMETIC | BITS)[name]
     args = [
@@ -222,8 +220,8 @@ def of_primitive(name: str, dtype: str) -> FusedKernel:
     ]
     if name in ("shl", "ashr"):
         args[1] = builder.integer(3)
-    made = builder.apply(name, *args)
-    builder.store("element", made.from_bits() if gives == "int" else made)
+    result = builder.apply(name, *args)
+    builder.store("element", result.from_bits() if gives == "int" else result)
     return builder.build()
 
 
@@ -234,9 +232,9 @@ def ptx_of(loop: FusedKernel) -> str:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [*ARITHMETIC, *BITS])
-def test_each_primitive_is_what_it_is_called(name: str, dtype: str) -> None:
-    """Rounded to nearest, with subnormal numbers; and nothing that rounds is there beside it."""
-    ptx, short = ptx_of(of_primitive(name, dtype)), dtype.replace("float", "f")
+def test_each_primitive_is_its_own_instruction(name: str, dtype: str) -> None:
+    """Results are rounded to nearest, with subnormal numbers, and there is no other instruction that rounds."""
+    ptx, short = ptx_of(primitive_loop(name, dtype)), dtype.replace("float", "f")
     assert ".ftz" not in ptx
     assert ".approx" not in ptx
     if name in WORDS:
@@ -246,8 +244,8 @@ def test_each_primitive_is_what_it_is_called(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_nothing_is_contracted(dtype: str) -> None:
-    """A product and a sum are two instructions, in elements, in rows, and in columns."""
+def test_multiply_and_add_are_not_contracted(dtype: str) -> None:
+    """A product and a sum stay two instructions in elements, rows and columns."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     squared = x * x + 1.0
@@ -259,17 +257,17 @@ def test_nothing_is_contracted(dtype: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_case_has_a_fused_multiply_add_that_it_did_not_ask_for() -> None:
+def test_no_unrequested_fused_multiply_add() -> None:
     for seed in range(400, 420):
         ptx = card_ptx(text_of(card_loop(random_case(seed, fma=False))), "90")
-        assert all(".rn." in found for found in ROUNDS.findall(ptx))
+        assert all(".rn." in instruction for instruction in ROUNDS.findall(ptx))
         assert "fma" not in ptx
         assert ".ftz" not in ptx
 
 
-def test_what_arrays_have_is_read_and_written_as_global() -> None:
-    """That a pointer of the table is of global memory is seen where the table is the kernel's own."""
-    ptx = ptx_of(of_primitive("add", "float32"))
+def test_arrays_are_accessed_as_global_memory() -> None:
+    """LLVM infers that pointers are global, since the table is the kernel's own parameter."""
+    ptx = ptx_of(primitive_loop("add", "float32"))
     assert "ld.global.b32" in ptx
     assert "st.global.b32" in ptx
     assert not re.search(r"\t(ld|st)\.(b|f|u)\d+", ptx)
@@ -289,7 +287,7 @@ def test_long_loops_are_not_unrolled() -> None:
     assert "nounroll" not in of_length(LONG // 4)
 
 
-def test_what_adds_up_is_there_where_something_adds_up() -> None:
+def test_sum_kernels_are_written_only_if_needed() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x + 1.0)
@@ -316,14 +314,14 @@ needs_assembler = pytest.mark.skipif(not has_assembler(), reason="nvJitLink is n
 @pytest.mark.slow
 @needs_assembler
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_nvjitlink_takes_every_primitive(architecture: str) -> None:
+def test_nvjitlink_accepts_every_primitive(architecture: str) -> None:
     for seed in (*range(400, 410), *range(430, 440)):
         assert card_code(text_of(card_loop(random_case(seed))), architecture).startswith(b"\x7fELF")
 
 
 @needs_assembler
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_nvjitlink_takes_recurrences_and_random_numbers(architecture: str) -> None:
+def test_nvjitlink_accepts_recurrences_and_random_numbers(architecture: str) -> None:
     texts = [ptx_recurrence_text(random_steps(seed).recurrence) for seed in range(2)]
     for primitive in RANDOM:
         builder = KernelBuilder("float32")
@@ -339,7 +337,7 @@ def test_nvjitlink_takes_recurrences_and_random_numbers(architecture: str) -> No
 @needs_assembler
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize(("function", "dtype"), CASES)
-def test_nvjitlink_takes_every_function(function: str, dtype: str, architecture: str) -> None:
+def test_nvjitlink_accepts_every_function(function: str, dtype: str, architecture: str) -> None:
     space = Space((1,), 40, 40, 1, ((40,), (40,)))
-    loop = ranged(function_loop(function, dtype), space)
+    loop = range_reporting(function_loop(function, dtype), space)
     assert card_code(text_of(loop), architecture).startswith(b"\x7fELF")

@@ -1,11 +1,11 @@
-"""Sweeps: no more than needed, costly elements kept, cheap ones computed again."""
+"""Sweeps: as few as possible, with costly elements saved and cheap ones recomputed."""
 
 from __future__ import annotations
 
 from engine.codegen.kernels.program import KernelBuilder, Level, schedule
 
 
-def test_softmax_takes_three_sweeps_and_keeps_the_exponential() -> None:
+def test_softmax_takes_three_sweeps_and_saves_the_exponential() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     largest = x.row_max()
@@ -22,19 +22,19 @@ def test_softmax_takes_three_sweeps_and_keeps_the_exponential() -> None:
     assert schedule(builder.build()).scratch == (risen.number,)
 
 
-def test_what_is_cheap_is_computed_again() -> None:
+def test_cheap_scalar_is_recomputed() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     centred = x - x.row_sum()
     builder.store("row", (centred * centred).row_sum())
     builder.store("element", centred * centred.mul(centred).row_sum())
-    found = schedule(builder.build())
-    assert found.scratch == ()
-    assert centred.number in found.sweeps[1].computed
-    assert centred.number in found.sweeps[2].computed
+    plan = schedule(builder.build())
+    assert plan.scratch == ()
+    assert centred.number in plan.sweeps[1].computed
+    assert centred.number in plan.sweeps[2].computed
 
 
-def test_of_two_costly_scalars_one_a_step_above_the_other_the_lower_is_kept() -> None:
+def test_costly_scalar_is_saved_instead_of_its_cheap_successor() -> None:
     builder = KernelBuilder("float32")
     root = builder.load(Level.ELEMENT).sqrt()
     more = root + 1.0
@@ -43,7 +43,7 @@ def test_of_two_costly_scalars_one_a_step_above_the_other_the_lower_is_kept() ->
     assert schedule(builder.build()).scratch == (root.number,)
 
 
-def test_what_is_first_needed_late_is_not_computed_before() -> None:
+def test_scalar_is_not_computed_before_its_first_use() -> None:
     builder = KernelBuilder("float32")
     x, y = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
     root = y.sqrt()
@@ -53,7 +53,7 @@ def test_what_is_first_needed_late_is_not_computed_before() -> None:
     assert root.number in second.computed
 
 
-def test_results_are_written_as_soon_as_they_are_known() -> None:
+def test_results_are_stored_in_the_earliest_sweep() -> None:
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * 2.0)
@@ -61,7 +61,7 @@ def test_results_are_written_as_soon_as_they_are_known() -> None:
     assert [sweep.results for sweep in schedule(builder.build()).sweeps] == [(0,), (1,)]
 
 
-def test_what_no_result_needs_is_left_out() -> None:
+def test_unneeded_scalars_are_left_out() -> None:
     builder = KernelBuilder("float32")
     x, row = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     (x - x.row_max()).exp()
@@ -71,20 +71,20 @@ def test_what_no_result_needs_is_left_out() -> None:
     assert (sweep.before, sweep.computed, sweep.reductions) == ((), (x.number,), ())
 
 
-def test_scalars_of_the_row_stand_between_the_sweeps_that_give_and_need_them() -> None:
+def test_row_scalars_are_computed_between_sweeps() -> None:
     builder = KernelBuilder("float32")
     x, row = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     mean = x.row_sum() * 0.5
     scale = (x - mean).row_sum().sqrt()
     builder.store("row", scale + row)
-    found = schedule(builder.build())
-    assert [sweep.before for sweep in found.sweeps] == [(row.number,), (mean.number,)]
-    assert found.after == (scale.number, scale.number + 1)
+    plan = schedule(builder.build())
+    assert [sweep.before for sweep in plan.sweeps] == [(row.number,), (mean.number,)]
+    assert plan.after == (scale.number, scale.number + 1)
 
 
-def test_a_loop_of_rows_alone_has_no_sweeps() -> None:
+def test_loop_of_row_scalars_has_no_sweeps() -> None:
     builder = KernelBuilder("float32")
     row = builder.load(Level.ROW)
     builder.store("row", row + 1.0)
-    found = schedule(builder.build())
-    assert (found.sweeps, found.after) == ((), (row.number, row.number + 2))
+    plan = schedule(builder.build())
+    assert (plan.sweeps, plan.after) == ((), (row.number, row.number + 2))

@@ -1,4 +1,4 @@
-"""Loops on whole arrays, as other devices run them, against NumPy block by block: all results, wherever rows lie."""
+"""Loops on whole arrays, as other devices run them, against NumPy in blocks: all kinds of results and layouts."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Array = np.ndarray[Any, Any]
 OTHER = RunContext(np, device="new")
 
 
-def both(
+def run_both(
     loop: FusedKernel, space: Space, operands: Sequence[Array], shapes: Sequence[tuple[int, ...]]
 ) -> list[tuple[Array, Array]]:
-    """Each result on whole arrays, and in blocks."""
-    found, wanted = ([np.full(shape, 7.0) for shape in shapes] for _ in range(2))
+    """Compute each result on whole arrays and in blocks."""
+    actual, expected = ([np.full(shape, 7.0) for shape in shapes] for _ in range(2))
     with np.errstate(all="ignore"):
-        run_on_arrays(OTHER, loop, space, operands, found)
-        make_calls(bind_blocks(loop, space, operands, wanted, 1))
-    return list(zip(found, wanted, strict=True))
+        run_on_arrays(OTHER, loop, space, operands, actual)
+        make_calls(bind_blocks(loop, space, operands, expected, 1))
+    return list(zip(actual, expected, strict=True))
 
 
 @pytest.mark.parametrize(("rows", "columns"), [((1,), 1), ((5,), 13), ((2, 3), 40), ((300,), 70), ((0,), 4)])
@@ -38,39 +38,39 @@ def test_every_kind_of_result(rows: tuple[int, ...], columns: int) -> None:
     by_row = tuple(s // 8 for s in weight.strides[:axes])
     space = Space(rows, columns, x.size, 4, (dense, by_row, dense, by_row, (), (), by_row))
     shapes = [(*rows, columns), (*rows, 1), (columns,), (), (*rows, 1)]
-    for found, wanted in both(softmax_and_sums("float64", axes), space, [x, weight], shapes):
-        np.testing.assert_allclose(found, wanted, 1e-12, 1e-13)
+    for actual, expected in run_both(softmax_and_sums("float64", axes), space, [x, weight], shapes):
+        np.testing.assert_allclose(actual, expected, 1e-12, 1e-13)
 
 
 @pytest.mark.parametrize("length", [1, 40, 41, 80, 119])
-def test_a_last_row_that_is_cut_short(length: int) -> None:
-    """Elements, and a sum of all: what lies behind the last one has no part in it."""
+def test_short_last_row(length: int) -> None:
+    """Elements and a total: values beyond the last element are ignored."""
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     builder.store("element", x * x + 1.0)
     builder.store("total", (x * x).row_sum())
     columns = min(length, 40)
     space = Space((-(-length // columns),), columns, length, 4, ((columns,), (columns,), ()))
-    x_of = np.random.default_rng(1).normal(size=length)
-    (element, _), (total, _) = both(builder.build(), space, [x_of], [(length,), ()])
-    np.testing.assert_array_equal(element, x_of * x_of + 1.0)
-    np.testing.assert_allclose(total, (x_of**2).sum(), 1e-13)
+    x_values = np.random.default_rng(1).normal(size=length)
+    (element, _), (total, _) = run_both(builder.build(), space, [x_values], [(length,), ()])
+    np.testing.assert_array_equal(element, x_values * x_values + 1.0)
+    np.testing.assert_allclose(total, (x_values**2).sum(), 1e-13)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("second", [Level.ELEMENT, Level.ROW])
-def test_what_is_read_broadcasts_and_is_cast(dtype: str, second: Level) -> None:
+def test_operands_broadcast_and_are_cast(dtype: str, second: Level) -> None:
     rng = np.random.default_rng(2)
     x = rng.integers(-3, 4, (4, 6)).astype("int64")
     y = rng.normal(size=(4, 6 if second == Level.ELEMENT else 1)).astype("float64")
-    wanted = chained(x.astype(dtype), y.astype(dtype))
+    expected = chained(x.astype(dtype), y.astype(dtype))
     for given in (dtype, "float16"):
         out = np.empty((4, 6), given)
         WholeArrayKernel(elementwise(dtype, 1, second), np.dtype(dtype)).fill(OTHER, [x, y], [out])
-        np.testing.assert_array_equal(out, wanted.astype(given))
+        np.testing.assert_array_equal(out, expected.astype(given))
 
 
-def test_what_only_kernels_have_is_refused() -> None:
+def test_rows_and_expanded_functions_are_refused() -> None:
     with pytest.raises(TypeError, match="for kernels"):
         WholeArrayKernel(softmax_and_sums("float64", 1), np.dtype("float64"))
     builder = KernelBuilder("float64")

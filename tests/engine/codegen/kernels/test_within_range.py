@@ -1,4 +1,4 @@
-"""Kernels with sin and cos give what NumPy gives for arguments of any size."""
+"""Kernels with sin and cos match NumPy for arguments of any size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS, COLUMNS = 5, 37
 
 
 def waves(dtype: str) -> FusedKernel:
-    """Every kind of result."""
+    """Build a loop with every kind of result."""
     builder = KernelBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     y = x.sin()
@@ -37,7 +37,7 @@ def waves(dtype: str) -> FusedKernel:
 
 @cache
 def kernel_of(dtype: str) -> NativeKernel:
-    """Calls are valid for as long as their kernel is there."""
+    """Compile a kernel once; calls are valid for as long as it exists."""
     loop = expand_functions(waves(dtype))
     return native_kernel(loop, 16, compile_kernel(loop, 16))
 
@@ -47,10 +47,10 @@ def bound(
 ) -> tuple[list[Array], list[KernelCall]]:
     results = [np.full(shape, -7, loop.dtype) for shape in ((rows, COLUMNS), (COLUMNS,), (), (rows,))]
     space = Space((rows,), COLUMNS, rows * COLUMNS, block, ((COLUMNS,), (COLUMNS,), (), (), (1,)))
-    written = expand_functions(loop)
+    expanded = expand_functions(loop)
     kernel = kernel_of(loop.dtype)
     by_numpy = partial(bind_blocks, loop, space, threads=1)
-    return results, bind_within_range(kernel, written, space, [x], results, 1, otherwise or by_numpy)
+    return results, bind_within_range(kernel, expanded, space, [x], results, 1, otherwise or by_numpy)
 
 
 def expected(x: Array) -> list[Array]:
@@ -58,9 +58,9 @@ def expected(x: Array) -> list[Array]:
     return [np.sin(wide), np.sin(wide).sum(0), np.cos(wide).sum(), np.sin(wide).max(1)]
 
 
-def assert_close(found: list[Array], x: Array) -> None:
+def assert_close(actual: list[Array], x: Array) -> None:
     eps = 40 * np.finfo(x.dtype).eps
-    for one, other in zip(found, expected(x), strict=True):
+    for one, other in zip(actual, expected(x), strict=True):
         np.testing.assert_allclose(one, other, rtol=eps, atol=eps)
 
 
@@ -79,7 +79,7 @@ def test_arguments_of_any_size(dtype: str, block: int, far: float) -> None:
     assert_close(results, x)
 
 
-def test_within_range_nothing_is_computed_again() -> None:
+def test_fallback_is_not_bound_within_range() -> None:
     bindings: list[int] = []
     x = np.ones((ROWS, COLUMNS), np.float32)
     _, calls = bound(waves("float32"), ROWS, x, 2, lambda operands, results: bindings.append(1) or [])  # type: ignore[func-returns-value]
@@ -92,7 +92,7 @@ def test_within_range_nothing_is_computed_again() -> None:
     assert bindings == [1]
 
 
-def test_arrays_that_were_moved() -> None:
+def test_fallback_uses_rebound_arrays() -> None:
     x = np.full((ROWS, COLUMNS), 1e12, np.float32)
     results, calls = bound(waves("float32"), ROWS, np.zeros_like(x), block=2)
     call, layout = calls[0][0], kernel_of("float32").layout
@@ -107,28 +107,28 @@ def test_arrays_that_were_moved() -> None:
 
 @pytest.mark.parametrize("length", [4095, 4097, 16_384, 16_385, 16_484, 20_479, 20_480, 20_481])
 @pytest.mark.parametrize("function", ["sin", "cos", "lgamma", "mod"])
-def test_a_short_last_row_is_computed_again_as_far_as_it_goes(length: int, function: str) -> None:
-    """In memory that ends where the results do: nothing behind them is written, and they are right."""
+def test_fallback_on_a_short_last_row(length: int, function: str) -> None:
+    """Results are right, and memory beyond them is not written."""
     builder = KernelBuilder("float32")
     x = builder.load(Level.ELEMENT)
     y = x.mod(3.0) if function == "mod" else getattr(x, function)()
     builder.store("element", y)
     builder.store("total", y.row_sum())
     loop = builder.build()
-    written = expand_functions(loop)
-    kernel = native_kernel(written, 16, compile_kernel(written, 16))
+    expanded = expand_functions(loop)
+    kernel = native_kernel(expanded, 16, compile_kernel(expanded, 16))
     space = Space((-(-length // 4096),), 4096, length, 4, ((4096,), (4096,), ()))
     operand = np.linspace(0.5, 3, length, dtype="float32")
     operand[length // 2] = {"lgamma": -2.5, "mod": 3e30}.get(function, 1e7)
     memory = np.full(length + 5_000, -7, "float32")
     results = [memory[:length], np.empty((), "float32")]
     by_numpy = partial(bind_blocks, loop, space, threads=1)
-    calls = bind_within_range(kernel, written, space, [operand], results, 1, by_numpy)
+    calls = bind_within_range(kernel, expanded, space, [operand], results, 1, by_numpy)
     make_calls(calls)
     assert (memory[length:] == -7).all()
-    again = [np.empty(length, "float32"), np.empty((), "float32")]
-    run_on_arrays(RunContext(np), loop, space, [operand], again)
-    for one, other in zip(results, again, strict=True):
+    references = [np.empty(length, "float32"), np.empty((), "float32")]
+    run_on_arrays(RunContext(np), loop, space, [operand], references)
+    for one, other in zip(results, references, strict=True):
         np.testing.assert_allclose(one, other, 1e-4, 1e-5)
 
 
@@ -139,7 +139,7 @@ def test_no_rows() -> None:
     assert results[2] == 0
 
 
-def test_loops_without_sin_and_cos_have_no_more_calls() -> None:
+def test_loop_without_sin_and_cos_has_a_single_call() -> None:
     builder = KernelBuilder("float64")
     builder.store("element", builder.load(Level.ELEMENT).exp())
     loop = expand_functions(builder.build())

@@ -1,4 +1,4 @@
-"""Layouts that operands of kernels may have."""
+"""Layouts of operands of kernels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.engine.codegen.microkernels.running import Array
 
 
 def lines(x: Array) -> Iterator[Array]:
-    """x as it is, and lying in other ways: the last axis strided, turned round, axes in another order."""
+    """Yield x in several layouts: unchanged, with axes in another order, and with the last axis strided or reversed."""
     yield x
     yield np.asfortranarray(x)
     wide = np.full((*x.shape[:-1], 2 * x.shape[-1]), np.nan, x.dtype)

@@ -1,4 +1,4 @@
-"""Products of matrices as cases: operands that lie in many ways, the result, and what it must come close to."""
+"""Matrix products as cases: operands in many layouts, the result, and a bound on its error."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from engine.codegen.microkernels.recipe import Recipe
 from tests.engine.codegen.microkernels.running import Array, run_recipe
 
 Lie = Literal["dense", "transposed", "flipped", "flipped columns", "strided", "apart"]
-#: how the matrices of an operand lie
+#: layouts of the matrices of an operand
 LIES: tuple[Lie, ...] = ("dense", "transposed", "flipped", "flipped columns", "strided", "apart")
-#: bytes around a result and behind the workspace that nobody may write
+#: guard bytes around a result and behind the workspace
 GUARD = 256
-#: what memory holds before: a NaN, for who reads it
+#: bytes of untouched memory, which is NaN when read
 _UNTOUCHED = 0xFF
 
 
@@ -35,24 +35,24 @@ class Case(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """That of the result."""
+        """The shape of the result."""
         return (*self.batch, self.a.shape[-2], self.b.shape[-1])
 
     def recipe(self) -> Recipe:
-        """What makes the product."""
+        """Build the recipe of the product."""
         (rows, inner), columns = self.a.shape[-2:], self.b.shape[-1]
         out = np.empty(self.shape, self.a.dtype)
-        lying = [self._lying(x) for x in (self.a, self.b, out)]
-        return product_kernel(Product(self.a.dtype.name, self.a.itemsize, self.batch, rows, inner, columns, *lying))
+        layouts = [self._layout(x) for x in (self.a, self.b, out)]
+        return product_kernel(Product(self.a.dtype.name, self.a.itemsize, self.batch, rows, inner, columns, *layouts))
 
-    def _lying(self, x: Array) -> MatrixLayout:
+    def _layout(self, x: Array) -> MatrixLayout:
         row, column = x.strides[-2:]
         steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
         return MatrixLayout(row, column, (0,) * (len(self.batch) - len(steps)) + tuple(steps))
 
 
-def laid(x: Array, lie: Lie, beside: float = np.nan) -> Array:
-    """x as a view that lies so, in memory that holds `beside` around it."""
+def with_layout(x: Array, lie: Lie, beside: float = np.nan) -> Array:
+    """Copy x to a view with a layout, in memory that holds `beside` around it."""
     lead, (rows, columns) = x.shape[:-2], x.shape[-2:]
     whole = np.full((*lead, 2 * rows + 40, 2 * columns + 40), beside, x.dtype)
     match lie:
@@ -80,43 +80,43 @@ def random_case(
     batches: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     seed: int = 0,
 ) -> Case:
-    """Normal numbers: a of rows × inner, b of inner × columns, `extents` in the order of rows, inner, columns."""
+    """Draw normal numbers: a of rows × inner, b of inner × columns, `extents` in the order of rows, inner, columns."""
     (rows, inner, columns), random = extents, np.random.default_rng(seed)
     a = random.normal(size=(*batches[0], rows, inner)).astype(dtype)
     b = random.normal(size=(*batches[1], inner, columns)).astype(dtype)
-    return Case(laid(a, lies[0]), laid(b, lies[1]))
+    return Case(with_layout(a, lies[0]), with_layout(b, lies[1]))
 
 
 def computed(
     case: Case, threads: int = 1, processor: tuple[str, str] | None = None, order: Sequence[int] | None = None
 ) -> Array:
-    """The kernel's result; with `order`, of its items one by one. Nothing but it and the workspace is written."""
+    """Run the kernel, item by item if there is an `order`. Only the result and the workspace may be written."""
     one_by_one = None if order is None else lambda _: order
     recipe, dtype = case.recipe(), case.a.dtype
     return run_recipe(recipe, case, case.shape, dtype, threads=threads, processor=processor, order=one_by_one)
 
 
 def items(case: Case) -> int:
-    """Those of the only phase."""
+    """Return the number of items of the only phase."""
     (phase,) = case.recipe().phases
     return phase.items
 
 
 def reference(case: Case) -> Array:
-    """In float64 for float32, in longdouble for float64."""
+    """Compute the product in float64 for float32, in longdouble for float64."""
     wide = np.float64 if case.a.dtype == np.float32 else np.longdouble
     with np.errstate(all="ignore"):
         return np.asarray(np.matmul(case.a.astype(wide), case.b.astype(wide)))
 
 
-def assert_near(found: Array, case: Case) -> None:
-    """Each element within K·ε·Σ|a||b| of the exact one: the bound of a sum from first to last (Higham 2002, §3.1)."""
+def assert_near(actual: Array, case: Case) -> None:
+    """Assert errors within K·ε·Σ|a||b|, the bound of a sum from first to last (Higham 2002, §3.1)."""
     bound = case.a.shape[-1] * np.finfo(case.a.dtype).eps * reference(Case(abs(case.a), abs(case.b)))
-    assert np.all(abs(found - reference(case)) <= bound)
+    assert np.all(abs(actual - reference(case)) <= bound)
 
 
-def before_a_wall(x: Array) -> Array:
-    """x where its memory ends with a page: behind it lies one that nobody can read."""
+def before_unreadable_page(x: Array) -> Array:
+    """Copy x to the end of a page that is followed by an unreadable page."""
     size = -(-x.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + mmap.PAGESIZE)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))

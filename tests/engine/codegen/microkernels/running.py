@@ -1,4 +1,4 @@
-"""Recipes run on their own, with a look at what they write and read."""
+"""Run recipes on their own, and check the memory that they write and read."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from engine.ir.op import KernelCall
 from tests.engine.guarded import guarded
 
 Array = np.ndarray[Any, Any]
-#: a processor that has vectors of 32 bytes and no masks
+#: a processor with vectors of 32 bytes and without masks
 AVX2 = ("x86-64-v3", "")
-#: bytes around a result and the workspace that nobody may write
+#: guard bytes around a result and the workspace
 GUARD = 256
 _UNTOUCHED = 0xA5
 
@@ -32,9 +32,9 @@ def run_recipe(
     processor: tuple[str, str] | None = None,
     order: Callable[[int], Iterable[int]] | None = None,
 ) -> Array:
-    """The result; with `order`, of the items of each phase one by one. Nothing but it and the workspace is written.
+    """Run a recipe, item by item in each phase if there is an `order`. Only result and workspace may be written.
 
-    The workspace ends where memory does: behind it nothing can be read, either.
+    The workspace ends at an unreadable page, so reads beyond it fail, too.
 
     A recipe that is checked and does not hold gives NaN everywhere.
     """
@@ -43,18 +43,18 @@ def run_recipe(
     memory = _surrounded(nbytes)
     out = memory[GUARD : GUARD + nbytes].view(dtype).reshape(shape)
     codes = [load_kernel(_code(phase.text, processor)) for phase in recipe.phases]
-    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD:], _by_nothing):
+    for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD:], _fill_with_nan):
         if order is None or not isinstance(call, NativeCall):
             call(*arguments)
             continue
         for item in order(call.items):
             call.function(item, item + 1, call.entries[0].ctypes.data)
-    for beside in (space[:GUARD], memory[:GUARD], memory[-GUARD:]):
-        assert (beside == _UNTOUCHED).all()
+    for guard in (space[:GUARD], memory[:GUARD], memory[-GUARD:]):
+        assert (guard == _UNTOUCHED).all()
     return out
 
 
-def _by_nothing(_: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
+def _fill_with_nan(_: Sequence[Array], results: Sequence[Array]) -> Sequence[KernelCall]:
     return [(results[0].fill, (np.nan,))]
 
 
@@ -64,12 +64,12 @@ def _code(text: str, processor: tuple[str, str] | None) -> bytes:
 
 
 def _surrounded(nbytes: int) -> Array:
-    """Bytes with GUARD others on each side, on a line of the cache."""
+    """Allocate bytes with GUARD bytes on each side, aligned to a cache line."""
     whole = np.full(nbytes + 2 * GUARD + 64, _UNTOUCHED, np.uint8)
     start = -whole.ctypes.data % 64
     return whole[start : start + nbytes + 2 * GUARD]
 
 
 def bits(x: Array) -> bytes:
-    """Those of numbers; all NaN are alike."""
+    """Return the bytes of numbers, with one NaN for all NaN."""
     return np.where(np.isnan(x), np.nan, x).astype(x.dtype).tobytes()

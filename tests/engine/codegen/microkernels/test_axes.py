@@ -1,4 +1,4 @@
-"""Axes along which arrays are stepped are as few as all of them allow."""
+"""Merging of axes: arrays are stepped along as few axes as their strides allow."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from engine.ir.tensor_type import Strided, TensorType
         ((2, 3, 4), [(8, 16, 48)], (2, 3), 4),
     ],
 )
-def test_neighbours_are_one_where_all_step_alike(
+def test_adjacent_axes_with_matching_strides_are_merged(
     shape: tuple[int, ...], strides: list[tuple[int, ...]], outer: tuple[int, ...], run: int
 ) -> None:
-    found = Axes.of(shape, strides)
-    assert (found.outer, found.run) == (outer, run)
+    axes = Axes.of(shape, strides)
+    assert (axes.outer, axes.run) == (outer, run)
 
 
-def test_a_long_run_is_made_in_parts() -> None:
+def test_long_runs_are_split_into_items() -> None:
     assert Axes.of((3, 2 * ITEM + 1), [(8, 8)]).items == 9
     assert Axes.of((12,), [(8,)], 5).items == 3
 
 
-def test_an_operand_is_repeated_where_it_lacks_an_axis() -> None:
+def test_operand_is_repeated_along_missing_axes() -> None:
     x = Strided(TensorType((3, 1, 4), np.dtype("float64")), (64, 32, 8))
     assert broadcast_strides((2, 3, 5, 4), x) == (0, 64, 0, 8)
     assert (batch_type(x).shape, batch_type(x).strides) == ((3,), (64,))

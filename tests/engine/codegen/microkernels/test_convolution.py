@@ -1,4 +1,4 @@
-"""Kernels of convolutions, their adjoints and their gradients: right for all sizes, wherever operands lie."""
+"""Kernels of convolutions, their adjoints and their gradients: accurate for all sizes and layouts."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ class Case(NamedTuple):
 
     @property
     def out(self) -> TensorType:
-        found = self._op.infer(*map(TensorType.of, (self.x, self.kernel)), **self.attrs)
-        assert isinstance(found, TensorType)
-        return found
+        result_type = self._op.infer(*map(TensorType.of, (self.x, self.kernel)), **self.attrs)
+        assert isinstance(result_type, TensorType)
+        return result_type
 
     @property
     def _op(self) -> Any:
         return OPS[self.op]
 
     def recipe(self, part: tuple[int, ...] = ()) -> Recipe | None:
-        """What makes it, or the part of it whose last extents are `part`."""
+        """Build the recipe of the result, or of the part of it whose last extents are `part`."""
         out, types = self.out, [Strided(TensorType.of(x), x.strides) for x in (self.x, self.kernel)]
         if part:
             out = Strided(out.with_shape((*out.shape[:2], *part)), out.strides)
-        found: Recipe | None = recipe_for(self._op, "cpu", out, *types, **self.attrs)
-        return found
+        recipe: Recipe | None = recipe_for(self._op, "cpu", out, *types, **self.attrs)
+        return recipe
 
-    def made(self, part: tuple[int, ...] = (), *, backwards: bool = False, **how: Any) -> Array:
-        """`backwards`: item by item, from the last to the first of each phase."""
+    def run(self, part: tuple[int, ...] = (), *, backwards: bool = False, **how: Any) -> Array:
+        """Run the recipe; with `backwards`, item by item from the last to the first of each phase."""
         recipe = self.recipe(part)
         assert recipe is not None
         order = (lambda count: reversed(range(count))) if backwards else None
         return run_recipe(recipe, (self.x, self.kernel), self.out.shape, self.x.dtype, order=order, **how)
 
     def exact(self) -> Array:
-        """By NumPy, in float64; for float64 in longdouble, by the definition of sums over windows."""
+        """Compute the result with NumPy in float64."""
         return self._forward(self.x.astype(np.float64), self.kernel.astype(np.float64))
 
-    def most(self) -> Array:
-        """What the sum of the products' sizes is."""
+    def magnitude(self) -> Array:
+        """Compute the sums of the absolute values of the products."""
         return self._forward(abs(self.x.astype(np.float64)), abs(self.kernel.astype(np.float64)))
 
     def _forward(self, x: Array, kernel: Array) -> Array:
@@ -77,11 +77,11 @@ class Case(NamedTuple):
         self._op.forward(RunContext(np), x, kernel, out=out, **self.attrs)
         return out
 
-    def assert_near(self, found: Array) -> None:
-        """Each element within 2n·ε·Σ|x||k|: sums of n products, here and in the reference (Higham 2002, §3.1)."""
+    def assert_near(self, actual: Array) -> None:
+        """Assert errors within 2n·ε·Σ|x||k|: kernel and reference sum n products (Higham 2002, §3.1)."""
         n = self.kernel.size
         np.testing.assert_array_less(
-            abs(found - self.exact()), 2 * n * np.finfo(self.x.dtype).eps * self.most() + 1e-300
+            abs(actual - self.exact()), 2 * n * np.finfo(self.x.dtype).eps * self.magnitude() + 1e-300
         )
 
 
@@ -117,7 +117,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def gradient(x: Array, features: int, taps: tuple[int, ...], **attrs: Any) -> Case:
-    """By a kernel of so many features and taps."""
+    """Build a gradient with respect to a kernel of these features and taps."""
     positions = Windows(taps, *(attrs[name] for name in ("stride", "padding", "dilation"))).positions(x.shape[2:])
     g = np.random.default_rng(9).normal(size=(len(x), features, *positions)).astype(x.dtype)
     return Case("kernel_gradient", x, g, {**attrs, "taps": taps})
@@ -145,7 +145,7 @@ def normal(*shape: int, dtype: str = "float32") -> Array:
     return np.random.default_rng(len(shape)).normal(size=shape).astype(dtype)
 
 
-#: one for each way that a recipe may go
+#: one case for each way of computing a result
 WAYS = {
     "panels of one image": conv2d(normal(2, 3, 16, 24), normal(5, 3, 3, 3), padding=1),
     "panels of many images": conv2d(normal(5, 8, 5, 7), normal(9, 8, 3, 3), padding=1),
@@ -179,69 +179,69 @@ each_way = pytest.mark.parametrize("way", WAYS)
 @pytest.mark.slow
 @given(case=cases())
 @settings(max_examples=30)
-def test_a_convolution_is_right(case: Case) -> None:
-    """And item by item, from the last to the first, to the bit."""
-    found = case.made()
-    case.assert_near(found)
-    assert case.made(backwards=True).tobytes() == found.tobytes()
+def test_convolutions_are_accurate(case: Case) -> None:
+    """Reversed items give the same bits."""
+    actual = case.run()
+    case.assert_near(actual)
+    assert case.run(backwards=True).tobytes() == actual.tobytes()
 
 
 @each_way
-def test_every_way_is_right_in_both_dtypes(way: str) -> None:
+def test_every_way_is_accurate_in_both_dtypes(way: str) -> None:
     for dtype in FLOATS:
         case = WAYS[way]._replace(x=WAYS[way].x.astype(dtype), kernel=WAYS[way].kernel.astype(dtype))
-        case.assert_near(case.made())
+        case.assert_near(case.run())
 
 
 @each_way
-def test_threads_change_no_bit(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_change_bits(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.codegen.microkernels.recipe.WORTH_THREADS", 0)
-    alone = WAYS[way].made()
-    assert all(WAYS[way].made(threads=threads).tobytes() == alone.tobytes() for threads in (2, 3))
+    alone = WAYS[way].run()
+    assert all(WAYS[way].run(threads=threads).tobytes() == alone.tobytes() for threads in (2, 3))
 
 
 @each_way
-def test_images_may_lie_in_any_way(way: str) -> None:
+def test_images_in_any_layout(way: str) -> None:
     case = WAYS[way]
     for x in lines(case.x):
         moved = case._replace(x=x)
-        moved.assert_near(moved.made())
+        moved.assert_near(moved.run())
 
 
 @each_way
-def test_kernels_may_lie_in_any_way(way: str) -> None:
+def test_kernels_in_any_layout(way: str) -> None:
     case = WAYS[way]
     for kernel in lines(case.kernel):
         moved = case._replace(kernel=kernel)
-        if moved.recipe() is None:  # taps that do not lie side by side, by a kernel
+        if moved.recipe() is None:  # taps that are not contiguous, by a kernel
             assert "by a kernel" in way
             continue
-        moved.assert_near(moved.made())
+        moved.assert_near(moved.run())
 
 
 @each_way
-def test_long_sums_go_on_where_they_stopped(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = WAYS[way].made()
+def test_split_sums_give_the_same_bits(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = WAYS[way].run()
     monkeypatch.setattr(correlation, "PANEL_ROWS", 10)
-    cut = WAYS[way].made()
+    cut = WAYS[way].run()
     assert cut.tobytes() == whole.tobytes()
     monkeypatch.setattr(by_kernel, "TAPS_AT_ONCE", 16)
-    assert WAYS[way].made().tobytes() == whole.tobytes()
+    assert WAYS[way].run().tobytes() == whole.tobytes()
 
 
 @each_way
 def test_smaller_vectors_give_the_same_bits(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "+avx2" not in host_processor()[1].split(","):
         pytest.skip("this processor has no AVX2")
-    usual = WAYS[way].made()
+    usual = WAYS[way].run()
     monkeypatch.setattr(register_tile, "vectors", lambda: Vectors(32, 16))
-    assert WAYS[way].made(processor=AVX2).tobytes() == usual.tobytes()
+    assert WAYS[way].run(processor=AVX2).tobytes() == usual.tobytes()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @each_way
-def test_what_is_not_finite_goes_where_numpy_has_it(way: str, value: float) -> None:
-    """Near every edge of the image: what lies beside a row, or is packed for another window, never gets in."""
+def test_nan_and_infinity_match_numpy(way: str, value: float) -> None:
+    """Numbers near every edge of the image do not leak into other rows or windows."""
     case = WAYS[way]
     middle = (0, 0, case.x.shape[2] // 2, 2 * case.x.shape[3] // 3)
     for place in ((0, 0, 0, 0), (-1, -1, -1, -1), (0, -1, 2, 3), middle):
@@ -250,34 +250,34 @@ def test_what_is_not_finite_goes_where_numpy_has_it(way: str, value: float) -> N
         changed = case._replace(x=x)
         with np.errstate(invalid="ignore"):
             exact = changed.exact()
-        found = changed.made()
-        np.testing.assert_array_equal(np.isnan(found), np.isnan(exact))
-        np.testing.assert_array_equal(np.isinf(found), np.isinf(exact))
+        actual = changed.run()
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(exact))
+        np.testing.assert_array_equal(np.isinf(actual), np.isinf(exact))
 
 
-def test_an_adjoint_with_an_infinite_kernel_is_left_to_numpy() -> None:
-    """Its kernels multiply by zeros around the image, where the definition multiplies by nothing."""
+def test_adjoint_with_a_nonfinite_kernel_is_left_to_numpy() -> None:
+    """Its kernels multiply by zeros around the image, which the definition leaves out."""
     case = WAYS["an adjoint"]
     recipe = case.recipe()
     assert recipe is not None
     assert recipe.checked
-    case.assert_near(case.made())
+    case.assert_near(case.run())
     for value in (np.inf, -np.inf, np.nan):
         for place in ((0, 0, 0, 0), (-1, -1, -1, -1)):
             kernel = case.kernel.copy()
             kernel[place] = value
-            assert np.isnan(case._replace(kernel=kernel).made()).all()
+            assert np.isnan(case._replace(kernel=kernel).run()).all()
 
 
 @pytest.mark.parametrize("part", [(2, 3), (1, 1), (3, 1), (1, 3)])
-def test_a_leading_part_alone_can_be_made(part: tuple[int, int]) -> None:
+def test_leading_part_can_be_computed_alone(part: tuple[int, int]) -> None:
     for way in ("by a kernel", "by a kernel, of many images", "panels of one image", "an adjoint"):
         case = WAYS[way]
-        found = case.made(part)[..., : part[0], : part[1]]
-        np.testing.assert_allclose(found, case.exact()[..., : part[0], : part[1]], rtol=1e-4, atol=1e-5)
+        actual = case.run(part)[..., : part[0], : part[1]]
+        np.testing.assert_allclose(actual, case.exact()[..., : part[0], : part[1]], rtol=1e-4, atol=1e-5)
 
 
-def test_what_kernels_cannot_hold_is_left_to_numpy() -> None:
+def test_float16_and_large_strides_are_left_to_numpy() -> None:
     x, kernel = np.zeros((1, 1, 4, 4), np.float16), np.zeros((1, 1, 2, 2), np.float16)
     assert conv2d(x, kernel).recipe() is None
     many = Case(
@@ -296,19 +296,17 @@ def test_what_kernels_cannot_hold_is_left_to_numpy() -> None:
         ((1, 2**30), {"dilation": (1, 2**27)}),
     ],
 )
-def test_no_kernel_is_written_whose_offsets_would_not_fit_their_words(
-    extents: tuple[int, int], attrs: dict[str, Any]
-) -> None:
-    """Those of its lanes are 32 bits wide; and what is canonical does not come so far in the others."""
+def test_kernels_with_overflowing_offsets_are_not_written(extents: tuple[int, int], attrs: dict[str, Any]) -> None:
+    """Offsets of lanes are 32 bits wide; canonical attributes cannot exceed the other offsets."""
     op, unit = registry().ops["conv2d"], {"stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
     x, kernel = (TensorType((1, 1, *shape), np.dtype("float32")) for shape in (extents, (1, 3)))
     out = op.infer(x, kernel, **{**unit, **attrs})
     assert recipe_for(op, "cpu", out, x, kernel, **{**unit, **attrs}) is None  # type: ignore[arg-type]
 
 
-def test_how_far_a_single_window_would_move_keeps_no_gradient_from_its_kernel() -> None:
-    """As canonical strides do, of which the least is as large as what there is no room for."""
+def test_gradient_of_a_single_window_with_a_huge_stride() -> None:
+    """The stride has no effect: its canonical form is the smallest with which no second window fits."""
     x = normal(2, 3, 5, 9)
     windows = {"stride": (2**40, 2**57), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
     case = gradient(x, 4, (3, 3), **windows)
-    case.assert_near(case.made())
+    case.assert_near(case.run())

@@ -1,4 +1,4 @@
-"""Kernels that move elements give what NumPy gives, to the bit: at every index, and of what runs backwards."""
+"""Kernels that move elements are bitwise equal to NumPy: gather, scatter_add, and copies of flipped arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def moved(threads: int, formula: Callable[..., Value], *arrays: Array, in_body: bool = False) -> Array:
-    """The formula of leaves, of which a node is made by a kernel; the second run finds what the first one left."""
+    """Run a formula twice, with at least one node as a microkernel; both runs must have the same bits."""
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     graph = graph_of(make_plan(builder.graph([formula(*leaves)]), Limits()), registry())
@@ -43,20 +43,20 @@ def moved(threads: int, formula: Callable[..., Value], *arrays: Array, in_body: 
     assert any(isinstance(step.op, MicrokernelOp) for step in plan.steps)
     bound, feeds = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
     first = bound.run(feeds)[0].tobytes()
-    found = bound.run(feeds)[0]
-    assert found.tobytes() == first
-    return found
+    second = bound.run(feeds)[0]
+    assert second.tobytes() == first
+    return second
 
 
 @pytest.fixture
 def no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a kernel says that an index is wrong, NumPy would look, and give the right answer."""
+    """Disable the fallback to NumPy, which would hide kernels that wrongly report an index."""
     monkeypatch.setattr(Gather, "forward", None)
     monkeypatch.setattr(ScatterAdd, "forward", None)
 
 
 def drawn(shape: Sequence[int], dtype: str) -> Array:
-    """Any bits at all, NaN of every kind among them."""
+    """Draw random bits, with NaN of every kind."""
     return RNG.integers(0, 256, (*shape, np.dtype(dtype).itemsize), "uint8").view(dtype)[..., 0]
 
 
@@ -79,16 +79,16 @@ PICKED = [
 @pytest.mark.parametrize(("shape", "indexed", "axis"), PICKED, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integer", ["int64", "int32", "int8", "uint8"])
-def test_reading(
+def test_gather(
     threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], axis: int, dtype: str, integer: str
 ) -> None:
     x, index = drawn(shape, dtype), RNG.integers(0, min(shape[axis], 128), indexed).astype(integer)
     cut = tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indexed))
-    wanted = np.take_along_axis(x[cut], index.astype("int64"), axis)
-    assert moved(threads, lambda v, i: v.gather(i, axis=axis), x, index).tobytes() == wanted.tobytes()
+    expected = np.take_along_axis(x[cut], index.astype("int64"), axis)
+    assert moved(threads, lambda v, i: v.gather(i, axis=axis), x, index).tobytes() == expected.tobytes()
 
 
-#: shapes of x, of the index and of what that is broadcast to, and the axis: rows that are short, or picked as a whole
+#: shapes of x, of the index and of its broadcast, and the axis: rows that are short, or gathered as a whole
 IN_BODIES = [
     ((4, 3), (2, 3), (2, 3), 0),
     ((3,), (5,), (5,), 0),
@@ -101,27 +101,27 @@ IN_BODIES = [
 @pytest.mark.usefixtures("no_other_way")
 @pytest.mark.parametrize(("shape", "indexed", "wide", "axis"), IN_BODIES, ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_reading_whole_rows_and_short_ones_in_bodies(
+def test_gather_of_whole_and_short_rows_in_bodies(
     threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], wide: tuple[int, ...], axis: int, dtype: str
 ) -> None:
     x, index = drawn(shape, dtype), RNG.integers(0, shape[axis], indexed)
-    wanted = np.take_along_axis(x, np.broadcast_to(index, wide), axis)
-    found = moved(threads, lambda v, i: v.gather(i.broadcast_to(shape=wide), axis=axis), x, index, in_body=True)
-    assert found.tobytes() == wanted.tobytes()
+    expected = np.take_along_axis(x, np.broadcast_to(index, wide), axis)
+    actual = moved(threads, lambda v, i: v.gather(i.broadcast_to(shape=wide), axis=axis), x, index, in_body=True)
+    assert actual.tobytes() == expected.tobytes()
 
 
 @pytest.mark.usefixtures("no_other_way")
 @pytest.mark.parametrize(("shape", "indexed", "wide", "axis"), IN_BODIES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_adding_along_any_axis_in_bodies(
+def test_scatter_add_along_any_axis_in_bodies(
     threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], wide: tuple[int, ...], axis: int, dtype: str
 ) -> None:
     x, updates = (RNG.normal(size=s).astype(dtype) for s in (shape, wide))
-    index, wanted = RNG.integers(0, shape[axis], indexed), x.copy()
+    index, expected = RNG.integers(0, shape[axis], indexed), x.copy()
     places = [*np.ogrid[tuple(map(slice, wide))]]
     places[axis] = np.broadcast_to(index, wide)
-    np.add.at(wanted, tuple(places), updates)
-    found = moved(
+    np.add.at(expected, tuple(places), updates)
+    actual = moved(
         threads,
         lambda v, i, u: v.scatter_add(i.broadcast_to(shape=wide), u, axis=axis),
         x,
@@ -129,17 +129,17 @@ def test_adding_along_any_axis_in_bodies(
         updates,
         in_body=True,
     )
-    assert found.tobytes() == wanted.tobytes()
+    assert actual.tobytes() == expected.tobytes()
 
 
 @pytest.mark.usefixtures("no_other_way")
-def test_reading_at_bytes_with_and_without_a_sign(threads: int) -> None:
-    """The last of more entries than an int8 counts are picked by a uint8; and −1 is not the last of them."""
+def test_gather_with_uint8_indices(threads: int) -> None:
+    """A uint8 reaches entries that no int8 can, and is not taken for a negative index."""
     x, index = drawn([256], "float64"), np.arange(256, dtype="uint8")[::-1].copy()
     assert moved(threads, lambda v, i: v.gather(i), x, index).tobytes() == x[::-1].tobytes()
 
 
-def test_a_byte_below_zero_is_told(threads: int) -> None:
+def test_negative_int8_index_is_reported(threads: int) -> None:
     with pytest.raises(IndexOutOfRange, match=r"in \[0, 256\)"):
         moved(threads, lambda v, i: v.gather(i), drawn([256], "float64"), np.full(9, -1, "int8"))
 
@@ -152,43 +152,43 @@ ADDED = [((3, 50), (3, 40)), ((2, 3, 50), (2, 3, 9)), ((3, 2, 4), (3, 2, 30)), (
 @pytest.mark.parametrize(("shape", "indexed"), ADDED, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("integer", ["int64", "int8", "uint8"])
-def test_adding_along_the_last_of_several_axes(
+def test_scatter_add_along_the_last_of_several_axes(
     threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], dtype: str, integer: str
 ) -> None:
     x, updates = (RNG.normal(size=s).astype(dtype) for s in (shape, indexed))
-    index, axis, wanted = RNG.integers(0, shape[-1], indexed).astype(integer), len(shape) - 1, x.copy()
-    np.add.at(wanted, (*np.ogrid[tuple(map(slice, indexed))][:-1], index), updates)
-    found = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=axis), x, index, updates)
-    assert found.tobytes() == wanted.tobytes()
+    index, axis, expected = RNG.integers(0, shape[-1], indexed).astype(integer), len(shape) - 1, x.copy()
+    np.add.at(expected, (*np.ogrid[tuple(map(slice, indexed))][:-1], index), updates)
+    actual = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=axis), x, index, updates)
+    assert actual.tobytes() == expected.tobytes()
 
 
-def test_adding_at_bytes_with_and_without_a_sign(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scatter_add_with_uint8_and_int8_indices(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x, updates = np.zeros((2, 256)), RNG.normal(size=(2, 256))
     index = np.stack([np.arange(256, dtype="uint8")[::-1]] * 2)
     with monkeypatch.context() as alone:
         alone.setattr(ScatterAdd, "forward", None)
-        found = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=1), x, index, updates)
-    assert found.tobytes() == updates[:, ::-1].tobytes()
+        actual = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=1), x, index, updates)
+    assert actual.tobytes() == updates[:, ::-1].tobytes()
     with pytest.raises(IndexOutOfRange, match=r"in \[0, 256\)"):
         moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=1), x, index.astype("int8"), updates)
 
 
 @pytest.mark.usefixtures("no_other_way")
 @pytest.mark.parametrize("axes", [(1, 0, 2), (2, 1, 0), (0, 2, 1)])
-def test_reading_what_lies_otherwise(threads: int, axes: tuple[int, ...]) -> None:
+def test_gather_from_transposed_and_flipped_operands(threads: int, axes: tuple[int, ...]) -> None:
     x = drawn([12, 12, 12], "float32")
     index = RNG.integers(0, 12, (12, 1, 12))
 
     def formula(v: Value, i: Value) -> Value:
         return v.transpose(axes=axes).flip(axes=(0,)).gather(i.broadcast_to(shape=(12, 5, 12)), axis=1)
 
-    wanted = np.take_along_axis(x.transpose(axes)[::-1], np.broadcast_to(index, (12, 5, 12)), 1)
-    assert moved(threads, formula, x, index).tobytes() == wanted.tobytes()
+    expected = np.take_along_axis(x.transpose(axes)[::-1], np.broadcast_to(index, (12, 5, 12)), 1)
+    assert moved(threads, formula, x, index).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("wrong", [-1, 40, 2**62, -(2**63)])
 @pytest.mark.parametrize("at", [0, 7, 4099, 8998])
-def test_an_index_outside_is_told_and_read_by_nobody(threads: int, wrong: int, at: int) -> None:
+def test_out_of_range_index_is_reported(threads: int, wrong: int, at: int) -> None:
     x, index = drawn([40], "float64"), RNG.integers(0, 40, 8999)
     moved(threads, lambda v, i: v.gather(i), x, index)
     index[at] = wrong
@@ -196,8 +196,8 @@ def test_an_index_outside_is_told_and_read_by_nobody(threads: int, wrong: int, a
         moved(threads, lambda v, i: v.gather(i), x, index)
 
 
-def test_an_index_may_be_wrong_once(threads: int) -> None:
-    """What one run was told is forgotten in the next."""
+def test_index_error_does_not_persist(threads: int) -> None:
+    """An error in one run does not affect the next run."""
     builder = Builder(registry())
     x, index = drawn([40], "float32"), RNG.integers(0, 40, 50)
     y = builder.leaf(TensorType.of(x), 0).gather(builder.leaf(TensorType.of(index), 1))
@@ -215,7 +215,7 @@ def test_an_index_may_be_wrong_once(threads: int) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(17,), (3, 5), (4, 64), (2, 3, 37)], ids=str)
 @pytest.mark.parametrize("others", [False, True])
-def test_copying_what_runs_backwards(threads: int, shape: tuple[int, ...], dtype: str, others: bool) -> None:
+def test_copies_of_flipped_arrays(threads: int, shape: tuple[int, ...], dtype: str, others: bool) -> None:
     x, last = drawn(shape, dtype), len(shape) - 1
     axes = tuple(range(last + 1)) if others else (last,)
     assert moved(threads, lambda v: v.flip(axes=axes), x).tobytes() == np.flip(x, axes).tobytes()

@@ -1,4 +1,4 @@
-"""Kernels of matrix products: right to the last bit that can be asked for, wherever operands lie and tiles end."""
+"""Kernels of matrix products: accurate for all layouts and edges of tiles, with reproducible bits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tests.engine.codegen.microkernels.products import (
     LIES,
     Case,
     assert_near,
-    before_a_wall,
+    before_unreadable_page,
     computed,
     items,
-    laid,
     random_case,
     reference,
+    with_layout,
 )
 
 pytest.importorskip("llvmlite")
 
 FLOATS = ("float32", "float64")
-#: around the ends of vectors and of tiles
+#: extents around the ends of vectors and of tiles
 EDGES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 AVX2 = ("x86-64-v3", "")
 extents = st.one_of(st.sampled_from(EDGES), st.integers(1, 70))
@@ -51,15 +51,15 @@ def reversed_items(case: Case) -> list[int]:
 @pytest.mark.slow
 @given(dtype=st.sampled_from(FLOATS), shape=shapes, lie=lies, batch=batches, seed=st.integers(0, 99))
 @settings(max_examples=60)
-def test_a_product_is_right(dtype: str, shape: tuple[int, int, int], lie: tuple, batch: tuple, seed: int) -> None:  # type: ignore[type-arg]
-    """And item by item, from the last to the first, to the bit."""
+def test_products_are_accurate(dtype: str, shape: tuple[int, int, int], lie: tuple, batch: tuple, seed: int) -> None:  # type: ignore[type-arg]
+    """Reversed items give the same bits."""
     case = random_case(dtype, shape, lie, batch, seed)
-    found = computed(case)
-    assert_near(found, case)
-    assert computed(case, order=reversed_items(case)).tobytes() == found.tobytes()
+    actual = computed(case)
+    assert_near(actual, case)
+    assert computed(case, order=reversed_items(case)).tobytes() == actual.tobytes()
 
 
-#: of any dtype and way to lie every second extent: of two neighbours one is float32, and the other float64
+#: every second extent for each dtype and layout: neighbours alternate between float32 and float64
 ENDS = [
     (dtype, lie, extent)
     for (i, dtype), (j, lie), (k, extent) in product(*map(enumerate, (FLOATS, LIES, EDGES)))
@@ -68,7 +68,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("dtype", "lie", "extent"), ENDS)
-def test_a_product_is_right_at_the_ends_of_vectors(dtype: str, lie: str, extent: int) -> None:
+def test_products_are_accurate_at_the_ends_of_vectors(dtype: str, lie: str, extent: int) -> None:
     for shape in ((extent, 5, 20), (3, extent, 20), (3, 5, extent)):
         case = random_case(dtype, shape, (lie, lie))  # type: ignore[arg-type]
         assert_near(computed(case), case)
@@ -77,38 +77,38 @@ def test_a_product_is_right_at_the_ends_of_vectors(dtype: str, lie: str, extent:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("depth", [1, 16, 19])
-def test_a_long_sum_goes_on_where_it_stopped(dtype: str, lie: str, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packed in parts, the bits are those of one part."""
+def test_split_sums_give_the_same_bits(dtype: str, lie: str, depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing in parts gives the bits of packing in one part."""
     case = random_case(dtype, (70, 57, 37), ("dense", lie))  # type: ignore[arg-type]
     whole = computed(case)
     monkeypatch.setattr(products, "DEPTH", depth)
-    found = computed(case)
-    assert_near(found, case)
-    assert found.tobytes() == whole.tobytes()
+    actual = computed(case)
+    assert_near(actual, case)
+    assert actual.tobytes() == whole.tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize(("lie_a", "lie_b"), [("dense", "dense"), ("transposed", "apart"), ("apart", "transposed")])
-def test_a_row_alone_is_that_row_among_others(dtype: str, lie_a: str, lie_b: str) -> None:
+def test_row_matches_the_same_row_of_a_matrix(dtype: str, lie_a: str, lie_b: str) -> None:
     case = random_case(dtype, (61, 40, 35), (lie_a, lie_b))  # type: ignore[arg-type]
-    found = computed(case)
+    actual = computed(case)
     for row in (0, 29, 60):
-        assert computed(Case(case.a[row : row + 1], case.b)).tobytes() == found[row].tobytes()
-    assert computed(Case(case.a, case.b[:, 33:])).tobytes() == found[:, 33:].tobytes()
+        assert computed(Case(case.a[row : row + 1], case.b)).tobytes() == actual[row].tobytes()
+    assert computed(Case(case.a, case.b[:, 33:])).tobytes() == actual[:, 33:].tobytes()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_a_matrix_alone_is_that_matrix_among_others(dtype: str) -> None:
+def test_matrix_matches_the_same_matrix_in_a_batch(dtype: str) -> None:
     case = random_case(dtype, (9, 12, 21), ("transposed", "apart"), ((4, 1), (3,)))
-    found = computed(case)
+    actual = computed(case)
     for i, j in np.ndindex(case.batch):
-        assert computed(Case(case.a[i, 0], case.b[j])).tobytes() == found[i, j].tobytes()
+        assert computed(Case(case.a[i, 0], case.b[j])).tobytes() == actual[i, j].tobytes()
 
 
 @pytest.mark.parametrize("batch", [((), ()), ((3,), (3,))])
 @pytest.mark.parametrize("lie", ["dense", "transposed", "strided"])
-def test_threads_change_no_bit(batch: tuple, lie: str) -> None:  # type: ignore[type-arg]
-    """Of a product that is large enough to be shared, with a workspace for each."""
+def test_threads_do_not_change_bits(batch: tuple, lie: str) -> None:  # type: ignore[type-arg]
+    """A product that is large enough to be shared, with a workspace for each thread."""
     case = random_case("float32", (150, 90, 101), ("dense", lie), batch)  # type: ignore[arg-type]
     (phase,) = case.recipe().phases
     assert phase.work >= 2_000_000
@@ -120,10 +120,10 @@ def test_threads_change_no_bit(batch: tuple, lie: str) -> None:  # type: ignore[
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(1, 5, 19), (3, 20, 37), (61, 17, 37), (61, 40, 64)])
 @pytest.mark.parametrize("turned", [False, True])
-def test_nothing_is_read_behind_an_operand(dtype: str, shape: tuple[int, int, int], turned: bool) -> None:
-    """Where a vector would reach a page that is not there, which no test outlives."""
+def test_no_read_beyond_an_operand(dtype: str, shape: tuple[int, int, int], turned: bool) -> None:
+    """Operands end at an unreadable page; a vector that reaches it would crash the test."""
     case = random_case(dtype, shape)
-    a, b = (before_a_wall(x.T.copy()).T if turned else before_a_wall(x) for x in case)
+    a, b = (before_unreadable_page(x.T.copy()).T if turned else before_unreadable_page(x) for x in case)
     assert computed(Case(a, b)).tobytes() == computed(case).tobytes()
 
 
@@ -133,39 +133,39 @@ def test_nothing_is_read_behind_an_operand(dtype: str, shape: tuple[int, int, in
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("beside", [np.nan, np.inf])
-def test_nothing_leaks_from_beside_the_operands(dtype: str, lie: str, beside: float) -> None:
-    """Not from the rows and columns that a last vector would reach."""
+def test_numbers_beside_the_operands_do_not_leak(dtype: str, lie: str, beside: float) -> None:
+    """Rows and columns within reach of a last vector have no effect."""
     ones = np.ones((5, 19), dtype), np.ones((19, 21), dtype)
-    a, b = (laid(x, lie, beside) for x in ones)  # type: ignore[arg-type]
+    a, b = (with_layout(x, lie, beside) for x in ones)  # type: ignore[arg-type]
     assert (computed(Case(a, b)) == 19).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("lie", LIES)
-def test_nan_and_infinities_go_where_they_belong(dtype: str, lie: str) -> None:
+def test_nan_and_infinity_propagate(dtype: str, lie: str) -> None:
     case = random_case(dtype, (33, 18, 37), (lie, lie))  # type: ignore[arg-type]
     a, b = case
     a[0, 3], a[5, 4], a[32, 17], b[0, 36], b[2, 0], b[17, 16] = np.nan, np.inf, -np.inf, np.nan, np.inf, -np.inf
     a[7, 2] = 0.0  # times an infinity
-    wanted = reference(case)
-    special = ~np.isfinite(wanted)
+    expected = reference(case)
+    special = ~np.isfinite(expected)
     assert special.any()
-    found = computed(case)
-    np.testing.assert_array_equal(found[special], wanted[special].astype(dtype))
-    assert np.isfinite(found[~special]).all()
+    actual = computed(case)
+    np.testing.assert_array_equal(actual[special], expected[special].astype(dtype))
+    assert np.isfinite(actual[~special]).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_zeros_add_up_to_a_positive_one(dtype: str) -> None:
-    """As NumPy has it: a sum begins with +0, to which −0 adds nothing."""
+def test_sum_of_negative_zeros_is_positive_zero(dtype: str) -> None:
+    """As in NumPy, a sum starts with +0, and adding −0 keeps it."""
     a, b = np.full((3, 2), -0.0, dtype), np.ones((2, 17), dtype)
-    found = computed(Case(a, b))
-    assert (found == 0).all()
-    assert not np.signbit(found).any()
+    actual = computed(Case(a, b))
+    assert (actual == 0).all()
+    assert not np.signbit(actual).any()
 
 
-def test_a_product_is_rounded_once() -> None:
-    """(1 + ε)(1 − ε) − 1 = −ε², which a product that is rounded by itself loses."""
+def test_products_are_fused_multiply_adds() -> None:
+    """(1 + ε)(1 − ε) − 1 = −ε², which is lost if the product is rounded separately."""
     eps = float(np.finfo("float32").eps)
     a, b = np.array([[-1, 1 + eps]], "float32"), np.array([[1], [1 - eps]], "float32")
     assert computed(Case(a, b)).item() == -(eps**2)
@@ -184,15 +184,15 @@ def test_shorter_vectors_give_the_same_bits(
     if not runs_avx2():
         pytest.skip("this processor has no AVX2")
     case = random_case(dtype, shape, ("dense", lie))  # type: ignore[arg-type]
-    here = computed(case)
+    usual = computed(case)
     monkeypatch.setattr(register_tile, "vectors", lambda: there)
-    assert computed(case, processor=AVX2).tobytes() == here.tobytes()
+    assert computed(case, processor=AVX2).tobytes() == usual.tobytes()
 
 
 @pytest.mark.parametrize("there", [Vectors(64, 32), Vectors(32, 16), Vectors(16, 32)])
 @given(rows=st.integers(1, 2000), columns=st.integers(1, 2000), itemsize=st.sampled_from([4, 8]))
-def test_a_tile_fits_the_registers(there: Vectors, rows: int, columns: int, itemsize: int) -> None:
-    """With the vectors of a step, and a number that is spread."""
+def test_tile_fits_the_registers(there: Vectors, rows: int, columns: int, itemsize: int) -> None:
+    """A tile leaves room for the vectors of a step and a broadcast number."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(register_tile, "vectors", lambda: there)
         p, v = tile_shape(rows, columns, there.nbytes // itemsize)
@@ -201,7 +201,7 @@ def test_a_tile_fits_the_registers(there: Vectors, rows: int, columns: int, item
     assert p * v + v + 1 <= there.registers - 1
 
 
-def test_a_large_product_has_a_large_tile() -> None:
+def test_large_product_has_a_large_tile() -> None:
     shape = tile_shape(1024, 1024, register_tile.lanes_for(4))
     assert shape.rows * shape.vectors >= 0.7 * register_tile.vectors().registers
     assert tile_shape(1, 4, 16) == TileShape(1, 1)

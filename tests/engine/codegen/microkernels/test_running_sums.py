@@ -1,4 +1,4 @@
-"""Running sums have the bits of one addition after the other, along any axis."""
+"""Running sums have the bits of sequential addition along any axis."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ pytest.importorskip("llvmlite")
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
 @pytest.mark.parametrize("shape", [(1,), (9,), (4, 5), (3, 1, 6)])
-def test_each_sum_is_the_one_before_and_the_next_element(shape: tuple[int, ...], dtype: str) -> None:
+def test_running_sums_match_numpy_bitwise(shape: tuple[int, ...], dtype: str) -> None:
     x = (100 * np.random.default_rng(0).normal(size=shape)).astype(dtype)
     for axis in range(x.ndim):
-        for lies in (x, np.flip(x), np.repeat(x, 2, axis=-1)[..., ::2]):
-            made = running_sums(TensorType.of(x), Strided(TensorType.of(x), lies.strides), axis)
-            assert made is not None
-            wanted = np.add.accumulate(lies, axis=axis)
-            assert run_recipe(made, [lies], x.shape, dtype).tobytes() == wanted.tobytes()
+        for view in (x, np.flip(x), np.repeat(x, 2, axis=-1)[..., ::2]):
+            recipe = running_sums(TensorType.of(x), Strided(TensorType.of(x), view.strides), axis)
+            assert recipe is not None
+            expected = np.add.accumulate(view, axis=axis)
+            assert run_recipe(recipe, [view], x.shape, dtype).tobytes() == expected.tobytes()
 
 
 def test_sums_of_another_dtype_are_left_to_numpy() -> None:

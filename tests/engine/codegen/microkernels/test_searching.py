@@ -1,4 +1,4 @@
-"""The place of an extremum is NumPy's: the first of equal ones, and the first NaN."""
+"""argmax and argmin match NumPy: the first of equal elements, and the first NaN."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tests.engine.codegen.microkernels.running import Array, run_recipe
 pytest.importorskip("llvmlite")
 
 
-def found(x: Array, axis: int, function: Literal["argmax", "argmin"]) -> Array:
-    made = arg_extremum(Strided(TensorType.of(x), x.strides), axis, function)
-    assert made is not None
-    return run_recipe(made, [x], tuple(np.delete(x.shape, axis)), "int64")
+def run_arg_extremum(x: Array, axis: int, function: Literal["argmax", "argmin"]) -> Array:
+    recipe = arg_extremum(Strided(TensorType.of(x), x.strides), axis, function)
+    assert recipe is not None
+    return run_recipe(recipe, [x], tuple(np.delete(x.shape, axis)), "int64")
 
 
 @pytest.mark.parametrize("function", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint32", "int64", "float32", "float64"])
 def test_every_dtype_along_every_axis(dtype: str, function: Literal["argmax", "argmin"]) -> None:
-    """Few numbers, so that there are equal ones; and those that have the upper bit."""
+    """A few different numbers, so that there are ties; some have the upper bit set."""
     drawn = np.random.default_rng(0).integers(-2, 3, (4, 5, 6))
     x = drawn.astype(dtype)
     for axis in range(3):
-        assert np.array_equal(found(x, axis, function), getattr(np, function)(x, axis=axis))
-        assert np.array_equal(found(x.T[::-1], axis, function), getattr(np, function)(x.T[::-1], axis=axis))
+        assert np.array_equal(run_arg_extremum(x, axis, function), getattr(np, function)(x, axis=axis))
+        assert np.array_equal(run_arg_extremum(x.T[::-1], axis, function), getattr(np, function)(x.T[::-1], axis=axis))
 
 
 @pytest.mark.parametrize("function", ["argmax", "argmin"])
-def test_the_first_nan_comes_before_all(function: Literal["argmax", "argmin"]) -> None:
+def test_first_nan_is_the_extremum(function: Literal["argmax", "argmin"]) -> None:
     nan, inf = np.nan, np.inf
     rows = [
         [1, nan, inf, nan],
@@ -43,8 +43,8 @@ def test_the_first_nan_comes_before_all(function: Literal["argmax", "argmin"]) -
     ]
     for dtype in ("float32", "float64"):
         x = np.array(rows, dtype)
-        assert np.array_equal(found(x, 1, function), getattr(np, function)(x, axis=1))
+        assert np.array_equal(run_arg_extremum(x, 1, function), getattr(np, function)(x, axis=1))
 
 
-def test_halves_are_left_to_numpy() -> None:
+def test_float16_is_left_to_numpy() -> None:
     assert arg_extremum(TensorType((3,), np.dtype("float16")), 0, "argmax") is None

@@ -1,4 +1,4 @@
-"""Triangular systems are solved as exactly as by substitution in any order, whatever the other triangle holds."""
+"""Triangular systems are solved as accurately as by any substitution, without reading the other triangle."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def solved(a: Array, b: Array, lower: bool, transpose: bool) -> Array:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*batch, *b.shape[-2:])
     types = [Strided(TensorType.of(x), x.strides) for x in (a, b)]
-    made = substitution(TensorType(shape, a.dtype), *types, lower=lower, transpose=transpose)
-    return run_recipe(made, [a, b], shape, a.dtype, order=lambda count: reversed(range(count)))
+    recipe = substitution(TensorType(shape, a.dtype), *types, lower=lower, transpose=transpose)
+    return run_recipe(recipe, [a, b], shape, a.dtype, order=lambda count: reversed(range(count)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize(("batch", "beside"), [((), ()), ((2, 1), (3,)), ((), (4,)), ((5,), ())])
-def test_the_system_holds(
+def test_solution_satisfies_the_system(
     batch: tuple[int, ...], beside: tuple[int, ...], lower: bool, transpose: bool, dtype: str
 ) -> None:
     rng, n = np.random.default_rng(0), 6
@@ -41,6 +41,6 @@ def test_the_system_holds(
     assert solved(turned, b[..., ::-1], lower, transpose)[..., ::-1].tobytes() == y.tobytes()
 
 
-def test_a_diagonal_of_zeros_divides() -> None:
+def test_zero_on_the_diagonal_gives_infinity() -> None:
     y = solved(np.array([[0.0, 9.0], [1.0, 2.0]]), np.array([[1.0], [1.0]]), lower=True, transpose=False)
     assert y.tolist() == [[np.inf], [-np.inf]]

@@ -1,4 +1,4 @@
-"""Ufuncs that machine code calls give the bits that Python gets of them, in any dtype and layout."""
+"""Ufuncs called by machine code give the bits of calls from Python, in any dtype and layout."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from tests.engine.codegen.microkernels.running import Array, run_recipe
 pytest.importorskip("llvmlite")
 
 
-def lying(x: Array) -> TensorType:
+def strided(x: Array) -> TensorType:
     return Strided(TensorType.of(x), x.strides)
 
 
 def recipe(calls: list[UfuncCall], dtype: Any, shape: tuple[int, ...], *operands: Array) -> Recipe | None:
-    return ufunc_calls(calls, TensorType(shape, np.dtype(dtype)), [lying(x) for x in operands])
+    return ufunc_calls(calls, TensorType(shape, np.dtype(dtype)), [strided(x) for x in operands])
 
 
-def called(ufunc: Any, *operands: Array, number: float | None = None, **how: Any) -> None:
-    """Compare with Python's call."""
-    wanted = ufunc(*operands) if number is None else ufunc(*operands, operands[0].dtype.type(number))
+def assert_matches_python(ufunc: Any, *operands: Array, number: float | None = None, **how: Any) -> None:
+    """Assert that a call has the bits of a call from Python."""
+    expected = ufunc(*operands) if number is None else ufunc(*operands, operands[0].dtype.type(number))
     calls = [UfuncCall(ufunc, tuple(range(len(operands))), number)]
-    made = recipe(calls, wanted.dtype, wanted.shape, *operands)
-    assert made is not None
-    assert run_recipe(made, operands, wanted.shape, wanted.dtype, **how).tobytes() == wanted.tobytes()
+    compiled = recipe(calls, expected.dtype, expected.shape, *operands)
+    assert compiled is not None
+    assert run_recipe(compiled, operands, expected.shape, expected.dtype, **how).tobytes() == expected.tobytes()
 
 
 def numbers(dtype: str, *shape: int) -> Array:
@@ -53,53 +53,53 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "float32", "float64"])
 def test_operands_broadcast_in_every_dtype(dtype: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     for ufunc in (np.add, np.multiply, np.less, np.not_equal, np.maximum):
-        called(ufunc, numbers(dtype, *a), numbers(dtype, *b))
+        assert_matches_python(ufunc, numbers(dtype, *a), numbers(dtype, *b))
 
 
-def test_items_come_in_any_order() -> None:
+def test_items_run_in_any_order() -> None:
     x = numbers("float64", 3, 9000)
-    called(np.arctan2, x, x[::-1], order=lambda count: reversed(range(count)))
-    called(np.arctan2, x, x[::-1], threads=3)
+    assert_matches_python(np.arctan2, x, x[::-1], order=lambda count: reversed(range(count)))
+    assert_matches_python(np.arctan2, x, x[::-1], threads=3)
 
 
-def test_what_lies_askew_is_read_where_it_lies() -> None:
+def test_strided_operand_is_read_in_place() -> None:
     x = numbers("float64", 6, 8)
-    called(np.arctan, x.T)
-    called(np.subtract, x[::2, ::-3], x[1::2, ::3])
-    called(np.hypot, np.broadcast_to(x[:, :1], (6, 8)), x)
+    assert_matches_python(np.arctan, x.T)
+    assert_matches_python(np.subtract, x[::2, ::-3], x[1::2, ::3])
+    assert_matches_python(np.hypot, np.broadcast_to(x[:, :1], (6, 8)), x)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_number_stands_in_the_text(dtype: str) -> None:
-    called(np.power, np.abs(numbers(dtype, 5, 3)), number=2.7)
+def test_constant_operand(dtype: str) -> None:
+    assert_matches_python(np.power, np.abs(numbers(dtype, 5, 3)), number=2.7)
 
 
-def test_calls_follow_one_another() -> None:
+def test_calls_can_be_chained() -> None:
     x = np.array([[0.5, -0.0, np.nan], [-0.3, 1.0, -1.0]])
     calls = [UfuncCall(library(np).erfinv, (0,)), UfuncCall(np.copysign, (SO_FAR, 0))]
-    made = recipe(calls, x.dtype, x.shape, x)
-    assert made is not None
-    wanted = np.copysign(library(np).erfinv(x), x)
-    assert run_recipe(made, [x], x.shape, x.dtype).tobytes() == wanted.tobytes()
+    compiled = recipe(calls, x.dtype, x.shape, x)
+    assert compiled is not None
+    expected = np.copysign(library(np).erfinv(x), x)
+    assert run_recipe(compiled, [x], x.shape, x.dtype).tobytes() == expected.tobytes()
 
 
-def test_matrices_are_answered_one_by_one_or_with_nan() -> None:
+def test_batches_of_matrices() -> None:
     functions: Any = np.linalg._umath_linalg  # type: ignore[attr-defined]
     a, b = numbers("float64", 3, 1, 4, 4), numbers("float64", 5, 4, 2)
     a[1] = 0
-    made = recipe([UfuncCall(functions.solve, (0, 1), core=(4, 2))], a.dtype, (3, 5, 4, 2), a, b)
-    assert made is not None
+    compiled = recipe([UfuncCall(functions.solve, (0, 1), core=(4, 2))], a.dtype, (3, 5, 4, 2), a, b)
+    assert compiled is not None
     with np.errstate(all="ignore"):
-        wanted = functions.solve(a, b)
-    assert np.isnan(wanted[1]).all()
-    np.testing.assert_array_equal(run_recipe(made, [a, b], (3, 5, 4, 2), a.dtype), wanted)
-    even = UfuncCall(np.add, (0, 0), transposed=True)
-    made = recipe([even], a.dtype, a.shape, a)
-    assert made is not None
-    assert np.array_equal(run_recipe(made, [a], a.shape, a.dtype), a + a.swapaxes(-1, -2))
+        expected = functions.solve(a, b)
+    assert np.isnan(expected[1]).all()
+    np.testing.assert_array_equal(run_recipe(compiled, [a, b], (3, 5, 4, 2), a.dtype), expected)
+    symmetric = UfuncCall(np.add, (0, 0), transposed=True)
+    compiled = recipe([symmetric], a.dtype, a.shape, a)
+    assert compiled is not None
+    assert np.array_equal(run_recipe(compiled, [a], a.shape, a.dtype), a + a.swapaxes(-1, -2))
 
 
-def test_nothing_is_cast() -> None:
+def test_operands_are_not_cast() -> None:
     whole, real = numbers("int64", 3), numbers("float64", 3)
     assert recipe([UfuncCall(np.add, (0, 1))], "float64", (3,), whole, real) is None
     assert recipe([UfuncCall(np.sin, (0,))], "float64", (3,), whole) is None

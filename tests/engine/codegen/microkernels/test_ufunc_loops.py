@@ -1,4 +1,4 @@
-"""Loops of ufuncs are found for exactly the dtypes that are asked for, and do what the ufunc does."""
+"""Inner loops of ufuncs: selected by exact dtypes, with the results of the ufunc."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _LOOP = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 
 
 @pytest.mark.parametrize("ufunc", [np.sin, np.arctan2, np.power, np.less, np.copysign, _SPECIAL.erfinv, _SPECIAL.ndtr])
-def test_a_loop_computes_what_its_ufunc_does(ufunc: Any) -> None:
+def test_loop_matches_its_ufunc(ufunc: Any) -> None:
     xs = [np.linspace(0.1, 0.9, 50), np.linspace(0.9, 0.3, 50)][: ufunc.nin]
-    wanted = ufunc(*xs)
-    loop = ufunc_loop(ufunc, (*(x.dtype for x in xs), wanted.dtype))
+    expected = ufunc(*xs)
+    loop = ufunc_loop(ufunc, (*(x.dtype for x in xs), expected.dtype))
     assert loop is not None
-    found = np.zeros_like(wanted)
-    arrays = [*xs, found]
+    actual = np.zeros_like(expected)
+    arrays = [*xs, actual]
     places = np.array([x.ctypes.data for x in arrays])
     steps, count = np.array([x.itemsize for x in arrays]), np.array([50])
     _LOOP(loop.function)(places.ctypes.data, count.ctypes.data, steps.ctypes.data, loop.data)
-    assert found.tobytes() == wanted.tobytes()
+    assert actual.tobytes() == expected.tobytes()
 
 
-def test_other_dtypes_have_other_loops_or_none() -> None:
+def test_loops_are_selected_by_exact_dtypes() -> None:
     whole, real, truth = np.dtype("int64"), np.dtype("float64"), np.dtype("bool")
-    found = {ufunc_loop(np.add, (dtype,) * 3) for dtype in (whole, real, truth)}
-    assert len(found) == 3
-    assert None not in found
+    loops = {ufunc_loop(np.add, (dtype,) * 3) for dtype in (whole, real, truth)}
+    assert len(loops) == 3
+    assert None not in loops
     assert ufunc_loop(np.add, (whole, real, real)) is None
     assert ufunc_loop(np.less, (real, real, real)) is None
 
 
-def test_a_struct_that_is_not_as_expected_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_struct_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     class Other(ufunc_loops._Ufunc):
-        """One where another field says how many there are."""
+        """A struct with another number of inputs."""
 
         nin = 7
 

@@ -1,4 +1,4 @@
-"""The fallback of a kernel: made where a word says so, with the arrays as they lie then."""
+"""Fallbacks of kernels: called if a word is not zero, on the arrays that are bound at that time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def doubling(operands: Sequence[HostArray], results: Sequence[HostArray]) -> lis
     return [(np.multiply, (operands[0], 2, results[0]))]
 
 
-def test_without_a_kernel_it_is_all_that_is_called() -> None:
+def test_fallback_without_a_kernel() -> None:
     x, y = np.arange(3.0), np.zeros(3)
     make_calls([fallback(doubling, [x], [y])])
     assert y.tolist() == [0, 2, 4]
 
 
-def test_beside_a_kernel_it_follows_the_arrays_and_is_made_where_the_word_is_not_zero() -> None:
+def test_fallback_runs_on_rebound_arrays_if_the_word_is_set() -> None:
     x, y, moved, word = np.arange(3.0), np.zeros(3), np.ones(3), np.zeros(1, np.int64)
     kernel = SIGNATURE(lambda *_: None)
     address = ctypes.cast(kernel, ctypes.c_void_p).value

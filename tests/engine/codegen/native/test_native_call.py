@@ -1,4 +1,4 @@
-"""Kernels bound to memory: called with every table, told where arrays lie now."""
+"""Kernels bound to memory: called with every table, and rebound to other arrays."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def call_of(function: Callable[[int, int, int], object], items: int, threads: in
 
 
 def test_one_table_takes_all_items_at_once() -> None:
-    seen: list[tuple[int, int, int]] = []
-    call = call_of(lambda *given: seen.append(given), 7)
+    received: list[tuple[int, int, int]] = []
+    call = call_of(lambda *given: received.append(given), 7)
     call()
-    assert seen == [(0, 7, call.entries.ctypes.data)]
+    assert received == [(0, 7, call.entries.ctypes.data)]
 
 
-def test_several_tables_share_the_items_and_none_has_two_threads() -> None:
-    seen: list[tuple[int, int, int]] = []
-    call = call_of(lambda *given: seen.append(given), 100, 3)
+def test_several_tables_share_the_items() -> None:
+    received: list[tuple[int, int, int]] = []
+    call = call_of(lambda *given: received.append(given), 100, 3)
     call()
-    assert sorted(i for first, past, _ in seen for i in range(first, past)) == [*range(100)]
-    assert {table for *_, table in seen} <= {call.entries[k].ctypes.data for k in range(3)}
+    assert sorted(i for first, past, _ in received for i in range(first, past)) == [*range(100)]
+    assert {table for *_, table in received} <= {call.entries[k].ctypes.data for k in range(3)}
 
 
-def test_an_array_is_in_every_table() -> None:
+def test_array_is_bound_in_every_table() -> None:
     call = call_of(lambda *_: None, 1, 2)
     one, other = np.zeros(3), np.zeros(3)
     call.point(1, one)
@@ -47,11 +47,11 @@ def test_an_array_is_in_every_table() -> None:
     assert call.arrays == {2: one}
 
 
-def test_a_guard_is_called_where_its_word_is_not_zero() -> None:
-    made: list[int] = []
+def test_guard_is_called_if_its_word_is_not_zero() -> None:
+    received: list[int] = []
     word = np.zeros(1, np.int64)
-    guard = NativeGuard(word, (made.append, (5,)))
+    guard = NativeGuard(word, (received.append, (5,)))
     guard()
     word[0] = -1
     guard()
-    assert made == [5]
+    assert received == [5]

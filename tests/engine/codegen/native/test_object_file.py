@@ -1,4 +1,4 @@
-"""Object files: loaded without LLVM, never writable and executable at once, and refused in one way."""
+"""Object files: loaded without LLVM, never writable and executable at once, and refused with one error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.codegen.native.machine_code import KernelUnavailable, load_function
 
 pytest.importorskip("llvmlite")
 LANES = 8
-by_hand = pytest.mark.skipif(sys.platform != "linux", reason="object files are read by hand on Linux")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="object files are read by hand on Linux")
 
 
 def doubling() -> FusedKernel:
@@ -39,19 +39,19 @@ def doubled(kernel: Any) -> list[float]:
     return result.tolist()
 
 
-def test_an_object_file_is_loaded_and_runs(data: bytes) -> None:
+def test_object_file_is_loaded_and_runs(data: bytes) -> None:
     assert doubled(native_kernel(doubling(), LANES, data)) == [2.0 * i for i in range(20)]
 
 
-def test_llvm_loads_what_the_loader_does_not_know(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_llvm_loads_files_that_the_loader_does_not_support(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_file, "_RELATIVE", ())
     monkeypatch.setattr(object_file, "ExecutableMemory", None)
     assert doubled(native_kernel(doubling(), LANES, data)) == [2.0 * i for i in range(20)]
 
 
 @pytest.mark.parametrize(("type", "number"), [("i64", 2**63), ("i64", -(2**64)), ("i32", 2**31), ("i32", -(2**33))])
-def test_a_number_that_its_type_does_not_hold_is_not_compiled(type: str, number: int) -> None:
-    """LLVM would cut it off. The largest ones that it holds are."""
+def test_number_out_of_range_of_its_type_is_refused(type: str, number: int) -> None:
+    """LLVM would truncate it. The largest numbers of the type are compiled."""
 
     def text(number: int) -> str:
         times = f"%v = mul {type} {number}, {number}\n  store {type} %v, ptr %t\n  ret void"
@@ -63,19 +63,19 @@ def test_a_number_that_its_type_does_not_hold_is_not_compiled(type: str, number:
         machine_code.machine_code(text(number))
 
 
-def test_llvm_loads_alike(data: bytes) -> None:
+def test_llvm_linker_gives_the_same_kernel(data: bytes) -> None:
     assert doubled(kernel_at(doubling(), LANES, *machine_code.link(data, "kernel"))) == [2.0 * i for i in range(20)]
 
 
-@by_hand
-def test_a_file_that_is_cut_off_is_refused(data: bytes) -> None:
+@linux_only
+def test_truncated_file_is_refused(data: bytes) -> None:
     for size in range(0, len(data), 7):
         with pytest.raises(KernelUnavailable):
             load_function(data[:size])
 
 
-@by_hand
-def test_a_file_whose_sections_are_damaged_is_refused_or_loaded(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@linux_only
+def test_file_with_damaged_sections_is_refused_or_loaded(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise KernelUnavailable("LLVM is not asked")
 
@@ -92,12 +92,12 @@ def test_a_file_whose_sections_are_damaged_is_refused_or_loaded(data: bytes, mon
     assert refused > 20
 
 
-def test_a_function_that_is_not_there_is_refused(data: bytes) -> None:
+def test_missing_function_is_refused(data: bytes) -> None:
     with pytest.raises(KernelUnavailable):
         load_function(data, "another")
 
 
-@by_hand
+@linux_only
 def test_code_is_never_writable_and_executable(data: bytes) -> None:
     code = load_function(data)
     (line,) = [line for line in Path("/proc/self/maps").read_text().splitlines() if holds(line, code.address)]
@@ -110,58 +110,58 @@ def holds(line: str, address: int) -> bool:
 
 
 class Refusing:
-    """A system that gives no memory, or turns none over."""
+    """A system that refuses memory, or to make it executable."""
 
     def __init__(self, mmap: Any) -> None:
         self.mmap = mmap
-        self.given_back = 0
+        self.unmapped = 0
 
     def mprotect(self, *_: object) -> int:
         return -1
 
     def munmap(self, *_: object) -> int:
-        self.given_back += 1
+        self.unmapped += 1
         return 0
 
 
-@by_hand
-def test_a_system_that_refuses_executable_memory(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@linux_only
+def test_memory_is_unmapped_if_it_cannot_be_executable(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     system = Refusing(executable._library().mmap)
     monkeypatch.setattr(executable, "_library", lambda: system)
     with pytest.raises(KernelUnavailable, match="refuses executable memory"):
         load_function(data)
-    assert system.given_back == 1
+    assert system.unmapped == 1
 
 
-@by_hand
-def test_a_system_without_memory(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+@linux_only
+def test_failed_allocation_is_reported(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     system = Refusing(lambda *_: executable._FAILED)
     monkeypatch.setattr(executable, "_library", lambda: system)
     with pytest.raises(KernelUnavailable, match="no memory"):
         load_function(data)
-    assert system.given_back == 0
+    assert system.unmapped == 0
 
 
-def test_llvm_refuses_text_that_is_none() -> None:
+def test_invalid_text_is_refused_by_llvm() -> None:
     with pytest.raises(KernelUnavailable, match="LLVM did not compile"):
         machine_code.machine_code("define void @kernel( {")
 
 
-def test_llvmlite_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_llvmlite_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     monkeypatch.setattr(machine_code, "llvm", machine_code.llvm.__wrapped__)
     with pytest.raises(KernelUnavailable, match="llvmlite cannot be loaded"):
         machine_code.machine_code("")
 
 
-def test_a_processor_without_fused_multiply_add(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_without_fused_multiply_add_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code, "host_processor", lambda: ("x86-64", "+sse2,-fma"))
     with pytest.raises(KernelUnavailable, match="no fused multiply-add"):
         compile_kernel(doubling(), LANES)
 
 
-class Unknowing:
-    """An LLVM on a processor that it has not heard of."""
+class LLVMOnUnknownProcessor:
+    """LLVM on a processor that it does not know."""
 
     def get_host_cpu_name(self) -> str:
         return "generic"
@@ -170,7 +170,7 @@ class Unknowing:
         raise RuntimeError("failed to get host cpu features.")
 
 
-def test_a_processor_that_llvm_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_code, "llvm", Unknowing)
+def test_processor_unknown_to_llvm_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "llvm", LLVMOnUnknownProcessor)
     with pytest.raises(KernelUnavailable, match="does not know this processor"):
         machine_code.host_processor.__wrapped__()

@@ -1,4 +1,4 @@
-"""Reasons are told once each, and no more than a few of them."""
+"""Reasons are logged once each, up to a limit."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from engine.codegen.native.machine_code import MOST_LOGGED, Reasons
 from tests.engine.runtime.kernel_plans import warnings
 
 
-def test_each_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_reason_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons("it is so: %s")
     for reason in ("one", "other", "one"):
         reasons.log(reason)
     assert warnings(caplog) == ["it is so: one", "it is so: other"]
 
 
-def test_there_is_an_end_to_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_number_of_logged_reasons_is_limited(caplog: pytest.LogCaptureFixture) -> None:
     reasons = Reasons("%s")
     for k in range(MOST_LOGGED + 3):
         reasons.log(str(k))

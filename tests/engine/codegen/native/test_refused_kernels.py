@@ -1,4 +1,4 @@
-"""What could not be made is remembered with its reason, and only so much of it."""
+"""Cache of refused kernels: each with its reason, up to a limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engine.codegen.native import machine_code as refused_kernels
 from engine.codegen.native.machine_code import KernelUnavailable, RefusedKernels
 
 
-def test_a_reason_is_known_by_its_key() -> None:
+def test_reason_is_cached_by_key() -> None:
     refused = RefusedKernels()
     refused.add("a", "too large")
     assert "a" in refused
@@ -17,7 +17,7 @@ def test_a_reason_is_known_by_its_key() -> None:
     refused.require("b")
 
 
-def test_the_first_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_refusal_is_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refused_kernels, "MOST_REFUSED", 2)
     refused = RefusedKernels()
     for key in ("a", "b", "a", "c"):

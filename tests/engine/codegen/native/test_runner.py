@@ -1,4 +1,4 @@
-"""The runner: every item of every step once, in the order of the steps, whoever computes it; and an end in time."""
+"""Runner: every item of every step runs once, in the order of the steps, on any thread; deadlines stop it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for
 
 Array = np.ndarray[Any, Any]
 ROOT = Path(engine.__file__).parents[1]
-#: finds `number` at every item's place and leaves one more, or 2^32 where it finds another one, or 2^40 where somebody
-#: else writes to the thread's own memory meanwhile
+#: expects `number` at every item's place and adds one; adds 2^32 if it finds another number, and 2^40 if another thread
+#: writes to the thread's own memory meanwhile
 STEP = """
 define void @kernel(i64 %first, i64 %past, ptr %table) {
 entry:
@@ -96,7 +96,7 @@ def the_runner() -> Runner:
 
 
 def counting(memory: Array, number: int, items: int, threads: int, length: int = 0) -> NativeCall:
-    """A step that finds `number` in each item's place, and leaves one more; item i takes i · length turns."""
+    """Build a step that expects `number` at each item's place and adds one; item i takes i · length iterations."""
     assert _code is not None
     own = np.zeros((threads, 8), np.int64)
     entries = np.zeros((threads, 4), np.int64)
@@ -112,7 +112,7 @@ def region(
 
 
 def called(function: Callable[[int, int], object], items: int, threads: int = 1) -> NativeCall:
-    """A step that calls a function of Python, with the interpreter's lock."""
+    """Build a step that calls a Python function, with the GIL."""
     callback = SIGNATURE(lambda first, past, table: function(first, past))
     address = ctypes.cast(callback, ctypes.c_void_p).value
     assert address
@@ -121,7 +121,7 @@ def called(function: Callable[[int, int], object], items: int, threads: int = 1)
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("length", [0, 30])
-def test_every_item_of_every_step_once_and_in_order(threads: int, length: int) -> None:
+def test_every_item_of_every_step_runs_once_in_order(threads: int, length: int) -> None:
     memory = np.zeros(100, np.int64)
     whole = region([counting(memory, k, 100, threads if k % 4 else 1, length) for k in range(40)])
     for _ in range(25):
@@ -130,8 +130,8 @@ def test_every_item_of_every_step_once_and_in_order(threads: int, length: int) -
         assert (memory == 40).all()
 
 
-def test_steps_of_few_parts_and_of_many_in_turns() -> None:
-    """A helper that comes late finds nothing to do, and not a part of a step that is being written down."""
+def test_alternating_steps_of_few_and_many_parts() -> None:
+    """A late helper finds no work, and never a part of a step that is still being written."""
     memory = np.zeros(60, np.int64)
     steps = [NativeStep(counting(memory, k, 60, 2), PART_NANOSECONDS * (60 if k % 2 else 1)) for k in range(100)]
     whole = Region(the_runner(), RegionWatch(), steps)
@@ -141,14 +141,14 @@ def test_steps_of_few_parts_and_of_many_in_turns() -> None:
         assert (memory == 100).all()
 
 
-def test_fewer_items_than_threads_and_none_at_all() -> None:
+def test_fewer_items_than_threads_and_no_items() -> None:
     memory = np.zeros(3, np.int64)
     region([counting(memory, 0, items, 8) for items in (3, 0)] + [counting(memory, 1, 1, 8)])()
     assert memory.tolist() == [2, 1, 1]
 
 
-def test_regions_of_several_threads_at_once() -> None:
-    """One of them has the helpers, and none a part of another's."""
+def test_concurrent_regions() -> None:
+    """One region has the helpers, and no region runs parts of another."""
 
     def work(seed: int) -> bool:
         rng = np.random.default_rng(seed)
@@ -166,22 +166,22 @@ def test_regions_of_several_threads_at_once() -> None:
         assert all(pool.map(work, range(6)))
 
 
-def test_helpers_take_part() -> None:
+def test_helpers_run_parts() -> None:
     """Parts that wait for one another, each in a thread of its own."""
     meeting = threading.Barrier(3)
-    seen: list[int] = []
+    thread_ids: list[int] = []
 
     def meet(first: int, past: int) -> None:
         for _ in range(first, past):
             meeting.wait(60)
-            seen.append(threading.get_ident())
+            thread_ids.append(threading.get_ident())
 
     region([called(meet, 3, threads=3)])()
-    assert len(set(seen)) == 3
+    assert len(set(thread_ids)) == 3
 
 
-def test_nobody_waits_for_helpers_that_have_claimed_nothing() -> None:
-    """All helpers are inside another region's parts, until this one is over."""
+def test_region_does_not_wait_for_helpers_of_another_region() -> None:
+    """All helpers run parts of another region until this region has ended."""
     entered, over = threading.Barrier(3), threading.Event()
 
     def hold(*_: int) -> None:
@@ -198,16 +198,16 @@ def test_nobody_waits_for_helpers_that_have_claimed_nothing() -> None:
     assert (memory == 5).all()
 
 
-def test_a_guard_is_called_where_a_word_is_not_zero() -> None:
+def test_guard_is_called_if_its_word_is_not_zero() -> None:
     memory, word = np.zeros(4, np.int64), np.zeros(1, np.int64)
-    found: list[list[int]] = []
-    guard = NativeGuard(word, (lambda: found.append(memory.tolist()), ()))
+    snapshots: list[list[int]] = []
+    guard = NativeGuard(word, (lambda: snapshots.append(memory.tolist()), ()))
     whole = region([counting(memory, 0, 4, 1), guard, counting(memory, 1, 4, 1), guard])
     whole()
-    assert (found, memory.tolist()) == ([], [2] * 4)
+    assert (snapshots, memory.tolist()) == ([], [2] * 4)
     memory[:], word[0] = 0, 1 << 40
     whole()
-    assert (found, memory.tolist()) == ([[1] * 4, [2] * 4], [2] * 4)
+    assert (snapshots, memory.tolist()) == ([[1] * 4, [2] * 4], [2] * 4)
 
 
 # ---------------------------------------------------------------- deadlines
@@ -215,45 +215,45 @@ def test_a_guard_is_called_where_a_word_is_not_zero() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("at", [0, 1, 17, 39])
-def test_a_byte_that_is_set_ends_a_step_between_two_parts(threads: int, at: int) -> None:
+def test_stop_byte_ends_a_step_between_parts(threads: int, at: int) -> None:
     stop, memory = bytearray(1), np.zeros(10, np.int64)
-    made, before = list[int](), list[int]()
+    done, before = list[int](), list[int]()
 
     def stopping(first: int, past: int) -> None:
-        made.extend(range(first, past))
+        done.extend(range(first, past))
         if at in range(first, past):
             stop[0] = 1
-            before.append(len(made))
+            before.append(len(done))
 
     watch = RegionWatch()
     watch.begin(Deadline(3600.0, stop=memoryview(stop)))
     whole = region([called(stopping, 40, threads), counting(memory, 0, 10, 1)], watch, 40 * PART_NANOSECONDS)
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
         whole()
-    assert len(set(made)) == len(made)
-    assert at in made
-    # those that others had claimed are finished, and there is at most one each
-    assert len(made) <= before[0] + threads
+    assert len(set(done)) == len(done)
+    assert at in done
+    # parts that other threads had claimed are finished, at most one each
+    assert len(done) <= before[0] + threads
     assert not memory.any()
     stop[0] = 0
     watch.end()
-    made.clear()
+    done.clear()
     memory[:] = 0
     whole()
-    assert (sorted(made), memory.tolist()) == ([*range(40)], [1] * 10)
+    assert (sorted(done), memory.tolist()) == ([*range(40)], [1] * 10)
 
 
-def test_a_byte_ends_a_region_of_steps_that_are_not_divided() -> None:
-    stop, made = bytearray(1), list[int]()
-    calls = [called(lambda first, past, k=k: (made.append(k), stop.__setitem__(0, k == 5)), 1) for k in range(9)]  # type: ignore[misc]
+def test_stop_byte_ends_a_region_of_undivided_steps() -> None:
+    stop, done = bytearray(1), list[int]()
+    calls = [called(lambda first, past, k=k: (done.append(k), stop.__setitem__(0, k == 5)), 1) for k in range(9)]  # type: ignore[misc]
     watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     with pytest.raises(DeadlineExceeded, match="nobody waits"):
         region(calls, watch, 10_000_000)()
-    assert made == [0, 1, 2, 3, 4, 5]
+    assert done == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_moment_that_has_passed() -> None:
+def test_passed_deadline() -> None:
     memory, watch = np.zeros(1, np.int64), RegionWatch()
     whole = region([counting(memory, 0, 1, 1)], watch, 10_000_000)
     watch.begin(Deadline(1.0, start=0.0))
@@ -269,7 +269,7 @@ def test_a_moment_that_has_passed() -> None:
 
 
 @pytest.mark.parametrize("stop", [b"\1", [1]])
-def test_what_is_no_memory_is_looked_at_between_regions_alone(stop: Sequence[int]) -> None:
+def test_stop_without_a_buffer_is_checked_between_regions_only(stop: Sequence[int]) -> None:
     watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     memory = np.zeros(1, np.int64)
@@ -277,21 +277,21 @@ def test_what_is_no_memory_is_looked_at_between_regions_alone(stop: Sequence[int
     assert memory.tolist() == [1]
 
 
-def test_a_byte_that_was_set_for_a_moment_ends_the_run_all_the_same() -> None:
+def test_stop_byte_that_was_set_briefly_ends_the_run() -> None:
     stop = bytearray(1)
     watch = RegionWatch()
     watch.begin(Deadline(stop=stop))
     assert "nobody waits" in str(watch.ended())
     assert watch.ended().code == "deadline_exceeded"
     watch.end()
-    stop.append(0)  # nothing refers to its memory any more
+    stop.append(0)  # its buffer is no longer exported
     watch.begin(NO_DEADLINE)
 
 
 # ---------------------------------------------------------------- processes
 
 
-def test_a_forked_process_has_helpers_of_its_own() -> None:
+def test_forked_process_has_its_own_helpers() -> None:
     memory = np.zeros(40, np.int64)
     whole = region([counting(memory, k, 40, 3) for k in range(10)])
     whole()
@@ -328,13 +328,13 @@ print(the_runner().helpers, [thread.name for thread in threading.enumerate() if 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("busy", [False, True])
-def test_the_interpreter_ends_with_helpers_asleep_or_at_work(busy: bool) -> None:
+def test_interpreter_exits_with_idle_or_busy_helpers(busy: bool) -> None:
     command = [sys.executable, "-c", EXIT.format(busy=busy)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "3 ['MainThread']\n", "")
 
 
-def test_a_runner_that_was_closed_runs_without_helpers() -> None:
+def test_closed_runner_runs_without_helpers() -> None:
     runner = Runner(machine_code(runner_text()))
     memory = np.zeros(40, np.int64)
     whole = Region(runner, RegionWatch(), [NativeStep(counting(memory, k, 40, 3), 1000) for k in range(10)])
@@ -348,7 +348,7 @@ def test_a_runner_that_was_closed_runs_without_helpers() -> None:
     assert (memory == 10).all()
 
 
-def test_without_threads_a_region_is_run_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_region_runs_on_one_thread_if_none_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -369,7 +369,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("untried")
-def test_the_code_is_kept_and_compiled_anew_where_it_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_is_cached_and_recompiled_if_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     store, texts, key = KernelStore(), list[str](), kernel_key(runner_text(), **target())
     monkeypatch.setattr(runners, "machine_code", lambda text: texts.append(text) or machine_code(text))  # type: ignore[func-returns-value]
     store.put(key, b"no object file")
@@ -382,9 +382,7 @@ def test_the_code_is_kept_and_compiled_anew_where_it_is_damaged(monkeypatch: pyt
 
 
 @pytest.mark.usefixtures("untried")
-def test_where_there_can_be_none_it_is_tried_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unavailable_runner_is_tried_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def refuse(_: str) -> bytes:
         raise KernelUnavailable("there is no compiler")
 

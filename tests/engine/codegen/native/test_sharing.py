@@ -1,4 +1,4 @@
-"""Work that threads share: every item once, what is a thread's own in one thread, and errors once all have stopped."""
+"""Work shared by threads: items run once, own data stays in one thread, and errors wait for all threads."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from engine.codegen.native.native_call import share
 
 @pytest.mark.parametrize("count", [0, 1, 3, 100])
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_item_once(count: int, threads: int) -> None:
-    made: list[int] = []
-    share(lambda first, past, _: made.extend(range(first, past)), count, range(threads))
-    assert sorted(made) == [*range(count)]
+def test_every_item_runs_once(count: int, threads: int) -> None:
+    done: list[int] = []
+    share(lambda first, past, _: done.extend(range(first, past)), count, range(threads))
+    assert sorted(done) == [*range(count)]
 
 
-def test_what_is_a_threads_own_is_in_one_thread() -> None:
-    meeting, seen = Barrier(2), dict[str, set[int]]()
+def test_own_data_stays_in_one_thread() -> None:
+    meeting, thread_ids = Barrier(2), dict[str, set[int]]()
 
     def work(_first: int, _past: int, own: str) -> None:
-        if own not in seen:
-            seen[own] = set()
+        if own not in thread_ids:
+            thread_ids[own] = set()
             meeting.wait(60)
-        seen[own].add(threading.get_ident())
+        thread_ids[own].add(threading.get_ident())
 
     share(work, 50, ["one", "other"])
-    assert [len(threads) for threads in seen.values()] == [1, 1]
-    assert seen["one"] == {threading.get_ident()} != seen["other"]
+    assert [len(threads) for threads in thread_ids.values()] == [1, 1]
+    assert thread_ids["one"] == {threading.get_ident()} != thread_ids["other"]
 
 
-def test_what_a_thread_raises_is_raised_once_all_have_stopped() -> None:
-    begun, made = Event(), list[int]()
+def test_error_of_a_helper_waits_for_all_threads() -> None:
+    begun, done = Event(), list[int]()
 
     def work(first: int, _past: int, own: int) -> None:
         if own:
             begun.set()
             raise ValueError("in a thread")
         begun.wait(60)
-        made.append(first)
+        done.append(first)
 
     with pytest.raises(ValueError, match="in a thread"):
         share(work, 2, range(2))
-    assert made
+    assert done
 
 
-def test_what_the_calling_thread_raises_is_raised_once_all_have_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, waited_for, made = Event(), Event(), list[int]()
+def test_error_of_the_calling_thread_waits_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, waited_for, done = Event(), Event(), list[int]()
     exception = Future.exception
     monkeypatch.setattr(Future, "exception", lambda other: (waited_for.set(), exception(other))[1])
 
@@ -61,27 +61,27 @@ def test_what_the_calling_thread_raises_is_raised_once_all_have_stopped(monkeypa
             raise ValueError("in this thread")
         begun.set()
         waited_for.wait(60)
-        made.append(first)
+        done.append(first)
 
     with pytest.raises(ValueError, match="in this thread"):
         share(work, 40, range(2))
-    found = len(made)
+    count = len(done)
     waited_for.set()
-    assert found == 7
+    assert count == 7
 
 
-def test_chunks_that_no_thread_begins_are_made_by_the_one_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[tuple[int, int]] = []
+def test_calling_thread_runs_chunks_that_no_helper_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[tuple[int, int]] = []
     with ThreadPoolExecutor(1) as busy:
         held = Event()
         busy.submit(held.wait)
         monkeypatch.setattr(sharing, "helping_threads", lambda: busy)
-        share(lambda first, _, own: made.append((first, own)), 3, range(3))
+        share(lambda first, _, own: done.append((first, own)), 3, range(3))
         held.set()
-    assert made == [(0, 0), (1, 0), (2, 0)]
+    assert done == [(0, 0), (1, 0), (2, 0)]
 
 
-def test_threads_are_as_quiet_as_the_one_that_asks() -> None:
+def test_helpers_inherit_the_errstate() -> None:
     meeting = Barrier(2)
 
     def divide(*_: int) -> None:

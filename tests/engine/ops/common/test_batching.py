@@ -1,4 +1,4 @@
-"""Operands of a batching rule: what is mapped has N in front, and the others broadcast against it as before."""
+"""Operands of a batching rule: mapped operands get a leading axis N, and the rest broadcast against them as before."""
 
 from __future__ import annotations
 
@@ -18,44 +18,44 @@ SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
 ]  # fmt: skip
 
 
-def drawn(shapes: tuple[tuple[int, ...], ...], mapped: tuple[bool, ...]) -> list[Array]:
+def random_operands(shapes: tuple[tuple[int, ...], ...], mapped: tuple[bool, ...]) -> list[Array]:
     return [RNG.normal(size=(N, *shape) if m else shape) for m, shape in zip(mapped, shapes, strict=True)]
 
 
-def of_one(arrays: list[Array], mapped: tuple[bool, ...], i: int) -> list[Array]:
+def example_operands(arrays: list[Array], mapped: tuple[bool, ...], i: int) -> list[Array]:
     """The operands of the i-th example."""
     return [x[i] if m else x for m, x in zip(mapped, arrays, strict=True)]
 
 
-WAYS = [mapped for mapped in product([False, True], repeat=2) if any(mapped)]
+MAPPED = [mapped for mapped in product([False, True], repeat=2) if any(mapped)]
 
 
-@pytest.mark.parametrize("mapped", WAYS, ids=str)
+@pytest.mark.parametrize("mapped", MAPPED, ids=str)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
-def test_aligned_operands_broadcast_as_each_example_s_do(
+def test_aligned_operands_broadcast_like_single_examples(
     shapes: tuple[tuple[int, ...], ...], mapped: tuple[bool, ...]
 ) -> None:
-    arrays = drawn(shapes, mapped)
+    arrays = random_operands(shapes, mapped)
     values, (a, b) = written(lambda *values: batching.align(mapped, values), *arrays)
-    found = a + b
-    assert found.shape == (N, *np.broadcast_shapes(*shapes))
+    actual = a + b
+    assert actual.shape == (N, *np.broadcast_shapes(*shapes))
     for i in range(N):
-        np.testing.assert_array_equal(found[i], np.add(*of_one(arrays, mapped, i)))
+        np.testing.assert_array_equal(actual[i], np.add(*example_operands(arrays, mapped, i)))
     assert all(value.ndim <= 1 + max(map(len, shapes)) for value in values)
 
 
-@pytest.mark.parametrize("mapped", WAYS, ids=str)
-def test_expanded_operands_all_have_n_in_front(mapped: tuple[bool, ...]) -> None:
-    arrays = drawn(((2, 3), (3,)), mapped)
-    _, found = written(lambda *values: batching.expand(mapped, values), *arrays)
-    assert [x.shape for x in found] == [(N, 2, 3), (N, 3)]
+@pytest.mark.parametrize("mapped", MAPPED, ids=str)
+def test_expanded_operands_have_a_leading_batch_axis(mapped: tuple[bool, ...]) -> None:
+    arrays = random_operands(((2, 3), (3,)), mapped)
+    _, actual = written(lambda *values: batching.expand(mapped, values), *arrays)
+    assert [x.shape for x in actual] == [(N, 2, 3), (N, 3)]
     for i in range(N):
-        for x, wanted in zip(found, of_one(arrays, mapped, i), strict=True):
-            np.testing.assert_array_equal(x[i], wanted)
+        for x, expected in zip(actual, example_operands(arrays, mapped, i), strict=True):
+            np.testing.assert_array_equal(x[i], expected)
 
 
-def test_what_has_its_place_already_is_left_as_it_is() -> None:
-    """No node is written for an operand that needs none."""
+def test_already_aligned_operands_add_no_nodes() -> None:
+    """Operands that need no node are returned unchanged."""
 
     def write(*values: Value) -> list[Value]:
         aligned = batching.align((True, False, True), values)
@@ -70,7 +70,7 @@ def test_what_has_its_place_already_is_left_as_it_is() -> None:
     assert written(write, *arrays)[1][0].shape == (N, 1, 1)
 
 
-def test_the_size_is_that_of_any_mapped_operand() -> None:
+def test_batch_size_comes_from_a_mapped_operand() -> None:
     def write(*values: Value) -> list[Value]:
         assert batching.batch_size((False, True), values) == N
         assert batching.batch_size((True, False), values) == 7
@@ -79,6 +79,6 @@ def test_the_size_is_that_of_any_mapped_operand() -> None:
     written(write, np.ones((7, 2)), np.ones((N, 2)))
 
 
-def test_axes_move_one_to_the_right() -> None:
+def test_shift_axes_adds_one() -> None:
     assert batching.shift_axes((0, 2)) == (1, 3)
     assert batching.shift_axes(()) == ()

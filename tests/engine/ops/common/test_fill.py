@@ -1,4 +1,4 @@
-"""Infinities and NaN as what fills: NumPy's arrays are the reference, in every float dtype."""
+"""Infinite and NaN fill values: NumPy is the reference, in every float dtype."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.runtime.numpy_backend import NumPyExecutor
 WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def answer(op: str, *operands: Any, opset: int = LATEST, **attrs: Any) -> Any:
+def run_op(op: str, *operands: Any, opset: int = LATEST, **attrs: Any) -> Any:
     """The value of one node on inputs."""
     ops, n = registry().ops, len(operands)
     statements = [*[Statement(ops["input"])] * n, Statement(ops[op], tuple(range(n)), attrs)]
@@ -27,41 +27,41 @@ def answer(op: str, *operands: Any, opset: int = LATEST, **attrs: Any) -> Any:
 
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_what_fills_is_what_the_word_says(word: str, dtype: str) -> None:
-    found = answer("full", shape=[2, 3], dtype=dtype, fill_as=word)
-    np.testing.assert_array_equal(found, np.full((2, 3), WORDS[word], dtype))
+def test_fill_as_matches_numpy(word: str, dtype: str) -> None:
+    actual = run_op("full", shape=[2, 3], dtype=dtype, fill_as=word)
+    np.testing.assert_array_equal(actual, np.full((2, 3), WORDS[word], dtype))
     x = np.arange(3, dtype=dtype)
-    padded = answer("pad", x, pad_width=[2, 1], fill_as=word)
+    padded = run_op("pad", x, pad_width=[2, 1], fill_as=word)
     np.testing.assert_array_equal(padded, np.pad(x, (2, 1), constant_values=WORDS[word]))
-    assert found.dtype == padded.dtype == dtype
+    assert actual.dtype == padded.dtype == dtype
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
-def test_it_wants_a_float_dtype(dtype: str) -> None:
+def test_fill_as_needs_a_float_dtype(dtype: str) -> None:
     with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
-        answer("full", shape=[2], dtype=dtype, fill_as="inf")
+        run_op("full", shape=[2], dtype=dtype, fill_as="inf")
     with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
-        answer("pad", np.zeros(2, dtype), pad_width=[1, 1], fill_as="nan")
+        run_op("pad", np.zeros(2, dtype), pad_width=[1, 1], fill_as="nan")
 
 
 @pytest.mark.parametrize("fill", [0.0, 1.0])
-def test_it_is_refused_beside_fill_even_at_its_default(fill: float) -> None:
+def test_fill_as_and_fill_together_are_refused(fill: float) -> None:
     with pytest.raises(BadAttribute, match="fill_as stands in place of fill, but both are stated"):
-        answer("full", shape=[2], fill=fill, fill_as="inf")
+        run_op("full", shape=[2], fill=fill, fill_as="inf")
 
 
 @pytest.mark.parametrize("word", ["infinity", "-nan", "Inf", ""])
-def test_there_are_three_words(word: str) -> None:
+def test_unknown_fill_words_are_refused(word: str) -> None:
     with pytest.raises(BadAttribute, match="fill_as must be one of inf, -inf, nan"):
-        answer("full", shape=[2], fill_as=word)
+        run_op("full", shape=[2], fill_as=word)
 
 
-def test_the_first_opset_has_no_such_words() -> None:
+def test_fill_as_is_refused_in_opset_1() -> None:
     with pytest.raises(BadAttribute, match="fill_as is an attribute since opset 2"):
-        answer("full", opset=1, shape=[2], fill_as="inf")
+        run_op("full", opset=1, shape=[2], fill_as="inf")
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_number_is_said_by_its_word(word: str) -> None:
+def test_fill_word_of_special_values(word: str) -> None:
     assert fill_word(WORDS[word]) == word
     assert fill_word(1e308) is None

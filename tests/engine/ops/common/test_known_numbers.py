@@ -1,4 +1,4 @@
-"""What is known of elements: on the processor by looking, elsewhere by their dtype alone."""
+"""Checks for finite and NaN-free arrays: by value on the CPU, by dtype alone on other devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOST, OTHER = RunContext(np), RunContext(np, device="new")
 
 
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf, -np.inf])
-def test_the_processor_looks(spoilt: float) -> None:
+def test_cpu_checks_the_values(spoilt: float) -> None:
     x, bad = np.ones((3, 4)), np.ones((3, 4))
     bad[2, 3] = spoilt
     assert known_finite(HOST, x, np.arange(3))
@@ -21,14 +21,14 @@ def test_the_processor_looks(spoilt: float) -> None:
     assert known_without_nan(HOST, bad) == bool(spoilt == spoilt)  # noqa: PLR0124 - NaN alone differs from itself
 
 
-def test_where_the_sum_overflows_nothing_is_known() -> None:
+def test_overflowing_sum_is_not_known_finite() -> None:
     large = np.full(4, 2e38, np.float32)
-    with np.errstate(over="ignore"):  # as wherever kernels run
+    with np.errstate(over="ignore"):  # as the executor does for kernels
         assert not known_finite(HOST, large)
     assert known_finite(HOST, large, dtype=np.dtype("float64"))
 
 
-def test_others_do_not_wait_to_hear_it() -> None:
+def test_other_devices_check_the_dtype_only() -> None:
     assert not known_finite(OTHER, np.ones(3))
     assert not known_without_nan(OTHER, np.ones(3))
     assert known_without_nan(OTHER, np.arange(3))

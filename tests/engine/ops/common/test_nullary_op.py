@@ -1,4 +1,4 @@
-"""Ops without operands: which numbers a dtype holds."""
+"""Ops without operands: the numbers that a dtype can represent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.ops.common.numerics import (
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
-def test_whole_numbers_have_limits(dtype: str) -> None:
+def test_integer_limits(dtype: str) -> None:
     kind = np.dtype(dtype)
     low, high = integer_limits(kind)
     assert np.array([low, high]).astype(kind).tolist() == ([False, True] if dtype == "bool" else [low, high])
@@ -33,29 +33,29 @@ def test_whole_numbers_have_limits(dtype: str) -> None:
         check_representable(0.5, kind)
 
 
-def test_of_truths_there_are_two() -> None:
+def test_bool_limits() -> None:
     assert integer_limits(np.dtype("bool")) == (0, 1)
 
 
-def test_complex_numbers_are_refused_where_they_are_not_meant() -> None:
+def test_require_real_refuses_complex() -> None:
     for dtype in ("float64", "int8", "bool"):
         require_real(np.dtype(dtype))
     with pytest.raises(DtypeMismatch, match="dtype must be a dtype that is not complex, but is complex64"):
         require_real(np.dtype("complex64"))
 
 
-def test_floats_round_whatever_their_size() -> None:
+def test_any_number_is_representable_as_a_float() -> None:
     assert is_representable(1e300, np.dtype("float16"))
     assert [is_integral(x) for x in (2.0, 2.5, -0.0)] == [True, False, True]
 
 
 @pytest.mark.parametrize("device", ["cpu", "new"])
-def test_a_constant_that_lies_densely_is_not_copied_on_the_processor(device: str) -> None:
+def test_dense_constant_is_not_copied_on_the_cpu(device: str) -> None:
     constant = registry().ops["constant"]
     assert isinstance(constant, NullaryOp)
     run = RunContext(np, device=device)
     for value in (np.arange(6.0).reshape(2, 3), np.arange(6.0).reshape(3, 2).T, np.array(3)):
-        found = constant.tensor(run, TensorType.of(value), value=value)
-        assert found.flags.c_contiguous
-        np.testing.assert_array_equal(found, value)
-        assert np.shares_memory(found, value) == (device == "cpu" and value.flags.c_contiguous)
+        actual = constant.tensor(run, TensorType.of(value), value=value)
+        assert actual.flags.c_contiguous
+        np.testing.assert_array_equal(actual, value)
+        assert np.shares_memory(actual, value) == (device == "cpu" and value.flags.c_contiguous)

@@ -1,4 +1,4 @@
-"""Sums and sweeps of short rows agree with NumPy's, wherever rows lie."""
+"""Sums and scans of short rows match NumPy, in every memory layout."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ CASES = [
 @pytest.mark.parametrize("device", ["cpu", "new"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize(("shape", "axes"), CASES)
-def test_sums(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, device: str) -> None:
+def test_sums_match_numpy(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str, device: str) -> None:
     x = np.random.default_rng(1).integers(-9, 9, shape).astype(dtype)
     for keepdims in (False, True):
-        wanted = x.sum(axis=axes, keepdims=keepdims)
-        for lying in (x, np.repeat(x, 2, axis=-1)[..., ::2]):
-            out = np.full(wanted.shape, 77, dtype)
-            sum_into(RunContext(np, device=device), lying, out=out, axes=axes, keepdims=keepdims)
-            np.testing.assert_array_equal(out, wanted)
+        expected = x.sum(axis=axes, keepdims=keepdims)
+        for array in (x, np.repeat(x, 2, axis=-1)[..., ::2]):
+            out = np.full(expected.shape, 77, dtype)
+            sum_into(RunContext(np, device=device), array, out=out, axes=axes, keepdims=keepdims)
+            np.testing.assert_array_equal(out, expected)
 
 
-def test_short_rows_and_columns_are_products() -> None:
-    """NumPy begins anew for each row of a reduction."""
+def test_short_sums_use_matmul() -> None:
+    """NumPy restarts its inner loop for each row of a reduction."""
     host, x = RunContext(np), np.ones((6, 4))
     assert bind_sum(host, x, out=np.empty(6), axes=(1,), keepdims=False)[0] is np.matmul
     assert bind_sum(host, x, out=np.empty(4), axes=(0,), keepdims=False)[0] is np.matmul
@@ -49,7 +49,7 @@ def test_short_rows_and_columns_are_products() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("device", ["cpu", "new"])
-def test_what_is_written_along_an_axis_arrives(axis: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_axis_first_chunks_write_to_the_output(axis: int, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "CHUNK_ELEMENTS", 20)  # several chunks
     x = np.random.default_rng(2).normal(size=(7, 6, 5))
     out = np.empty_like(x)

@@ -1,4 +1,4 @@
-"""Rules compute in float32 with what is float16, and with results that were not rounded."""
+"""Derivative rules compute in float32 on float16 operands, with results that were not rounded."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.engine.ops.values import written
 EXP = registry().ops["exp"]
 
 
-def test_float16_alone_is_widened() -> None:
-    for dtype, wanted in (("float16", "float32"), ("float32", "float32"), ("float64", "float64"), ("int8", "int8")):
-        (made,), _ = written(upcast, np.ones(2, dtype))
-        assert made.dtype == wanted
+def test_only_float16_is_upcast() -> None:
+    for dtype, expected in (("float16", "float32"), ("float32", "float32"), ("float64", "float64"), ("int8", "int8")):
+        (value,), _ = written(upcast, np.ones(2, dtype))
+        assert value.dtype == expected
 
 
-def test_a_rounded_result_is_found_once_more() -> None:
+def test_rounded_result_is_recomputed_in_float32() -> None:
     x = np.array([0.3, 1.7], np.float16)
-    _, (y, again) = written(lambda x: [upcast_operands(EXP, x.exp(), [x], {})[0], x.exp()], x)
-    assert (y.dtype, again.dtype) == ("float32", "float16")
+    _, (y, rounded) = written(lambda x: [upcast_operands(EXP, x.exp(), [x], {})[0], x.exp()], x)
+    assert (y.dtype, rounded.dtype) == ("float32", "float16")
     np.testing.assert_allclose(y, np.exp(x.astype("float64")), 1e-6)
-    assert (y != again.astype("float32")).any()
-    (kept, _), _ = written(lambda x: upcast_operands(EXP, x.exp(), [x], {}), x.astype("float64"))
-    assert kept.node.op is EXP
+    assert (y != rounded.astype("float32")).any()
+    (unchanged, _), _ = written(lambda x: upcast_operands(EXP, x.exp(), [x], {}), x.astype("float64"))
+    assert unchanged.node.op is EXP

@@ -1,4 +1,4 @@
-"""Fourier transforms against their sums and NumPy's, and gradients against Parseval's theorem and their matrices."""
+"""Fourier transforms against DFT sums and NumPy; gradients against Parseval's theorem and adjoint matrices."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from tests.engine.ops.run import grads, run
 Array = np.ndarray[Any, Any]
 FFT: Any = np.fft
 NORMS = ("backward", "ortho", "forward")
-CLOSE = {"float32": 2e-6, "float64": 4e-15}
+TOLERANCES = {"float32": 2e-6, "float64": 4e-15}
 
 
-def drawn(*shape: int, dtype: str = "complex128", seed: int = 0) -> Array:
+def random_array(*shape: int, dtype: str = "complex128", seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape)
-    found: Array = np.asarray(x + 1j * rng.standard_normal(shape) if dtype.startswith("complex") else x, dtype)
-    return found
+    result: Array = np.asarray(x + 1j * rng.standard_normal(shape) if dtype.startswith("complex") else x, dtype)
+    return result
 
 
-def matrix(n: int, sign: int = -1) -> Array:
-    """The sums, from whole numbers: exp(2πi jk / n)."""
-    found: Array = np.exp(sign * 2j * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n)
-    return found
+def dft_matrix(n: int, sign: int = -1) -> Array:
+    """The DFT matrix, from integer exponents: exp(±2πi jk / n)."""
+    result: Array = np.exp(sign * 2j * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n)
+    return result
 
 
-def close(found: Array, wanted: Array, most: float) -> None:
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=most)
+def assert_close(actual: Array, expected: Array, tolerance: float) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 12, 17, 31, 64, 101, 257])
-def test_they_are_their_sums(n: int) -> None:
-    x, real = drawn(3, n), drawn(3, n, dtype="float64")
-    most = 3e-14 * n
-    close(run("fft", x), x @ matrix(n), most)
-    close(run("ifft", x), x @ matrix(n, 1) / n, most)
-    half = (real @ matrix(n))[:, : n // 2 + 1]
-    close(run("rfft", real), half, most)
-    close(run("irfft", half, axes=(1,), sizes=(n,)), real, most)
+def test_transforms_match_dft_sums(n: int) -> None:
+    x, real = random_array(3, n), random_array(3, n, dtype="float64")
+    tolerance = 3e-14 * n
+    assert_close(run("fft", x), x @ dft_matrix(n), tolerance)
+    assert_close(run("ifft", x), x @ dft_matrix(n, 1) / n, tolerance)
+    half = (real @ dft_matrix(n))[:, : n // 2 + 1]
+    assert_close(run("rfft", real), half, tolerance)
+    assert_close(run("irfft", half, axes=(1,), sizes=(n,)), real, tolerance)
 
 
 REAL, COMPLEX = ("float32", "float64"), ("complex64", "complex128")
@@ -54,41 +54,41 @@ OPERANDS = [("rfft", d) for d in REAL] + [(name, d) for name in ("fft", "ifft", 
 
 @pytest.mark.parametrize(("name", "dtype"), OPERANDS)
 @pytest.mark.parametrize("norm", NORMS)
-def test_several_axes_cut_and_padded_as_numpys(name: str, norm: str, dtype: str) -> None:
-    x, theirs = drawn(4, 5, 6, dtype=dtype), getattr(FFT, f"{name}n")
+def test_axes_and_sizes_match_numpy(name: str, norm: str, dtype: str) -> None:
+    x, reference = random_array(4, 5, 6, dtype=dtype), getattr(FFT, f"{name}n")
     for axes, sizes in product([(2,), (0, 2), (2, 1), (1, 2, 0)], [False, True]):
-        wanted_sizes = tuple(n for n, _ in zip((7, 3, 5), axes, strict=False)) if sizes else None
-        found = run(name, x, axes=axes, norm=norm, **({"sizes": wanted_sizes} if sizes else {}))
-        wanted = theirs(x, s=wanted_sizes, axes=axes, norm=norm)
-        assert found.dtype == wanted.dtype
-        scale = np.abs(wanted).max()
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=10 * scale * CLOSE[x.real.dtype.name])
+        requested = tuple(n for n, _ in zip((7, 3, 5), axes, strict=False)) if sizes else None
+        actual = run(name, x, axes=axes, norm=norm, **({"sizes": requested} if sizes else {}))
+        expected = reference(x, s=requested, axes=axes, norm=norm)
+        assert actual.dtype == expected.dtype
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=10 * scale * TOLERANCES[x.real.dtype.name])
 
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [1, 2, 5, 6])
 def test_gradients_are_products_with_the_adjoint_matrix(norm: str, n: int) -> None:
-    """Of each entry of the Jacobian that NumPy's transforms of unit vectors have."""
-    z, x, g = drawn(n), drawn(n, dtype="float64"), drawn(n, seed=1)
+    """The Jacobian holds NumPy's transforms of unit vectors."""
+    z, x, g = random_array(n), random_array(n, dtype="float64"), random_array(n, seed=1)
     columns = FFT.fft(np.eye(n), norm=norm).T
     np.testing.assert_allclose(grads("fft", z, wrt=[0], cotangent=g, norm=norm)[1][0], columns.conj().T @ g, atol=1e-13)
     np.testing.assert_allclose(grads("fft", x, cotangent=g, norm=norm)[1][0], (columns.conj().T @ g).real, atol=1e-13)
     m = n // 2 + 1
     half = FFT.rfft(np.eye(n), norm=norm).T
-    wanted = (half.conj().T @ g[:m]).real
-    np.testing.assert_allclose(grads("rfft", x, cotangent=g[:m], norm=norm)[1][0], wanted, atol=1e-13)
-    by_re = FFT.irfft(np.eye(m), n, norm=norm).T
-    by_im = FFT.irfft(1j * np.eye(m), n, norm=norm).T
-    wanted = by_re.T @ x + 1j * (by_im.T @ x)
-    found = grads("irfft", z[:m], wrt=[0], cotangent=x, axes=(0,), sizes=(n,), norm=norm)[1][0]
-    np.testing.assert_allclose(found, wanted, atol=1e-13)
+    expected = (half.conj().T @ g[:m]).real
+    np.testing.assert_allclose(grads("rfft", x, cotangent=g[:m], norm=norm)[1][0], expected, atol=1e-13)
+    real_columns = FFT.irfft(np.eye(m), n, norm=norm).T
+    imag_columns = FFT.irfft(1j * np.eye(m), n, norm=norm).T
+    expected = real_columns.T @ x + 1j * (imag_columns.T @ x)
+    actual = grads("irfft", z[:m], wrt=[0], cotangent=x, axes=(0,), sizes=(n,), norm=norm)[1][0]
+    np.testing.assert_allclose(actual, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("n", [6, 7])
-def test_ends_have_no_imaginary_part(n: int) -> None:
-    """Neither in the value nor in the gradient, on one axis and after another."""
+def test_irfft_ignores_imaginary_parts_at_both_ends(n: int) -> None:
+    """In the value and in the gradient, on one axis and on two."""
     for axes, shape in (((0,), (n // 2 + 1,)), ((0, 1), (3, n // 2 + 1))):
-        z = drawn(*shape)
+        z = random_array(*shape)
         ends = np.zeros(shape, complex)
         ends[..., 0] = 5j
         if n % 2 == 0:
@@ -96,43 +96,43 @@ def test_ends_have_no_imaginary_part(n: int) -> None:
         attrs: dict[str, Any] = {"axes": axes, "sizes": (*shape[:-1], n)}
         if len(axes) == 1:
             np.testing.assert_array_equal(run("irfft", z + ends, **attrs), run("irfft", z, **attrs))
-        g = drawn(*shape[:-1], n, dtype="float64", seed=2)
-        found = grads("irfft", z, wrt=[0], cotangent=g, **attrs)[1][0]
+        g = random_array(*shape[:-1], n, dtype="float64", seed=2)
+        actual = grads("irfft", z, wrt=[0], cotangent=g, **attrs)[1][0]
         if len(axes) == 1:
-            assert not found[ends != 0].imag.any()
+            assert not actual[ends != 0].imag.any()
         np.testing.assert_allclose(
-            np.vdot(found, ends).real, np.sum(g * FFT.irfftn(ends, attrs["sizes"], axes=axes)), atol=1e-12
+            np.vdot(actual, ends).real, np.sum(g * FFT.irfftn(ends, attrs["sizes"], axes=axes)), atol=1e-12
         )
 
 
-def test_the_kernel_of_other_devices_leaves_them_out_too() -> None:
+def test_irfft_general_kernel_matches_numpy() -> None:
     op = InverseRealFft()
     for axes, sizes, extents in (((0, 1), (3, 6), (3, 6)), ((1,), (7,), (3, 7)), ((1, 0), (4, 5), (5, 4))):
-        z, out = drawn(3, 4), np.empty(extents)
+        z, out = random_array(3, 4), np.empty(extents)
         InverseRealFft.forward.general(op, RunContext(np), z, out=out, axes=axes, sizes=sizes, norm="ortho")
         np.testing.assert_allclose(out, FFT.irfftn(z, sizes, axes=axes, norm="ortho"), atol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 12])
-def test_a_library_that_keeps_imaginary_parts_is_given_none_where_none_count(n: int) -> None:
+def test_irfft_passes_real_ends_to_the_library(n: int) -> None:
     class Library:
-        """Hands on what it is given."""
+        """A library that returns its input."""
 
         @staticmethod
         def irfft(z: Array, *_: Any, **__: Any) -> Array:
             return z
 
-    z = drawn(2, n // 2 + 1)
+    z = random_array(2, n // 2 + 1)
     counted = np.ones(z.shape[1], bool)
     counted[0] = False
     if 2 * (n // 2) == n:
         counted[n // 2] = False
-    found = InverseRealFft().transform(Library, z, (1,), (n,), "backward")
-    np.testing.assert_array_equal(found, np.where(counted, z, z.real))
+    actual = InverseRealFft().transform(Library, z, (1,), (n,), "backward")
+    np.testing.assert_array_equal(actual, np.where(counted, z, z.real))
 
 
 def test_narrow_dtypes() -> None:
-    half = drawn(6, dtype="float64").astype("float16")
+    half = random_array(6, dtype="float64").astype("float16")
     assert run("fft", half).dtype == run("rfft", half).dtype == np.complex64
     assert run("irfft", half).dtype == np.float16
     np.testing.assert_allclose(run("rfft", half), FFT.rfft(half.astype("float32")), rtol=1e-6)
@@ -140,12 +140,12 @@ def test_narrow_dtypes() -> None:
     assert run("irfft", np.array([True, False])).dtype == np.float64
 
 
-def test_the_sum_of_squares_is_that_of_the_spectrum() -> None:
+def test_parseval() -> None:
     """Parseval: Σ |y|² = n Σ |x|², and the gradient 2 n x."""
     z = np.array([1 + 2j, 3 - 1j])
-    y, (found,) = grads("fft", z, wrt=[0], cotangent=2 * FFT.fft(z))
+    y, (actual,) = grads("fft", z, wrt=[0], cotangent=2 * FFT.fft(z))
     assert np.sum(np.abs(y) ** 2) == pytest.approx(30)
-    np.testing.assert_allclose(found, 4 * z)
+    np.testing.assert_allclose(actual, 4 * z)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_the_sum_of_squares_is_that_of_the_spectrum() -> None:
         ({"norm": "both"}, "norm"),
     ],
 )
-def test_wrong_attributes(attrs: dict[str, Any], says: str) -> None:
+def test_invalid_attributes_are_refused(attrs: dict[str, Any], says: str) -> None:
     with pytest.raises(BadAttribute, match=says):
-        run("fft", drawn(2, 3), **attrs)
+        run("fft", random_array(2, 3), **attrs)
 
 
 @pytest.mark.parametrize(
@@ -173,22 +173,22 @@ def test_wrong_attributes(attrs: dict[str, Any], says: str) -> None:
         ("irfft", (2, 1), {}, "irfft needs a point on each axis, or sizes; the operand has 1 on axis 1"),
     ],
 )
-def test_no_points(name: str, shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:
+def test_axes_without_points_are_refused(name: str, shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:
     with pytest.raises(ShapeMismatch, match=says) as caught:
         run(name, np.zeros(shape), **attrs)
     assert caught.value.operand == 0
 
 
-def test_no_entries_are_padded_to_zeros() -> None:
+def test_empty_rows_are_padded_to_zeros() -> None:
     np.testing.assert_array_equal(run("rfft", np.zeros((2, 0)), axes=(1,), sizes=(4,)), np.zeros((2, 3)))
 
 
-def test_a_transform_has_the_threads_of_its_executor() -> None:
+def test_transform_uses_the_threads_of_its_executor() -> None:
     assert NumPyExecutor(threads=3).context().threads == 3
-    x = drawn(64, 1024)
-    found = []
+    x = random_array(64, 1024)
+    results = []
     for threads in (1, 2):
         out, run_context = np.empty_like(x), NumPyExecutor(threads=threads).context()
         Fft().forward(run_context, x, out=out, axes=(1,), sizes=(1024,), norm="backward")
-        found.append(out)
-    np.testing.assert_array_equal(found[0], found[1])
+        results.append(out)
+    np.testing.assert_array_equal(results[0], results[1])

@@ -1,4 +1,4 @@
-"""A `cond` gives what one function gives; the other adds nothing, whatever it would come to."""
+"""`cond` returns the results of one function; the other adds nothing, even if it would be NaN or infinite."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ ARRAYS = (0.4, random(3), 0.7)
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_cond_is_the_function_that_it_takes(taken: bool) -> None:
+def test_cond_matches_the_taken_function(taken: bool) -> None:
     agree(
-        lambda g, p, *given: g.cond(p, *given, then=product, otherwise=quotient),
-        lambda g, p, *given: list(map(g.identity, (product if taken else quotient)(g, *given))),
+        lambda g, p, *args: g.cond(p, *args, then=product, otherwise=quotient),
+        lambda g, p, *args: list(map(g.identity, (product if taken else quotient)(g, *args))),
         np.bool_(taken),
         *ARRAYS,
         floats=[0, 1],
@@ -47,10 +47,10 @@ def test_a_cond_is_the_function_that_it_takes(taken: bool) -> None:
 
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("mapped", [[1], [2], [3], [1, 2, 3]])
-def test_a_batch_with_one_predicate(taken: bool, mapped: list[int]) -> None:
+def test_batch_with_a_shared_predicate(taken: bool, mapped: list[int]) -> None:
     agree_in_batches(
-        lambda g, p, *given: g.cond(p, *given, then=product, otherwise=quotient),
-        lambda g, p, *given: list(map(g.identity, (product if taken else quotient)(g, *given))),
+        lambda g, p, *args: g.cond(p, *args, then=product, otherwise=quotient),
+        lambda g, p, *args: list(map(g.identity, (product if taken else quotient)(g, *args))),
         np.bool_(taken),
         *ARRAYS,
         mapped=[mapped],
@@ -59,12 +59,12 @@ def test_a_batch_with_one_predicate(taken: bool, mapped: list[int]) -> None:
 
 
 @pytest.mark.parametrize("mapped", [[0], [0, 1], [0, 2, 3]])
-def test_a_batch_whose_examples_choose_for_themselves(mapped: list[int]) -> None:
-    def plain(g: Writer, p: int, *given: int) -> list[int]:
-        return [g.where(p, yes, no) for yes, no in zip(product(g, *given), quotient(g, *given), strict=True)]
+def test_batch_with_a_predicate_per_example(mapped: list[int]) -> None:
+    def plain(g: Writer, p: int, *args: int) -> list[int]:
+        return [g.where(p, yes, no) for yes, no in zip(product(g, *args), quotient(g, *args), strict=True)]
 
     agree_in_batches(
-        lambda g, p, *given: g.cond(p, *given, then=product, otherwise=quotient),
+        lambda g, p, *args: g.cond(p, *args, then=product, otherwise=quotient),
         plain,
         np.bool_(True),
         *ARRAYS,
@@ -87,24 +87,24 @@ def safe_root(g: Writer, x: int, k: int) -> list[int]:
 
 
 @pytest.mark.parametrize("x", [-1.5, 0.0])
-def test_the_other_function_adds_exact_zeros_where_it_would_be_nan_or_infinite(x: float) -> None:
+def test_untaken_function_adds_exact_zeros(x: float) -> None:
     agree(safe_root, lambda g, x, k: list(map(g.identity, line(g, x, k))), x, 0.8, within=1e-15)
 
 
-def test_examples_that_choose_for_themselves_get_exact_zeros_of_the_other_function() -> None:
+def test_batched_untaken_function_adds_exact_zeros() -> None:
     xs, ks = np.array([-1.5, 0.0, 2.0]), np.array([0.8, 0.9, 1.1])
     many = written(safe_root, xs, ks)
     singles = [everything(written(safe_root, x, k)) for x, k in zip(xs, ks, strict=True)]
     for mapped in ([0, 1],):
-        for differentiated, what in ((False, "values"), (True, "gradients")):
-            wanted = [np.stack(column) for column in zip(*[one[what] for one in singles], strict=True)]
-            found = batch(many, mapped, differentiated=differentiated)
-            assert all(np.isfinite(x).all() for x in found)
-            same(found, wanted, 1e-15)
+        for differentiated, kind in ((False, "values"), (True, "gradients")):
+            expected = [np.stack(column) for column in zip(*[one[kind] for one in singles], strict=True)]
+            actual = batch(many, mapped, differentiated=differentiated)
+            assert all(np.isfinite(x).all() for x in actual)
+            same(actual, expected, 1e-15)
 
 
-def test_second_derivatives_of_examples_that_choose_for_themselves() -> None:
-    """The gradient of a gradient, by nodes of the graph, in a batch."""
+def test_second_derivatives_with_a_predicate_per_example() -> None:
+    """Nested `grad` nodes in a batch."""
 
     def write(g: Writer, x: int, k: int) -> list[int]:
         (y,) = safe_root(g, x, k)
@@ -112,18 +112,18 @@ def test_second_derivatives_of_examples_that_choose_for_themselves() -> None:
         return [first, g.grad(first, k), g.grad(first, x)]
 
     xs, ks = np.array([-1.5, 0.0, 2.0]), np.array([0.8, 0.9, 1.1])
-    found = batch(written(write, xs, ks), [0, 1], differentiated=False)
+    actual = batch(written(write, xs, ks), [0, 1], differentiated=False)
     y = [
         np.where(xs > 0, ks**2, 8 * xs * ks**2),
         np.where(xs > 0, 2 * ks, 16 * xs * ks),
         np.where(xs > 0, 0, 8 * ks**2),
     ]
-    same(found, y, 1e-14)
+    same(actual, y, 1e-14)
 
 
-def test_what_only_the_other_function_reads_is_connected_with_zeros() -> None:
-    def write(g: Writer, p: int, *given: int) -> list[int]:
-        return g.cond(p, *given, then=product, otherwise=quotient)[:1]
+def test_operand_of_the_untaken_function_has_a_zero_gradient() -> None:
+    def write(g: Writer, p: int, *args: int) -> list[int]:
+        return g.cond(p, *args, then=product, otherwise=quotient)[:1]
 
     assert lost(write, np.bool_(True), *ARRAYS) == ()
     same(gradients(write, np.bool_(True), *ARRAYS)[2:], [np.zeros(())], 0)
@@ -134,23 +134,23 @@ def test_what_only_the_other_function_reads_is_connected_with_zeros() -> None:
     assert lost(neither, np.bool_(True), 0.3, 0.4) == (2,)
 
 
-def test_the_predicate_makes_no_path() -> None:
+def test_predicate_has_no_gradient() -> None:
     def write(g: Writer, x: int, y: int) -> list[int]:
         return g.cond(g.less(x, y), y, then=lambda g, y: [g.sin(y)], otherwise=lambda g, y: [g.cos(y)])
 
     assert lost(write, 0.1, 0.2) == (0,)
 
 
-def test_only_one_of_them_runs() -> None:
-    """The other would find an index out of range."""
+def test_only_the_taken_function_runs() -> None:
+    """The untaken function would read an index out of range."""
 
     def write(g: Writer, p: int, x: int, i: int) -> list[int]:
         return g.cond(
             p, x, i, then=lambda g, x, i: [g.sum(g.gather(x, i, axis=0))], otherwise=lambda g, x, i: [g.sum(x)]
         )
 
-    (found,) = values(write, np.bool_(False), np.ones(3), np.array([7]))
-    assert found == 3.0
+    (actual,) = values(write, np.bool_(False), np.ones(3), np.array([7]))
+    assert actual == 3.0
     assert gradients(write, np.bool_(False), np.ones(3), np.array([7]))[0].shape == (3,)
 
 
@@ -158,16 +158,16 @@ def test_only_one_of_them_runs() -> None:
 def test_dtypes(dtype: str) -> None:
     one, other = np.array([1, 0, 1], dtype), np.array([0, 0, 1], dtype)
     for taken in (True, False):
-        found = values(
+        actual = values(
             lambda g, p, x, y: g.cond(p, x, y, then=lambda g, x, y: [x, x], otherwise=lambda g, x, y: [y, x]),
             np.bool_(taken),
             one,
             other,
         )
-        same(found, [one if taken else other, one], 0)
+        same(actual, [one if taken else other, one], 0)
 
 
-def test_functions_of_nothing() -> None:
+def test_functions_without_operands() -> None:
     def write(g: Writer, p: int) -> list[int]:
         return g.cond(p, then=lambda g: [g.number(2.0)], otherwise=lambda g: [g.number(3.0)])
 
@@ -176,23 +176,23 @@ def test_functions_of_nothing() -> None:
     same(many, [np.array([2.0, 3.0])], 0)
 
 
-def test_tensors_without_elements() -> None:
+def test_empty_tensors() -> None:
     x = np.zeros((0, 2))
     write = lambda g, p, x: g.cond(p, x, then=lambda g, x: [g.sin(x)], otherwise=lambda g, x: [x])
-    found = everything(written(write, np.bool_(True), x))
-    same(found["gradients"][1:], [x], 0)
+    actual = everything(written(write, np.bool_(True), x))
+    same(actual["gradients"][1:], [x], 0)
 
 
 @pytest.mark.slow
-def test_conds_within_conds_within_conds() -> None:
-    def at(depth: int):  # type: ignore[no-untyped-def]
+def test_nested_conds() -> None:
+    def nested(depth: int):  # type: ignore[no-untyped-def]
         if depth == 0:
             return lambda g, x, k: [g.mul(g.sin(x), k)]
 
         def body(g: Writer, x: int, k: int) -> list[int]:
             low = g.less(x, g.number(0.2 * depth))
             new = g.add_scalar(x, scalar=0.15)
-            return list(g.cond(low, new, k, then=at(depth - 1), otherwise=lambda g, x, k: [g.exp(g.mul(x, k))]))
+            return list(g.cond(low, new, k, then=nested(depth - 1), otherwise=lambda g, x, k: [g.exp(g.mul(x, k))]))
 
         return body
 
@@ -203,8 +203,8 @@ def test_conds_within_conds_within_conds() -> None:
         return [g.where(low, plain(g, new, k, depth - 1)[0], g.exp(g.mul(new, k)))]
 
     for x in (-0.5, 0.15, 0.35, 0.9):
-        agree(at(3), plain, x, 0.7)
-    agree_in_batches(at(3), plain, 0.3, 0.7, mapped=[[0], [1], [0, 1]])
+        agree(nested(3), plain, x, 0.7)
+    agree_in_batches(nested(3), plain, 0.3, 0.7, mapped=[[0], [1], [0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_conds_within_conds_within_conds() -> None:
     [(np.float64(1), "dtype_mismatch"), (np.array([True]), "shape_mismatch")],
     ids=["a number", "an axis"],
 )
-def test_a_predicate_is_one_bool(predicate: np.ndarray, code: str) -> None:
+def test_predicate_must_be_a_bool_scalar(predicate: np.ndarray, code: str) -> None:
     with pytest.raises(EngineError) as caught:
         values(lambda g, p: g.cond(p, then=lambda g: [g.number(2.0)], otherwise=lambda g: [g.number(3.0)]), predicate)
     assert (caught.value.code, caught.value.operand) == (code, 0)

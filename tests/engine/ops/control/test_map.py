@@ -1,4 +1,4 @@
-"""A `map` gives what its body gives of each entry, however many of these are computed at once."""
+"""`map` matches its body on each entry, for every chunk size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_ONCE = [None, 1, 2, 4, 5, 7]
 
 
 def body(g: Writer, w: int, _unread: int, x: int, n: int, y: int) -> list[int]:
-    """Of two consts, and an entry each of floats, integers and floats."""
+    """Body on two consts, and an entry each of floats, integers and floats."""
     scaled = g.mul(y, g.cast(n, dtype="float64"))
     new = g.tanh(g.add(g.matmul(w, x), scaled))
     return [new, g.sum(g.mul(new, x)), g.add(n, n), w, new, y]
@@ -37,7 +37,7 @@ ARRAYS = (random(2, 2), random(2), random(LENGTH, 2), np.arange(LENGTH), random(
 
 def mapped_body(at_once: int | None) -> Write:
     attrs = {} if at_once is None else {"at_once": at_once}
-    return lambda g, *given: g.map(*given, body=body, sequences=3, **attrs)
+    return lambda g, *args: g.map(*args, body=body, sequences=3, **attrs)
 
 
 def plain(g: Writer, w: int, unread: int, *sequences: int) -> list[int]:
@@ -45,26 +45,26 @@ def plain(g: Writer, w: int, unread: int, *sequences: int) -> list[int]:
 
 
 @pytest.mark.parametrize("at_once", AT_ONCE)
-def test_a_map_is_its_entries(at_once: int | None) -> None:
+def test_map_matches_its_entries(at_once: int | None) -> None:
     agree(mapped_body(at_once), plain, *ARRAYS, floats=[0, 1, 3, 4, 5], exact=False)
     assert lost(mapped_body(at_once), *ARRAYS, floats=[0, 1]) == (1,)
 
 
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("mapped", [[0], [2], [3], [4], [0, 1, 2, 3, 4]])
-def test_a_batch_of_maps(mapped: list[int], at_once: int | None) -> None:
+def test_batch_of_maps(mapped: list[int], at_once: int | None) -> None:
     agree_in_batches(mapped_body(at_once), plain, *ARRAYS, mapped=[mapped], floats=[0, 1, 3, 4, 5])
 
 
 @pytest.mark.parametrize("at_once", [None, 2])
 @pytest.mark.parametrize("read", [[0], [1], [2], [3], [5], [4, 1]])
-def test_results_that_nobody_reads(read: list[int], at_once: int | None) -> None:
+def test_unread_results(read: list[int], at_once: int | None) -> None:
     floats = [i for i, k in enumerate(read) if k != 2]
 
     def some(write: Write) -> Write:
-        def picked(g: Writer, *given: int) -> list[int]:
-            found = write(g, *given)
-            return [found[k] for k in read]
+        def picked(g: Writer, *args: int) -> list[int]:
+            results = write(g, *args)
+            return [results[k] for k in read]
 
         return picked
 
@@ -76,7 +76,7 @@ def test_results_that_nobody_reads(read: list[int], at_once: int | None) -> None
 
 @pytest.mark.parametrize("at_once", [None, 1, 3])
 @pytest.mark.parametrize("length", [0, 1])
-def test_no_entry_and_one(length: int, at_once: int | None) -> None:
+def test_empty_and_single_entry(length: int, at_once: int | None) -> None:
     arrays = [x[:length] if i > 1 else x for i, x in enumerate(ARRAYS)]
     if length:
         agree(
@@ -87,19 +87,19 @@ def test_no_entry_and_one(length: int, at_once: int | None) -> None:
             exact=False,
         )
         return
-    found = everything(written(mapped_body(at_once), *arrays, floats=[0, 1, 3]), [0, 1, 3])
+    actual = everything(written(mapped_body(at_once), *arrays, floats=[0, 1, 3]), [0, 1, 3])
     shapes = [(0, 2), (0,), (0,), (0, 2, 2), (0, 2), (0,)]
-    assert [x.shape for x in found["values"]] == shapes
-    same(found["gradients"][1:], [np.zeros_like(x) for x in arrays if x.dtype == float], 0)
+    assert [x.shape for x in actual["values"]] == shapes
+    same(actual["gradients"][1:], [np.zeros_like(x) for x in arrays if x.dtype == float], 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [None, 2, 3])
-def test_whiles_and_conds_within_a_map(at_once: int | None) -> None:
-    """Entries end at steps of their own, and choose for themselves."""
+def test_while_and_cond_inside_map(at_once: int | None) -> None:
+    """Each entry has its own number of steps and its own predicate."""
 
     def entry(g: Writer, k: int, x: int) -> list[int]:
-        found = g.while_(
+        results = g.while_(
             k,
             x,
             condition=lambda g, k, x: [g.less(x, g.number(2.0))],
@@ -109,30 +109,30 @@ def test_whiles_and_conds_within_a_map(at_once: int | None) -> None:
         )
         chosen = g.cond(
             g.less(x, g.number(0.5)),
-            found[0],
+            results[0],
             k,
             then=lambda g, y, k: [g.mul(y, k)],
             otherwise=lambda g, y, k: [g.sqrt(g.sub(y, g.number(0.5)))],
         )
-        return [chosen[0], found[1]]
+        return [chosen[0], results[1]]
 
     xs = np.array([-0.5, 0.2, 0.9, 1.8, 2.5])
     attrs = {} if at_once is None else {"at_once": at_once}
-    found = everything(written(lambda g, k, x: g.map(k, x, body=entry, sequences=1, **attrs)[:1], 0.7, xs))
+    actual = everything(written(lambda g, k, x: g.map(k, x, body=entry, sequences=1, **attrs)[:1], 0.7, xs))
     single = [
         everything(written(lambda g, k, x: [g.reshape(y, shape=[1]) for y in entry(g, k, x)[:1]], 0.7, x)) for x in xs
     ]
-    same(found["values"], [np.concatenate([one["values"][0] for one in single])], 1e-14)
-    same(found["gradients"][1:2], [sum(one["gradients"][1] for one in single)], 1e-12)
-    same(found["gradients"][2:], [np.array([one["gradients"][2] for one in single])], 1e-12)
+    same(actual["values"], [np.concatenate([one["values"][0] for one in single])], 1e-14)
+    same(actual["gradients"][1:2], [sum(one["gradients"][1] for one in single)], 1e-12)
+    same(actual["gradients"][2:], [np.array([one["gradients"][2] for one in single])], 1e-12)
     hessian = [np.array([one["hessian"][k] for one in single]) for k in range(3, 7)]
-    wanted = [hessian[0].sum(), hessian[1], hessian[2], np.diag(hessian[3])]
-    same(found["hessian"][3:], [np.asarray(x) for x in wanted], 1e-11)
+    expected = [hessian[0].sum(), hessian[1], hessian[2], np.diag(hessian[3])]
+    same(actual["hessian"][3:], [np.asarray(x) for x in expected], 1e-11)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [None, 2])
-def test_gradients_within_entries_and_around_the_map(at_once: int | None) -> None:
+def test_gradients_inside_and_around_a_map(at_once: int | None) -> None:
     def slope(g: Writer, k: int, x: int) -> list[int]:
         return [g.grad(g.sin(g.mul(k, g.mul(x, x))), x)]
 
@@ -145,8 +145,8 @@ def test_gradients_within_entries_and_around_the_map(at_once: int | None) -> Non
         return [y, first, g.grad(first, x)]
 
     agree(
-        lambda g, *given: write(g, False, *given),
-        lambda g, *given: write(g, True, *given),
+        lambda g, *args: write(g, False, *args),
+        lambda g, *args: write(g, True, *args),
         0.8,
         random(3),
         exact=False,
@@ -154,7 +154,7 @@ def test_gradients_within_entries_and_around_the_map(at_once: int | None) -> Non
 
 
 @pytest.mark.parametrize("at_once", [None, 2])
-def test_maps_within_scans_within_maps(at_once: int | None) -> None:
+def test_map_inside_scan_inside_map(at_once: int | None) -> None:
     attrs = {} if at_once is None else {"at_once": at_once}
 
     def innermost(g: Writer, k: int, x: int) -> list[int]:
@@ -190,24 +190,24 @@ def test_maps_within_scans_within_maps(at_once: int | None) -> None:
 def test_narrow_floats(dtype: str, at_once: int | None) -> None:
     attrs = {} if at_once is None else {"at_once": at_once}
     k, x = np.asarray(0.5, dtype), random(5, dtype=dtype)
-    found = gradients(lambda g, k, x: g.map(k, x, body=lambda g, k, x: [g.mul(k, x)], sequences=1, **attrs), k, x)
+    actual = gradients(lambda g, k, x: g.map(k, x, body=lambda g, k, x: [g.mul(k, x)], sequences=1, **attrs), k, x)
     slope = np.cos((k * x).astype(float) + 0.3)
     within = {"float16": 5e-3, "float32": 1e-6}[dtype]
-    same(found, [np.asarray((slope * x).sum(), dtype), (slope * k).astype(dtype)], within)
+    same(actual, [np.asarray((slope * x).sum(), dtype), (slope * k).astype(dtype)], within)
 
 
-def test_a_batch_of_gradients_of_a_map_of_an_integer_sequence() -> None:
+def test_batched_gradients_with_an_integer_sequence() -> None:
     n = np.arange(4)
 
     def write(g: Writer, k: int, n: int) -> list[int]:
         return g.map(k, n, body=lambda g, k, n: [g.mul(k, g.cast(n, dtype="float64"))], sequences=1, at_once=3)
 
     ks = np.array([0.2, 0.5])
-    found = batch(written(write, ks, n), [0], differentiated=True)
-    same(found[1:], [(np.cos(ks[:, None] * n + 0.3) * n).sum(1)], 1e-14)
+    actual = batch(written(write, ks, n), [0], differentiated=True)
+    same(actual[1:], [(np.cos(ks[:, None] * n + 0.3) * n).sum(1)], 1e-14)
 
 
-def test_entries_that_nobody_reads_still_say_how_many_there_are() -> None:
+def test_unread_sequence_sets_the_length() -> None:
     def write(g: Writer, k: int, x: int) -> list[int]:
         return g.map(k, x, body=lambda g, k, x: [g.sin(k)], sequences=1, at_once=2)
 
@@ -217,8 +217,8 @@ def test_entries_that_nobody_reads_still_say_how_many_there_are() -> None:
 
 
 @pytest.mark.parametrize("at_once", [None, 1, 2])
-def test_forward_mode_through_maps_whose_entries_nobody_reads(at_once: int | None) -> None:
-    """What arrives at such entries is all that the map back goes through, but for the entries themselves."""
+def test_forward_mode_through_maps_with_unread_entries(at_once: int | None) -> None:
+    """The backward map goes over the cotangents and the unread entries only."""
     attrs = {} if at_once is None else {"at_once": at_once}
 
     def inner(g: Writer, k: int, x: int) -> list[int]:

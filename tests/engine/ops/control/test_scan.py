@@ -1,4 +1,4 @@
-"""Scans give what their steps give one after the other, and so do their derivatives and batches."""
+"""`scan` matches its unrolled steps, in values, derivatives and batches."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def euler(g: Writer, k: int, y: int) -> list[int]:
 
 
 def recurrent(g: Writer, w: int, h: int, x: int) -> list[int]:
-    """A step of a small network on one entry; what comes before it is stacked."""
+    """A step of a small network on one entry; a product with the previous state is stacked."""
     new = g.tanh(g.add(g.matmul(w, h), x))
     return [new, g.mul(h, x)]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [1, 2, 5])
-def test_a_scan_is_its_steps(length: int, reverse: bool) -> None:
+def test_scan_matches_its_steps(length: int, reverse: bool) -> None:
     agree(
         lambda g, k, y: g.scan(k, y, body=euler, carries=1, length=length, reverse=reverse),
         lambda g, k, y: scan_by_hand(g, euler, [k], [y], length=length, reverse=reverse),
@@ -60,7 +60,7 @@ def test_a_scan_is_its_steps(length: int, reverse: bool) -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [1, 4])
-def test_a_scan_goes_through_sequences(length: int, reverse: bool) -> None:
+def test_scan_over_sequences(length: int, reverse: bool) -> None:
     agree(
         lambda g, w, h, x: g.scan(w, h, x, body=recurrent, carries=1, sequences=1, reverse=reverse),
         lambda g, w, h, x: scan_by_hand(g, recurrent, [w], [h], [x], length=length, reverse=reverse),
@@ -71,7 +71,7 @@ def test_a_scan_goes_through_sequences(length: int, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_batch_of_scans_is_its_examples(reverse: bool) -> None:
+def test_batch_of_scans_matches_single_scans(reverse: bool) -> None:
     agree_in_batches(
         lambda g, w, h, x: g.scan(w, h, x, body=recurrent, carries=1, sequences=1, reverse=reverse),
         lambda g, w, h, x: scan_by_hand(g, recurrent, [w], [h], [x], length=4, reverse=reverse),
@@ -82,8 +82,8 @@ def test_a_batch_of_scans_is_its_examples(reverse: bool) -> None:
     )
 
 
-def test_a_carry_that_becomes_mapped_after_a_step_is_mapped_from_the_start() -> None:
-    """The second carry takes over the first, and that what is mapped."""
+def test_carry_mapped_after_a_step_is_mapped_from_the_start() -> None:
+    """The second carry takes the value of the first, which depends on a mapped operand."""
 
     def body(g: Writer, k: int, a: int, b: int, c: int) -> list[int]:
         return [g.mul(g.sin(a), k), a, g.add(b, g.cos(c)), b]
@@ -99,20 +99,20 @@ def test_a_carry_that_becomes_mapped_after_a_step_is_mapped_from_the_start() -> 
     )
 
 
-def test_of_no_step_carries_are_as_they_came() -> None:
-    one, none = random(2, seed=1), random(0, 2)
+def test_zero_steps_return_the_carries_unchanged() -> None:
+    carry, empty = random(2, seed=1), random(0, 2)
 
     def write(g: Writer, w: int, h: int, x: int) -> list[int]:
         return g.scan(w, h, x, body=recurrent, carries=1, sequences=1)
 
-    found = everything(written(write, random(2, 2), one, none))
-    same(found["values"], [one, none], 0)
-    same(found["gradients"][1:], [np.zeros((2, 2)), np.cos(one + 0.3), none], 1e-15)
-    same(found["jvp"][2:3], [np.random.default_rng(1).standard_normal(2)], 0)
-    assert found["hvp"][-1].shape == (0, 2)
+    actual = everything(written(write, random(2, 2), carry, empty))
+    same(actual["values"], [carry, empty], 0)
+    same(actual["gradients"][1:], [np.zeros((2, 2)), np.cos(carry + 0.3), empty], 1e-15)
+    same(actual["jvp"][2:3], [np.random.default_rng(1).standard_normal(2)], 0)
+    assert actual["hvp"][-1].shape == (0, 2)
 
 
-def test_of_no_step_a_carry_that_no_step_reads_keeps_its_gradient() -> None:
+def test_zero_steps_keep_the_gradient_of_an_unread_carry() -> None:
     def write(g: Writer, x: int) -> list[int]:
         return g.scan(x, body=lambda g, x: [g.number([1.0, 2.0])], carries=1, length=0)
 
@@ -120,7 +120,7 @@ def test_of_no_step_a_carry_that_no_step_reads_keeps_its_gradient() -> None:
     same(gradients(write, x), [np.cos(x + 0.3)], 1e-15)
 
 
-def test_a_carry_that_each_step_makes_anew_has_no_gradient_by_its_first_value() -> None:
+def test_overwritten_carry_has_no_gradient_for_its_initial_value() -> None:
     def body(g: Writer, k: int, x: int) -> list[int]:
         return [g.sin(k), x]
 
@@ -134,15 +134,15 @@ def test_a_carry_that_each_step_makes_anew_has_no_gradient_by_its_first_value() 
 
 
 def tangled(g: Writer, a: int, _unread: int, x: int, y: int, z: int, s: int) -> list[int]:
-    """Carries that change places, one that nothing reads, inputs that are results, and a result twice."""
+    """Swapped carries, an unread const, inputs as results, and a repeated result."""
     new = g.mul(g.add(a, x), g.sin(y))
     return [y, new, g.mul(z, z), s, new, new, x]
 
 
 @pytest.mark.slow
-def test_carries_change_places_and_results_repeat() -> None:
-    def looped(g: Writer, *given: int) -> list[int]:
-        return g.scan(*given, body=tangled, carries=3, sequences=1)
+def test_swapped_carries_and_repeated_results() -> None:
+    def looped(g: Writer, *args: int) -> list[int]:
+        return g.scan(*args, body=tangled, carries=3, sequences=1)
 
     arrays = (0.3, 1.0, 0.5, -0.4, 0.8, random(4))
     agree(looped, lambda g, a, u, x, y, z, s: scan_by_hand(g, tangled, [a, u], [x, y, z], [s], length=4), *arrays)
@@ -156,20 +156,20 @@ def test_carries_change_places_and_results_repeat() -> None:
 
 
 @pytest.mark.parametrize("read", [[0], [1], [2], [3], [4, 6], [5]])
-def test_results_that_nobody_reads_change_nothing(read: list[int]) -> None:
-    def looped(g: Writer, *given: int) -> list[int]:
-        found = g.scan(*given, body=tangled, carries=3, sequences=1, reverse=True)
-        return [found[k] for k in read]
+def test_unread_results(read: list[int]) -> None:
+    def looped(g: Writer, *args: int) -> list[int]:
+        results = g.scan(*args, body=tangled, carries=3, sequences=1, reverse=True)
+        return [results[k] for k in read]
 
     def plain(g: Writer, a: int, u: int, x: int, y: int, z: int, s: int) -> list[int]:
-        found = scan_by_hand(g, tangled, [a, u], [x, y, z], [s], length=3, reverse=True)
-        return [found[k] for k in read]
+        results = scan_by_hand(g, tangled, [a, u], [x, y, z], [s], length=3, reverse=True)
+        return [results[k] for k in read]
 
     agree(looped, plain, 0.3, 1.0, 0.5, -0.4, 0.8, random(3))
 
 
 def counting(g: Writer, k: int, x: int, i: int, flag: int, bits: int) -> list[int]:
-    """Floats beside an integer, a bool and unsigned bits, which decide what happens to them."""
+    """A float carry, updated by rules that an integer, a bool and an unsigned carry select."""
     even = g.equal(g.mod(i, g.number(2, "int64")), g.number(0, "int64"))
     scaled = g.mul(k, g.cast(i, dtype="float64"))
     new = g.where(g.not_equal(even, flag), g.sin(g.mul(x, scaled)), g.add(x, scaled))
@@ -180,9 +180,9 @@ def counting(g: Writer, k: int, x: int, i: int, flag: int, bits: int) -> list[in
 COUNTED = (0.6, 0.7, np.int64(1), np.bool_(True), np.uint32(7))
 
 
-def test_integer_bool_and_unsigned_carries_have_no_path() -> None:
+def test_non_float_carries_have_no_gradient() -> None:
     agree(
-        lambda g, *given: g.scan(*given, body=counting, carries=4, length=5),
+        lambda g, *args: g.scan(*args, body=counting, carries=4, length=5),
         lambda g, k, *carries: scan_by_hand(g, counting, [k], carries, length=5),
         *COUNTED,
         floats=[0],
@@ -192,7 +192,7 @@ def test_integer_bool_and_unsigned_carries_have_no_path() -> None:
 @pytest.mark.parametrize("mapped", [[0], [1], [2], [3], [4], [0, 1, 2, 3, 4]])
 def test_integer_carries_in_a_batch(mapped: list[int]) -> None:
     agree_in_batches(
-        lambda g, *given: g.scan(*given, body=counting, carries=4, length=5),
+        lambda g, *args: g.scan(*args, body=counting, carries=4, length=5),
         lambda g, k, *carries: scan_by_hand(g, counting, [k], carries, length=5),
         *COUNTED,
         mapped=[mapped],
@@ -214,25 +214,25 @@ def test_narrow_floats(dtype: str) -> None:
     one, other = everything(looped), everything(plain)
     same(one["values"], other["values"], 0)
     within = {"float16": 2e-2, "float32": 1e-5}[dtype]
-    for what, found in one.items():
-        same(found, other[what], within, what)
+    for kind, actual in one.items():
+        same(actual, other[kind], within, kind)
 
 
 @pytest.mark.parametrize("shapes", [((0,), (3, 0)), ((0,), (0, 0)), ((2, 0), (1, 2, 0))])
-def test_tensors_without_elements(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+def test_empty_tensors(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     def body(g: Writer, k: int, h: int, x: int) -> list[int]:
         new = g.mul(k, g.sin(g.add(h, x)))
         return [new, g.sum(new)]
 
     carry, through = map(np.zeros, shapes)
-    found = everything(
+    actual = everything(
         written(lambda g, k, h, x: g.scan(k, h, x, body=body, carries=1, sequences=1), 0.5, carry, through)
     )
-    same(found["values"], [carry, np.zeros(len(through))], 0)
-    same(found["gradients"][1:], [np.array(0.0), carry, through], 0)
+    same(actual["values"], [carry, np.zeros(len(through))], 0)
+    same(actual["gradients"][1:], [np.array(0.0), carry, through], 0)
 
 
-def test_draws_within_steps_are_those_of_keys_split_by_hand() -> None:
+def test_draws_match_keys_split_by_hand() -> None:
     def body(g: Writer, scale: int, key: int, x: int) -> list[int]:
         both = g.random_split(key, k=2)
         noise = g.random_normal(g.select(both, index=1, axis=0), shape=[3], dtype="float64")
@@ -242,13 +242,13 @@ def test_draws_within_steps_are_those_of_keys_split_by_hand() -> None:
     key = np.array([3, 5], "uint32")
     arrays = (0.5, key, random(3))
     agree(
-        lambda g, *given: g.scan(*given, body=body, carries=2, length=4),
+        lambda g, *args: g.scan(*args, body=body, carries=2, length=4),
         lambda g, scale, *carries: scan_by_hand(g, body, [scale], carries, length=4),
         *arrays,
         floats=[1, 2],
     )
     agree_in_batches(
-        lambda g, *given: g.scan(*given, body=body, carries=2, length=4),
+        lambda g, *args: g.scan(*args, body=body, carries=2, length=4),
         lambda g, scale, *carries: scan_by_hand(g, body, [scale], carries, length=4),
         *arrays,
         mapped=[[1], [0, 2], [0, 1, 2]],
@@ -256,7 +256,7 @@ def test_draws_within_steps_are_those_of_keys_split_by_hand() -> None:
     )
 
 
-def test_a_gradient_within_a_step() -> None:
+def test_grad_inside_a_step() -> None:
     """Newton's method: each step divides by a derivative that the engine takes."""
 
     def body(g: Writer, a: int, x: int) -> list[int]:
@@ -274,7 +274,7 @@ def test_a_gradient_within_a_step() -> None:
 
 
 @pytest.mark.slow
-def test_gradients_of_gradients_around_a_scan() -> None:
+def test_nested_grads_around_a_scan() -> None:
     def nested(g: Writer, by_hand: bool, k: int, y: int) -> list[int]:
         def run(k: int, y: int) -> int:
             if by_hand:
@@ -288,7 +288,7 @@ def test_gradients_of_gradients_around_a_scan() -> None:
     agree(lambda g, k, y: nested(g, False, k, y), lambda g, k, y: nested(g, True, k, y), 1.3, 0.7, exact=False)
 
 
-def test_a_scan_of_stacks_of_a_scan() -> None:
+def test_scan_over_stacks_of_a_scan() -> None:
     def looped(g: Writer, w: int, h: int, x: int) -> list[int]:
         _, first = g.scan(w, h, x, body=recurrent, carries=1, sequences=1)
         return list(g.scan(w, h, first, body=recurrent, carries=1, sequences=1, reverse=True))
@@ -301,14 +301,14 @@ def test_a_scan_of_stacks_of_a_scan() -> None:
 
 
 @pytest.mark.slow
-def test_scans_within_scans_within_scans() -> None:
+def test_nested_scans() -> None:
     def inner(g: Writer, k: int, y: int) -> list[int]:
         return [g.add(y, g.mul_scalar(g.mul(k, g.sin(y)), scalar=0.3))]
 
-    def at(depth: int, by_hand: bool):  # type: ignore[no-untyped-def]
+    def nested(depth: int, by_hand: bool):  # type: ignore[no-untyped-def]
         if depth == 0:
             return inner
-        below = at(depth - 1, by_hand)
+        below = nested(depth - 1, by_hand)
 
         def body(g: Writer, k: int, y: int) -> list[int]:
             if by_hand:
@@ -317,21 +317,19 @@ def test_scans_within_scans_within_scans() -> None:
 
         return body
 
-    looped, plain = (lambda g, k, y, hand=hand: at(3, hand)(g, k, y) for hand in (False, True))
+    looped, plain = (lambda g, k, y, hand=hand: nested(3, hand)(g, k, y) for hand in (False, True))
     agree(looped, plain, 0.8, 0.5)
     agree_in_batches(looped, plain, 0.8, 0.5, mapped=[[0], [1]])
 
 
-def test_the_same_body_is_used_for_two_types() -> None:
+def test_body_is_used_for_two_types() -> None:
     def write(g: Writer, by_hand: bool, k: int, y: int, z: int) -> list[int]:
         if by_hand:
             return [scan_by_hand(g, euler, [k], [x], length=2)[0] for x in (y, z)]
         body = g.function(euler, 2)
         return [g.scan(k, x, body=body, carries=1, length=2)[0] for x in (y, z)]
 
-    agree(
-        lambda g, *given: write(g, False, *given), lambda g, *given: write(g, True, *given), 0.4, random(2), random(3)
-    )
+    agree(lambda g, *args: write(g, False, *args), lambda g, *args: write(g, True, *args), 0.4, random(2), random(3))
 
 
 _UNARY = ("sin", "tanh", "exp", "neg", "cos", "sigmoid", "square")
@@ -340,11 +338,11 @@ _BINARY = ("add", "mul", "sub", "maximum")
 
 @st.composite
 def bodies(draw: st.DrawFn) -> list[tuple[str, int, int]]:
-    """Nodes on a const, two carries and an entry; each on any that come before it."""
+    """Nodes on a const, two carries and an entry; each reads any that come before it."""
     nodes: list[tuple[str, int, int]] = []
-    for known in range(4, 4 + draw(st.integers(1, 6))):
+    for count in range(4, 4 + draw(st.integers(1, 6))):
         op = draw(st.sampled_from(_UNARY + _BINARY))
-        nodes.append((op, draw(st.integers(0, known - 1)), draw(st.integers(0, known - 1))))
+        nodes.append((op, draw(st.integers(0, count - 1)), draw(st.integers(0, count - 1))))
     return nodes
 
 
@@ -356,18 +354,18 @@ def bodies(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     length=st.integers(1, 3),
     reverse=st.booleans(),
 )
-def test_any_body_is_its_steps(
+def test_random_bodies_match_their_steps(
     nodes: list[tuple[str, int, int]], outputs: list[int], length: int, reverse: bool
 ) -> None:
-    def body(g: Writer, *given: int) -> list[int]:
-        known = list(given)
+    def body(g: Writer, *args: int) -> list[int]:
+        computed = list(args)
         for op, a, b in nodes:
-            known.append(getattr(g, op)(*([known[a]] if op in _UNARY else [known[a], known[b]])))
-        damped = [g.tanh(known[k % len(known)]) for k in outputs[:2]]
-        return [*damped, *[known[k % len(known)] for k in outputs[2:]]]
+            computed.append(getattr(g, op)(*([computed[a]] if op in _UNARY else [computed[a], computed[b]])))
+        damped = [g.tanh(computed[k % len(computed)]) for k in outputs[:2]]
+        return [*damped, *[computed[k % len(computed)] for k in outputs[2:]]]
 
     agree(
-        lambda g, *given: g.scan(*given, body=body, carries=2, sequences=1, reverse=reverse),
+        lambda g, *args: g.scan(*args, body=body, carries=2, sequences=1, reverse=reverse),
         lambda g, k, a, b, x: scan_by_hand(g, body, [k], [a, b], [x], length=length, reverse=reverse),
         0.31,
         -0.42,
@@ -377,8 +375,8 @@ def test_any_body_is_its_steps(
     )
 
 
-def test_what_stops_gradients_does_so_within_a_step() -> None:
-    """To second order, and of consts as of carries."""
+def test_stop_gradient_inside_a_step() -> None:
+    """To second order, for consts and for carries."""
 
     def body(g: Writer, k: int, x: int) -> list[int]:
         still = g.stop_gradient(g.mul(k, x))
@@ -407,8 +405,8 @@ def test_what_stops_gradients_does_so_within_a_step() -> None:
         lambda g, k, x: g.add(x, g.mul(k, g.max(g.stacked([x, x])))),
     ],
 )
-def test_what_passes_make_simpler_keeps_its_gradient(step: Write) -> None:
-    """A body is tidied before it is differentiated: at kinks and ties as elsewhere, and what is connected stays so."""
+def test_simplified_bodies_keep_their_gradients(step: Write) -> None:
+    """A body is simplified before it is differentiated; kinks, ties and connectedness stay the same."""
 
     def body(g: Writer, k: int, x: int) -> list[int]:
         return [step(g, k, x)]  # type: ignore[list-item]
@@ -423,7 +421,7 @@ def test_what_passes_make_simpler_keeps_its_gradient(step: Write) -> None:
     assert lost(looped, 0.7, 0.4) == lost(plain, 0.7, 0.4)
 
 
-def test_of_no_step_no_index_is_looked_at() -> None:
+def test_zero_steps_check_no_index() -> None:
     def write(length: int) -> Write:
         return lambda g, i, k, x: g.scan(
             i, k, x, body=lambda g, i, k, x: [g.add(x, g.sum(g.gather(k, i, axis=0)))], carries=1, length=length
@@ -434,7 +432,7 @@ def test_of_no_step_no_index_is_looked_at() -> None:
         values(write(1), np.array([9]), np.ones(2), 0.5)
 
 
-def test_none_may_be_stated() -> None:
+def test_explicit_zero_carries_or_sequences() -> None:
     x = np.array([0.2, 0.5])
     through = values(lambda g, x: g.scan(x, body=lambda g, x: [g.exp(x)], carries=0, sequences=1), x)
     same(through, [np.exp(x)], 1e-15)
@@ -442,15 +440,15 @@ def test_none_may_be_stated() -> None:
     same(twice, [4 * x], 0)
 
 
-def test_a_batch_of_entries_with_axes_of_their_own() -> None:
+def test_batch_of_entries_with_several_axes() -> None:
     x = random(2, 3, 2, 4)
     through = written(lambda g, x: g.scan(x, body=lambda g, x: [g.exp(x)], carries=0, sequences=1), x)
     same(batch(through, [0], differentiated=False), [np.exp(x)], 1e-15)
 
 
 @pytest.mark.parametrize("mapped", [0, 1, 2, 3])
-def test_the_way_back_through_a_while_in_a_batch(mapped: int) -> None:
-    """x becomes kⁿx, n the steps from i to 3: of the total, sin(zkⁿx + 0.3), the gradient by hand."""
+def test_batched_backward_pass_through_a_while(mapped: int) -> None:
+    """x becomes kⁿx in the n steps from i to 3; the reference is the gradient of sin(zkⁿx + 0.3) by hand."""
 
     def write(g: Writer, k: int, i: int, x: int, z: int) -> list[int]:
         y = g.while_(
@@ -467,34 +465,32 @@ def test_the_way_back_through_a_while_in_a_batch(mapped: int) -> None:
     examples = [np.array([0.4, 1.2]), np.array([0.0, 2.0]), np.array([[0.3, 0.7], [-0.5, 0.9]]), np.array([0.5, 2.0])]
     single = [np.array(0.8), np.array(1.0), np.array([0.3, 0.7]), np.array(1.5)]
     feeds = [examples[j] if j == mapped else single[j] for j in range(4)]
-    found = batch(written(write, *feeds), [mapped], differentiated=True)
+    actual = batch(written(write, *feeds), [mapped], differentiated=True)
     for e in range(2):
         k, i, x, z = (feeds[j][e] if j == mapped else feeds[j] for j in range(4))
         n = 3 - i
         slope = np.cos(z * k**n * x + 0.3)
-        by_k, by_z = np.sum(slope * z * n * k ** (n - 1) * x), np.sum(slope * k**n * x)
-        same([y[e] for y in found[1:]], [by_k, np.zeros(()), slope * z * k**n, by_z], 1e-13)
+        grad_k, grad_z = np.sum(slope * z * n * k ** (n - 1) * x), np.sum(slope * k**n * x)
+        same([y[e] for y in actual[1:]], [grad_k, np.zeros(()), slope * z * k**n, grad_z], 1e-13)
 
 
-def test_a_sequence_of_another_length_is_named_by_its_operand() -> None:
-    def write(g: Writer, *given: int) -> list[int]:
-        return g.scan(*given, body=lambda g, k, h, x, z: [g.add(h, g.mul(k, g.mul(x, z)))], carries=1, sequences=2)
+def test_sequence_length_mismatch_names_the_operand() -> None:
+    def write(g: Writer, *args: int) -> list[int]:
+        return g.scan(*args, body=lambda g, k, h, x, z: [g.add(h, g.mul(k, g.mul(x, z)))], carries=1, sequences=2)
 
     with pytest.raises(ShapeMismatch, match=r"operand 3, .* 2 entries, as the entries of operand 2 says") as caught:
         values(write, 0.3, 0.5, np.zeros(2), np.zeros(3))
     assert caught.value.operand == 3
 
 
-def test_a_counted_scan_is_for_the_engine_alone() -> None:
+def test_counted_scan_is_internal() -> None:
     assert CountedScan.internal
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(0, [1.0, 1.0]), (2, [0.0, 0.0])])
-def test_a_carry_that_each_step_makes_anew_keeps_its_gradient_where_there_is_none(
-    count: int, wanted: list[float]
-) -> None:
-    forgets = body_of([PAIR, PAIR], lambda k, h: [k.sin()])
-    attrs = {"body": forgets, "carries": 1, "sequences": 0, "length": 3, "reverse": False}
+def test_overwritten_carry_has_a_gradient_only_at_count_0(count: int, wanted: list[float]) -> None:
+    overwrite = body_of([PAIR, PAIR], lambda k, h: [k.sin()])
+    attrs = {"body": overwrite, "carries": 1, "sequences": 0, "length": 3, "reverse": False}
 
     def write(k: Value, h: Value, n: Value) -> Sequence[Value]:
         last = k.builder.emit(CountedScan(), (k, h, n), attrs).output(0)
@@ -505,16 +501,16 @@ def test_a_carry_that_each_step_makes_anew_keeps_its_gradient_where_there_is_non
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_of_stacks_alone_each_example_has_zeros_beyond_its_own_count(reverse: bool) -> None:
+def test_batched_stacks_are_zero_beyond_each_count(reverse: bool) -> None:
     step = body_of([PAIR], lambda x: [x.exp(), x.greater(0.0)])
     attrs = {"body": step, "carries": 0, "sequences": 1, "length": 4, "reverse": reverse}
 
-    def write(x: Value, one: Value, counts: Value, x_of_many: Value) -> Sequence[Value]:
+    def write(x: Value, one: Value, counts: Value, x_batch: Value) -> Sequence[Value]:
         loop = x.builder.emit(CountedScan(), (x, one), attrs)
-        return vmap_onto(x.builder, [loop.output(0), loop.output(1)], {one: counts, x: x_of_many}, 3)
+        return vmap_onto(x.builder, [loop.output(0), loop.output(1)], {one: counts, x: x_batch}, 3)
 
-    many, counts = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([2, 0, 4])
-    there = (np.arange(4) < counts[:, None])[..., None]
-    exponentials, positive = results_of(write, many[0], np.array(0), counts, many)
-    np.testing.assert_allclose(exponentials, np.where(there, np.exp(many), 0.0), 1e-15)
-    np.testing.assert_array_equal(positive, there & (many > 0))
+    batch_x, counts = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([2, 0, 4])
+    within = (np.arange(4) < counts[:, None])[..., None]
+    exponentials, positive = results_of(write, batch_x[0], np.array(0), counts, batch_x)
+    np.testing.assert_allclose(exponentials, np.where(within, np.exp(batch_x), 0.0), 1e-15)
+    np.testing.assert_array_equal(positive, within & (batch_x > 0))

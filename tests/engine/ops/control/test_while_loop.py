@@ -1,4 +1,4 @@
-"""A `while` gives what its steps give, as many as run; back over these, and no others, go its gradients."""
+"""`while` matches the steps that run; its backward pass goes over these steps only."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def below(limit: float) -> Write:
     return lambda g, k, x: [g.less(g.sum(x), g.number(limit))]
 
 
-def by_steps(steps: int, finished: bool = True, body: Write = grows) -> Write:
-    """So many steps written out, with what a `while` says of them."""
+def unrolled(steps: int, finished: bool = True, body: Write = grows) -> Write:
+    """The unrolled steps, with the step count and the `finished` flag of a `while`."""
 
     def write(g: Writer, k: int, *carries: int) -> list[int]:
         state = scan_by_hand(g, body, [k], carries, length=steps) if steps else list(map(g.identity, carries))
@@ -56,38 +56,38 @@ def looped(limit: float = 3.0, max_steps: int = 10) -> Write:
     return lambda g, k, x: g.while_(k, x, condition=below(limit), body=grows, carries=1, max_steps=max_steps)
 
 
-def steps_of(k: float, x: float, limit: float = 3.0, most: int = 10) -> int:
+def steps_of(k: float, x: float, limit: float = 3.0, max_steps: int = 10) -> int:
     steps = 0
-    while x < limit and steps < most:
+    while x < limit and steps < max_steps:
         x, steps = x + k * np.sin(x) + 0.3, steps + 1
     return steps
 
 
 @pytest.mark.parametrize(("k", "x"), [(0.4, 0.2), (0.9, 0.1), (0.1, 2.8)])
-def test_a_while_is_the_steps_that_run(k: float, x: float) -> None:
+def test_while_matches_the_steps_that_run(k: float, x: float) -> None:
     steps = steps_of(k, x)
     assert 0 < steps < 10
-    agree(looped(), by_steps(steps), k, x, floats=[0])
+    agree(looped(), unrolled(steps), k, x, floats=[0])
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_the_bound_ends_it_unfinished(most: int) -> None:
-    agree(looped(max_steps=most), by_steps(most, finished=False), 0.4, 0.2, floats=[0])
+def test_max_steps_ends_the_loop_unfinished(most: int) -> None:
+    agree(looped(max_steps=most), unrolled(most, finished=False), 0.4, 0.2, floats=[0])
 
 
-def test_the_condition_is_looked_at_once_more_after_the_last_step_that_is_allowed() -> None:
-    """One that needs exactly as many steps as there may be is finished."""
+def test_condition_is_checked_after_the_last_allowed_step() -> None:
+    """A loop that needs exactly max_steps steps is finished."""
     steps = steps_of(0.4, 0.2)
-    agree(looped(max_steps=steps), by_steps(steps), 0.4, 0.2, floats=[0])
-    agree(looped(max_steps=steps - 1), by_steps(steps - 1, finished=False), 0.4, 0.2, floats=[0])
+    agree(looped(max_steps=steps), unrolled(steps), 0.4, 0.2, floats=[0])
+    agree(looped(max_steps=steps - 1), unrolled(steps - 1, finished=False), 0.4, 0.2, floats=[0])
 
 
 @pytest.mark.parametrize(("most", "x", "finished"), [(0, 0.2, False), (0, 3.5, True), (7, 3.5, True)])
-def test_without_a_step_carries_are_as_they_came(most: int, x: float, finished: bool) -> None:
-    agree(looped(max_steps=most), by_steps(0, finished), 0.4, x, floats=[0])
+def test_zero_steps_return_the_carries_unchanged(most: int, x: float, finished: bool) -> None:
+    agree(looped(max_steps=most), unrolled(0, finished), 0.4, x, floats=[0])
 
 
-def test_without_a_step_a_carry_that_each_step_makes_anew_keeps_its_gradient() -> None:
+def test_zero_steps_keep_the_gradient_of_an_overwritten_carry() -> None:
     def write(g: Writer, k: int, x: int) -> list[int]:
         return g.while_(
             k, x, condition=below(3.0), body=lambda g, k, x: [g.add_scalar(k, scalar=4.0)], carries=1, max_steps=5
@@ -97,7 +97,7 @@ def test_without_a_step_a_carry_that_each_step_makes_anew_keeps_its_gradient() -
     same(gradients(write, 0.5, 2.5, floats=[0]), [np.cos(4.8), np.zeros(())], 1e-15)
 
 
-def test_what_the_condition_alone_reads_is_disconnected() -> None:
+def test_operand_read_only_by_the_condition_is_disconnected() -> None:
     def write(g: Writer, limit: int, x: int) -> list[int]:
         return g.while_(
             limit,
@@ -112,7 +112,7 @@ def test_what_the_condition_alone_reads_is_disconnected() -> None:
     same(gradients(write, 3.0, 0.5, floats=[0]), [np.zeros(()), 8 * np.cos(4.3)], 1e-14)
 
 
-def test_steps_and_finished_alone() -> None:
+def test_only_steps_and_finished_are_read() -> None:
     def write(g: Writer, k: int, x: int) -> list[int]:
         return looped()(g, k, x)[1:]
 
@@ -125,24 +125,24 @@ STARTS = np.array([0.2, 2.8, 3.5, 1.0])
 
 @pytest.mark.parametrize("limit", [3.0, 100.0])
 @pytest.mark.parametrize("mapped", [[0], [1], [0, 1]])
-def test_examples_end_at_steps_of_their_own(mapped: list[int], limit: float) -> None:
+def test_batch_examples_stop_at_their_own_steps(mapped: list[int], limit: float) -> None:
     ks = np.array([0.4, 0.9, 0.1, 0.5])
     feeds = [ks if 0 in mapped else 0.4, STARTS if 1 in mapped else 0.2]
-    found = written(looped(limit), *feeds, floats=[0])
+    many = written(looped(limit), *feeds, floats=[0])
     singles = []
     for i in range(4):
         k, x = (float(np.ravel(f)[i % np.size(f)]) for f in feeds)
         steps = steps_of(k, x, limit)
-        one = written(by_steps(steps, finished=steps < 10), k, x, floats=[0])
+        one = written(unrolled(steps, finished=steps < 10), k, x, floats=[0])
         every = everything(one, [0])
         singles.append((every["values"], every["gradients"]))
     for differentiated in (False, True):
-        wanted = [np.stack(column) for column in zip(*[one[differentiated] for one in singles], strict=True)]
-        same(batch(found, mapped, differentiated=differentiated), wanted, 1e-12)
+        expected = [np.stack(column) for column in zip(*[one[differentiated] for one in singles], strict=True)]
+        same(batch(many, mapped, differentiated=differentiated), expected, 1e-12)
 
 
 def pair(g: Writer, k: int, x: int, i: int, way: int) -> list[int]:
-    """A vector, how many steps there were, and where it came from."""
+    """A vector, a step counter, and the previous vector."""
     new = g.mul(g.add(x, way), g.add_scalar(g.mul(k, g.cos(x)), scalar=1.0))
     return [new, g.add(i, g.number(1, "int64")), x]
 
@@ -151,33 +151,33 @@ def enough(limit: int) -> Write:
     return lambda g, k, x, i, way: [g.less(i, g.number(limit, "int64"))]
 
 
-def test_several_carries_one_of_them_an_integer() -> None:
+def test_several_carries_with_an_integer() -> None:
     arrays = (0.3, random(3), np.int64(2), random(3, seed=1))
 
-    def write(g: Writer, *given: int) -> list[int]:
-        return g.while_(*given, condition=enough(6), body=pair, carries=3, max_steps=9)
+    def write(g: Writer, *args: int) -> list[int]:
+        return g.while_(*args, condition=enough(6), body=pair, carries=3, max_steps=9)
 
-    agree(write, by_steps(4, body=pair), *arrays, floats=[0, 2])
-    agree_in_batches(write, by_steps(4, body=pair), *arrays, mapped=[[0], [1], [3], [0, 1, 3]], floats=[0, 2])
+    agree(write, unrolled(4, body=pair), *arrays, floats=[0, 2])
+    agree_in_batches(write, unrolled(4, body=pair), *arrays, mapped=[[0], [1], [3], [0, 1, 3]], floats=[0, 2])
 
 
-def test_the_number_of_steps_is_mapped_where_a_counter_is() -> None:
+def test_mapped_counter_gives_mapped_step_counts() -> None:
     arrays = [0.3, random(3), np.arange(4), random(3, seed=1)]
 
-    def write(g: Writer, *given: int) -> list[int]:
-        return g.while_(*given, condition=enough(3), body=pair, carries=3, max_steps=9)
+    def write(g: Writer, *args: int) -> list[int]:
+        return g.while_(*args, condition=enough(3), body=pair, carries=3, max_steps=9)
 
     many = written(write, *arrays, floats=[0, 2])
-    for differentiated, what in ((False, "values"), (True, "gradients")):
+    for differentiated, kind in ((False, "values"), (True, "gradients")):
         singles = []
         for i in range(4):
-            one = written(by_steps(max(0, 3 - i), body=pair), arrays[0], arrays[1], i, arrays[3], floats=[0, 2])
-            singles.append(everything(one, [0, 2])[what])
-        wanted = [np.stack(column) for column in zip(*singles, strict=True)]
-        same(batch(many, [2], differentiated=differentiated), wanted, 1e-12)
+            one = written(unrolled(max(0, 3 - i), body=pair), arrays[0], arrays[1], i, arrays[3], floats=[0, 2])
+            singles.append(everything(one, [0, 2])[kind])
+        expected = [np.stack(column) for column in zip(*singles, strict=True)]
+        same(batch(many, [2], differentiated=differentiated), expected, 1e-12)
 
 
-def test_a_carry_that_the_condition_alone_reads_and_one_that_nobody_does() -> None:
+def test_carry_read_only_by_the_condition_and_unread_carry() -> None:
     def body(g: Writer, k: int, x: int, i: int, unread: int) -> list[int]:
         return [g.mul(k, g.sin(x)), g.add(i, g.number(1, "int64")), g.mul(unread, unread)]
 
@@ -209,7 +209,7 @@ def collatz(g: Writer, n: int) -> list[int]:
     return [g.where(even, half, odd)]
 
 
-def test_integers_alone() -> None:
+def test_integer_carries_only() -> None:
     def write(g: Writer, n: int) -> list[int]:
         return g.while_(
             n,
@@ -224,7 +224,7 @@ def test_integers_alone() -> None:
     assert [x.tolist() for x in many] == [[1] * 4, [0, 1, 111, 118], [True] * 4]
 
 
-def test_a_while_without_carries() -> None:
+def test_while_without_carries() -> None:
     def write(g: Writer, flag: int) -> list[int]:
         return g.while_(flag, condition=lambda g, flag: [flag], body=lambda g, flag: [], carries=0, max_steps=4)
 
@@ -234,7 +234,7 @@ def test_a_while_without_carries() -> None:
     assert [x.tolist() for x in many] == [[4, 0, 4], [False, True, False]]
 
 
-def test_tensors_without_elements() -> None:
+def test_empty_tensors() -> None:
     def write(g: Writer, k: int, x: int, i: int) -> list[int]:
         return g.while_(
             k,
@@ -246,19 +246,19 @@ def test_tensors_without_elements() -> None:
             max_steps=5,
         )
 
-    found = everything(written(write, 0.5, np.zeros((2, 0)), np.int64(0), floats=[0]), [0])
-    same(found["gradients"], [np.zeros(()), np.zeros(()), np.zeros((2, 0))], 0)
-    assert found["hvp"][-1].shape == (2, 0)
+    actual = everything(written(write, 0.5, np.zeros((2, 0)), np.int64(0), floats=[0]), [0])
+    same(actual["gradients"], [np.zeros(()), np.zeros(()), np.zeros((2, 0))], 0)
+    assert actual["hvp"][-1].shape == (2, 0)
 
 
 def descent(g: Writer, a: int, x: int) -> list[int]:
-    """A step along a gradient that the engine takes."""
+    """A gradient descent step, with the op `grad`."""
     f = g.square(g.sub(g.square(x), a))
     return [g.sub(x, g.mul_scalar(g.grad(f, x), scalar=0.02))]
 
 
 @pytest.mark.slow
-def test_a_gradient_within_a_step_and_around_the_loop() -> None:
+def test_grad_inside_a_step_and_around_the_loop() -> None:
     def write(g: Writer, run: Any, a: int, x: int) -> list[int]:
         y = run(g, a, x)[0]
         first = g.grad(y, a)
@@ -278,7 +278,7 @@ def test_a_gradient_within_a_step_and_around_the_loop() -> None:
     assert 2 < steps < 20
     agree(
         lambda g, a, x: write(g, loop, a, x),
-        lambda g, a, x: write(g, by_steps(steps, body=descent), a, x),
+        lambda g, a, x: write(g, unrolled(steps, body=descent), a, x),
         2.0,
         0.8,
         within=1e-11,
@@ -287,7 +287,7 @@ def test_a_gradient_within_a_step_and_around_the_loop() -> None:
 
 
 def three_deep(by_hand: bool, counts: Sequence[int] = ()) -> Write:
-    """A while of scans of conds; `counts` says how many steps run of the while."""
+    """A while of scans of conds; `counts` holds the number of steps of the while."""
 
     def turn(g: Writer, k: int, y: int) -> list[int]:
         return [g.mul(k, g.sin(y))]
@@ -301,22 +301,22 @@ def three_deep(by_hand: bool, counts: Sequence[int] = ()) -> Write:
             return [g.where(low, turn(g, k, y)[0], other(g, k, y)[0])]
         return list(g.cond(low, k, y, then=turn, otherwise=other))
 
-    def several(g: Writer, k: int, y: int) -> list[int]:
+    def step(g: Writer, k: int, y: int) -> list[int]:
         if by_hand:
-            found = scan_by_hand(g, choose, [k], [y], length=2)
+            result = scan_by_hand(g, choose, [k], [y], length=2)
         else:
-            found = g.scan(k, y, body=choose, carries=1, length=2)
-        return [g.add_scalar(found[0], scalar=0.35)]
+            result = g.scan(k, y, body=choose, carries=1, length=2)
+        return [g.add_scalar(result[0], scalar=0.35)]
 
     def write(g: Writer, k: int, y: int) -> list[int]:
         if by_hand:
-            return scan_by_hand(g, several, [k], [y], length=counts[0])
+            return scan_by_hand(g, step, [k], [y], length=counts[0])
         return list(
             g.while_(
                 k,
                 y,
                 condition=lambda g, k, y: [g.less(y, g.number(1.1))],
-                body=several,
+                body=step,
                 carries=1,
                 max_steps=8,
             )[:2]
@@ -325,7 +325,7 @@ def three_deep(by_hand: bool, counts: Sequence[int] = ()) -> Write:
     return write
 
 
-def test_a_while_of_scans_of_conds() -> None:
+def test_while_of_scans_of_conds() -> None:
     arrays = (0.6, 0.1)
     steps = int(values(three_deep(False), *arrays)[1])
     assert 1 < steps < 8
@@ -333,18 +333,18 @@ def test_a_while_of_scans_of_conds() -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_of_whiles_of_scans_of_conds() -> None:
+def test_batch_of_whiles_of_scans_of_conds() -> None:
     ks, ys = np.array([0.6, 0.9, 0.5]), np.array([0.1, 1.2, 1.6])
     many = written(lambda g, k, y: three_deep(False)(g, k, y)[:1], ks, ys)
     single = [
         everything(written(lambda g, k, y: three_deep(False)(g, k, y)[:1], k, y)) for k, y in zip(ks, ys, strict=True)
     ]
-    for differentiated, what in ((False, "values"), (True, "gradients")):
-        wanted = [np.stack(column) for column in zip(*[one[what] for one in single], strict=True)]
-        same(batch(many, [0, 1], differentiated=differentiated), wanted, 1e-12)
+    for differentiated, kind in ((False, "values"), (True, "gradients")):
+        expected = [np.stack(column) for column in zip(*[one[kind] for one in single], strict=True)]
+        same(batch(many, [0, 1], differentiated=differentiated), expected, 1e-12)
 
 
-def test_without_a_step_no_index_is_looked_at() -> None:
+def test_zero_steps_check_no_index() -> None:
     def write(g: Writer, i: int, k: int, x: int) -> list[int]:
         return g.while_(
             i,
@@ -362,8 +362,8 @@ def test_without_a_step_no_index_is_looked_at() -> None:
         values(write, np.array([9]), np.ones(2), -0.5)
 
 
-def test_stacks_of_a_batch_are_zeros_where_no_step_of_an_example_came_to() -> None:
-    """x is halved while it is above 1: of 8, 1 and 3, three times, not at all and twice."""
+def test_batched_stacks_are_zero_after_each_last_step() -> None:
+    """x is halved while it is above 1: 8, 1 and 3 take three, zero and two steps."""
     above = body_of([SCALAR], lambda x: [x.greater(1.0)])
     halved = body_of([SCALAR], lambda x: [x * 0.5, x + 10.0])
     attrs = {"condition": above, "body": halved, "carries": 1, "max_steps": 5}
@@ -379,7 +379,7 @@ def test_stacks_of_a_batch_are_zeros_where_no_step_of_an_example_came_to() -> No
     np.testing.assert_array_equal(stacked, [[18, 14, 12, 0, 0], [0] * 5, [13, 11.5, 0, 0, 0]])
 
 
-def test_a_batch_whose_end_no_example_says_takes_as_many_steps_together() -> None:
+def test_batch_with_a_constant_condition_runs_in_lockstep() -> None:
     always, halved = body_of([SCALAR], lambda x: [x.builder.full((), 1, BOOL)]), body_of([SCALAR], lambda x: [x * 0.5])
     attrs = {"condition": always, "body": halved, "carries": 1, "max_steps": 3}
 

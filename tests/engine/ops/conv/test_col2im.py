@@ -1,4 +1,4 @@
-"""Values spread by a kernel are the adjoint of the correlation, by every way that there is."""
+"""`add_windows` is the adjoint of `correlate`, on every code path."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import pytest
 from engine.ir.run_context import RunContext
 from engine.ops.conv.im2col import add_windows, correlate
 from engine.ops.conv.windows import Windows
-from tests.engine.ops.conv.test_im2col import CASES, HOST, chunk, meetings, operands
+from tests.engine.ops.conv.test_im2col import CASES, HOST, chunk, operands, overlaps
 
 __all__ = ["chunk"]  # the fixture
 
-#: few windows, far apart: each is added where it lies
+#: few windows, far apart: each is added in place
 SPARSE = (Windows((2, 2), (5, 6), (0, 1), (1, 1)), (11, 12), 1)
 
 
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize("device", ["cpu", "new"])
 @pytest.mark.parametrize(("windows", "extents", "groups"), [*CASES, SPARSE])
-def test_it_is_the_adjoint(windows: Windows, extents: tuple[int, ...], groups: int, device: str) -> None:
+def test_add_windows_is_the_adjoint_of_correlate(
+    windows: Windows, extents: tuple[int, ...], groups: int, device: str
+) -> None:
     """Σ g · correlate(x) = Σ add_windows(g) · x for all x and g."""
     x, kernel, y = operands(windows, extents, groups)
     g, back = np.random.default_rng(7).normal(size=y.shape), np.full(x.shape, np.nan)
@@ -29,14 +31,14 @@ def test_it_is_the_adjoint(windows: Windows, extents: tuple[int, ...], groups: i
 
 
 @pytest.mark.parametrize("spoilt", [np.nan, np.inf])
-def test_a_kernel_that_is_not_finite_spoils_what_its_taps_see_and_no_more(spoilt: float) -> None:
+def test_non_finite_tap_spoils_only_the_elements_it_reaches(spoilt: float) -> None:
     windows, extents, groups = CASES[1]
     _, kernel, y = operands(windows, extents, groups)
     kernel[0, 0, 1, 2] = spoilt
     g, back = np.ones(y.shape), np.empty((2, 2, *extents))
     add_windows(HOST, g, kernel, back, windows, groups)
     reached = np.zeros(extents, bool)
-    for _, tap, element in meetings(windows, extents):
+    for _, tap, element in overlaps(windows, extents):
         reached[element] |= tap == (1, 2)
     np.testing.assert_array_equal(np.isfinite(back[:, 0]), np.broadcast_to(~reached, back[:, 0].shape))
     assert np.isfinite(back[:, 1]).all()

@@ -1,4 +1,4 @@
-"""Convolutions of any rank: biases are added, batches fold into one call, and values spread as they were gathered."""
+"""Convolutions of any rank: biases, batches folded into one call, and the adjoint that spreads values."""
 
 from __future__ import annotations
 
@@ -49,57 +49,55 @@ def convolved(*values: Value, groups: int = 1) -> Value:
     return values[0].builder.emit(CONV, values, {**PLACED, "groups": groups})
 
 
-def test_a_bias_is_added_to_each_feature() -> None:
+def test_bias_is_added_to_each_feature() -> None:
     x, kernel, bias = RNG.normal(size=(2, 2, 4, 5)), RNG.normal(size=(3, 2, 2, 2)), RNG.normal(size=3)
-    found = come_to(convolved, x, kernel, bias)
-    np.testing.assert_allclose(found, by_definition(x, kernel) + bias[:, None, None], 1e-12)
+    actual = come_to(convolved, x, kernel, bias)
+    np.testing.assert_allclose(actual, by_definition(x, kernel) + bias[:, None, None], 1e-12)
 
 
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("mapped", [(True, False), (False, True), (True, True)], ids=str)
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_a_batch_is_each_by_itself(n: int, mapped: tuple[bool, bool], groups: int) -> None:
+def test_batch_matches_single_examples(n: int, mapped: tuple[bool, bool], groups: int) -> None:
     shapes = (2, 4, 4, 5), (6, 4 // groups, 2, 2)
     arrays = [RNG.normal(size=(n, *shape) if m else shape) for m, shape in zip(mapped, shapes, strict=True)]
-    found = come_to(lambda x, kernel: CONV.batch(mapped, x, kernel, groups=groups, **PLACED), *arrays)
-    assert found.shape == (n, *by_definition(np.zeros(shapes[0]), np.zeros(shapes[1]), groups).shape)
+    actual = come_to(lambda x, kernel: CONV.batch(mapped, x, kernel, groups=groups, **PLACED), *arrays)
+    assert actual.shape == (n, *by_definition(np.zeros(shapes[0]), np.zeros(shapes[1]), groups).shape)
     for i in range(n):
         each = [x[i] if m else x for m, x in zip(mapped, arrays, strict=True)]
-        np.testing.assert_allclose(found[i], by_definition(each[0], each[1], groups), 1e-11, 1e-12)
+        np.testing.assert_allclose(actual[i], by_definition(each[0], each[1], groups), 1e-11, 1e-12)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_n_goes_in_front_of_the_entries_of_each_group(axis: int, groups: int) -> None:
-    """And comes out again; of one group, by a view."""
+def test_fold_batch_puts_n_first_within_each_group(axis: int, groups: int) -> None:
+    """`unfold_batch` is the inverse; with one group it is a view."""
     x = RNG.normal(size=(4, 6, 12, 6))
-    found = come_to(lambda v: fold_batch(v, axis, groups), x)
+    actual = come_to(lambda v: fold_batch(v, axis, groups), x)
     each = [np.split(one, groups, axis) for one in x]
-    wanted = np.concatenate([np.concatenate(parts, axis) for parts in zip(*each, strict=True)], axis)
-    np.testing.assert_array_equal(found, wanted)
-    values, (again,) = written(lambda v: unfold_batch(v, axis, 4, groups), found)
-    np.testing.assert_array_equal(again, x)
+    expected = np.concatenate([np.concatenate(parts, axis) for parts in zip(*each, strict=True)], axis)
+    np.testing.assert_array_equal(actual, expected)
+    values, (unfolded,) = written(lambda v: unfold_batch(v, axis, 4, groups), actual)
+    np.testing.assert_array_equal(unfolded, x)
     assert groups > 1 or [n.op.name for n in values[0].builder.nodes[1:]] == ["reshape", "transpose"]
 
 
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("extents", [(4, 5), (5, 4)], ids=["with a rest", "evenly"])
-def test_values_spread_by_the_adjoint_and_are_gathered_by_the_convolution(
-    extents: tuple[int, int], groups: int
-) -> None:
-    """⟨spread_values(g), x⟩ = ⟨g, correlated(x)⟩, of any x and g."""
+def test_spread_values_is_the_adjoint_of_correlation(extents: tuple[int, int], groups: int) -> None:
+    """⟨spread_values(g), x⟩ = ⟨g, correlated(x)⟩, for any x and g."""
     x, kernel = RNG.normal(size=(2, 4, *extents)), RNG.normal(size=(6, 4 // groups, 2, 2))
     y = by_definition(x, kernel, groups)
     windows, g = Windows((2, 2), **PLACED), RNG.normal(size=y.shape)
-    found = come_to(lambda wide, k: emit_correlation(wide, k, y.shape[2:], windows, groups), x, kernel)
-    np.testing.assert_allclose(found, y, 1e-11, 1e-12)
+    actual = come_to(lambda wide, k: emit_correlation(wide, k, y.shape[2:], windows, groups), x, kernel)
+    np.testing.assert_allclose(actual, y, 1e-11, 1e-12)
     back = come_to(lambda narrow, k: spread_values(narrow, k, extents, windows, groups), g, kernel)
     assert back.shape == x.shape
     assert float((back * x).sum()) == pytest.approx(float((g * y).sum()))
 
 
 @pytest.mark.parametrize(("images", "channels"), [(2, 2), (1, 1)])
-def test_of_one_axis_values_spread_by_way_of_two(images: int, channels: int) -> None:
+def test_spread_values_on_one_axis(images: int, channels: int) -> None:
     x, kernel = RNG.normal(size=(images, channels, 8)), RNG.normal(size=(3, channels, 2))
     windows = Windows((2,), (3,), (1,), (2,))
     y = come_to(lambda wide, k: emit_correlation(wide, k, (3,), windows, 1), x, kernel)
@@ -109,19 +107,19 @@ def test_of_one_axis_values_spread_by_way_of_two(images: int, channels: int) -> 
     assert float((back * x).sum()) == pytest.approx(float((g * y).sum()))
 
 
-def test_what_a_result_has_too_much_is_cut_off_and_nothing_else_is_written() -> None:
+def test_crop_cuts_only_the_excess() -> None:
     x = RNG.normal(size=(2, 3))
     np.testing.assert_array_equal(come_to(lambda v: crop(v, (1, 2)), x), x[:1, :2])
     written(lambda v: [v] if crop(v, (2, 3)) is v else [], x)
 
 
-def test_the_work_is_two_for_each_tap_of_each_channel() -> None:
+def test_flops_are_two_per_tap_and_channel() -> None:
     x, kernel = (TensorType(shape, np.dtype("float32")) for shape in ((2, 4, 4, 5), (6, 2, 2, 2)))
     out = CONV.infer(x, kernel, groups=2, **PLACED)
     assert CONV.flops(out, x, kernel, groups=2, **PLACED) == 2 * (2 * 6 * 3 * 3) * (2 * 2 * 2)
 
 
-def test_attributes_have_a_number_for_each_axis() -> None:
+def test_attributes_need_a_number_per_axis() -> None:
     x, kernel = (TensorType(shape, np.dtype("float32")) for shape in ((1, 1, 4, 5), (1, 1, 2, 2)))
     with pytest.raises(BadAttribute, match=r"attribute stride must hold one number for each of the 2 spatial axes"):
         CONV.canonical({**PLACED, "stride": (1,), "groups": 1}, x, kernel)
@@ -130,13 +128,13 @@ def test_attributes_have_a_number_for_each_axis() -> None:
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-def test_defaults_place_windows_side_by_side(rank: int) -> None:
-    found = {name: attr.default for name, attr in transposed_placing_attrs(rank).items()}
+def test_default_placing_attributes(rank: int) -> None:
+    actual = {name: attr.default for name, attr in transposed_placing_attrs(rank).items()}
     ones, zeros = (1,) * rank, (0,) * rank
-    assert found == {"stride": ones, "padding": zeros, "dilation": ones, "groups": 1, "output_padding": zeros}
-    assert set(found) - set(placing_attrs(rank)) == {"output_padding"}
+    assert actual == {"stride": ones, "padding": zeros, "dilation": ones, "groups": 1, "output_padding": zeros}
+    assert set(actual) - set(placing_attrs(rank)) == {"output_padding"}
 
 
-def test_a_result_has_the_operands_common_dtype() -> None:
+def test_result_has_the_common_dtype_of_the_operands() -> None:
     narrow, wide = (TensorType((1,), np.dtype(dtype)) for dtype in ("float32", "float64"))
     assert result_type([2, 3], narrow, None, wide) == TensorType((2, 3), np.dtype("float64"))

@@ -1,4 +1,4 @@
-"""Chunks of a convolution hold all of it, once, and as much as fits."""
+"""Chunks of a convolution cover all of it once, each within the chunk size."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ def test_sizes() -> None:
     assert SIZES.window_bytes == 2 * 12 * 4
 
 
-def test_slices_follow_one_another() -> None:
+def test_slices_are_contiguous() -> None:
     assert list(slices(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
     assert list(slices(0, 2)) == []
 
 
 @pytest.mark.parametrize("chunk", [1, 300, 5000, 1 << 21])
-def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_cover_everything_once(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
     monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 2)
-    seen = np.zeros((SIZES.groups, *SIZES.narrow[:1], *SIZES.positions), int)
+    visits = np.zeros((SIZES.groups, *SIZES.narrow[:1], *SIZES.positions), int)
     for groups, part in SIZES.parts():
         assert part.groups == groups.stop - groups.start
         assert (part.depth, part.features) == (SIZES.depth, SIZES.features)
         for images in part.image_chunks():
             for rows in part.row_chunks():
-                seen[groups, images][rows] += 1
-    assert (seen == 1).all()
-    most = max(chunk, SIZES.part(1).window_bytes * max(2, SIZES.rows[1]) * (SIZES.images_at_once or 1))
-    assert SIZES.part(1).windows_at_once * SIZES.part(1).window_bytes <= most
+                visits[groups, images][rows] += 1
+    assert (visits == 1).all()
+    limit = max(chunk, SIZES.part(1).window_bytes * max(2, SIZES.rows[1]) * (SIZES.images_at_once or 1))
+    assert SIZES.part(1).windows_at_once * SIZES.part(1).window_bytes <= limit
 
 
-def test_how_many_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_count_within_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", 100)
     assert [within_chunk(7, each) for each in (0, 1, 30, 50, 101)] == [7, 7, 3, 2, 1]
 
 
-def test_rows_run_along_the_first_axis_that_has_several() -> None:
+def test_rows_use_the_first_axis_with_several_positions() -> None:
     one = Layout(Windows((1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1)), 1, (1, 1, 1, 5, 6), (1, 1, 1, 5, 6), SIZES.dtype)
     assert one.rows == (1, 6)
     assert one.at_rows(slice(2, 3)) == (..., slice(2, 3), slice(None))

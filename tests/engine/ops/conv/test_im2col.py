@@ -1,4 +1,4 @@
-"""Correlations by columns, and of kernels by kernels, against sums that are written out."""
+"""Correlations by im2col, and their kernel gradients, against explicit sums."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ CASES = [
 ]
 
 
-def meetings(windows: Windows, extents: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
+def overlaps(windows: Windows, extents: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Each position and tap that lies on an element, and that element."""
     for position in np.ndindex(*windows.positions(extents)):
         for tap in np.ndindex(*windows.size):
-            at = zip(position, windows.stride, tap, windows.dilation, windows.padding, strict=True)
-            element = tuple(p * s + t * d - q for p, s, t, d, q in at)
+            axes = zip(position, windows.stride, tap, windows.dilation, windows.padding, strict=True)
+            element = tuple(p * s + t * d - q for p, s, t, d, q in axes)
             if all(0 <= e < n for e, n in zip(element, extents, strict=True)):
                 yield position, tap, element
 
 
 def operands(windows: Windows, extents: tuple[int, ...], groups: int) -> tuple[Array, Array, Array]:
-    """x, a kernel, and a place for what they come to."""
+    """x, a kernel, and an output buffer."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(2, 2 * groups, *extents))
     return x, rng.normal(size=(3 * groups, 2, *windows.size)), np.empty((2, 3 * groups, *windows.positions(extents)))
@@ -46,7 +46,7 @@ def operands(windows: Windows, extents: tuple[int, ...], groups: int) -> tuple[A
 
 @pytest.fixture(params=[1, 600, 1 << 21], ids=["one window", "some windows", "all windows"])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How much is laid out at a time."""
+    """The size of a chunk."""
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", request.param)
     monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 1)
 
@@ -55,38 +55,38 @@ def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(("windows", "extents", "groups"), CASES)
 def test_correlations(windows: Windows, extents: tuple[int, ...], groups: int) -> None:
     x, kernel, out = operands(windows, extents, groups)
-    wanted = np.zeros(out.shape)
-    for (position, tap, element), g in product(meetings(windows, extents), range(groups)):
+    expected = np.zeros(out.shape)
+    for (position, tap, element), g in product(overlaps(windows, extents), range(groups)):
         seen, weights = x[:, 2 * g : 2 * g + 2, *element], kernel[3 * g : 3 * g + 3, :, *tap]
-        wanted[:, 3 * g : 3 * g + 3, *position] += seen @ weights.T
+        expected[:, 3 * g : 3 * g + 3, *position] += seen @ weights.T
     correlate(HOST, x, kernel, out, windows, groups)
-    np.testing.assert_allclose(out, wanted, 1e-12, 1e-13)
-    turned = np.empty(out.shape)
-    correlate(HOST, np.asfortranarray(x), np.asfortranarray(kernel), turned, windows, groups)
-    np.testing.assert_allclose(turned, wanted, 1e-12, 1e-13)
+    np.testing.assert_allclose(out, expected, 1e-12, 1e-13)
+    transposed = np.empty(out.shape)
+    correlate(HOST, np.asfortranarray(x), np.asfortranarray(kernel), transposed, windows, groups)
+    np.testing.assert_allclose(transposed, expected, 1e-12, 1e-13)
 
 
 @pytest.mark.usefixtures("chunk")
 @pytest.mark.parametrize(("windows", "extents", "groups"), CASES)
-def test_the_kernel_of_a_correlation(windows: Windows, extents: tuple[int, ...], groups: int) -> None:
-    """Σ over images and positions of what a tap sees times what the window gives."""
+def test_kernel_gradient_of_a_correlation(windows: Windows, extents: tuple[int, ...], groups: int) -> None:
+    """Σ over images and positions of the element under a tap times the cotangent of its window."""
     x, _, narrow = operands(windows, extents, groups)
     narrow[...] = np.random.default_rng(6).normal(size=narrow.shape)
-    wanted = np.zeros((groups, 3, 2, *windows.size))
-    for (position, tap, element), g in product(meetings(windows, extents), range(groups)):
-        given, seen = narrow[:, 3 * g : 3 * g + 3, *position], x[:, 2 * g : 2 * g + 2, *element]
-        wanted[g][:, :, *tap] += given.T @ seen
-    out = np.empty(wanted.shape)
+    expected = np.zeros((groups, 3, 2, *windows.size))
+    for (position, tap, element), g in product(overlaps(windows, extents), range(groups)):
+        cotangent, seen = narrow[:, 3 * g : 3 * g + 3, *position], x[:, 2 * g : 2 * g + 2, *element]
+        expected[g][:, :, *tap] += cotangent.T @ seen
+    out = np.empty(expected.shape)
     sizes = layout(x, narrow, narrow, windows, groups)
     correlate_by_kernel(HOST, split_groups(x, groups), split_groups(narrow, groups), out, sizes)
-    np.testing.assert_allclose(out, wanted, 1e-12, 1e-13)
+    np.testing.assert_allclose(out, expected, 1e-12, 1e-13)
 
 
-def test_what_windows_see() -> None:
+def test_windows_of() -> None:
     windows, extents, groups = CASES[1]
     x, _, narrow = operands(windows, extents, groups)
-    seen = windows_of(np, split_groups(x, groups), layout(x, narrow, narrow, windows, groups))
-    wanted = np.zeros(seen.shape)
-    for position, tap, element in meetings(windows, extents):
-        wanted[:, 0, :, *tap, *position] = x[:, :, *element]
-    np.testing.assert_array_equal(seen, wanted)
+    actual = windows_of(np, split_groups(x, groups), layout(x, narrow, narrow, windows, groups))
+    expected = np.zeros(actual.shape)
+    for position, tap, element in overlaps(windows, extents):
+        expected[:, 0, :, *tap, *position] = x[:, :, *element]
+    np.testing.assert_array_equal(actual, expected)

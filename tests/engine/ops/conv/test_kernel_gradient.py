@@ -1,4 +1,4 @@
-"""The gradient by a kernel: the sum of its definition, in batches, differentiated again, written out, and in plans."""
+"""The kernel gradient of a convolution: its definition, batches, derivatives, decomposition, and plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.engine.analysis.real_networks import REAL_NETWORKS
 from tests.engine.ops.convolutions import RNG, Axis, Setting, by_loops
 from tests.engine.ops.values import Array, allocated, come_to, written
 
-#: with and without a rest, more taps than positions and the other way round, a window alone, none of them inside
+#: with and without a remainder, more taps than positions and fewer, a single window, windows outside of x
 SETTINGS = {
     "one axis": Setting((Axis(9, 3, 2, 1),)),
     "one axis, in groups": Setting((Axis(8, 2, 3, 0, 2),), depth=2, groups=3),
@@ -50,8 +50,8 @@ def attributes(setting: Setting) -> dict[str, Any]:
     return {"taps": placed(setting).size, **placed(setting).placing, "groups": setting.groups}
 
 
-def by_kernel(setting: Setting, wide: Array, narrow: Array) -> Array:
-    """By the definition in loops."""
+def reference(setting: Setting, wide: Array, narrow: Array) -> Array:
+    """The definition, in loops."""
     return by_loops(setting, wide, narrow, np.zeros(setting.shapes[2]))[2]
 
 
@@ -60,56 +60,56 @@ def emitted(setting: Setting, wide: Value, narrow: Value) -> Value:
 
 
 @each_setting
-def test_it_is_the_sum_of_its_definition(name: str) -> None:
+def test_matches_the_definition(name: str) -> None:
     setting = SETTINGS[name]
     wide, narrow, _ = setting.draw()
-    found = come_to(lambda *values: emitted(setting, *values), wide, narrow)
-    np.testing.assert_allclose(found, by_kernel(setting, wide, narrow), 1e-12, 1e-12)
+    actual = come_to(lambda *values: emitted(setting, *values), wide, narrow)
+    np.testing.assert_allclose(actual, reference(setting, wide, narrow), 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("chunk", [1, 500])
 @pytest.mark.parametrize("name", ["a rest, in groups", "large windows", "three axes"])
-def test_in_however_many_chunks(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_result_does_not_depend_on_chunk_size(name: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convolution_layout, "CHUNK_BYTES", chunk)
     monkeypatch.setattr(convolution_layout, "LEAST_WINDOWS", 1)
     setting = SETTINGS[name]
     wide, narrow, kernel = setting.draw()
-    for lying in (np.ascontiguousarray, np.asfortranarray):
+    for layout in (np.ascontiguousarray, np.asfortranarray):
         out = np.full_like(kernel, np.nan)
-        KERNEL_GRADIENT.forward(RunContext(np), lying(wide), lying(narrow), out=out, **attributes(setting))
-        np.testing.assert_allclose(out, by_kernel(setting, wide, narrow), 1e-12, 1e-12)
+        KERNEL_GRADIENT.forward(RunContext(np), layout(wide), layout(narrow), out=out, **attributes(setting))
+        np.testing.assert_allclose(out, reference(setting, wide, narrow), 1e-12, 1e-12)
 
 
-def test_halves_are_summed_in_single_precision() -> None:
-    """4,096 and more ones: in halves, the sum would stop at 2,048."""
+def test_float16_is_summed_in_float32() -> None:
+    """More than 4,096 ones: in float16, the sum would stop at 2,048."""
     ones = np.ones((1, 1, 72, 72), np.float16)
-    found = come_to(lambda *v: kernel_gradient(*v, Windows((1, 1), (1, 1), (0, 0), (1, 1)), 1), ones, ones)
-    assert (found.dtype, found.item()) == (np.float16, 5184)
+    actual = come_to(lambda *v: kernel_gradient(*v, Windows((1, 1), (1, 1), (0, 0), (1, 1)), 1), ones, ones)
+    assert (actual.dtype, actual.item()) == (np.float16, 5184)
 
 
-def test_the_result_has_the_operands_common_dtype() -> None:
+def test_result_has_the_common_dtype_of_the_operands() -> None:
     setting = SETTINGS["two axes"]
     wide, narrow, _ = (TensorType(s, np.dtype(d)) for s, d in zip(setting.shapes, ["f4", "f8", "f8"], strict=True))
-    wanted = TensorType(setting.shapes[2], np.dtype("float64"))
-    assert KERNEL_GRADIENT.infer(wide, narrow, **attributes(setting)) == wanted
+    expected = TensorType(setting.shapes[2], np.dtype("float64"))
+    assert KERNEL_GRADIENT.infer(wide, narrow, **attributes(setting)) == expected
 
 
 @pytest.mark.parametrize("mapped", [(True, False), (False, True), (True, True)], ids=str)
 @pytest.mark.parametrize("n", [0, 1, 3])
 @pytest.mark.parametrize("name", ["one axis, in groups", "two axes", "a rest, in groups", "three axes", "no images"])
-def test_a_batch_is_each_by_itself(name: str, n: int, mapped: tuple[bool, bool]) -> None:
+def test_batch_matches_single_examples(name: str, n: int, mapped: tuple[bool, bool]) -> None:
     setting = SETTINGS[name]
     shapes = setting.shapes[:2]
     arrays = [RNG.normal(size=(n, *shape) if m else shape) for m, shape in zip(mapped, shapes, strict=True)]
-    found = come_to(lambda *values: KERNEL_GRADIENT.batch(mapped, *values, **attributes(setting)), *arrays)
-    assert found.shape == (n, *setting.shapes[2])
+    actual = come_to(lambda *values: KERNEL_GRADIENT.batch(mapped, *values, **attributes(setting)), *arrays)
+    assert actual.shape == (n, *setting.shapes[2])
     for i in range(n):
         each = [x[i] if m else x for m, x in zip(mapped, arrays, strict=True)]
-        np.testing.assert_allclose(found[i], by_kernel(setting, *each), 1e-12, 1e-12)
+        np.testing.assert_allclose(actual[i], reference(setting, *each), 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("mapped", [(True, False), (False, True)], ids=str)
-def test_what_is_the_same_for_all_examples_is_not_repeated(mapped: tuple[bool, bool]) -> None:
+def test_unmapped_operand_is_not_repeated(mapped: tuple[bool, bool]) -> None:
     setting = SETTINGS["a rest, in groups"]
     builder = Builder(registry())
     types = [TensorType((7, *s) if m else s, np.dtype("f8")) for m, s in zip(mapped, setting.shapes[:2], strict=True)]
@@ -120,21 +120,21 @@ def test_what_is_the_same_for_all_examples_is_not_repeated(mapped: tuple[bool, b
 
 
 @each_setting
-def test_its_gradients_are_the_other_two_derivatives_of_the_trilinear_form(name: str) -> None:
+def test_gradients_are_the_other_trilinear_derivatives(name: str) -> None:
     setting = SETTINGS[name]
     wide, narrow, kernel = setting.draw()
-    by_wide, by_narrow, _ = by_loops(setting, wide, narrow, kernel)
+    grad_wide, grad_narrow, _ = by_loops(setting, wide, narrow, kernel)
 
     def write(*values: Value) -> list[Value]:
         y = emitted(setting, *values[:2])
         return [g for g in vjp(y.builder, [(y, values[2])], values[:2]) if g is not None]
 
-    for a, b in zip(written(write, wide, narrow, kernel)[1], (by_wide, by_narrow), strict=True):
+    for a, b in zip(written(write, wide, narrow, kernel)[1], (grad_wide, grad_narrow), strict=True):
         np.testing.assert_allclose(a, b, 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["one axis", "a rest", "a rest, in groups", "three axes"])
-def test_it_is_bilinear_in_forward_mode(name: str) -> None:
+def test_forward_mode_is_bilinear(name: str) -> None:
     setting = SETTINGS[name]
     (wide, narrow, _), (along, across, _) = setting.draw(), setting.draw()
 
@@ -144,13 +144,13 @@ def test_it_is_bilinear_in_forward_mode(name: str) -> None:
         assert tangent is not None
         return [tangent]
 
-    found = written(write, wide, narrow, along, across)[1][0]
-    wanted = by_kernel(setting, along, narrow) + by_kernel(setting, wide, across)
-    np.testing.assert_allclose(found, wanted, 1e-12, 1e-12)
+    actual = written(write, wide, narrow, along, across)[1][0]
+    expected = reference(setting, along, narrow) + reference(setting, wide, across)
+    np.testing.assert_allclose(actual, expected, 1e-12, 1e-12)
 
 
 @pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("no images", "no channels")])
-def test_written_out_it_is_a_convolution_of_the_opset(name: str) -> None:
+def test_decomposition_uses_public_ops(name: str) -> None:
     setting = SETTINGS[name]
     wide, narrow, _ = setting.draw()
 
@@ -159,20 +159,20 @@ def test_written_out_it_is_a_convolution_of_the_opset(name: str) -> None:
         assert not [node for node in y.builder.nodes if node.op.internal]
         return y
 
-    np.testing.assert_allclose(come_to(write, wide, narrow), by_kernel(setting, wide, narrow), 1e-12, 1e-12)
+    np.testing.assert_allclose(come_to(write, wide, narrow), reference(setting, wide, narrow), 1e-12, 1e-12)
 
 
-def test_no_client_can_ask_for_it() -> None:
+def test_op_is_internal() -> None:
     assert KERNEL_GRADIENT.internal
     assert KERNEL_GRADIENT.name not in registry().ops
 
 
-def test_the_work_is_two_for_each_tap_of_each_channel() -> None:
-    """Of the taps that there are: none is computed and dropped."""
+def test_flops_are_two_per_tap_and_channel() -> None:
+    """Only existing taps count: none is computed and dropped."""
     setting = SETTINGS["a rest, in groups"]
     types = [TensorType(shape, np.dtype("f8")) for shape in setting.shapes]
-    found = KERNEL_GRADIENT.flops(types[2], *types[:2], **attributes(setting))
-    assert found == 2 * (2 * 4 * 4 * 2) * 2 * (2 * 3)  # images, features, positions; channels of a group; taps
+    actual = KERNEL_GRADIENT.flops(types[2], *types[:2], **attributes(setting))
+    assert actual == 2 * (2 * 4 * 4 * 2) * 2 * (2 * 3)  # images, features, positions; channels of a group; taps
 
 
 LARGE = {
@@ -190,18 +190,18 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_no_more_is_allocated_than_is_declared(name: str, dtype: str) -> None:
+def test_allocation_stays_within_the_declared_workspace(name: str, dtype: str) -> None:
     setting = LARGE[name]
     wide, narrow, kernel = (x.astype(dtype) for x in setting.draw())
     types, attrs = [TensorType.of(x) for x in (kernel, wide, narrow)], attributes(setting)
     declared = KERNEL_GRADIENT.workspace(*types, **attrs)
-    found = allocated(lambda: KERNEL_GRADIENT.forward(RunContext(np), wide, narrow, out=kernel, **attrs))
-    assert found <= declared + SLACK
-    assert declared <= found + 2 * convolution_layout.CHUNK_BYTES
+    peak = allocated(lambda: KERNEL_GRADIENT.forward(RunContext(np), wide, narrow, out=kernel, **attrs))
+    assert peak <= declared + SLACK
+    assert declared <= peak + 2 * convolution_layout.CHUNK_BYTES
 
 
 @pytest.mark.slow
-def test_a_peak_over_fifty_megabytes_is_what_it_takes() -> None:
+def test_planned_peak_over_50_mb_holds() -> None:
     setting = Setting((Axis(60, 3, 2, 1), Axis(60, 3, 2, 1)), images=24, depth=128, features=96)
     wide, narrow, _ = (x.astype("float32") for x in setting.draw())
     builder = Builder(registry())
@@ -213,8 +213,8 @@ def test_a_peak_over_fifty_megabytes_is_what_it_takes() -> None:
 @pytest.mark.parametrize(
     ("name", "slices"), [("convnet 2 relu none", 0), ("resnet 2 relu batch_norm", 0), ("u_net 1 relu", 2)]
 )
-def test_plans_of_gradients_have_no_exchanged_views_nor_taps_to_drop(name: str, slices: int) -> None:
-    """Matrices alone are transposed; and a u_net slices channels that it has joined."""
+def test_gradient_plans_transpose_and_slice_no_images(name: str, slices: int) -> None:
+    """Only matrices are transposed, and a U-Net slices channels that it has concatenated."""
     net = REAL_NETWORKS[name]()
     plan = plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), Limits()))[1]
     ops = [step.op.name for step in plan.steps]
@@ -227,7 +227,7 @@ def test_plans_of_gradients_have_no_exchanged_views_nor_taps_to_drop(name: str, 
 
 
 @pytest.mark.parametrize(("op", "stride"), [("conv2d", 2), ("conv2d", 3), ("conv_transpose2d", 2)])
-def test_nor_have_those_of_strided_convolutions_whose_windows_leave_a_rest(op: str, stride: int) -> None:
+def test_gradient_plans_of_strided_convolutions_with_a_remainder(op: str, stride: int) -> None:
     builder = Builder(registry())
     x, kernel = (
         builder.leaf(TensorType(shape, np.dtype("f4")), i) for i, shape in enumerate([(2, 4, 8, 8), (4, 4, 3, 3)])

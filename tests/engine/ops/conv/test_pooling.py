@@ -1,4 +1,4 @@
-"""Pools: windows along one axis and then the other are windows, and what comes back goes to the first maximum."""
+"""Pooling: windows are reduced along one axis and then the other, and the gradient goes to the first maximum."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ PLACES = [
 ]
 
 
-def seen(place: dict[str, Any], h: int, w: int) -> list[tuple[tuple[int, int], list[tuple[int, int]]]]:
+def window_elements(place: dict[str, Any], h: int, w: int) -> list[tuple[tuple[int, int], list[tuple[int, int]]]]:
     """Each position, and the elements of its window in row-major order."""
     (a, b), (s, t), (p, q) = place["kernel_size"], place["stride"], place["padding"]
-    found = []
+    result = []
     for i, j in product(range((h + 2 * p - a) // s + 1), range((w + 2 * q - b) // t + 1)):
         rows = [r for r in range(i * s - p, i * s - p + a) if 0 <= r < h]
         columns = [c for c in range(j * t - q, j * t - q + b) if 0 <= c < w]
-        found.append(((i, j), [*product(rows, columns)]))
-    return found
+        result.append(((i, j), [*product(rows, columns)]))
+    return result
 
 
-def shape(place: dict[str, Any], x: Array) -> tuple[int, ...]:
-    (*_, (last, _)) = seen(place, *x.shape[-2:])
+def pooled_shape(place: dict[str, Any], x: Array) -> tuple[int, ...]:
+    (*_, (last, _)) = window_elements(place, *x.shape[-2:])
     return (*x.shape[:-2], last[0] + 1, last[1] + 1)
 
 
@@ -48,9 +48,9 @@ def shape(place: dict[str, Any], x: Array) -> tuple[int, ...]:
 @pytest.mark.parametrize(("ufunc", "start"), [(np.maximum, -np.inf), (np.add, 0.0)], ids=["max", "sum"])
 def test_windows_are_reduced(ufunc: Any, start: float, place: dict[str, Any]) -> None:
     x = RNG.integers(-9, -1, (2, 5, 6)).astype(float)
-    out = np.full(shape(place, x), 77.0)
+    out = np.full(pooled_shape(place, x), 77.0)
     reduce_windows(RUN, ufunc, x, out, pool_windows(**place), start)
-    for (i, j), elements in seen(place, 5, 6):
+    for (i, j), elements in window_elements(place, 5, 6):
         for n in range(2):
             assert out[n, i, j] == ufunc.reduce([x[n, r, c] for r, c in elements], initial=start)
 
@@ -58,23 +58,23 @@ def test_windows_are_reduced(ufunc: Any, start: float, place: dict[str, Any]) ->
 @pytest.mark.parametrize("nan", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_what_comes_back_goes_to_the_first_maximum(place: dict[str, Any], dtype: str, nan: bool) -> None:
-    """In row-major order, though it is looked for by rows and then by columns; a NaN is one."""
-    x = RNG.integers(0, 3, (2, 5, 6)).astype(dtype)  # with many equal ones
+def test_gradient_goes_to_the_first_maximum(place: dict[str, Any], dtype: str, nan: bool) -> None:
+    """First in row-major order, though the search goes by rows and then by columns; a NaN is a maximum."""
+    x = RNG.integers(0, 3, (2, 5, 6)).astype(dtype)  # with many ties
     if nan:
         x[RNG.random(x.shape) < 0.2] = np.nan
-    g = RNG.integers(1, 9, shape(place, x)).astype(dtype)
-    wanted, out = np.zeros(x.shape), np.full(x.shape, 7, dtype)
-    for n, ((i, j), elements) in product(range(2), seen(place, 5, 6)):
+    g = RNG.integers(1, 9, pooled_shape(place, x)).astype(dtype)
+    expected, out = np.zeros(x.shape), np.full(x.shape, 7, dtype)
+    for n, ((i, j), elements) in product(range(2), window_elements(place, 5, 6)):
         values = [float(x[n, r, c]) for r, c in elements]
         first = next((k for k, v in enumerate(values) if np.isnan(v)), None)
         r, c = elements[values.index(max(values)) if first is None else first]
-        wanted[n, r, c] += float(g[n, i, j])
+        expected[n, r, c] += float(g[n, i, j])
     scatter_to_maxima(RUN, g, x, out, pool_windows(**place))
-    np.testing.assert_array_equal(out, wanted)
+    np.testing.assert_array_equal(out, expected)
 
 
-def test_an_infinite_cotangent_makes_no_nan_beside_it() -> None:
+def test_infinite_cotangent_makes_no_nan_elsewhere() -> None:
     x, out = np.array([[1.0, 2.0], [3.0, 0.0]]), np.empty((2, 2))
     scatter_to_maxima(
         RUN, np.array([[np.inf]]), x, out, pool_windows(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0))
@@ -87,7 +87,7 @@ def canonical(x: tuple[int, ...], **attrs: Any) -> dict[str, Any]:
     return POOL.canonical(stated, TensorType(x, np.dtype("float32")))
 
 
-def test_the_stride_is_the_kernel_size_unless_stated_and_as_short_as_it_can_be() -> None:
+def test_stride_defaults_to_the_kernel_size_and_is_shortened() -> None:
     assert canonical((6, 6))["stride"] == (2, 2)
     assert canonical((6, 6), stride=(3, 1))["stride"] == (3, 1)
     assert canonical((3, 3), stride=(900, 3))["stride"] == canonical((3, 3), stride=(2, 2))["stride"], "one window"
@@ -103,7 +103,7 @@ def test_the_stride_is_the_kernel_size_unless_stated_and_as_short_as_it_can_be()
         ((6, 1), {}, r"the windows span \[2, 2\], more than the extents \[6, 1\]"),
     ],
 )
-def test_what_cannot_be_pooled_is_refused(x: tuple[int, ...], attrs: dict[str, Any], said: str) -> None:
+def test_invalid_windows_are_refused(x: tuple[int, ...], attrs: dict[str, Any], said: str) -> None:
     with pytest.raises((BadAttribute, ShapeMismatch), match=said):
         canonical(x, **attrs)
     assert canonical((6, 6), padding=(1, 1))["padding"] == (1, 1)

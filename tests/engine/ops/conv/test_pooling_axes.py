@@ -1,4 +1,4 @@
-"""Pools over one axis and over three at the edges of what they take: ceilings, no entries, whole numbers, defaults."""
+"""Edge cases of pooling over one axis and over three: ceilings, no entries, integers, defaults."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from engine.ops.conv.pooling_axes import _attrs
 from tests.engine.ops.conv.test_window_axes import pooled, spans
 from tests.engine.ops.run import error, grads, run
 
-#: extent, kernel size, stride, padding: a window more, or none for one reason or the other
+#: extent, kernel size, stride, padding: with another window, or without one for either reason
 CEILINGS = [(4, 2, 1, 0), (5, 2, 2, 0), (4, 2, 3, 1), (5, 2, 3, 1), (9, 3, 3, 1), (7, 3, 2, 1), (6, 3, 4, 1)]
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])
 @pytest.mark.parametrize(("extent", "size", "stride", "padding"), CEILINGS)
-def test_windows_of_a_ceiling(kind: str, extent: int, size: int, stride: int, padding: int) -> None:
+def test_ceiling_windows(kind: str, extent: int, size: int, stride: int, padding: int) -> None:
     x = np.random.default_rng(0).normal(size=extent)
-    found, (slope,) = grads(f"{kind}_pool1d", x, kernel_size=[size], stride=[stride], padding=[padding], ceiling=True)
-    wanted, wanted_slope = pooled(x, kind, [spans(extent, size, stride, padding, 1, True)], [padding])
-    np.testing.assert_allclose(found, wanted, 1e-13)
-    np.testing.assert_allclose(slope, wanted_slope, 1e-13)
+    actual, (slope,) = grads(f"{kind}_pool1d", x, kernel_size=[size], stride=[stride], padding=[padding], ceiling=True)
+    expected, expected_slope = pooled(x, kind, [spans(extent, size, stride, padding, 1, True)], [padding])
+    np.testing.assert_allclose(actual, expected, 1e-13)
+    np.testing.assert_allclose(slope, expected_slope, 1e-13)
 
 
-def test_means_of_integers_are_those_of_floats() -> None:
-    """2⁶² + 2⁶² is no int64, and 3 · 50 no int8."""
+def test_integer_means_are_computed_in_floats() -> None:
+    """2⁶² + 2⁶² overflows int64, and 3 · 50 overflows int8."""
     large = np.full(2, 2**62)
     assert run("avg_pool1d", large, kernel_size=[2]).tolist() == [2.0**62]
     small = np.full(151, 100, "int8")
@@ -33,7 +33,7 @@ def test_means_of_integers_are_those_of_floats() -> None:
     assert run("adaptive_avg_pool", small, sizes=[1]).tolist() == [100.0]
 
 
-def test_there_is_an_entry_and_room_for_a_window() -> None:
+def test_input_must_have_entries_and_fit_a_window() -> None:
     assert run("max_pool1d", np.ones((2, 1)), kernel_size=[1]).tolist() == [[1.0], [1.0]]
     for x, attrs in (
         (np.ones((2, 0)), {"kernel_size": [2], "padding": [1]}),
@@ -44,7 +44,7 @@ def test_there_is_an_entry_and_room_for_a_window() -> None:
         assert (refused.code, refused.operand) == ("shape_mismatch", 0)
 
 
-def test_adaptive_windows_need_axes_and_entries_on_them() -> None:
+def test_adaptive_windows_need_non_empty_axes() -> None:
     for name in ("adaptive_max_pool", "adaptive_avg_pool"):
         assert run(name, np.full((2, 1), 3.0), sizes=[1, 2]).tolist() == [[3.0, 3.0]]
         assert error(name, np.ones(3), sizes=[]).code == "bad_attribute"
@@ -54,7 +54,7 @@ def test_adaptive_windows_need_axes_and_entries_on_them() -> None:
 
 @pytest.mark.parametrize("rank", [1, 3])
 @pytest.mark.parametrize("dilated", [False, True])
-def test_what_is_not_stated_is_dense_and_without_padding(rank: int, dilated: bool) -> None:
+def test_default_padding_and_dilation(rank: int, dilated: bool) -> None:
     attrs = _attrs(rank, dilated=dilated)
     assert (attrs["padding"].default, attrs["padding"].minimum) == ((0,) * rank, 0)
     assert ("dilation" in attrs) == dilated

@@ -1,4 +1,4 @@
-"""Residue classes: together they hold each element once, and see each meeting of a tap once."""
+"""Residue classes: together they hold each element once, and each overlap of a tap and an element once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from engine.ops.conv.windows import Windows
 @given(
     st.integers(1, 5), st.integers(1, 5), st.integers(-2, 4), st.integers(1, 4), st.integers(1, 14), st.integers(1, 6)
 )
-def test_every_meeting_is_in_one_class(
+def test_every_overlap_is_in_one_class(
     size: int, stride: int, padding: int, dilation: int, extent: int, positions: int
 ) -> None:
     windows = Windows((size,), (stride,), (padding,), (dilation,))
-    wanted = {
+    expected = {
         (p, t, p * stride + t * dilation - padding)
         for p in range(positions)
         for t in range(size)
         if 0 <= p * stride + t * dilation - padding < extent
     }
-    found: Counter[tuple[int, int, int]] = Counter()
+    overlaps: Counter[tuple[int, int, int]] = Counter()
     held: Counter[int] = Counter()
     for taps, places, each in residue_classes(windows, (extent,), (positions,)):
         chosen, elements = np.arange(size)[taps], np.arange(extent)[places]
@@ -35,14 +35,14 @@ def test_every_meeting_is_in_one_class(
             for k, tap in enumerate(chosen):
                 p = u + k * each.dilation[0] - each.padding[0]
                 if 0 <= p < positions:
-                    found[p, int(tap), int(element)] += 1
-    assert set(found) == wanted
-    assert max([*found.values(), *held.values()], default=1) == 1
+                    overlaps[p, int(tap), int(element)] += 1
+    assert set(overlaps) == expected
+    assert max([*overlaps.values(), *held.values()], default=1) == 1
     if residues_cover(windows):
         assert set(held) == set(range(extent))
 
 
-def test_what_covers() -> None:
+def test_residues_cover() -> None:
     assert residues_cover(Windows((3, 3), (2, 3), (0, 0), (1, 1)))
     assert not residues_cover(Windows((3, 1), (2, 2), (0, 0), (1, 1)))
     assert not residues_cover(Windows((3,), (2,), (0,), (2,)))

@@ -1,4 +1,4 @@
-"""What convolutions and pools refuse, and in which words."""
+"""Argument checks of convolutions and pooling, and their error messages."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ REFUSED: list[tuple[Callable[[], None], type[EngineError], str]] = [
 
 
 @pytest.mark.parametrize(("check", "error", "said"), REFUSED, ids=range(len(REFUSED)))
-def test_refused(check: Callable[[], None], error: type[EngineError], said: str) -> None:
+def test_invalid_arguments_are_refused(check: Callable[[], None], error: type[EngineError], said: str) -> None:
     with pytest.raises(error, match=said):
         check()
 
 
-def test_taken() -> None:
+def test_valid_arguments_are_accepted() -> None:
     check_spatial("stride", (1, 2))
     check_spatial("stride", (1,), 1)
     check_ranks(PLANE, PLANE, 2, "features, channels")

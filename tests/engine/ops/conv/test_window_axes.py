@@ -1,4 +1,4 @@
-"""Pools of any number of axes: loops over windows are the reference, for every way that these may lie."""
+"""Pooling over any number of axes: loops over windows are the reference, for every placing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def spans(n: int, size: int, stride: int, padding: int, dilation: int, ceiling: bool) -> list[range]:
-    """The places of each window's taps, those in the padding included."""
+    """The positions of each window's taps, including those in the padding."""
     room = n + 2 * padding - dilation * (size - 1) - 1
     count = (math.ceil(room / stride) if ceiling else room // stride) + 1
     starts = [i * stride - padding for i in range(count)]
@@ -29,16 +29,16 @@ def spans(n: int, size: int, stride: int, padding: int, dilation: int, ceiling: 
 def pooled(x: Array, kind: str, windows: list[list[range]], padding: list[int]) -> tuple[Array, Array]:
     """The value, and the gradient of its sum."""
     value, gradient = np.empty([len(each) for each in windows]), np.zeros(x.shape)
-    for at in np.ndindex(value.shape):
-        taps = list(product(*(each[i] for each, i in zip(windows, at, strict=True))))
+    for index in np.ndindex(value.shape):
+        taps = list(product(*(each[i] for each, i in zip(windows, index, strict=True))))
         inside = [t for t in taps if all(0 <= p < n for p, n in zip(t, x.shape, strict=True))]
         if kind == "max":
             first = max(inside, key=lambda t: x[t])
-            value[at] = x[first]
+            value[index] = x[first]
             gradient[first] += 1
         else:
             counted = [t for t in taps if all(p < n + m for p, n, m in zip(t, x.shape, padding, strict=True))]
-            value[at] = sum(x[t] for t in inside) / len(counted)
+            value[index] = sum(x[t] for t in inside) / len(counted)
             for t in inside:
                 gradient[t] += 1 / len(counted)
     return value, gradient
@@ -48,28 +48,28 @@ PLACED = [*product([1, 2, 3], [1, 2, 3], [0, 1], [1, 2], [False, True])]
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])
-def test_every_window_of_a_line(kind: str) -> None:
+def test_pooling_on_one_axis(kind: str) -> None:
     x = np.round(np.random.default_rng(0).normal(size=9), 0)  # with ties
     for size, stride, padding, dilation, ceiling in PLACED:
         if 2 * padding > size or (kind == "avg" and dilation > 1):
             continue
         windows = [spans(9, size, stride, padding, dilation, ceiling)]
-        more = {"dilation": [dilation]} if kind == "max" else {}
-        attrs = {"kernel_size": [size], "stride": [stride], "padding": [padding], "ceiling": ceiling, **more}
+        extra = {"dilation": [dilation]} if kind == "max" else {}
+        attrs = {"kernel_size": [size], "stride": [stride], "padding": [padding], "ceiling": ceiling, **extra}
         value, (gradient,) = grads(f"{kind}_pool1d", x, **attrs)
-        for found, wanted in zip((value, gradient), pooled(x, kind, windows, [padding]), strict=True):
-            np.testing.assert_allclose(found, wanted, 1e-12, err_msg=str(attrs))
+        for actual, expected in zip((value, gradient), pooled(x, kind, windows, [padding]), strict=True):
+            np.testing.assert_allclose(actual, expected, 1e-12, err_msg=str(attrs))
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])
-def test_windows_of_three_axes(kind: str) -> None:
+def test_pooling_on_three_axes(kind: str) -> None:
     x = np.round(np.random.default_rng(0).normal(size=(4, 5, 6)), 0)
     size, stride, padding = [2, 3, 2], [1, 2, 3], [1, 0, 1]
     windows = [spans(*numbers, 1, True) for numbers in zip(x.shape, size, stride, padding, strict=True)]
     attrs = {"kernel_size": size, "stride": stride, "padding": padding, "ceiling": True}
     value, (gradient,) = grads(f"{kind}_pool3d", x, **attrs)
-    for found, wanted in zip((value, gradient), pooled(x, kind, windows, padding), strict=True):
-        np.testing.assert_allclose(found, wanted, 1e-12)
+    for actual, expected in zip((value, gradient), pooled(x, kind, windows, padding), strict=True):
+        np.testing.assert_allclose(actual, expected, 1e-12)
 
 
 @pytest.mark.parametrize("kind", ["max", "avg"])
@@ -79,11 +79,11 @@ def test_adaptive_windows(kind: str, size: int) -> None:
     ends = [[(i * n // s, -((i + 1) * n // -s)) for i in range(s)] for n, s in zip(x.shape, (size, 3), strict=True)]
     value, (gradient,) = grads(f"adaptive_{kind}_pool", x, sizes=[size, 3])
     windows = [[range(*each) for each in axis] for axis in ends]
-    for found, wanted in zip((value, gradient), pooled(x, kind, windows, [0, 0]), strict=True):
-        np.testing.assert_allclose(found, wanted, 1e-12)
+    for actual, expected in zip((value, gradient), pooled(x, kind, windows, [0, 0]), strict=True):
+        np.testing.assert_allclose(actual, expected, 1e-12)
     builder = Builder(registry())
-    found = run_graph(builder.graph(list(adaptive_ranges(builder.full((), 0.0, "float64"), 9, size))), {})
-    np.testing.assert_array_equal(np.hstack(found), ends[0])
+    actual = run_graph(builder.graph(list(adaptive_ranges(builder.full((), 0.0, "float64"), 9, size))), {})
+    np.testing.assert_array_equal(np.hstack(actual), ends[0])
 
 
 def test_integers_and_nan() -> None:
@@ -95,7 +95,7 @@ def test_integers_and_nan() -> None:
     np.testing.assert_array_equal(gradient, [0, 1, 0, 0])
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_invalid_windows_are_refused() -> None:
     x = np.zeros((2, 5))
     with pytest.raises(BadAttribute, match="padding must be at most half the kernel size"):
         run("max_pool1d", x, kernel_size=[3], padding=[2])
@@ -112,11 +112,9 @@ def test_what_does_not_fit_is_refused() -> None:
 @pytest.mark.parametrize(
     ("count", "taps", "stride", "dilation"), [(4, 3, 2, 1), (1, 3, 2, 3), (3, 1, 1, 2), (2, 4, 5, 4)]
 )
-def test_taps_lie_at_multiples_of_the_stride_and_of_the_dilation(
-    count: int, taps: int, stride: int, dilation: int
-) -> None:
+def test_tap_positions(count: int, taps: int, stride: int, dilation: int) -> None:
     builder = Builder(registry())
     x = builder.leaf(TensorType((9,), np.dtype(float)), 0)
-    made = tap_positions(x, count, taps, stride, dilation)
-    (found,) = run_graph(builder.graph([made]), {0: np.zeros(9)})
-    np.testing.assert_array_equal(found, stride * np.arange(count)[:, None] + dilation * np.arange(taps))
+    positions = tap_positions(x, count, taps, stride, dilation)
+    (actual,) = run_graph(builder.graph([positions]), {0: np.zeros(9)})
+    np.testing.assert_array_equal(actual, stride * np.arange(count)[:, None] + dilation * np.arange(taps))

@@ -30,7 +30,7 @@ BOUNDS = {"i0e": 4, "i1e": 4, "i0": 5, "i1": 5}
 
 
 def scaled(order: int, x: Any) -> Any:
-    """exp(−|x|) Iₙ(x); from 10⁵ on by its series (DLMF 10.40.1)."""
+    """exp(−|x|) Iₙ(x); from 10⁵ on by its asymptotic series (DLMF 10.40.1)."""
     if abs(x) < 1e5:
         return mp.exp(-abs(x)) * mp.besseli(order, x)
     terms = [(-1) ** k * mp.fprod(4 * order**2 - (2 * i - 1) ** 2 for i in range(1, k + 1)) for k in range(6)]
@@ -46,7 +46,7 @@ def exact(op: str, x: Any) -> Any:
 
 
 def by_recurrence(op: str, x: Any) -> tuple[Any, Any]:
-    """The first and second derivatives, of Iₙ for all n: Iₙ′ = (Iₙ₋₁ + Iₙ₊₁) / 2 (DLMF 10.29.1)."""
+    """The first and second derivatives, from Iₙ′ = (Iₙ₋₁ + Iₙ₊₁) / 2 (DLMF 10.29.1)."""
     with mp.workdps(80):
         values = [mp.besseli(n, x) for n in range(4)]
         i0, i1, i2, i3 = values
@@ -73,31 +73,31 @@ def test_values_in_float32(op: str) -> None:
 
 @pytest.mark.parametrize("op", OPS)
 def test_derivatives(op: str) -> None:
-    """Relative to themselves, but next to zeros, where they are as accurate as what they are made of."""
+    """The errors are relative, except near zeros, where they are relative to the terms."""
     x = X[np.abs(X) < 700]
     _, first, second = derivatives(op, x)
-    wanted = np.array([[float(d) for d in by_recurrence(op, mp.mpf(t))] for t in x.tolist()]).T
-    np.testing.assert_allclose(first, wanted[0], 64 * EPS, 64 * EPS * (op == "i1e"))
+    expected = np.array([[float(d) for d in by_recurrence(op, mp.mpf(t))] for t in x.tolist()]).T
+    np.testing.assert_allclose(first, expected[0], 64 * EPS, 64 * EPS * (op == "i1e"))
     size = np.abs(x)
     parts = np.maximum(1, size) ** -2.5 if op.endswith("e") else np.minimum(1, size)
-    assert (np.abs(second - wanted[1]) <= 128 * EPS * (np.abs(wanted[1]) + parts)).all()
+    assert (np.abs(second - expected[1]) <= 128 * EPS * (np.abs(expected[1]) + parts)).all()
 
 
-def test_the_second_derivative_of_i1_next_to_0() -> None:
-    """I₁″(x) = 3x/8 + 5x³/96 + …: a division by x twice would leave no digit of it."""
+def test_second_derivative_of_i1_near_zero() -> None:
+    """I₁″(x) = 3x/8 + 5x³/96 + …: dividing by x twice would lose all digits."""
     x = np.array([1e-300, 1e-9, -1e-5, 1e-3])
     np.testing.assert_allclose(derivatives("i1", x)[2], 3 * x / 8 + 5 * x**3 / 96, 1e-12)
     np.testing.assert_allclose(derivatives("i1", np.zeros(1), by=(0, 0, 0))[3], 3 / 8)
 
 
-def test_the_second_derivatives_of_the_scaled_ones_at_0() -> None:
-    """On either side it is another one; there, that of the formula with sign(0) = 0, as PyTorch and JAX have it."""
+def test_second_derivatives_of_i0e_and_i1e_at_zero() -> None:
+    """The two sides differ; at 0, the formula uses sign(0) = 0, as in PyTorch and JAX."""
     x = np.array([-5e-324, 0.0, 5e-324])
     np.testing.assert_array_equal(derivatives("i0e", x)[2], [1.5, 0.5, 1.5])
     np.testing.assert_array_equal(derivatives("i1e", x)[2], [1, 0, -1])
 
 
-def test_at_0_and_at_the_ends() -> None:
+def test_zero_infinities_and_nan() -> None:
     x = np.array([0.0, -0.0, INF, -INF, NAN, 800.0, -800.0])
     np.testing.assert_array_equal(run("i0", x), [1, 1, INF, INF, NAN, INF, INF])
     np.testing.assert_array_equal(run("i1", x), [0, 0, INF, -INF, NAN, INF, -INF])
@@ -110,14 +110,14 @@ def test_at_0_and_at_the_ends() -> None:
     np.testing.assert_array_equal(derivatives("i1e", x, by=0)[1][:5], [0.5, 0.5, 0, 0, NAN])
 
 
-def test_derivatives_next_to_1_where_the_series_ends() -> None:
-    """Of order 1 and 2, as SciPy has them."""
+def test_i1_derivatives_near_the_end_of_the_series() -> None:
+    """First and second derivatives, against SciPy."""
     ivp = pytest.importorskip("scipy.special").ivp
     x = np.array([-1.25, -0.9, 0.25, 0.75, 1.0, 1.5])
     value, first, second = (ivp(1, x, order) for order in range(3))
-    for found, wanted in zip(derivatives("i1", x), (value, first, second), strict=True):
-        np.testing.assert_allclose(found, wanted, 1e-14)
+    for actual, expected in zip(derivatives("i1", x), (value, first, second), strict=True):
+        np.testing.assert_allclose(actual, expected, 1e-14)
     sign, shrunk = np.sign(x), np.exp(-np.abs(x))
     scaled_ones = value, first - sign * value, second - 2 * sign * first + value
-    for found, wanted in zip(derivatives("i1e", x), scaled_ones, strict=True):
-        np.testing.assert_allclose(found, shrunk * wanted, 1e-13, 1e-15)
+    for actual, expected in zip(derivatives("i1e", x), scaled_ones, strict=True):
+        np.testing.assert_allclose(actual, shrunk * expected, 1e-13, 1e-15)

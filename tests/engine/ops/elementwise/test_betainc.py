@@ -1,4 +1,4 @@
-"""betainc and its derivatives, by all operands and twice, against sixty digits, over the whole domain."""
+"""betainc and its first and second derivatives, against sixty digits, over the whole domain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INF, NAN = math.inf, math.nan
 
 
 def points() -> tuple[Array, Array, Array]:
-    """Shapes from 10⁻⁴ to 300; x anywhere, where the distribution changes, and next to 0."""
+    """Shapes from 10⁻⁴ to 300; x anywhere, near the mean, and near 0."""
     rng = np.random.default_rng(3)
     a, b = 10 ** rng.uniform(-4, 2.5, (2, 60))
     middle = a / (a + b) * (1 + 0.2 * rng.normal(size=60))
@@ -35,18 +35,18 @@ def distribution(a: Any, b: Any, x: Any) -> Any:
 
 
 @cache
-def moved(i: int, by_a: int, by_b: int) -> Any:
+def moved(i: int, steps_a: int, steps_b: int) -> Any:
     """The function with its shapes moved by some steps."""
     with mp.workdps(90):
         step = mp.mpf(10) ** -16
-        return distribution(A[i].item() + by_a * step, B[i].item() + by_b * step, mp.mpf(X[i].item()))
+        return distribution(A[i].item() + steps_a * step, B[i].item() + steps_b * step, mp.mpf(X[i].item()))
 
 
 def difference(i: int, weights: dict[tuple[int, int], int], order: int) -> float:
-    """A central difference: off by 10⁻³² of what it changes by."""
+    """A central difference, with a relative error of 10⁻³²."""
     with mp.workdps(90):
-        found = mp.fsum(weight * moved(i, *steps) for steps, weight in weights.items())
-        return float(found * mp.mpf(10) ** (16 * order) / (4 if len(weights) == 4 else 2 if order == 1 else 1))
+        result = mp.fsum(weight * moved(i, *steps) for steps, weight in weights.items())
+        return float(result * mp.mpf(10) ** (16 * order) / (4 if len(weights) == 4 else 2 if order == 1 else 1))
 
 
 def density(i: int) -> Any:
@@ -58,51 +58,51 @@ def exact(weights: dict[tuple[int, int], int], order: int) -> Array:
     return np.array([difference(i, weights, order) for i in range(len(A))])
 
 
-BY_A, BY_B = {(1, 0): 1, (-1, 0): -1}, {(0, 1): 1, (0, -1): -1}
-TWICE_A, TWICE_B = {(1, 0): 1, (0, 0): -2, (-1, 0): 1}, {(0, 1): 1, (0, 0): -2, (0, -1): 1}
+FIRST_A, FIRST_B = {(1, 0): 1, (-1, 0): -1}, {(0, 1): 1, (0, -1): -1}
+SECOND_A, SECOND_B = {(1, 0): 1, (0, 0): -2, (-1, 0): 1}, {(0, 1): 1, (0, 0): -2, (0, -1): 1}
 MIXED = {(1, 1): 1, (1, -1): -1, (-1, 1): -1, (-1, -1): 1}
 
 
-def assert_close(found: Array, wanted: Array, tolerance: float) -> None:
-    large = np.abs(wanted) > 1e-40  # below, differences have no digits left
-    off = np.abs(found - wanted)[large] / np.abs(wanted)[large]
+def assert_close(actual: Array, expected: Array, tolerance: float) -> None:
+    large = np.abs(expected) > 1e-40  # below, differences have no digits left
+    off = np.abs(actual - expected)[large] / np.abs(expected)[large]
     assert off.max() <= tolerance, np.column_stack([A[large], B[large], X[large], off])[np.argsort(-off)[:3]]
-    assert (np.abs(found[~large]) <= 1e-38).all()
+    assert (np.abs(actual[~large]) <= 1e-38).all()
 
 
 def test_values() -> None:
-    wanted = np.array([float(moved(i, 0, 0)) for i in range(len(A))])
-    np.testing.assert_allclose(run("betainc", A, B, X), wanted, 256 * 2.0**-52)
+    expected = np.array([float(moved(i, 0, 0)) for i in range(len(A))])
+    np.testing.assert_allclose(run("betainc", A, B, X), expected, 256 * 2.0**-52)
 
 
 @pytest.mark.parametrize(
     ("by", "first", "second"),
-    [((0, 0), BY_A, TWICE_A), ((1, 1), BY_B, TWICE_B), ((0, 1), BY_A, MIXED), ((1, 0), BY_B, MIXED)],
+    [((0, 0), FIRST_A, SECOND_A), ((1, 1), FIRST_B, SECOND_B), ((0, 1), FIRST_A, MIXED), ((1, 0), FIRST_B, MIXED)],
     ids=str,
 )
-def test_derivatives_by_shapes(by: tuple[int, int], first: Any, second: Any) -> None:
-    """The promise is 1e-10; it is held with a digit more."""
-    _, found, again = derivatives("betainc", A, B, X, by=by)
-    assert_close(found, exact(first, 1), 1e-11)
-    assert_close(again, exact(second, 2), 1e-10)
+def test_derivatives_with_respect_to_shapes(by: tuple[int, int], first: Any, second: Any) -> None:
+    """The guarantee is 1e-10; first derivatives keep one digit more."""
+    _, actual_first, actual_second = derivatives("betainc", A, B, X, by=by)
+    assert_close(actual_first, exact(first, 1), 1e-11)
+    assert_close(actual_second, exact(second, 2), 1e-10)
 
 
-def test_derivatives_by_x() -> None:
+def test_derivatives_with_respect_to_x() -> None:
     with mp.workdps(50):
-        wanted = [density(i) for i in range(len(A))]
-        bends = [w * ((A[i] - 1) / mp.mpf(X[i]) - (B[i] - 1) / (1 - mp.mpf(X[i]))) for i, w in enumerate(wanted)]
+        expected = [density(i) for i in range(len(A))]
+        bends = [w * ((A[i] - 1) / mp.mpf(X[i]) - (B[i] - 1) / (1 - mp.mpf(X[i]))) for i, w in enumerate(expected)]
         sums = [mp.mpf(A[i]) + mp.mpf(B[i]) for i in range(len(A))]
-        mixed = [w * (mp.log(X[i]) - mp.psi(0, A[i]) + mp.psi(0, sums[i])) for i, w in enumerate(wanted)]
-    by_x, twice, by_a = (np.array([float(w) for w in each]) for each in (wanted, bends, mixed))
+        mixed = [w * (mp.log(X[i]) - mp.psi(0, A[i]) + mp.psi(0, sums[i])) for i, w in enumerate(expected)]
+    grad_x, grad_xx, grad_ax = (np.array([float(w) for w in each]) for each in (expected, bends, mixed))
     _, first, second = derivatives("betainc", A, B, X, by=(2, 2))
-    assert_close(first, by_x, 1e-12)
-    np.testing.assert_allclose(second, twice, 1e-11)
-    np.testing.assert_allclose(derivatives("betainc", A, B, X, by=(2, 0))[2], by_a, 1e-11)
-    np.testing.assert_allclose(derivatives("betainc", A, B, X, by=(0, 2))[2], by_a, 1e-10)
+    assert_close(first, grad_x, 1e-12)
+    np.testing.assert_allclose(second, grad_xx, 1e-11)
+    np.testing.assert_allclose(derivatives("betainc", A, B, X, by=(2, 0))[2], grad_ax, 1e-11)
+    np.testing.assert_allclose(derivatives("betainc", A, B, X, by=(0, 2))[2], grad_ax, 1e-10)
 
 
-def test_for_large_shapes_it_is_the_normal_distribution() -> None:
-    """At a = b and x = 1/2 it is 1/2 for each; ∂/∂x = 2 √(a / π) (1 − 1 / 8a + …), and ∂/∂a = −∂/∂x / 4a + …."""
+def test_large_shapes_approach_the_normal_distribution() -> None:
+    """At a = b and x = 1/2 the value is 1/2; ∂/∂x = 2 √(a / π) (1 − 1 / 8a + …), and ∂/∂a = −∂/∂x / 4a + …."""
     a, x = np.array([1e4, 1e8, 1e12]), np.full(3, 0.5)
     slope = 2 * np.sqrt(a / np.pi)
     np.testing.assert_allclose(run("betainc", a, a, x), 0.5, 1e-13)
@@ -110,7 +110,7 @@ def test_for_large_shapes_it_is_the_normal_distribution() -> None:
     np.testing.assert_allclose(derivatives("betainc", a, a, x, by=0)[1], -slope / (4 * a), 1e-4)
 
 
-def test_at_the_ends() -> None:
+def test_ends_of_the_domain() -> None:
     a, b = np.array([1.0, 2.0, 3.0, 2.0, 2.0, 2.0]), np.array([1.0, 3.0, 2.0, 2.0, 2.0, 2.0])
     x = np.array([0.0, 0.0, 1.0, -0.1, 1.1, NAN])
     np.testing.assert_array_equal(run("betainc", a, b, x), [0, 0, 1, NAN, NAN, NAN])

@@ -1,4 +1,4 @@
-"""Scalars as what a formula takes, and the dtype that it computes in."""
+"""Conversion of scalars for a formula, and the dtype that it computes in."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from engine.ops.elementwise.base import PRIMITIVE_OF, compute_dtype, convert_sca
     ("out", "computed"),
     [("float16", "float32"), ("bool", "float32"), ("float32", "float32"), ("float64", "float64"), ("int64", "int64")],
 )
-def test_where_results_are_rounded_once(out: str, computed: str) -> None:
+def test_compute_dtype(out: str, computed: str) -> None:
     assert compute_dtype(np.dtype(out)) == computed
 
 
-def test_a_bool_counts_as_one_and_a_number_as_true() -> None:
+def test_bools_and_floats_convert_to_each_other() -> None:
     builder = KernelBuilder("float64")
     number, truth = builder.load(0, "float"), builder.load(1, "bool")
     assert convert_scalar(number, "float") is number
@@ -27,8 +27,8 @@ def test_a_bool_counts_as_one_and_a_number_as_true() -> None:
     assert [convert_scalar(number, "bool").type, convert_scalar(truth, "float").type] == ["bool", "float"]
 
 
-class Told:
-    """In place of a scalar: what it is asked for."""
+class FakeScalar:
+    """A scalar whose operations return their arguments."""
 
     def __init__(self, type: Scalars) -> None:
         self.type = type
@@ -44,12 +44,12 @@ class Told:
     ("type", "taken", "wanted"),
     [("float", "bool", ("ne", 0)), ("pair", "bool", ("ne", 0)), ("bool", "float", (1, 0)), ("bool", "pair", (1, 0))],
 )
-def test_a_number_is_true_where_it_is_not_0(type: Scalars, taken: Scalars, wanted: Any) -> None:
-    assert cast("Any", convert_scalar(cast("Any", Told(type)), taken)) == wanted
+def test_nonzero_numbers_are_true(type: Scalars, taken: Scalars, wanted: Any) -> None:
+    assert cast("Any", convert_scalar(cast("Any", FakeScalar(type)), taken)) == wanted
 
 
-def test_a_complex_number_remains_one() -> None:
-    x: Any = Told("pair")
+def test_complex_scalar_is_not_converted_to_float() -> None:
+    x: Any = FakeScalar("pair")
     assert convert_scalar(x, "float") is x
 
 
@@ -57,17 +57,17 @@ def test_a_complex_number_remains_one() -> None:
     ("dtype", "scalar"),
     [("bool", "bool"), ("float32", "float"), ("int64", "float"), ("complex64", "pair"), ("complex128", "pair")],
 )
-def test_elements_are_truths_numbers_or_pairs(dtype: str, scalar: Scalars) -> None:
+def test_scalar_type_of_each_dtype(dtype: str, scalar: Scalars) -> None:
     assert scalar_type(np.dtype(dtype)) == scalar
 
 
-def test_some_primitives_are_of_numbers_or_of_pairs_alone() -> None:
-    """There is no order of complex numbers, and nothing to conjugate of others."""
+def test_primitives_of_floats_and_pairs() -> None:
+    """Complex numbers have no order, and real numbers have no conjugate."""
     names = "multiply", "maximum", "conjugate"
     assert [primitive_of(name, ["float", "float"]) for name in names] == ["mul", "maximum", None]
     assert [primitive_of(name, ["float", "pair"]) for name in names] == ["mul", None, "conj"]
 
 
-def test_every_primitive_that_is_a_ufunc_is_found_by_its_name() -> None:
+def test_primitives_are_named_after_ufuncs() -> None:
     assert PRIMITIVE_OF["multiply"] == "mul"
     assert all(isinstance(getattr(np, name), np.ufunc) for name in PRIMITIVE_OF)

@@ -1,4 +1,4 @@
-"""The base of elementwise ops: dtypes as NumPy decides, masks that select, and the adjoint of broadcasting."""
+"""The base class of elementwise ops: NumPy's dtypes, masks that select, and the adjoint of broadcasting."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ G = np.random.default_rng(8).normal(size=(2, 3, 4))
 
 
 def op(name: str) -> Elementwise:
-    found = registry().ops[name]
-    assert isinstance(found, Elementwise)
-    return found
+    definition = registry().ops[name]
+    assert isinstance(definition, Elementwise)
+    return definition
 
 
 @pytest.mark.parametrize("a", ["bool", "int8", "uint8", "int64", "float16", "float32", "float64"])
 @pytest.mark.parametrize("b", ["bool", "int32", "float16", "float64"])
-def test_dtypes_are_numpys(a: str, b: str) -> None:
+def test_dtypes_match_numpy(a: str, b: str) -> None:
     types = [TensorType((2, 1), np.dtype(a)), TensorType((3,), np.dtype(b))]
     assert op("add").infer(*types) == TensorType((2, 3), (np.ones(1, a) + np.ones(1, b)).dtype)
 
 
-def test_what_numpy_has_no_loop_for_is_refused() -> None:
+def test_dtype_without_a_numpy_loop_is_refused() -> None:
     with pytest.raises(DtypeMismatch, match="bool"):
         op("neg").infer(TensorType((2,), np.dtype("bool")))
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4), (3, 4), (4,), (), (1, 3, 1), (2, 1, 4), (1, 1, 1)])
-def test_the_adjoint_of_broadcasting(shape: tuple[int, ...]) -> None:
+def test_unbroadcast_is_the_adjoint_of_broadcasting(shape: tuple[int, ...]) -> None:
     """Σ g · broadcast(x) = Σ unbroadcast(g) · x."""
     x = np.random.default_rng(9).normal(size=shape)
-    found = come_to(unbroadcast, G, x)
-    assert found.shape == shape
-    np.testing.assert_allclose(np.sum(found * x), np.sum(G * x), 1e-12)
+    actual = come_to(unbroadcast, G, x)
+    assert actual.shape == shape
+    np.testing.assert_allclose(np.sum(actual * x), np.sum(G * x), 1e-12)
 
 
-def test_a_mask_selects_so_that_an_infinite_cotangent_beside_it_does_no_harm() -> None:
+def test_masks_drop_infinite_cotangents() -> None:
     g, partial = np.array([1.0, np.inf, np.nan]), np.array([True, False, False])
     np.testing.assert_array_equal(come_to(scale, g, partial), [1.0, 0.0, 0.0])
     np.testing.assert_array_equal(come_to(scale, g[:1], np.array([3.0])), [3.0])
@@ -53,7 +53,7 @@ def test_a_mask_selects_so_that_an_infinite_cotangent_beside_it_does_no_harm() -
 
 
 @pytest.mark.parametrize("name", ["maximum", "minimum", "add", "power"])
-def test_a_ufunc_is_called_on_its_arrays(name: str) -> None:
+def test_bind_ufunc(name: str) -> None:
     out = np.empty(2)
     function, arguments = bind_ufunc(getattr(np, name), [np.array([1.0, 5.0]), np.array([2.0, 3.0])], out)
     function(*arguments)
@@ -62,21 +62,21 @@ def test_a_ufunc_is_called_on_its_arrays(name: str) -> None:
 
 @pytest.mark.parametrize("size", [3, 5000])
 @pytest.mark.parametrize("name", ["exp", "softplus", "sigmoid", "mod", "add"])
-def test_what_is_bound_computes_what_is_filled(name: str, size: int) -> None:
+def test_bind_and_fill_compute_the_same(name: str, size: int) -> None:
     each = op(name)
     operands = [np.random.default_rng(k).uniform(0.5, 2, size) for k in range(len(each.operands))]
     attrs = {key: attr.default for key, attr in each.attrs.items()}
-    there, here = np.empty(size), np.empty(size)
+    filled, bound = np.empty(size), np.empty(size)
     host = RunContext(np)
-    each.fill(host, operands, there, attrs)
-    function, arguments = each.bind(host, operands, here, attrs)
+    each.fill(host, operands, filled, attrs)
+    function, arguments = each.bind(host, operands, bound, attrs)
     function(*arguments)
-    assert there.tobytes() == here.tobytes()
-    assert each.is_fusible(TensorType.of(there), *map(TensorType.of, operands), **attrs)
-    assert not each.is_fusible(TensorType.of(there), *(TensorType.of(x.astype("int64")) for x in operands), **attrs)
+    assert filled.tobytes() == bound.tobytes()
+    assert each.is_fusible(TensorType.of(filled), *map(TensorType.of, operands), **attrs)
+    assert not each.is_fusible(TensorType.of(filled), *(TensorType.of(x.astype("int64")) for x in operands), **attrs)
 
 
-def test_what_has_no_formula_is_opaque_and_what_is_a_ufunc_has_no_kernel_of_its_own() -> None:
+def test_scalar_formulas_and_own_kernels() -> None:
     builder = KernelBuilder("float64")
     x = builder.load(Level.ELEMENT)
     assert op("asin").write_scalar([x], {}) is None

@@ -1,4 +1,4 @@
-"""The logarithm of a sum of two exponentials, where both are infinite."""
+"""`logaddexp` of two infinite operands."""
 
 from __future__ import annotations
 

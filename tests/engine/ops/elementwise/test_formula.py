@@ -1,4 +1,4 @@
-"""Formulas of networks: float16 is computed in float32 and rounded once, and other dtypes stay what they are."""
+"""Formulas of neural networks: float16 is computed in float32 and rounded once; other dtypes stay the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ RNG = np.random.default_rng(14)
 
 
 class Distance(Formula):
-    """a² + b², by which float16 is left from 256 on, and its root, which comes back."""
+    """√(a² + b²): the sum overflows float16 from 256 on, and the root does not."""
 
     name = "distance_of_a_test"
     operands = ("a", "b")
 
     def infer(self, *types: TensorType, **attrs: Any) -> TensorType:
-        """As a."""
+        """The type of a."""
         return types[0]
 
     def formula(self, *operands: Value, **attrs: Any) -> Value:
@@ -43,22 +43,22 @@ class Distance(Formula):
         ("int32", "float64", "float64"),
     ],
 )
-def test_the_result_has_the_common_dtype_of_the_floats(a: str, b: str, result: str) -> None:
+def test_result_has_the_common_float_dtype(a: str, b: str, result: str) -> None:
     x, y = (RNG.uniform(1, 9, 3).astype(dtype) for dtype in (a, b))
-    (value,), (found,) = written(lambda *values: Distance().compose(*values), x, y)
-    assert value.dtype == found.dtype == result
-    np.testing.assert_allclose(found, np.hypot(x.astype(float), y.astype(float)), 2 * float(np.finfo(result).eps))
+    (value,), (actual,) = written(lambda *values: Distance().compose(*values), x, y)
+    assert value.dtype == actual.dtype == result
+    np.testing.assert_allclose(actual, np.hypot(x.astype(float), y.astype(float)), 2 * float(np.finfo(result).eps))
 
 
-def test_float16_is_rounded_once_and_nothing_leaves_its_range() -> None:
+def test_float16_is_rounded_once_without_overflow() -> None:
     x = RNG.uniform(300, 30_000, 2000).astype("float16")
-    _, (found,) = written(lambda *values: Distance().compose(*values), x, x)
+    _, (actual,) = written(lambda *values: Distance().compose(*values), x, x)
     exact = np.hypot(x.astype("float32"), x.astype("float32"))
-    assert np.isfinite(found).all()
-    np.testing.assert_array_equal(found, exact.astype("float16"))
+    assert np.isfinite(actual).all()
+    np.testing.assert_array_equal(actual, exact.astype("float16"))
 
 
-def test_nothing_is_cast_where_there_is_no_float16() -> None:
+def test_no_casts_without_float16() -> None:
     (value,), _ = written(lambda *values: Distance().compose(*values), np.ones(2), np.ones(2, "float32"))
     ops = [node.op.name for node in value.builder.nodes]
     assert "cast" not in ops

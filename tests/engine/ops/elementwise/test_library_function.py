@@ -1,4 +1,4 @@
-"""Functions that are SciPy's: each in float64 and block by block, of any layout, in the memory that is declared."""
+"""Functions of SciPy: computed in float64 and block by block, for any layout, within the declared memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def psi(x: float) -> float:
     return below + math.log(x) - 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4) - 1 / (252 * x**6)
 
 
-CLOSED: list[tuple[LibraryFunction, Callable[[float], float], list[float]]] = [
+REFERENCES: list[tuple[LibraryFunction, Callable[[float], float], list[float]]] = [
     (Lgamma(), math.lgamma, [0.5, 1.0, 3.5, 10.0, 170.0, -1.5]),
     (Digamma(), psi, [0.5, 1.0, 2.25, 9.0, 40.0]),
     (LogNdtr(), lambda x: math.log(math.erfc(-x / math.sqrt(2)) / 2), [-5.0, -1.0, 0.0, 2.0, 5.0]),
@@ -40,27 +40,27 @@ def computed(op: LibraryFunction, x: np.ndarray, dtype: str = "float64") -> np.n
     return out
 
 
-@pytest.mark.parametrize(("op", "reference", "points"), CLOSED, ids=lambda case: getattr(case, "name", None))
-def test_the_function_is_the_one_that_it_names(
+@pytest.mark.parametrize(("op", "reference", "points"), REFERENCES, ids=lambda case: getattr(case, "name", None))
+def test_functions_match_their_references(
     op: LibraryFunction, reference: Callable[[float], float], points: list[float]
 ) -> None:
     np.testing.assert_allclose(computed(op, np.array(points)), [*map(reference, points)], 1e-12, 1e-15)
 
 
-def test_the_inverse_error_function_is_inverse() -> None:
+def test_erfinv_inverts_erf() -> None:
     x = np.linspace(-0.999, 0.999, 101)
     np.testing.assert_allclose([math.erf(y) for y in computed(Erfinv(), x)], x, 1e-13)
 
 
 @pytest.mark.parametrize("layout", ["strided", "turned", "broadcast"])
-def test_any_layout_will_do(layout: str) -> None:
+def test_result_does_not_depend_on_layout(layout: str) -> None:
     dense = np.linspace(0.3, 4.0, 60).reshape(6, 10)
     x = {"strided": dense[::2, ::3], "turned": dense.T[::-1], "broadcast": np.broadcast_to(dense[0], (4, 10))}[layout]
     np.testing.assert_array_equal(computed(Lgamma(), x), computed(Lgamma(), x.copy()))
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3])
-def test_blocks_make_no_difference(size: int) -> None:
+def test_result_does_not_depend_on_blocks(size: int) -> None:
     x = np.linspace(0.3, 4.0, 2 * BLOCK + 3)
     np.testing.assert_array_equal(computed(Lgamma(), x[:size]), computed(Lgamma(), x)[:size])
 
@@ -70,14 +70,14 @@ def test_float16_is_rounded_once_from_float64() -> None:
     np.testing.assert_array_equal(computed(Lgamma(), x, "float16"), computed(Lgamma(), x.astype(float)).astype("f2"))
 
 
-@pytest.mark.parametrize("op", [op for op, _, _ in CLOSED], ids=lambda op: op.name)
-def test_a_few_blocks_are_declared_and_no_more_for_a_large_array(op: LibraryFunction) -> None:
+@pytest.mark.parametrize("op", [op for op, _, _ in REFERENCES], ids=lambda op: op.name)
+def test_workspace_stops_growing_at_one_block(op: LibraryFunction) -> None:
     sizes = [op.workspace(TensorType((n,), np.dtype("float64"))) for n in (0, 10, BLOCK, 100 * BLOCK)]
     assert sizes == [8 * ARRAY_FUNCTIONS[op.function].arrays * n for n in (0, 10, BLOCK, BLOCK)]
     assert op.workspace((TensorType((9,), np.dtype("float64")),)) == 0
 
 
-def test_a_formula_is_written_out_for_float32_alone() -> None:
+def test_formula_exists_for_float32_only() -> None:
     formula = in_float32("lgamma")
     narrow, wide = (KernelBuilder(dtype).load(Level.ELEMENT) for dtype in ("float32", "float64"))
     assert formula(narrow) is not None

@@ -1,4 +1,4 @@
-"""Polynomials in nodes are those of NumPy, bit for bit."""
+"""Polynomials in graph nodes match NumPy, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.engine.ops.values import come_to
 
 
 @pytest.mark.parametrize("coefficients", [[2.5], [1.0, -3.0], [0.1, 0.2, 0.3, -0.4]])
-def test_it_is_numpys(coefficients: list[float]) -> None:
+def test_power_series_matches_numpy(coefficients: list[float]) -> None:
     x = np.linspace(-3.0, 3.0, 7)
-    found = come_to(lambda v: power_series(coefficients, v), x)
-    np.testing.assert_array_equal(found, np.polynomial.polynomial.polyval(x, coefficients))
+    actual = come_to(lambda v: power_series(coefficients, v), x)
+    np.testing.assert_array_equal(actual, np.polynomial.polynomial.polyval(x, coefficients))

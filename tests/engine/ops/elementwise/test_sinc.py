@@ -35,29 +35,29 @@ def bend(x: Any) -> Any:
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [("float64", 4), ("float32", 4), ("float16", 0.51)])
-def test_it_is_as_accurate_next_to_its_zeros(dtype: str, bound: float) -> None:
+def test_accuracy_near_the_zeros(dtype: str, bound: float) -> None:
     x = X[np.abs(X) < 1e4].astype(dtype)
     errors = exactly.units(run("sinc", x), mp.sincpi, x)
     assert errors.max() <= bound, exactly.worst(errors, x)
 
 
-def test_it_is_0_at_whole_numbers_and_beyond_all_fractions() -> None:
+def test_zero_at_integers_and_huge_arguments() -> None:
     x = np.array([*WHOLE, 2.0**53 + 2, 1e300, INF, -INF, NAN])
     np.testing.assert_array_equal(run("sinc", x), [*(WHOLE == 0), 0, 0, 0, 0, NAN])
     np.testing.assert_array_equal(np.array(derivatives("sinc", np.array([INF, -INF, NAN])))[1:, :2], 0)
 
 
 def test_derivatives() -> None:
-    """To parts of what they are made of: cos πx / x, and π sin πx / x."""
+    """The errors are relative to the terms: cos πx / x, and π sin πx / x."""
     _, first, second = derivatives("sinc", X)
     with mp.workdps(40):
-        wanted = np.array([[float(f(mp.mpf(x))) for f in (slope, bend)] for x in X.tolist()]).T
+        expected = np.array([[float(f(mp.mpf(x))) for f in (slope, bend)] for x in X.tolist()]).T
     scale = np.minimum(1, 1 / np.abs(X))
-    assert (np.abs(first - wanted[0]) <= 8 * 2.0**-52 * np.minimum(np.abs(X), scale) + 5e-324).all()
-    assert (np.abs(second - wanted[1]) <= 64 * 2.0**-52 * scale).all()
+    assert (np.abs(first - expected[0]) <= 8 * 2.0**-52 * np.minimum(np.abs(X), scale) + 5e-324).all()
+    assert (np.abs(second - expected[1]) <= 64 * 2.0**-52 * scale).all()
 
 
-def test_derivatives_of_any_order_at_whole_numbers() -> None:
+def test_higher_derivatives_at_integers() -> None:
     """sinc‴(n) = (−1)ⁿ (6 / n³ − π² / n), sinc⁗(0) = π⁴ / 5."""
     n = np.array([1.0, -2.0, 3.0])
     third = derivatives("sinc", n, by=(0, 0, 0))[3]

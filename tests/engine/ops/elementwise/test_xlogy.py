@@ -1,4 +1,4 @@
-"""xlogy and xlog1py against forty digits, and where a factor is 0."""
+"""xlogy and xlog1py against forty digits, and with a factor of 0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ exactly = pytest.importorskip("tests.engine.ops.exactly")
 Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
 EXACT = {"xlogy": lambda x, y: x * mp.log(y), "xlog1py": lambda x, y: x * mp.log1p(y)}
-#: what y is where the logarithm is −∞
+#: values of y with a logarithm of −∞
 POLES = {"xlogy": 0.0, "xlog1py": -1.0}
 
 
@@ -32,14 +32,14 @@ def points(op: str) -> tuple[Array, Array]:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("op", list(EXACT))
 def test_values(op: str, dtype: str) -> None:
-    """A product with a logarithm: half a unit more than that has, of which a product makes up to two."""
+    """The bound: up to twice the error of the logarithm, and half a unit for the product."""
     x, y = (a.astype(dtype) for a in points(op))
     errors = exactly.units(run(op, x, y), EXACT[op], x, y)
     assert errors.max() <= (4.5 if dtype == "float64" else 5.5), exactly.worst(errors, x, y)
 
 
 @pytest.mark.parametrize("op", list(EXACT))
-def test_it_is_0_where_the_factor_is_but_beside_nan(op: str) -> None:
+def test_zero_factor_gives_zero_unless_y_is_nan(op: str) -> None:
     y = np.array([POLES[op], -3.0, INF, -INF, 2.0, NAN])
     zero = np.zeros(6)
     np.testing.assert_array_equal(run(op, zero, y), [0, 0, 0, 0, 0, NAN])
@@ -52,18 +52,18 @@ def test_derivatives(op: str) -> None:
     x, y = np.array([2.0, -3.0, 0.0]), np.array([0.5, 4.0, 0.25])
     up = y - POLES[op]
     logs = np.log(up)
-    for by, wanted in (
+    for by, expected in (
         ((0, 0), [x * logs, logs, 0 * x]),
         ((0, 1), [x * logs, logs, 1 / up]),
         ((1, 1), [x * logs, x / up, -x / up**2]),
         ((1, 0), [x * logs, x / up, 1 / up]),
     ):
-        np.testing.assert_allclose(derivatives(op, x, y, by=by), wanted, 1e-15)
+        np.testing.assert_allclose(derivatives(op, x, y, by=by), expected, 1e-15)
 
 
 @pytest.mark.parametrize("op", list(EXACT))
-def test_derivatives_where_both_end(op: str) -> None:
-    """By x it is 0 there, and NaN where there is no logarithm; by y it is the quotient, whatever that is."""
+def test_derivatives_at_the_pole(op: str) -> None:
+    """∂/∂x is 0 at the pole, and NaN if there is no logarithm; ∂/∂y is the quotient, even if it is NaN."""
     x, y = np.zeros(4), POLES[op] + np.array([0.0, -0.0, -1.0, 1.0])
     np.testing.assert_array_equal(derivatives(op, x, y, by=0)[1], [0, 0, NAN, 0])
     np.testing.assert_array_equal(derivatives(op, x, y, by=(0, 0))[2], [0, 0, 0, 0])

@@ -19,7 +19,7 @@ INF, NAN = math.inf, math.nan
 
 
 def points() -> tuple[Array, Array]:
-    """Next to the pole in s, and far from it; q from 10⁻³ to 10⁵."""
+    """Points near the pole in s, and far from it; q from 10⁻³ to 10⁵."""
     rng = np.random.default_rng(2)
     s = np.concatenate([1 + 10 ** rng.uniform(-6, 2, 40), rng.uniform(1.05, 12, 30)])
     q = np.concatenate([10 ** rng.uniform(-3, 5, 40), rng.uniform(0.1, 40, 30)])
@@ -34,7 +34,7 @@ with mp.workdps(60):
 
 
 def exact(s: Any, q: Any, order: int = 0) -> Any:
-    """ζ and its derivatives by s: some terms, and of the rest the formula of Euler and Maclaurin, in many digits."""
+    """ζ and its derivatives with respect to s, by the Euler–Maclaurin formula in many digits."""
     with mp.workdps(60):
         s, q = mp.mpf(s), mp.mpf(q)
 
@@ -55,8 +55,8 @@ def exact(s: Any, q: Any, order: int = 0) -> Any:
         return (value(s + step) - 2 * value(s) + value(s - step)) / step**2
 
 
-def parts(order: int) -> Array:
-    """Of what derivatives are sums: all terms as positive ones, but for the first, whose logarithm may be negative."""
+def first_term(order: int) -> Array:
+    """The size of the first term of a derivative, whose logarithm may be negative; all other terms are positive."""
     return np.abs(np.log(Q)) ** order * Q**-S
 
 
@@ -65,42 +65,42 @@ def test_values() -> None:
     assert errors.max() <= 8, exactly.worst(errors, S, Q)
 
 
-def test_derivatives_by_q() -> None:
+def test_derivatives_with_respect_to_q() -> None:
     _, first, second = derivatives("zeta", S, Q, by=(1, 1))
-    for found, order in ((first, 1), (second, 2)):
+    for actual, order in ((first, 1), (second, 2)):
         factor = (-1) ** order * np.prod([S + i for i in range(order)], axis=0)
-        wanted = [float(exact(s + order, q)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)]
-        np.testing.assert_allclose(found, factor * wanted, 1e-12)
+        expected = [float(exact(s + order, q)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)]
+        np.testing.assert_allclose(actual, factor * expected, 1e-12)
 
 
 @pytest.mark.slow
-def test_derivatives_by_s() -> None:
+def test_derivatives_with_respect_to_s() -> None:
     _, first, second = derivatives("zeta", S, Q, by=(0, 0))
-    for found, order in ((first, 1), (second, 2)):
-        wanted = np.array([float(exact(s, q, order)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)])
-        off = np.abs(found - wanted) / (np.abs(wanted) + parts(order))
-        assert off.max() <= 1e-12, np.column_stack([S, Q, off, wanted])[np.argsort(-off)[:4]]
+    for actual, order in ((first, 1), (second, 2)):
+        expected = np.array([float(exact(s, q, order)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)])
+        off = np.abs(actual - expected) / (np.abs(expected) + first_term(order))
+        assert off.max() <= 1e-12, np.column_stack([S, Q, off, expected])[np.argsort(-off)[:4]]
 
 
 @pytest.mark.slow
 def test_mixed_derivatives() -> None:
-    """∂²ζ/∂s∂q = −ζ(s + 1, q) − s ζ′(s + 1, q), in either order; by s first, 1 / (s − 1) cancels."""
+    """∂²ζ/∂s∂q = −ζ(s + 1, q) − s ζ′(s + 1, q), in either order; with s first, 1 / (s − 1) cancels."""
     pairs = [*zip(S.tolist(), Q.tolist(), strict=True)]
     values = [(float(exact(s + 1, q)), float(exact(s + 1, q, 1))) for s, q in pairs]
-    wanted = np.array([-y - s * slope for (s, _), (y, slope) in zip(pairs, values, strict=True)])
+    expected = np.array([-y - s * slope for (s, _), (y, slope) in zip(pairs, values, strict=True)])
     for by, lost in (((0, 1), 2.0**-51 / (S - 1)), ((1, 0), 0.0)):
-        off = np.abs(derivatives("zeta", S, Q, by=by)[2] - wanted) / (np.abs(wanted) + S * parts(1) / Q)
-        assert (off <= 1e-12 + lost).all(), np.column_stack([S, Q, off, wanted])[np.argsort(-off)[:4]]
+        off = np.abs(derivatives("zeta", S, Q, by=by)[2] - expected) / (np.abs(expected) + S * first_term(1) / Q)
+        assert (off <= 1e-12 + lost).all(), np.column_stack([S, Q, off, expected])[np.argsort(-off)[:4]]
 
 
-def test_it_is_polygamma_of_whole_exponents_below_zero_as_well() -> None:
+def test_integer_exponents_match_polygamma() -> None:
     q = np.array([0.25, 3.5, -0.25, -1.5, -29.4, -1e9 - 0.25])
     for n, factorial in ((1, 1.0), (2, 2.0), (5, 120.0)):
-        wanted = run("polygamma", q, order=n) * (-1) ** (n + 1) / factorial
-        np.testing.assert_allclose(run("zeta", np.full(6, n + 1.0), q), wanted, 1e-14)
+        expected = run("polygamma", q, order=n) * (-1) ** (n + 1) / factorial
+        np.testing.assert_allclose(run("zeta", np.full(6, n + 1.0), q), expected, 1e-14)
 
 
-def test_at_its_poles_and_beyond() -> None:
+def test_poles_infinities_and_nan() -> None:
     s = np.array([1.0, 0.5, 2.0, 2.0, 2.5, 2.0, 3.0, 0.5, NAN, 2.0, 2.0])
     q = np.array([1.0, 1.0, 0.0, -3.0, -0.5, -1e17, -1e300, -2.0, 1.0, NAN, INF])
     np.testing.assert_array_equal(run("zeta", s, q), [INF, NAN, INF, INF, NAN, INF, INF, NAN, NAN, NAN, 0])
@@ -113,15 +113,15 @@ def test_at_its_poles_and_beyond() -> None:
 def test_narrow_floats_are_rounded_once() -> None:
     s, q = S.astype("float32"), Q.astype("float32")
     with np.errstate(over="ignore"):
-        wanted = run("zeta", s.astype("float64"), q.astype("float64")).astype("float32")
-    np.testing.assert_array_equal(run("zeta", s, q), wanted)
+        expected = run("zeta", s.astype("float64"), q.astype("float64")).astype("float32")
+    np.testing.assert_array_equal(run("zeta", s, q), expected)
 
 
-def test_below_0_it_is_that_above_0_and_the_terms_up_to_there() -> None:
+def test_negative_q_adds_terms_up_to_positive_q() -> None:
     special = pytest.importorskip("scipy.special")
     s, q = (a.ravel() for a in np.meshgrid([2.0, 3.0, 4.0], [-0.3, -0.5, -1.7, -2.5, -6.25]))
-    wanted = special.zeta(s, q + 7) + sum((q + k) ** -s for k in range(7))
-    np.testing.assert_allclose(run("zeta", s, q), wanted, 1e-13)
+    reference = special.zeta(s, q + 7) + sum((q + k) ** -s for k in range(7))
+    np.testing.assert_allclose(run("zeta", s, q), reference, 1e-13)
     whole = np.array([0.0, -1.0, -2.0])
     for exponent, expected in ((2.0, INF), (1.5, INF), (1.0, INF), (0.5, NAN)):
         np.testing.assert_array_equal(run("zeta", np.full(3, exponent), whole), [expected] * 3)
@@ -130,23 +130,23 @@ def test_below_0_it_is_that_above_0_and_the_terms_up_to_there() -> None:
     )
 
 
-def test_the_slope_by_s_at_a_few_points() -> None:
+def test_derivative_with_respect_to_s_matches_mpmath() -> None:
     s, q = np.array([1.5, 2.0, 4.0, 9.0, 25.0]), np.array([0.5, 1.0, 3.0, 9.0, 20.0])
     with mp.workdps(40):
-        wanted = [float(mp.zeta(mp.mpf(a), mp.mpf(b), 1)) for a, b in zip(s.tolist(), q.tolist(), strict=True)]
-    _, found = derivatives("zeta", s, q, by=(0,))
-    np.testing.assert_allclose(found, wanted, 1e-13)
+        expected = [float(mp.zeta(mp.mpf(a), mp.mpf(b), 1)) for a, b in zip(s.tolist(), q.tolist(), strict=True)]
+    _, actual = derivatives("zeta", s, q, by=(0,))
+    np.testing.assert_allclose(actual, expected, 1e-13)
 
 
-def test_the_slope_by_s_where_the_rest_of_the_sum_counts() -> None:
-    """By two thousand terms: what is behind them is less than 1e-100 of it."""
+def test_derivative_with_respect_to_s_with_a_long_tail() -> None:
+    """The reference has two thousand terms; the rest is less than 1e-100 of the sum."""
     s, q = 120.0, 150.0
     with mp.workdps(60):
-        wanted = -mp.fsum(mp.log(mp.mpf(q) + k) * (mp.mpf(q) + k) ** -mp.mpf(s) for k in range(2000))
-    _, found = derivatives("zeta", np.array([s]), np.array([q]), by=(0,))
-    np.testing.assert_allclose(found, [float(wanted)], 1e-12)
+        expected = -mp.fsum(mp.log(mp.mpf(q) + k) * (mp.mpf(q) + k) ** -mp.mpf(s) for k in range(2000))
+    _, actual = derivatives("zeta", np.array([s]), np.array([q]), by=(0,))
+    np.testing.assert_allclose(actual, [float(expected)], 1e-12)
 
 
-def test_the_slope_by_s_where_the_rest_is_nothing() -> None:
-    _, found = derivatives("zeta", np.array([300.0, 1e200]), np.array([1.0, 1.0]), by=(0,))
-    np.testing.assert_allclose(found, [-math.log(2) * 2.0**-300, 0.0], 1e-12)
+def test_derivative_with_respect_to_s_without_a_tail() -> None:
+    _, actual = derivatives("zeta", np.array([300.0, 1e200]), np.array([1.0, 1.0]), by=(0,))
+    np.testing.assert_allclose(actual, [-math.log(2) * 2.0**-300, 0.0], 1e-12)

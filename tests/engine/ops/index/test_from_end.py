@@ -1,4 +1,4 @@
-"""Negative indices count from the end: NumPy's own are the reference, on every op that has them."""
+"""Negative indices count from the end: NumPy is the reference, for every op with `from_end`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 X = np.arange(12.0).reshape(4, 3)
 
 
-def answer(op: str, *operands: Array, opset: int = LATEST, **attrs: Any) -> Array:
+def run_op(op: str, *operands: Array, opset: int = LATEST, **attrs: Any) -> Array:
     """The value of one node on inputs."""
     ops, n = registry().ops, len(operands)
     statements = [*[Statement(ops["input"])] * n, Statement(ops[op], tuple(range(n)), attrs)]
@@ -27,69 +27,69 @@ def answer(op: str, *operands: Array, opset: int = LATEST, **attrs: Any) -> Arra
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
-def test_each_dtype_of_indices_reads_as_numpy(dtype: str) -> None:
+def test_every_index_dtype_matches_numpy(dtype: str) -> None:
     index = np.array([3, 0, 1], dtype) if dtype == "uint8" else np.array([-1, -4, 1], dtype)
     rows = np.arange(200.0)  # int8 counts to 127
-    np.testing.assert_array_equal(answer("embedding", rows, index, from_end=True), rows[index])
+    np.testing.assert_array_equal(run_op("embedding", rows, index, from_end=True), rows[index])
 
 
-def test_every_op_reads_or_adds_as_numpy() -> None:
+def test_every_op_matches_numpy() -> None:
     index = np.array([[-1, -4, 2], [0, -2, -3]])
     expected = np.take_along_axis(X, index, 0)
-    np.testing.assert_array_equal(answer("gather", X, index, from_end=True), expected)
-    np.testing.assert_array_equal(answer("take_along", X, index, from_end=True), expected)
-    np.testing.assert_array_equal(answer("gather", X, indices=[-1, 1], axis=1, from_end=True), X[:, [-1, 1]])
+    np.testing.assert_array_equal(run_op("gather", X, index, from_end=True), expected)
+    np.testing.assert_array_equal(run_op("take_along", X, index, from_end=True), expected)
+    np.testing.assert_array_equal(run_op("gather", X, indices=[-1, 1], axis=1, from_end=True), X[:, [-1, 1]])
     added = X.copy()
     np.add.at(added, (index, np.arange(3)), 1.0)
-    np.testing.assert_array_equal(answer("scatter_add", X, index, np.ones((2, 3)), from_end=True), added)
+    np.testing.assert_array_equal(run_op("scatter_add", X, index, np.ones((2, 3)), from_end=True), added)
 
 
 @pytest.mark.parametrize("entry", [-5, 4, -(2**63), 2**63 - 1])
-def test_what_is_outside_both_ways_is_refused(entry: int) -> None:
+def test_out_of_range_index_is_refused(entry: int) -> None:
     with pytest.raises(IndexOutOfRange, match=r"operand 1 holds .* in \[-4, 4\)") as caught:
-        answer("embedding", X, np.array([0, entry]), from_end=True)
+        run_op("embedding", X, np.array([0, entry]), from_end=True)
     assert (caught.value.node, caught.value.operand) == (2, 1)
 
 
-def test_a_listed_index_outside_is_refused_before_running() -> None:
+def test_out_of_range_index_list_is_refused_at_compile_time() -> None:
     with pytest.raises(BadAttribute, match=r"indices must lie in \[-4, 4\), but holds -5"):
-        answer("gather", X, indices=[-5], from_end=True)
+        run_op("gather", X, indices=[-5], from_end=True)
     with pytest.raises(BadAttribute, match=r"indices must lie in \[0, 4\), but holds -1"):
-        answer("gather", X, indices=[-1])
+        run_op("gather", X, indices=[-1])
 
 
 @pytest.mark.parametrize("op", ["gather", "take_along", "embedding", "scatter_add"])
-def test_the_first_opset_has_no_such_attribute_and_says_who_has(op: str) -> None:
+def test_from_end_is_refused_in_opset_1(op: str) -> None:
     operands = [np.zeros(3), np.array([0]), np.zeros(1)][: len(registry().ops[op].operands)]
     with pytest.raises(BadAttribute, match=r'from_end is an attribute since opset 2: say "opset": 2') as caught:
-        answer(op, *operands, opset=1, from_end=True)
+        run_op(op, *operands, opset=1, from_end=True)
     assert caught.value.node == len(operands)
     assert isinstance(caught.value, EngineError)
 
 
-def test_a_list_is_counted_from_the_front() -> None:
+def test_list_from_front() -> None:
     assert list_from_front([-1, 0, 2, -4, -5, 4], 4) == (3, 0, 2, 0, -5, 4)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
 @pytest.mark.parametrize("from_end", [False, True])
-def test_an_index_within_its_extent_is_int64_and_what_it_is_written_out_as(dtype: str, from_end: bool) -> None:
-    """Zero and the last are; so are negative ones where they count from the end, and else they are refused."""
+def test_within_extent_matches_its_decomposition(dtype: str, from_end: bool) -> None:
+    """Covers 0, the last index, and negative ones, which are refused unless they count from the end."""
     has_negative = from_end and dtype != "uint8"
     index = np.array([0, 3, -1, -4] if has_negative else [0, 3, 1, 2], dtype)
     builder = Builder(registry())
     x = builder.leaf(TensorType.of(index), 0)
-    made = within_extent(x, 4, 1, from_end)
-    (public,) = made.node.op.written_out(x, **made.node.attrs)
-    for found in run_graph(builder.graph([made, public]), {0: index}):
-        assert found.dtype == "int64"
-        np.testing.assert_array_equal(found, np.arange(4)[index])
+    checked = within_extent(x, 4, 1, from_end)
+    (decomposed,) = checked.node.op.written_out(x, **checked.node.attrs)
+    for actual in run_graph(builder.graph([checked, decomposed]), {0: index}):
+        assert actual.dtype == "int64"
+        np.testing.assert_array_equal(actual, np.arange(4)[index])
     if dtype != "uint8" and not from_end:
         with pytest.raises(IndexOutOfRange, match=r"in \[0, 4\)"):
-            run_graph(builder.graph([made]), {0: np.array([0, 3, -1, 2], dtype)})
+            run_graph(builder.graph([checked]), {0: np.array([0, 3, -1, 2], dtype)})
 
 
-def test_what_cannot_be_negative_is_left_as_it_is() -> None:
+def test_make_non_negative_skips_non_negative_indices() -> None:
     builder = Builder(registry())
     x, y = (builder.leaf(TensorType((2,), np.dtype(dtype)), dtype) for dtype in ("int64", "uint8"))
     assert make_non_negative(x, 4, 1, False) is x

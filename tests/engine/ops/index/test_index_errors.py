@@ -1,4 +1,4 @@
-"""Notes of indices: who takes them is told of every check in its own context, and nobody else is."""
+"""Recording of index checks: a recorder gets every check of its own context, and of no other."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from engine.ir.op import Array
 from engine.ops.index.indices import INDEX_ERRORS, IndexErrors, check_indices
 
 
-class Noted(IndexErrors):
-    """The checks that were not made."""
+class Recorder(IndexErrors):
+    """Records checks instead of raising."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[list[int], int, int, int]] = []
+        self.checks: list[tuple[list[int], int, int, int]] = []
 
     def record(self, index: Array, extent: int, operand: int, lower: int) -> None:
-        self.found.append((index.tolist(), extent, operand, lower))
+        self.checks.append((index.tolist(), extent, operand, lower))
 
 
 @contextmanager
-def noting() -> Iterator[Noted]:
-    notes = Noted()
-    token = INDEX_ERRORS.set(notes)
+def recording() -> Iterator[Recorder]:
+    recorder = Recorder()
+    token = INDEX_ERRORS.set(recorder)
     try:
-        yield notes
+        yield recorder
     finally:
         INDEX_ERRORS.reset(token)
 
@@ -38,28 +38,28 @@ def noting() -> Iterator[Noted]:
 OUTSIDE = np.array([5])
 
 
-def test_nobody_takes_notes_unless_told_to() -> None:
+def test_no_recorder_by_default() -> None:
     assert INDEX_ERRORS.get() is None
     with pytest.raises(IndexOutOfRange):
         check_indices(OUTSIDE, 3, operand=0)
 
 
-def test_a_note_says_what_would_have_been_checked() -> None:
-    with noting() as notes:
+def test_recorder_gets_the_arguments_of_each_check() -> None:
+    with recording() as recorder:
         check_indices(OUTSIDE, 3, operand=2)
         check_indices(np.array([-1, 2]), 4, operand=1, lower=-4)
-    assert notes.found == [([5], 3, 2, 0), ([-1, 2], 4, 1, -4)]
+    assert recorder.checks == [([5], 3, 2, 0), ([-1, 2], 4, 1, -4)]
     with pytest.raises(IndexOutOfRange):
         check_indices(OUTSIDE, 3, operand=2)
 
 
-def test_notes_of_one_run_do_not_reach_another() -> None:
-    with noting() as outer, noting() as inner:
+def test_inner_recorder_replaces_the_outer_one() -> None:
+    with recording() as outer, recording() as inner:
         check_indices(OUTSIDE, 3, operand=0)
-        assert (len(outer.found), len(inner.found)) == (0, 1)
+        assert (len(outer.checks), len(inner.checks)) == (0, 1)
 
 
-def test_another_thread_raises_as_ever() -> None:
+def test_another_thread_still_raises() -> None:
     raised: list[IndexOutOfRange] = []
 
     def check() -> None:
@@ -68,9 +68,9 @@ def test_another_thread_raises_as_ever() -> None:
         except IndexOutOfRange as error:
             raised.append(error)
 
-    with noting() as notes:
+    with recording() as recorder:
         thread = threading.Thread(target=contextvars.Context().run, args=(check,))
         thread.start()
         thread.join()
     assert len(raised) == 1
-    assert notes.found == []
+    assert recorder.checks == []

@@ -1,4 +1,4 @@
-"""Several index tensors: NumPy's advanced indexing is the reference, wherever the axes are."""
+"""Several index tensors: NumPy's advanced indexing is the reference, for every choice of axes."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
 X = np.random.default_rng(0).normal(size=(3, 4, 5, 2))
-CHOSEN = [axes for count in (1, 2, 3) for axes in permutations(range(4), count)]
+AXES = [axes for count in (1, 2, 3) for axes in permutations(range(4), count)]
 
 
-def drawn(axes: tuple[int, ...], seed: int = 1) -> list[Array]:
-    """Indices that broadcast, negative ones among them, and places that come twice."""
+def random_indices(axes: tuple[int, ...], seed: int = 1) -> list[Array]:
+    """Indices that broadcast, some of them negative and some repeated."""
     rng = np.random.default_rng(seed)
     shapes = [(6, 1), (5,), (6, 5)]
     return [rng.integers(-X.shape[a], X.shape[a], shape) for a, shape in zip(axes, shapes, strict=False)]
 
 
 def key(axes: tuple[int, ...], indices: list[Array]) -> tuple[Any, ...]:
-    """What NumPy is indexed by."""
+    """The index that NumPy takes."""
     return tuple(indices[axes.index(a)] if a in axes else slice(None) for a in range(X.ndim))
 
 
-@pytest.mark.parametrize("axes", CHOSEN)
-def test_reading_and_adding_are_numpys(axes: tuple[int, ...]) -> None:
-    indices = drawn(axes)
+@pytest.mark.parametrize("axes", AXES)
+def test_index_and_index_add_match_numpy(axes: tuple[int, ...]) -> None:
+    indices = random_indices(axes)
     where = key(axes, indices)
     expected = X[where]
     np.testing.assert_array_equal(run("index", X, *indices, axes=axes, from_end=True), expected)
     updates = np.random.default_rng(2).normal(size=expected.shape)
     added = X.copy()
     np.add.at(added, where, updates)
-    found = run("index_add", X, *indices, updates, axes=axes, from_end=True)
-    np.testing.assert_allclose(found, added, 1e-13)
+    actual = run("index_add", X, *indices, updates, axes=axes, from_end=True)
+    np.testing.assert_allclose(actual, added, 1e-13)
 
 
-@pytest.mark.parametrize("axes", CHOSEN)
-def test_of_those_that_write_the_last_stands_and_takes_the_gradient(axes: tuple[int, ...]) -> None:
-    indices = drawn(axes)
+@pytest.mark.parametrize("axes", AXES)
+def test_last_write_wins_and_takes_the_gradient(axes: tuple[int, ...]) -> None:
+    indices = random_indices(axes)
     where = key(axes, indices)
     updates = np.random.default_rng(2).normal(size=X[where].shape)
     # entry by entry, in row-major order of the indices
@@ -53,10 +53,10 @@ def test_of_those_that_write_the_last_stands_and_takes_the_gradient(axes: tuple[
     first = IndexedAxes(X.shape, axes, shape).before
     written, owner = X.copy(), np.full(X.shape, -1)
     numbers = np.arange(updates.size).reshape(updates.shape)
-    for place in np.ndindex(shape):
-        at = key(axes, [np.broadcast_to(i, shape)[place] for i in indices])
-        part = (*[slice(None)] * first, *place)
-        written[at], owner[at] = updates[part], numbers[part]
+    for position in np.ndindex(shape):
+        target = key(axes, [np.broadcast_to(i, shape)[position] for i in indices])
+        part = (*[slice(None)] * first, *position)
+        written[target], owner[target] = updates[part], numbers[part]
     g = np.random.default_rng(3).normal(size=X.shape)
     value, (dx, du) = grads("index_set", X, *indices, updates, axes=axes, from_end=True, cotangent=g)
     np.testing.assert_array_equal(value, written)
@@ -66,7 +66,7 @@ def test_of_those_that_write_the_last_stands_and_takes_the_gradient(axes: tuple[
     np.testing.assert_array_equal(du, expected.reshape(updates.shape))
 
 
-def test_updates_broadcast_and_none_write_nothing() -> None:
+def test_updates_broadcast_and_empty_indices_write_no_entry() -> None:
     i = np.array([[0], [2]])
     np.testing.assert_array_equal(run("index_set", X, i, 7.0)[[0, 2]], np.full((2, 4, 5, 2), 7.0))
     empty = np.zeros(0, "int64")
@@ -75,15 +75,15 @@ def test_updates_broadcast_and_none_write_nothing() -> None:
 
 
 @pytest.mark.parametrize(("i", "j", "operand"), [(3, 0, 1), (-4, 0, 1), (0, 4, 2), (0, -5, 2)])
-def test_each_index_lies_in_its_own_axis(i: int, j: int, operand: int) -> None:
-    wanted = {1: r"\[-3, 3\)", 2: r"\[-4, 4\)"}[operand]
-    with pytest.raises(IndexOutOfRange, match=rf"operand {operand} .* in {wanted}"):
+def test_each_index_is_checked_against_its_own_axis(i: int, j: int, operand: int) -> None:
+    interval = {1: r"\[-3, 3\)", 2: r"\[-4, 4\)"}[operand]
+    with pytest.raises(IndexOutOfRange, match=rf"operand {operand} .* in {interval}"):
         run("index", X, np.array([i]), np.array([j]), from_end=True)
     with pytest.raises(IndexOutOfRange, match=rf"operand {operand} .* in \[0, {operand + 2}\)"):
         run("index", X, np.array([max(i, -1)]), np.array([max(j, -1)]))
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_invalid_operands_are_refused() -> None:
     i = np.array([0, 1])
     with pytest.raises(BadAttribute, match="axes must have 2 entries, one an index, but has 1 entry"):
         run("index", X, i, i, axes=[0])
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused() -> None:
         run("index_add", X, i)
 
 
-def test_without_axes_indices_are_of_the_first_ones_up_to_all() -> None:
+def test_default_axes_are_the_leading_ones() -> None:
     x = TensorType((3, 4), np.dtype(float))
     assert [resolve_axes(None, count, x) for count in (1, 2)] == [(0,), (0, 1)]
     with pytest.raises(OperandCount, match="takes at most 2 indices, one an axis of x, but got 3 indices"):

@@ -1,4 +1,4 @@
-"""`take_along` used wrongly: the index is the second operand, wherever it is looked at."""
+"""Errors of `take_along`: each names the index, its second operand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.engine.ops.run import error
 
 
 @pytest.mark.parametrize("from_end", [False, True])
-def test_the_index_is_named(from_end: bool) -> None:
+def test_errors_name_the_index(from_end: bool) -> None:
     for x, index, code in (
         (np.zeros(3), np.array([3]), "index_out_of_range"),
         (np.zeros(3), np.zeros(1), "dtype_mismatch"),

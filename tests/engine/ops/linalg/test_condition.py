@@ -1,4 +1,4 @@
-"""The condition of many matrices at a time, of any shapes: NumPy's."""
+"""Condition numbers of batches of matrices of any shape, against NumPy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from tests.engine.ops.run import run
 
 
 @pytest.mark.parametrize("shape", [(5, 2, 2), (1, 3, 2), (4, 1, 2, 3), (3, 1)], ids=str)
-def test_the_condition_is_numpys(shape: tuple[int, ...]) -> None:
+def test_matches_numpy(shape: tuple[int, ...]) -> None:
     x = np.random.default_rng(0).normal(size=shape)
     np.testing.assert_allclose(run("cond_number", x), np.linalg.cond(x), 1e-12)

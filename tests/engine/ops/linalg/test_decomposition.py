@@ -1,4 +1,4 @@
-"""What an operand of matrices is computed in, and how much room that takes."""
+"""Compute dtype and workspace of operands that hold matrices."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.contract.cases import run_graph
 
 
 @pytest.mark.parametrize(("dtype", "wanted"), [("int8", "float64"), ("bool", "float64"), ("float16", "float16")])
-def test_whole_numbers_are_computed_in_float64(dtype: str, wanted: str) -> None:
+def test_integers_are_computed_in_float64(dtype: str, wanted: str) -> None:
     assert matrix_type(TensorType((2, 3), np.dtype(dtype))) == TensorType((2, 3), np.dtype(wanted))
 
 
 @pytest.mark.parametrize("shape", [(), (3,)])
-def test_what_holds_no_matrices_is_refused(shape: tuple[int, ...]) -> None:
+def test_operand_without_matrix_axes_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeMismatch, match=r"operand 1 \(b\) must hold matrices on its last two axes, but has shape"):
         matrix_type(TensorType(shape, np.dtype(float)), 1, "b")
     with pytest.raises(ShapeMismatch, match=r"operand 0 \(x\) must hold") as caught:
@@ -26,16 +26,16 @@ def test_what_holds_no_matrices_is_refused(shape: tuple[int, ...]) -> None:
     assert caught.value.operand == 0
 
 
-def test_examples_are_one_more_axis_of_matrices() -> None:
+def test_vmap_adds_a_batch_axis() -> None:
     builder = Builder(registry())
     x = builder.leaf(TensorType((2, 2), np.dtype(float)), "x")
     assert isinstance(x.det().node.op, Decomposition)
     many = np.array([[[3.0, 0.0], [0.0, 2.0]], [[0.0, 5.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]])
-    (found,) = run_graph(vmap(builder.graph([x.det()]), {"x"}, 3), {"x": many})
-    np.testing.assert_allclose(found, [6, -20, 0], 1e-15)
+    (actual,) = run_graph(vmap(builder.graph([x.det()]), {"x"}, 3), {"x": many})
+    np.testing.assert_allclose(actual, [6, -20, 0], 1e-15)
 
 
-def test_room_is_for_a_piece_and_once_for_what_one_matrix_takes() -> None:
+def test_workspace_is_one_chunk_plus_work_of_one_matrix() -> None:
     large = TensorType((4, 300, 300), np.dtype(float))
     assert chunk_workspace(large, 10, 5) == 8 * (10 + 5)
     few = TensorType((4, 2, 2), np.dtype(float))

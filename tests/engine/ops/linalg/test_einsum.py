@@ -1,4 +1,4 @@
-"""Einstein sums: every kind of equation, its gradients, its cost, and what is wrong with wrong ones."""
+"""Einstein sums: every kind of equation, gradients, cost, and errors."""
 
 from __future__ import annotations
 
@@ -48,35 +48,35 @@ EQUATIONS = [
 ]
 
 
-def drawn(equation: str) -> list[Array]:
+def draw_operands(equation: str) -> list[Array]:
     return [real(*(EXTENTS[letter] for letter in term)) for term in equation.partition("->")[0].split(",")]
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
-def test_einsum_and_its_gradients(equation: str) -> None:
-    operands = drawn(equation)
+def test_values_and_gradients_match_numpy(equation: str) -> None:
+    operands = draw_operands(equation)
     terms, _, output = equation.partition("->")
     letters = terms.split(",")
     g = real(*(EXTENTS[letter] for letter in output))
     value, gradients = grads("einsum", *operands, cotangent=g, equation=equation)
     np.testing.assert_allclose(value, np.einsum(equation, *operands), RTOL, ATOL)
-    for i, found in enumerate(gradients):
-        # The adjoint is an einsum, too; letters that only this operand has are given by a factor of ones.
+    for i, actual in enumerate(gradients):
+        # The adjoint is an einsum, too; letters that only this operand has are covered by a factor of ones.
         others = [(letters[k], operands[k]) for k in range(len(operands)) if k != i] + [(output, g)]
         ones = (letters[i], np.ones_like(operands[i]))
         names, arrays = zip(*others, ones, strict=True)
         expected = np.einsum(f"{','.join(names)}->{letters[i]}", *arrays)
-        np.testing.assert_allclose(found, expected, RTOL, ATOL)
+        np.testing.assert_allclose(actual, expected, RTOL, ATOL)
 
 
 def test_spaces_are_ignored() -> None:
-    a, b = drawn("ij,jk->ik")
+    a, b = draw_operands("ij,jk->ik")
     np.testing.assert_array_equal(
         run("einsum", a, b, equation=" i j , jk -> i k "), run("einsum", a, b, equation="ij,jk->ik")
     )
 
 
-def test_capitals_are_letters_of_their_own() -> None:
+def test_upper_case_letters_are_distinct() -> None:
     a = real(2, 3)
     np.testing.assert_allclose(run("einsum", a, equation="iI->I"), a.sum(axis=0), RTOL)
 
@@ -93,39 +93,39 @@ COMMON = [
 
 @pytest.mark.parametrize(("dtypes", "result"), COMMON)
 @pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,jk->", "ij,ij->ij", "ij,j->"])
-def test_the_dtype_is_the_common_one(dtypes: tuple[str, str], result: str, equation: str) -> None:
-    a, b = (np.round(x).astype(dtype) for x, dtype in zip(drawn(equation), dtypes, strict=True))
-    found = run("einsum", a, b, equation=equation)
-    assert found.dtype == result
+def test_result_has_the_common_dtype(dtypes: tuple[str, str], result: str, equation: str) -> None:
+    a, b = (np.round(x).astype(dtype) for x, dtype in zip(draw_operands(equation), dtypes, strict=True))
+    actual = run("einsum", a, b, equation=equation)
+    assert actual.dtype == result
     wide = [x.astype(result) for x in (a, b)]
-    np.testing.assert_array_equal(found, np.einsum(equation, *wide))
+    np.testing.assert_array_equal(actual, np.einsum(equation, *wide))
 
 
-def test_narrow_operands_do_not_wrap_before_they_meet_wide_ones() -> None:
+def test_narrow_integers_do_not_overflow_before_promotion() -> None:
     a = np.full(2, 100, "int8")
     assert run("einsum", a, a, np.array(1.0), equation="i,i,->") == 20_000
 
 
-def test_zero_extents() -> None:
+def test_extents_of_zero() -> None:
     np.testing.assert_array_equal(
         run("einsum", np.zeros((2, 0)), np.zeros((0, 3)), equation="ij,jk->ik"), np.zeros((2, 3))
     )
     assert run("einsum", np.zeros((0, 2)), equation="ij->ji").shape == (2, 0)
 
 
-def test_the_order_of_a_chain_is_the_cheap_one() -> None:
+def test_chain_is_contracted_in_the_cheapest_order() -> None:
     """(A B) v would take n³ multiplications; A (B v) takes n² twice."""
     n = 100
     assert plan_of("einsum", (n, n), (n, n), (n,), equation="ij,jk,k->i").flops <= 5 * n * n
     assert plan_of("einsum", (n,), (n, n), (n, n), equation="i,ij,jk->k").flops <= 5 * n * n
 
 
-def test_no_step_costs_more_than_the_loop_over_all_letters() -> None:
+def test_no_step_costs_more_than_a_loop_over_all_letters() -> None:
     shapes = [(8, 9), (9, 10), (10, 8), (8, 9, 10)]
     assert plan_of("einsum", *shapes, equation="ab,bc,ca,abc->").flops <= 2 * 3 * 8 * 9 * 10
 
 
-def test_many_operands_are_planned_at_once() -> None:
+def test_32_operands_are_accepted() -> None:
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFG"
     terms = [letters[i : i + 2] for i in range(32)]
     equation = f"{','.join(terms)}->{letters[0]}{letters[32]}"
@@ -152,14 +152,14 @@ WRONG_EQUATIONS = [
 
 
 @pytest.mark.parametrize(("equation", "wanted"), WRONG_EQUATIONS)
-def test_wrong_equations(equation: str, wanted: str) -> None:
+def test_invalid_equations_are_refused(equation: str, wanted: str) -> None:
     refused = error("einsum", real(2, 3), real(3, 4), equation=equation)
     assert refused.code == "bad_attribute"
     assert refused.detail == f"node 2 (einsum): attribute equation must {wanted}, but is “{equation}”"
     assert refused.expected == wanted
 
 
-def test_operands_that_do_not_fit_the_equation() -> None:
+def test_operand_shapes_must_match_the_equation() -> None:
     ranks = error("einsum", real(2, 3), real(3), equation="ij,jk->ik")
     assert ranks.code == "shape_mismatch"
     assert ranks.detail == "node 2 (einsum): operand 1, “jk”, must have 2 axes, but has shape [3]"
@@ -172,7 +172,7 @@ def test_operands_that_do_not_fit_the_equation() -> None:
     assert error("einsum", real(2), equation="i" * 200 + "->").detail.endswith("…”")
 
 
-def test_every_letter_and_as_many_operands_as_there_may_be() -> None:
+def test_all_52_letters_and_the_operand_limit() -> None:
     lower, upper = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     ones = np.ones((1,) * 26)
     assert run("einsum", ones, 2 * ones, equation=f"{lower},{upper}->") == 2

@@ -1,4 +1,4 @@
-"""Batches in pieces: how many matrices at a time, what is copied, and a look at the deadline before each."""
+"""Batches in chunks: matrices per chunk, copies, and a deadline check before each chunk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engine.ops.linalg.matrices import (
 )
 
 
-def test_large_matrices_come_one_by_one_and_small_ones_many_at_a_time() -> None:
+def test_chunks_hold_one_large_or_many_small_matrices() -> None:
     assert matrices_per_chunk((9, 512, 512)) == 1
     assert matrices_per_chunk((9, 2, 2)) > 1000
     assert matrices_per_chunk((0, 0)) >= 1
@@ -31,13 +31,13 @@ def test_large_matrices_come_one_by_one_and_small_ones_many_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 2000), (2000, 1), (30, 30), (100, 90), (300, 300)])
-def test_a_piece_is_some_milliseconds_of_work(shape: tuple[int, int]) -> None:
-    """Fewer than 130,000 elements, and than four million of n³."""
+def test_chunk_is_a_few_milliseconds_of_work(shape: tuple[int, int]) -> None:
+    """Fewer than 130,000 elements, and less than four million of n³."""
     count, elements = matrices_per_chunk(shape), shape[0] * shape[1]
     assert count == 1 or (count * elements < 2**17 and count * elements * max(shape) < 2**22)
 
 
-def test_pieces_are_copies_and_results_go_where_they_belong() -> None:
+def test_chunks_are_copies_and_results_land_in_place() -> None:
     x = np.arange(2.0 * 70 * 20 * 20).reshape(2, 70, 20, 20)
     before, out = x.copy(), np.zeros((2, 70, 20))
     count = 0
@@ -52,7 +52,7 @@ def test_pieces_are_copies_and_results_go_where_they_belong() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 2), (2, 2), (2, 1, 2, 3, 2)])
-def test_batches_have_any_axes(shape: tuple[int, ...]) -> None:
+def test_any_number_of_batch_axes(shape: tuple[int, ...]) -> None:
     x = np.arange(float(np.prod(shape))).reshape(shape)
     out = np.zeros(shape[:-1])
     (((part,), (y,)),) = chunks(RunContext(np), [x], [out])
@@ -60,78 +60,76 @@ def test_batches_have_any_axes(shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(out, x.sum(-1))
 
 
-def test_the_deadline_is_looked_at() -> None:
+def test_deadline_is_checked() -> None:
     x = np.zeros((3, 200, 200))
     run = RunContext(np, Deadline(0.0))
     with pytest.raises(DeadlineExceeded):
         list(chunks(run, [x], [x]))
 
 
-def test_what_pieces_take() -> None:
+def test_chunk_bytes() -> None:
     x = TensorType((5, 2, 300, 300), np.dtype(float))
     assert chunk_bytes(x.shape, 7, x) == 8 * 7
     scattered = Strided(x, (8, 40, 80, 24000))
     assert chunk_bytes(x.shape, 7, scattered) == 8 * 7 + x.nbytes
     turned = TensorType((5, 300, 300), np.dtype(float))
-    assert chunk_bytes(turned.shape, 7, Strided(turned, (8, 40, 12000))) == 8 * 7  # a view has one axis of them as well
+    assert chunk_bytes(turned.shape, 7, Strided(turned, (8, 40, 12000))) == 8 * 7  # no copy either
     few = TensorType((5, 1, 2, 3, 4), np.dtype(complex))
     assert chunk_bytes(few.shape, 7, few) == 16 * 7 * 10
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals", "qr"])
-def test_a_matrix_without_factors_stands_alone(name: str) -> None:
+def test_matrix_without_factors_does_not_affect_the_others(name: str) -> None:
     x = np.stack([np.eye(3), np.full((3, 3), np.nan), 2 * np.eye(3), np.diag([np.inf, 1, 1])])
     for y in factorize(RunContext(np), name, x):
         assert np.isnan(y[[1, 3]]).all()
         assert np.isfinite(y[[0, 2]]).all()
 
 
-def test_the_symmetric_part_of_the_largest_numbers() -> None:
+def test_symmetric_part_does_not_overflow() -> None:
     x = np.full((1, 2, 2), np.finfo(float).max)
     np.testing.assert_array_equal(symmetric_part(x.copy()), x)
     np.testing.assert_array_equal(symmetric_part(np.array([[[1.0, 4.0], [0.0, 2.0]]])), [[[1, 2], [2, 2]]])
 
 
-class Told(Deadline):
-    """It notes what it is asked for."""
+class RecordingDeadline(Deadline):
+    """Records the seconds it is asked to admit."""
 
     def admit(self, seconds: float) -> None:
-        seen.append(seconds)
+        admitted.append(seconds)
 
 
-seen: list[float] = []
+admitted: list[float] = []
 
 
-def asked(name: str, x: np.ndarray[Any, Any], threads: int = 1, device: str = "cpu") -> list[float]:
-    """For how many seconds there has to be time."""
-    seen.clear()
-    run = RunContext(np, Told(0.0), device=device)
+def admitted_seconds(name: str, x: np.ndarray[Any, Any], threads: int = 1, device: str = "cpu") -> list[float]:
+    """Return the seconds for which `admit` asked the deadline."""
+    admitted.clear()
+    run = RunContext(np, RecordingDeadline(0.0), device=device)
     run.threads = threads
     admit(run, name, x)
-    return list(seen)
+    return list(admitted)
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals", "qr", "lu", "matrix_exp"])
-def test_a_thousand_rows_take_a_part_of_a_second(name: str) -> None:
-    """With n³, and the less the more threads there are; of complex numbers three times as long."""
-    (seconds,) = asked(name, np.broadcast_to(1.0, (1000, 1000)))
+def test_time_estimate_for_a_thousand_rows(name: str) -> None:
+    """Grows with n³, shrinks with threads, and triples for complex numbers."""
+    (seconds,) = admitted_seconds(name, np.broadcast_to(1.0, (1000, 1000)))
     assert 0.01 < seconds < 1
-    assert asked(name, np.broadcast_to(1.0, (3, 2000, 2000))) == pytest.approx([24 * seconds])
-    assert asked(name, np.broadcast_to(1.0, (2, 4000, 1000))) == pytest.approx([8 * seconds])
-    assert asked(name, np.broadcast_to(1.0, (2, 1000, 4000))) == pytest.approx([8 * seconds])
-    assert asked(name, np.broadcast_to(1.0, (1000, 1000)), threads=4) == pytest.approx([seconds / 4])
-    assert asked(name, np.broadcast_to(1j, (1000, 1000))) == pytest.approx([3 * seconds])
-    assert asked(name, np.broadcast_to(1.0, (1000, 1000)), device="cuda") == []
+    assert admitted_seconds(name, np.broadcast_to(1.0, (3, 2000, 2000))) == pytest.approx([24 * seconds])
+    assert admitted_seconds(name, np.broadcast_to(1.0, (2, 4000, 1000))) == pytest.approx([8 * seconds])
+    assert admitted_seconds(name, np.broadcast_to(1.0, (2, 1000, 4000))) == pytest.approx([8 * seconds])
+    assert admitted_seconds(name, np.broadcast_to(1.0, (1000, 1000)), threads=4) == pytest.approx([seconds / 4])
+    assert admitted_seconds(name, np.broadcast_to(1j, (1000, 1000))) == pytest.approx([3 * seconds])
+    assert admitted_seconds(name, np.broadcast_to(1.0, (1000, 1000)), device="cuda") == []
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals", "qr"])
 @pytest.mark.parametrize("lost", [[1], [0], [0, 3], [0, 1, 2, 3]])
-def test_where_a_batch_is_refused_matrices_are_answered_one_by_one(
-    name: str, lost: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On devices that refuse all of it: those that have no answer are NaN, and never shown again."""
+def test_rejected_batch_is_factorized_one_by_one(name: str, lost: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """On devices that reject the whole batch: failing matrices become NaN, and are never passed again."""
     x = np.random.default_rng(3).normal(size=(4, 3, 3 if name.startswith("eig") else 2))
-    wanted = [y.copy() for y in _factorize.general(RunContext(np), name, x)]
+    expected = [y.copy() for y in _factorize.general(RunContext(np), name, x)]
     checked = factors._raising_function(np, name)
 
     def refusing(part: np.ndarray[Any, Any]) -> Any:
@@ -142,22 +140,22 @@ def test_where_a_batch_is_refused_matrices_are_answered_one_by_one(
 
     monkeypatch.setattr(factors, "_raising_function", lambda xp, name: refusing)
     x[lost, 0] = 7, 0, *[0] * (x.shape[2] - 2)
-    found = _factorize.general(RunContext(np), name, x)
-    kept = [i for i in range(4) if i not in lost]
-    assert len(found) == len(wanted) == {"eigvalsh": 1, "svdvals": 1, "svd": 3}.get(name, 2)
-    for y, z in zip(found, wanted, strict=True):
+    actual = _factorize.general(RunContext(np), name, x)
+    remaining = [i for i in range(4) if i not in lost]
+    assert len(actual) == len(expected) == {"eigvalsh": 1, "svdvals": 1, "svd": 3}.get(name, 2)
+    for y, z in zip(actual, expected, strict=True):
         assert y.shape == z.shape
         assert np.isnan(y[lost]).all()
-        np.testing.assert_allclose(y[kept], z[kept], 1e-13, 1e-14)
+        np.testing.assert_allclose(y[remaining], z[remaining], 1e-13, 1e-14)
     (alone, *_) = _factorize.general(RunContext(np), name, x[lost[:1]])
-    assert alone.shape == (1, *wanted[0].shape[1:])
+    assert alone.shape == (1, *expected[0].shape[1:])
 
 
-def test_factors_of_other_devices_are_those_of_this_one() -> None:
-    """Thin ones of what is not square."""
+def test_general_path_gives_the_same_factors() -> None:
+    """Thin factors of matrices that are not square."""
     x = np.random.default_rng(4).normal(size=(2, 4, 3))
     for name in ("svd", "svdvals", "qr"):
-        here, there = (each(RunContext(np), name, x.copy()) for each in (_factorize, _factorize.general))
-        assert [y.shape for y in there] == [y.shape for y in here]
-        for y, z in zip(here, there, strict=True):
+        direct, general = (each(RunContext(np), name, x.copy()) for each in (_factorize, _factorize.general))
+        assert [y.shape for y in general] == [y.shape for y in direct]
+        for y, z in zip(direct, general, strict=True):
             np.testing.assert_allclose(y, z, 1e-12, 1e-13)

@@ -1,4 +1,4 @@
-"""What LAPACK asks to work in: no less than what its documents say, and what it is given is enough for it to go on."""
+"""LAPACK workspace sizes: at least the documented minimum, and enough for the routines to run."""
 
 from __future__ import annotations
 
@@ -15,82 +15,86 @@ NAMES = ["eigh", "eigvalsh", "svd", "svdvals", "qr"]
 
 
 @pytest.fixture(autouse=True)
-def anew() -> None:
-    """Nothing is known from before."""
+def clear_caches() -> None:
+    """Clear the caches of workspace queries."""
     qr_length.cache_clear()
     _work_size.cache_clear()
 
 
-def taken(name: str, *shape: int, dtype: str = "float64") -> int:
+def workspace(name: str, *shape: int, dtype: str = "float64") -> int:
     return lapack_bytes(name, TensorType(shape, np.dtype(dtype)))
 
 
 @pytest.mark.parametrize("n", [2, 40, 300])
-def test_it_is_what_the_documents_say_at_least(n: int) -> None:
-    """Of syevd, heevd and gesdd: their smallest LWORK, LRWORK and LIWORK, with the matrix and its factors."""
+def test_workspace_is_at_least_the_documented_minimum(n: int) -> None:
+    """The minimum LWORK, LRWORK and LIWORK of syevd, heevd and gesdd, plus the matrix and its factors."""
     square = n * n
-    assert taken("eigh", n, n) >= 8 * (square + n + 1 + 6 * n + 2 * square + 3 + 5 * n)
-    assert taken("eigh", n, n, dtype="complex128") >= 16 * (2 * square + 2 * n) + 8 * (n + 1 + 5 * n + 2 * square)
-    assert taken("eigvalsh", n, n) >= 8 * (square + n + 2 * n + 1)
-    assert taken("svd", n, n) >= 8 * (3 * square + n + 4 * square + 7 * n + 8 * n)
-    assert taken("svd", n, n, dtype="complex128") >= 16 * (3 * square + square + 3 * n) + 8 * (5 * square + 5 * n)
-    assert taken("svdvals", n, n) >= 8 * (square + n + 3 * n + 7 * n)
-    assert taken("qr", n, n) >= 8 * (square + n + n)
+    assert workspace("eigh", n, n) >= 8 * (square + n + 1 + 6 * n + 2 * square + 3 + 5 * n)
+    assert workspace("eigh", n, n, dtype="complex128") >= 16 * (2 * square + 2 * n) + 8 * (n + 1 + 5 * n + 2 * square)
+    assert workspace("eigvalsh", n, n) >= 8 * (square + n + 2 * n + 1)
+    assert workspace("svd", n, n) >= 8 * (3 * square + n + 4 * square + 7 * n + 8 * n)
+    assert workspace("svd", n, n, dtype="complex128") >= 16 * (3 * square + square + 3 * n) + 8 * (5 * square + 5 * n)
+    assert workspace("svdvals", n, n) >= 8 * (square + n + 3 * n + 7 * n)
+    assert workspace("qr", n, n) >= 8 * (square + n + n)
 
 
 @pytest.mark.parametrize(("m", "n"), [(30, 30), (90, 20), (20, 90), (1, 1)])
 @pytest.mark.parametrize("vectors", [0, 1])
-def test_singular_values_take_what_numpy_allocates(m: int, n: int, vectors: int) -> None:
-    """For gesdd: the matrix, its factors, LWORK as asked for, or that of documents, and their LRWORK and LIWORK."""
+def test_svd_workspace_matches_numpys_allocation(m: int, n: int, vectors: int) -> None:
+    """gesdd: the matrix, its factors, the queried or documented LWORK, and LRWORK and LIWORK."""
     k, name = min(m, n), "svd" if vectors else "svdvals"
     least = (4 * k * k + 7 * k) * vectors
     factors = (m + n) * k * vectors
     lwork, _ = lapack.dgesdd_lwork(m, n, compute_uv=vectors, full_matrices=0)
-    assert taken(name, m, n) == 8 * (m * n + factors + max(int(lwork), least) + k + 8 * k)
+    assert workspace(name, m, n) == 8 * (m * n + factors + max(int(lwork), least) + k + 8 * k)
     lwork, _ = lapack.zgesdd_lwork(m, n, compute_uv=vectors, full_matrices=0)
     reals = 5 * k * k + 5 * k if vectors else 7 * k
     numbers = m * n + factors + max(int(lwork.real), least)
-    assert taken(name, m, n, dtype="complex128") == 16 * numbers + 8 * (k + reals + 8 * k)
+    assert workspace(name, m, n, dtype="complex128") == 16 * numbers + 8 * (k + reals + 8 * k)
 
 
 @pytest.mark.parametrize("vectors", [0, 1])
-def test_eigenvalues_take_what_is_asked_for(vectors: int) -> None:
-    """For syevd and heevd; beyond 32 bits, what their documents say."""
+def test_eigh_workspace_matches_the_query(vectors: int) -> None:
+    """syevd and heevd; beyond 32 bits, the documented sizes."""
     n, name = 30, "eigh" if vectors else "eigvalsh"
     lwork, liwork, _ = lapack.dsyevd_lwork(n, compute_v=vectors)
-    assert taken(name, n, n) == 8 * (n * n + int(lwork) + n + liwork)
+    assert workspace(name, n, n) == 8 * (n * n + int(lwork) + n + liwork)
     lwork, liwork, lrwork, _ = lapack.zheevd_lwork(n, compute_v=vectors)
-    assert taken(name, n, n, dtype="complex128") == 16 * (n * n + int(lwork.real)) + 8 * (n + int(lrwork) + liwork)
+    assert workspace(name, n, n, dtype="complex128") == 16 * (n * n + int(lwork.real)) + 8 * (n + int(lrwork) + liwork)
     if vectors:
         n = 50_000
         for dtype, size in (("float64", 8 * 3), ("complex128", 16 * 2 + 8 * 2)):
-            found = taken(name, n, n, dtype=dtype)
-            assert size * n * n <= found < size * n * n + 8 * 100 * n
+            actual = workspace(name, n, n, dtype=dtype)
+            assert size * n * n <= actual < size * n * n + 8 * 100 * n
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8"])
-def test_it_works_in_doubles_on_one_matrix_of_a_batch(name: str, dtype: str) -> None:
-    assert taken(name, 5, 2, 30, 30, dtype=dtype) == taken(name, 30, 30)
-    assert taken(name, 30, 30) < taken(name, 30, 30, dtype="complex64") == taken(name, 30, 30, dtype="complex128")
-    assert taken(name, 0, 30, 30) == taken(name, 30, 0) == 0
+def test_workspace_is_for_one_matrix_in_float64(name: str, dtype: str) -> None:
+    assert workspace(name, 5, 2, 30, 30, dtype=dtype) == workspace(name, 30, 30)
+    assert (
+        workspace(name, 30, 30)
+        < workspace(name, 30, 30, dtype="complex64")
+        == workspace(name, 30, 30, dtype="complex128")
+    )
+    assert workspace(name, 0, 30, 30) == workspace(name, 30, 0) == 0
 
 
-def test_it_is_asked_once_for_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = taken("svd", 37, 21)
+def test_query_runs_once_per_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = workspace("svd", 37, 21)
     monkeypatch.setattr("engine.ops.linalg.lapack._query", None)
-    assert taken("svd", 37, 21) == taken("svd", 9, 37, 21, dtype="float32") == first
+    assert workspace("svd", 37, 21) == workspace("svd", 9, 37, 21, dtype="float32") == first
 
 
 @pytest.mark.parametrize("name", ["eigh", "svd"])
-def test_counts_beyond_32_bits(name: str) -> None:
-    """A query answers less than nothing, or too little, where n² is no int32."""
+def test_sizes_beyond_int32(name: str) -> None:
+    """A query returns a negative or too small size if n² does not fit int32."""
     n = 50_000
-    assert taken(name, n, n) >= 8 * (3 if name == "eigh" else 7) * n * n
+    assert workspace(name, n, n) >= 8 * (3 if name == "eigh" else 7) * n * n
 
 
 @pytest.mark.parametrize(("m", "n"), [(300, 200), (200, 300), (64, 64), (1, 9), (9, 1)])
-def test_orgqr_asks_for_no_more_than_geqrf(m: int, n: int) -> None:
+def test_geqrf_workspace_is_enough_for_orgqr(m: int, n: int) -> None:
     k = min(m, n)
     _, real, _ = lapack.dorgqr(np.zeros((m, k), order="F"), np.zeros(k), lwork=-1)
     _, pairs, _ = lapack.zungqr(np.zeros((m, k), COMPLEX, order="F"), np.zeros(k, COMPLEX), lwork=-1)
@@ -100,6 +104,8 @@ def test_orgqr_asks_for_no_more_than_geqrf(m: int, n: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_a_matrix_that_is_larger_than_lapack_counts_has_a_size_as_well(name: str, dtype: str) -> None:
-    most = 2**31 - 1
-    assert taken(name, most + 1, most + 1, dtype=dtype) > taken(name, most, most, dtype=dtype) > 8 * most**2
+def test_workspace_beyond_lapack_integer_range(name: str, dtype: str) -> None:
+    limit = 2**31 - 1
+    assert (
+        workspace(name, limit + 1, limit + 1, dtype=dtype) > workspace(name, limit, limit, dtype=dtype) > 8 * limit**2
+    )

@@ -1,4 +1,4 @@
-"""Triangles of exchanged rows: each shape, ties and zeros, and matrices without an answer."""
+"""LU factors with row exchanges: all shapes, ties and zeros, and matrices without factors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ EMPTY = [(0, 0), (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 3, 3)]
 
 
 def parts(x: Value) -> list[Value]:
-    found = x.lu()
-    return [found.output(i) for i in range(3)]
+    result = x.lu()
+    return [result.output(i) for i in range(3)]
 
 
 @pytest.mark.parametrize("shape", SHAPES + EMPTY, ids=str)
-def test_values(shape: tuple[int, ...]) -> None:
+def test_factors_multiply_to_permuted_rows(shape: tuple[int, ...]) -> None:
     x = real(*shape)
     rows, lower, upper = evaluate(parts, x)
     *lead, m, n = shape
@@ -39,29 +39,29 @@ def test_values(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)], ids=str)
-def test_it_is_scipys(shape: tuple[int, int]) -> None:
+def test_matches_scipy(shape: tuple[int, int]) -> None:
     x = real(*shape)
-    wanted = pytest.importorskip("scipy.linalg").lu(x, p_indices=True)
+    expected = pytest.importorskip("scipy.linalg").lu(x, p_indices=True)
     many = np.broadcast_to(x, (40, *shape))
     assert lu._is_swept(many.shape)
     for batch in (x, many):
         rows, lower, upper = evaluate(parts, batch)
-        np.testing.assert_array_equal(np.argsort(rows), np.broadcast_to(wanted[0], rows.shape))
-        np.testing.assert_allclose(lower, np.broadcast_to(wanted[1], lower.shape), 1e-13, 1e-14)
-        np.testing.assert_allclose(upper, np.broadcast_to(wanted[2], upper.shape), 1e-13, 1e-14)
+        np.testing.assert_array_equal(np.argsort(rows), np.broadcast_to(expected[0], rows.shape))
+        np.testing.assert_allclose(lower, np.broadcast_to(expected[1], lower.shape), 1e-13, 1e-14)
+        np.testing.assert_allclose(upper, np.broadcast_to(expected[2], upper.shape), 1e-13, 1e-14)
 
 
 def log_determinant(x: Value) -> Value:
     return parts(x)[2].diag().abs().log().sum()
 
 
-def test_the_gradient_of_the_logarithm_of_a_determinant() -> None:
+def test_gradient_of_log_determinant() -> None:
     for shape in ((5, 5), (40, 3, 3)):
         x = real(*shape)
         np.testing.assert_allclose(derivatives(log_determinant, x), np.linalg.inv(x).swapaxes(-1, -2), 1e-9, 1e-10)
 
 
-def test_a_system_that_it_solves_has_the_gradient_of_solve() -> None:
+def test_gradient_of_solving_by_lu_matches_solve() -> None:
     x, b = real(4, 4), real(4, 1)
 
     def by_triangles(a: Value) -> Value:
@@ -73,13 +73,13 @@ def test_a_system_that_it_solves_has_the_gradient_of_solve() -> None:
         return a.solve(a.builder.constant(b)).square().sum()
 
     for order in (1, 2):
-        found, wanted = (derivatives(write, x, order) for write in (by_triangles, directly))
-        np.testing.assert_allclose(found, wanted, 1e-7)
+        actual, expected = (derivatives(write, x, order) for write in (by_triangles, directly))
+        np.testing.assert_allclose(actual, expected, 1e-7)
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 2, 5, 3), (1, 2, 3, 5), (3, 2, 4), (2, 1, 4, 4)], ids=str)
-def test_their_product_is_x_and_has_its_gradient(shape: tuple[int, ...]) -> None:
-    """Of l u = x[permutation], weighted entry by entry: the weights, each row where it came from."""
+def test_gradient_of_the_product_of_the_factors(shape: tuple[int, ...]) -> None:
+    """l u = x[permutation], weighted entry by entry: the gradient is the weights with their rows permuted back."""
     x, weights = real(*shape), real(*shape)
 
     def weighted(a: Value) -> Value:
@@ -87,13 +87,13 @@ def test_their_product_is_x_and_has_its_gradient(shape: tuple[int, ...]) -> None
         return ((lower @ upper) * a.builder.constant(weights)).sum()
 
     rows = evaluate(parts, x)[0]
-    wanted = np.empty(shape)
-    np.put_along_axis(wanted, rows[..., None], weights, -2)
-    np.testing.assert_allclose(derivatives(weighted, x), wanted, 1e-10, 1e-11)
+    expected = np.empty(shape)
+    np.put_along_axis(expected, rows[..., None], weights, -2)
+    np.testing.assert_allclose(derivatives(weighted, x), expected, 1e-10, 1e-11)
 
 
-def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
-    """u₂₂ is 80,000."""
+def test_float16_overflow_does_not_affect_gradients() -> None:
+    """u₂₂ is 80,000, beyond float16."""
     x = np.array([[40_000.0, 40_000.0], [-40_000.0, 40_000.0]])
     by_narrow = derivatives(lambda a: parts(a)[2].sum(), x.astype("float16"))
     assert by_narrow.dtype == np.float16
@@ -101,14 +101,14 @@ def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
 
 
 @pytest.mark.parametrize("result", [1, 2])
-def test_no_entries_are_connected_to_their_triangles(result: int) -> None:
+def test_factors_of_an_empty_matrix_are_connected(result: int) -> None:
     x = Builder(registry()).leaf(TensorType((2, 0), np.dtype(float)), 0)
     y = parts(x)[result]
     assert [g is not None for g in vjp(x.builder, [(y, y.full_like(1.0))], [x])] == [True]
 
 
 @pytest.mark.parametrize("count", [1, 40])
-def test_singular_matrices_and_those_without_an_answer_stand_alone(count: int) -> None:
+def test_singular_and_nan_matrices_do_not_affect_the_others(count: int) -> None:
     batch = np.stack([real(3, 3), np.full((3, 3), np.nan), np.zeros((3, 3)), real(3, 3), np.ones((3, 3))] * count)
     batch[3, 2, 1] = np.inf
     rows, lower, upper = evaluate(parts, batch)
@@ -117,13 +117,13 @@ def test_singular_matrices_and_those_without_an_answer_stand_alone(count: int) -
         assert np.isfinite(y[[0, 2, 4]]).all()
     np.testing.assert_array_equal(rows[[1, 2, 3, 4]], [[0, 1, 2]] * 4)
     np.testing.assert_array_equal(lower[4] @ upper[4], np.ones((3, 3)))
-    found = derivatives(log_determinant, batch)
-    assert not np.isfinite(found[1:5]).all(axis=(1, 2)).any()
-    np.testing.assert_allclose(found[0], np.linalg.inv(batch[0]).T, 1e-9, 1e-10)
+    actual = derivatives(log_determinant, batch)
+    assert not np.isfinite(actual[1:5]).all(axis=(1, 2)).any()
+    np.testing.assert_allclose(actual[0], np.linalg.inv(batch[0]).T, 1e-9, 1e-10)
 
 
 @pytest.mark.parametrize("shape", [(20, 500, 40), (3, 40, 500), (2, 300, 300)], ids=str)
-def test_no_more_memory_than_planned(shape: tuple[int, ...]) -> None:
+def test_memory_stays_within_plan(shape: tuple[int, ...]) -> None:
     x = np.ones(shape)
     builder = Builder(registry())
     plan = make_plan(builder.graph(parts(builder.leaf(TensorType.of(x), 0))), Limits())
@@ -142,7 +142,7 @@ def test_flops() -> None:
     assert flops(0, 4) == 0
 
 
-def test_ties_take_the_first_row() -> None:
+def test_ties_pick_the_first_row() -> None:
     x: Array = np.array([[1.0, 2.0], [-1.0, 5.0]])
     for batch in (x, np.broadcast_to(x, (40, 2, 2))):
         rows = evaluate(parts, batch)[0]

@@ -1,4 +1,4 @@
-"""Square matrices and systems: which are vectors, what is refused, and that one without an answer costs no other."""
+"""Square matrices and systems: vectors versus matrices, refusals, and independence of the matrices of a batch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def regular(*shape: int) -> Array:
 
 
 @pytest.mark.parametrize("shape", [(3,), (), (2, 3), (4, 3, 2)], ids=str)
-def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
+def test_non_square_operand_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(
         ShapeMismatch, match=r"operand 0 \(a\) must hold square matrices on its last two axes"
     ) as caught:
@@ -36,11 +36,11 @@ def test_what_is_not_square_is_refused(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize(("given", "as_computed"), [("int32", "float64"), ("bool", "float64"), ("float16", "float16")])
-def test_what_is_no_float_is_computed_in_doubles(given: str, as_computed: str) -> None:
+def test_compute_dtype_of_square_operands(given: str, as_computed: str) -> None:
     assert square(TensorType((2, 2), np.dtype(given))).dtype == as_computed
 
 
-#: shapes of a and b, and of the b that NumPy is to be given: a column where it is a vector
+#: shapes of a, of b, and of the b passed to NumPy: a column if b is a vector
 SYSTEMS = [
     ((3, 3), (3,), (3, 1)),
     ((3, 3), (3, 2), (3, 2)),
@@ -55,19 +55,19 @@ SYSTEMS = [
 
 
 @pytest.mark.parametrize(("a", "b", "columns"), SYSTEMS, ids=str)
-def test_a_system_is_solved_for_vectors_and_for_matrices(
+def test_solve_with_vector_or_matrix_right_hand_side(
     a: tuple[int, ...], b: tuple[int, ...], columns: tuple[int, ...]
 ) -> None:
     left, right = regular(*a), RNG.normal(size=b)
-    wanted = np.linalg.solve(left, right.reshape(columns))
-    wanted = wanted if columns == b else wanted[..., 0]
-    found = come_to(lambda x, y: x.solve(y), left, right)
-    assert SOLVE.infer(TensorType.of(left), TensorType.of(right)) == TensorType.of(wanted)
-    np.testing.assert_allclose(found, wanted, 1e-11, 1e-12)
+    expected = np.linalg.solve(left, right.reshape(columns))
+    expected = expected if columns == b else expected[..., 0]
+    actual = come_to(lambda x, y: x.solve(y), left, right)
+    assert SOLVE.infer(TensorType.of(left), TensorType.of(right)) == TensorType.of(expected)
+    np.testing.assert_allclose(actual, expected, 1e-11, 1e-12)
 
 
-def test_many_right_hand_sides_of_one_matrix_are_one_system() -> None:
-    """It is factored once."""
+def test_shared_matrix_with_many_right_hand_sides_is_one_system() -> None:
+    """The matrix is factored once."""
     builder = Builder(registry())
     a, b = builder.leaf(TensorType((3, 3), F64), 0), builder.leaf(TensorType((4, 2, 3, 5), F64), 1)
     y = a.solve(b)
@@ -77,12 +77,12 @@ def test_many_right_hand_sides_of_one_matrix_are_one_system() -> None:
 
 
 @pytest.mark.parametrize("mapped", [(True, False), (False, True), (True, True)], ids=str)
-def test_a_batch_of_systems_is_each_by_itself(mapped: tuple[bool, bool]) -> None:
+def test_batched_solve_matches_each_system(mapped: tuple[bool, bool]) -> None:
     left, right = regular(*[4] * mapped[0], 3, 3), RNG.normal(size=(*[4] * mapped[1], 3, 2))
-    found = come_to(lambda a, b: SOLVE.batch(mapped, a, b), left, right)
+    actual = come_to(lambda a, b: SOLVE.batch(mapped, a, b), left, right)
     for i in range(4):
-        wanted = np.linalg.solve(left[i] if mapped[0] else left, right[i] if mapped[1] else right)
-        np.testing.assert_allclose(found[i], wanted, 1e-11, 1e-12)
+        expected = np.linalg.solve(left[i] if mapped[0] else left, right[i] if mapped[1] else right)
+        np.testing.assert_allclose(actual[i], expected, 1e-11, 1e-12)
 
 
 @pytest.fixture(params=["at once", "without what is not public", "another device"])
@@ -94,20 +94,20 @@ def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> RunC
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 30])
 @pytest.mark.parametrize("bad", ["none", "the first", "the last", "every third", "all"])
-def test_a_matrix_without_an_answer_costs_no_other_its_own(run: RunContext, bad: str, count: int) -> None:
+def test_singular_matrix_does_not_affect_the_others(run: RunContext, bad: str, count: int) -> None:
     x = regular(count, 3, 3)
-    places = {"none": [], "the first": [0], "the last": [-1], "every third": [*range(0, count, 3)]}
-    without = np.zeros(count, bool)
-    without[places.get(bad, [*range(count)])] = True
-    wanted = np.linalg.inv(x)
-    x[without] = 0.0
+    positions = {"none": [], "the first": [0], "the last": [-1], "every third": [*range(0, count, 3)]}
+    is_singular = np.zeros(count, bool)
+    is_singular[positions.get(bad, [*range(count)])] = True
+    expected = np.linalg.inv(x)
+    x[is_singular] = 0.0
     out = np.empty_like(x)
     answer_each(run, "inv", x, out=out)
-    assert np.isnan(out[without]).all()
-    np.testing.assert_allclose(out[~without], wanted[~without], 1e-11)
+    assert np.isnan(out[is_singular]).all()
+    np.testing.assert_allclose(out[~is_singular], expected[~is_singular], 1e-11)
 
 
-def test_a_batch_of_one_batch_is_taken_apart_as_well(run: RunContext) -> None:
+def test_nested_batch_axes_isolate_a_singular_matrix(run: RunContext) -> None:
     x = regular(1, 3, 2, 2)
     x[0, 1] = 0.0
     out = np.empty_like(x)
@@ -116,21 +116,21 @@ def test_a_batch_of_one_batch_is_taken_apart_as_well(run: RunContext) -> None:
     np.testing.assert_allclose(out[0, ::2], np.linalg.inv(x[0, ::2]), 1e-11)
 
 
-def test_of_nothing_nothing_is_asked(run: RunContext) -> None:
+def test_empty_batches_make_no_call(run: RunContext) -> None:
     answer_each(run, "inv", np.empty((0, 3, 3)), out=np.empty((0, 3, 3)))
     answer_each(run, "inv", np.empty((2, 0, 0)), out=np.empty((2, 0, 0)))
 
 
 @pytest.mark.parametrize(("device", "out", "wanted"), [("cpu", F16, F64), ("cpu", F32, F64), ("new", F16, F32)])
-def test_numpy_computes_in_doubles_and_others_in_what_is_not_float16(device: str, out: Any, wanted: Any) -> None:
+def test_compute_dtype_depends_on_the_device(device: str, out: Any, wanted: Any) -> None:
     assert compute_dtype(RunContext(np, device=device), np.empty(1, out)) == wanted
 
 
-def test_doubles_are_not_copied() -> None:
+def test_float64_operands_are_not_converted() -> None:
     assert count_converted(F64, TensorType((2, 3), F64), TensorType((4,), F32)) == 4
 
 
-def test_the_memory_of_a_square_matrix_is_its_answer_and_what_lapack_works_on() -> None:
+def test_workspace_is_the_result_plus_lapack_work() -> None:
     for dtype, copied in ((F64, 0), (F32, 5 * 9)):
         x = TensorType((5, 3, 3), dtype)
         assert INV.workspace(x, x) == 8 * (copied + 45 + 18)

@@ -1,4 +1,4 @@
-"""Results in other orders, by NumPy: those of the op, and what is stated of them."""
+"""Permuted results on NumPy: values, shapes, flops and strides."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ ORDERS = ((1, 2, 0, 3), (0, 1, 2, 3))
 ATTRS = {"scale": 0.5, "causal": True}
 
 
-def test_results_are_those_of_the_op_with_their_axes_in_order() -> None:
+def test_results_are_transposed_results_of_the_inner_op() -> None:
     random = np.random.default_rng(0)
     arrays = [random.normal(size=(2, 3, 5, 4)) for _ in range(3)]
     types = [TensorType.of(x) for x in arrays]
     op = PermutedResults(ROWS, ORDERS)
-    found, plain = ([np.empty(t.shape, t.dtype) for t in each.infer(*types, **ATTRS)] for each in (op, ROWS))
-    assert [x.shape for x in found] == [(3, 5, 2, 4), (2, 3, 5, 1)]
-    op.forward(RunContext(np), *arrays, out=tuple(found), **ATTRS)
+    actual, plain = ([np.empty(t.shape, t.dtype) for t in each.infer(*types, **ATTRS)] for each in (op, ROWS))
+    assert [x.shape for x in actual] == [(3, 5, 2, 4), (2, 3, 5, 1)]
+    op.forward(RunContext(np), *arrays, out=tuple(actual), **ATTRS)
     ROWS.forward(RunContext(np), *arrays, out=tuple(plain), **ATTRS)
-    for one, other, order in zip(found, plain, ORDERS, strict=True):
+    for one, other, order in zip(actual, plain, ORDERS, strict=True):
         np.testing.assert_array_equal(one, other.transpose(order))
 
 
-def test_it_takes_what_the_op_takes_and_says_how_its_results_lie() -> None:
+def test_costs_and_strides_match_the_inner_op() -> None:
     types = [TensorType((2, 3, 5, 4), np.dtype("float32"))] * 3
     op = PermutedResults(ROWS, ORDERS)
     assert (op.several, op.internal) == (True, True), "no op of the opset"
@@ -38,5 +38,5 @@ def test_it_takes_what_the_op_takes_and_says_how_its_results_lie() -> None:
     assert lse.is_dense
 
 
-def test_an_order_and_its_inverse_are_none() -> None:
+def test_inverse_undoes_the_permutation() -> None:
     assert [ORDERS[0][axis] for axis in inverse(ORDERS[0])] == [0, 1, 2, 3]

@@ -1,11 +1,11 @@
-"""Pseudoinverses and least squares: ranks, equal singular values, closed forms, shapes, and what is refused."""
+"""Pseudoinverse and least squares: ranks, equal singular values, closed forms, shapes, and refusals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tests.engine.ops.linalg.test_svd import of_values, slopes
+from tests.engine.ops.linalg.test_svd import finite_differences, with_singular_values
 from tests.engine.ops.matrices import real
 from tests.engine.ops.run import Array, error, grads, run
 
@@ -13,26 +13,28 @@ SHAPES = [(4, 4), (5, 3), (3, 5), (2, 3, 2, 4), (1, 1), (0, 0), (0, 3), (3, 0), 
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_it_is_numpys(shape: tuple[int, ...]) -> None:
+def test_pinv_matches_numpy(shape: tuple[int, ...]) -> None:
     x = real(*shape)
-    wanted = np.linalg.pinv(x) if x.size else np.zeros((*shape[:-2], shape[-1], shape[-2]))
-    np.testing.assert_allclose(run("pinv", x), wanted, 1e-8, 1e-8)
+    expected = np.linalg.pinv(x) if x.size else np.zeros((*shape[:-2], shape[-1], shape[-2]))
+    np.testing.assert_allclose(run("pinv", x), expected, 1e-8, 1e-8)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)], ids=str)
 @pytest.mark.parametrize("values", [[2.0, 2.0, 1.0], [2.0, 2.0, 2.0], [3.0, 2.0, 1.0]], ids=str)
-def test_equal_singular_values_have_a_gradient(shape: tuple[int, int], values: list[float]) -> None:
-    x = of_values(values, *shape)
+def test_gradient_at_equal_singular_values(shape: tuple[int, int], values: list[float]) -> None:
+    x = with_singular_values(values, *shape)
     g = real(*shape[::-1])
-    _, (found,) = grads("pinv", x, cotangent=g)
-    np.testing.assert_allclose(found, slopes(lambda a: float((np.linalg.pinv(a) * g).sum()), x), 1e-8, 1e-8)
+    _, (actual,) = grads("pinv", x, cotangent=g)
+    np.testing.assert_allclose(
+        actual, finite_differences(lambda a: float((np.linalg.pinv(a) * g).sum()), x), 1e-8, 1e-8
+    )
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (3, 3)], ids=str)
-def test_at_lower_rank_the_gradient_is_that_along_matrices_of_that_rank(shape: tuple[int, int]) -> None:
-    x, g = of_values([2.0, 1.0, 0.0], *shape), real(*shape[::-1])
-    found, (slope,) = grads("pinv", x, cotangent=g)
-    np.testing.assert_allclose(found, np.linalg.pinv(x, rcond=1e-12), 1e-12, 1e-12)
+def test_gradient_at_lower_rank_is_along_matrices_of_that_rank(shape: tuple[int, int]) -> None:
+    x, g = with_singular_values([2.0, 1.0, 0.0], *shape), real(*shape[::-1])
+    actual, (slope,) = grads("pinv", x, cotangent=g)
+    np.testing.assert_allclose(actual, np.linalg.pinv(x, rcond=1e-12), 1e-12, 1e-12)
     left, right, h = real(shape[0], shape[0]), real(shape[1], shape[1]), 1e-5
 
     def moved(t: float) -> Array:
@@ -43,22 +45,22 @@ def test_at_lower_rank_the_gradient_is_that_along_matrices_of_that_rank(shape: t
     np.testing.assert_allclose((slope * along).sum(), (ends[0] - ends[1]) / (2 * h), 1e-7)
 
 
-def test_what_is_cut() -> None:
+def test_rcond_cuts_small_singular_values() -> None:
     x = np.diag([4.0, 2.0, 1.0])
-    for rcond, kept in ((0.0, 3), (0.2, 3), (0.25, 2), (0.4, 2), (0.5, 1), (1.0, 0)):
-        wanted = np.diag([0.25, 0.5, 1.0] * (np.arange(3) < kept))
-        np.testing.assert_array_equal(run("pinv", x, rcond=rcond), wanted)
+    for rcond, rank in ((0.0, 3), (0.2, 3), (0.25, 2), (0.4, 2), (0.5, 1), (1.0, 0)):
+        expected = np.diag([0.25, 0.5, 1.0] * (np.arange(3) < rank))
+        np.testing.assert_array_equal(run("pinv", x, rcond=rcond), expected)
     eps = np.finfo(float).eps
-    for part, rank in ((2.5 * eps, 1), (4 * eps, 2)):
-        tall = np.eye(3, 2) * [1.0, part]
+    for ratio, rank in ((2.5 * eps, 1), (4 * eps, 2)):
+        tall = np.eye(3, 2) * [1.0, ratio]
         assert np.count_nonzero(run("pinv", tall)) == np.count_nonzero(run("pinv", tall.T)) == rank
     assert not run("pinv", np.zeros((2, 3))).any()
 
 
-def test_a_matrix_without_an_answer_stands_alone() -> None:
+def test_nan_matrix_does_not_affect_the_others() -> None:
     batch = np.stack([real(3, 2), np.full((3, 2), np.nan), real(3, 2)])
-    found, (slope,) = grads("pinv", batch)
-    for y in (found, slope):
+    actual, (slope,) = grads("pinv", batch)
+    for y in (actual, slope):
         assert np.isnan(y[1]).all()
         assert np.isfinite(y[[0, 2]]).all()
 
@@ -82,28 +84,28 @@ SYSTEMS = [
 @pytest.mark.parametrize("rcond", [None, 1e-10])
 @pytest.mark.parametrize(("a", "b"), SYSTEMS, ids=str)
 def test_least_squares(a: tuple[int, ...], b: tuple[int, ...], rcond: float | None) -> None:
-    """By the pseudoinverse, and in the gradient, too; [4, 4] of b is a matrix."""
+    """Compared with the pseudoinverse, in values and gradients; a b of shape [4, 4] is a matrix."""
     left, right = real(*a), real(*b)
     is_vectors = len(b) > 1 and b == a[:-1] and b[-2] != a[-2]
     columns = right[..., None] if is_vectors or len(b) == 1 else right
     pseudo = np.linalg.pinv(left) if left.size else np.zeros((*a[:-2], a[-1], a[-2]))
-    wanted = pseudo @ columns
-    wanted = wanted[..., 0] if is_vectors or len(b) == 1 else wanted
+    expected = pseudo @ columns
+    expected = expected[..., 0] if is_vectors or len(b) == 1 else expected
     attrs = {} if rcond is None else {"rcond": rcond}
-    found, gradients = grads("lstsq", left, right, **attrs)
-    np.testing.assert_allclose(found, wanted, 1e-9, 1e-9)
+    actual, gradients = grads("lstsq", left, right, **attrs)
+    np.testing.assert_allclose(actual, expected, 1e-9, 1e-9)
     for x, slope in zip((left, right), gradients, strict=True):
         assert slope.shape == x.shape
     if left.ndim == 2 and left.size and right.ndim == 1:
         np.testing.assert_allclose(gradients[1], pseudo.sum(axis=0), 1e-9, 1e-9)
-        by_a = slopes(lambda x: float(np.linalg.lstsq(x, right, rcond=None)[0].sum()), left)
+        by_a = finite_differences(lambda x: float(np.linalg.lstsq(x, right, rcond=None)[0].sum()), left)
         np.testing.assert_allclose(gradients[0], by_a, 1e-7, 1e-7)
 
 
-def test_dependent_columns() -> None:
+def test_least_squares_with_dependent_columns() -> None:
     a = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
-    found, gradients = grads("lstsq", a, [1.0, 2.0, 4.0], rcond=1e-10)
-    np.testing.assert_allclose(found, np.linalg.lstsq(a, np.array([1.0, 2, 4]), rcond=1e-10)[0], 1e-12)
+    actual, gradients = grads("lstsq", a, [1.0, 2.0, 4.0], rcond=1e-10)
+    np.testing.assert_allclose(actual, np.linalg.lstsq(a, np.array([1.0, 2, 4]), rcond=1e-10)[0], 1e-12)
     assert all(np.isfinite(g).all() for g in gradients)
 
 
@@ -119,7 +121,7 @@ def test_dependent_columns() -> None:
         ("lstsq", [(3, 2), (3,)], {"rcond": -1.0}, "bad_attribute", "attribute rcond must be at least 0, but is -1"),
     ],
 )
-def test_what_is_refused(
+def test_invalid_operands_are_refused(
     op: str, shapes: list[tuple[int, ...]], attrs: dict[str, float], code: str, sentence: str
 ) -> None:
     refused = error(op, *(real(*shape) for shape in shapes), **attrs)

@@ -1,4 +1,4 @@
-"""Matrix products: their types are NumPy's, errors say which operand is wrong, and BLAS reads what it can."""
+"""Matrix products: types match NumPy, errors name the operand, and BLAS reads strided operands if it can."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SHAPES = [(3,), (2, 3), (3, 2), (4, 2, 3), (4, 3, 2), (1, 3, 3), (5, 1, 2, 3), (
 @together
 @pytest.mark.parametrize("b", SHAPES, ids=str)
 @pytest.mark.parametrize("a", SHAPES, ids=str)
-def test_the_type_is_numpy_s_and_so_is_what_is_refused(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_types_and_refusals_match_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     left, right = np.zeros(a, "float32"), np.zeros(b)
     try:
-        wanted = np.matmul(left, right)
+        expected = np.matmul(left, right)
     except ValueError:
         with pytest.raises(ShapeMismatch) as caught:
             product_type(TensorType.of(left), TensorType.of(right))
         assert caught.value.operand == 1
         return
-    assert product_type(TensorType.of(left), TensorType.of(right)) == TensorType.of(np.asarray(wanted))
-    assert product_shape(a, b) == wanted.shape
+    assert product_type(TensorType.of(left), TensorType.of(right)) == TensorType.of(np.asarray(expected))
+    assert product_shape(a, b) == expected.shape
 
 
 def typed(*shape: int) -> TensorType:
@@ -43,7 +43,7 @@ def typed(*shape: int) -> TensorType:
         ((2, 2, 3), (4, 3, 5), r"operand 1 \(b\) must have batch axes that broadcast with .* shape \[2, 2, 3\]"),
     ],
 )
-def test_errors_say_which_operand_and_what_was_wanted(a: tuple[int, ...], b: tuple[int, ...], said: str) -> None:
+def test_errors_name_the_operand_and_the_expected_shape(a: tuple[int, ...], b: tuple[int, ...], said: str) -> None:
     with pytest.raises(ShapeMismatch, match=said) as caught:
         product_type(typed(*a), typed(*b))
     assert said.startswith(f"operand {caught.value.operand} ")
@@ -67,5 +67,5 @@ X = np.zeros((4, 6, 8))
     ],
     ids=["dense", "turned", "rows apart", "gaps", "flipped", "rows flipped", "broadcast", "narrow", "part"],
 )
-def test_what_blas_can_read(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], readable: bool) -> None:
+def test_layouts_readable_by_blas(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]], readable: bool) -> None:
     assert is_readable(array, np.dtype("float64")) == readable

@@ -1,4 +1,4 @@
-"""Orthonormal columns and a triangle: signs, dependent columns, and what has values and no gradient."""
+"""QR factors: signs, dependent columns, and shapes that have values but no gradient."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import pytest
 
 from engine import EngineError, Value
 from tests.engine.ops.linalg.test_eigh import derivatives
-from tests.engine.ops.matrices import evaluate, mirrored, real
+from tests.engine.ops.matrices import evaluate, real, transposed
 from tests.engine.ops.run import Array
 
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 3, 2, 4), (1, 1), (0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 3, 3), (70, 66)]
 
 
 def parts(x: Value) -> list[Value]:
-    found = x.qr()
-    return [found.output(0), found.output(1)]
+    result = x.qr()
+    return [result.output(0), result.output(1)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_values(shape: tuple[int, ...]) -> None:
+def test_factors_match_numpy(shape: tuple[int, ...]) -> None:
     x = real(*shape)
     q, r = evaluate(parts, x)
     k = min(shape[-2:])
     assert (q.shape, r.shape) == ((*shape[:-1], k), (*shape[:-2], k, shape[-1]))
     np.testing.assert_allclose(q @ r, x, 1e-12, 1e-13)
-    np.testing.assert_allclose(mirrored(q) @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)), 1e-12, 1e-13)
+    np.testing.assert_allclose(transposed(q) @ q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)), 1e-12, 1e-13)
     assert not np.tril(r, -1).any()
     if x.size:
         np.testing.assert_array_equal(r, np.linalg.qr(x)[1])
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3)], ids=str)
-def test_signs_change_no_gradient_of_what_does_not_depend_on_them(shape: tuple[int, int]) -> None:
+def test_gradients_of_invariant_losses_ignore_signs(shape: tuple[int, int]) -> None:
     x, n = real(*shape), shape[1]
 
     def loss(a: Value, signs: Array) -> Value:
@@ -50,28 +50,28 @@ def test_signs_change_no_gradient_of_what_does_not_depend_on_them(shape: tuple[i
             np.testing.assert_allclose(derivatives(partial(loss, signs=signs), x, order), plain, tolerance, tolerance)
 
 
-def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
-    """|r₁₁| is 67,082."""
+def test_float16_overflow_does_not_affect_gradients() -> None:
+    """|r₁₁| is 67,082, beyond float16."""
     x = np.array([[60_000.0, 1000.0], [-30_000.0, 60_000.0]])
     by_narrow = derivatives(lambda a: parts(a)[1].sum(), x.astype("float16"))
     assert by_narrow.dtype == np.float16
     np.testing.assert_allclose(by_narrow, derivatives(lambda a: parts(a)[1].sum(), x), 1e-3)
 
 
-def test_the_gradient_of_a_projector_onto_columns() -> None:
-    """d(q qᵀ) = (1 − p) dx x⁺ and its transpose, of p = x x⁺; G. Golub, V. Pereyra (1973)."""
+def test_gradient_of_the_projector_onto_columns() -> None:
+    """d(q qᵀ) = (1 − p) dx x⁺ plus its transpose, where p = x x⁺; G. Golub, V. Pereyra (1973)."""
     x, weights = real(5, 3), real(5, 5)
     pseudo = np.linalg.pinv(x)
-    beside = np.eye(5) - x @ pseudo
+    complement = np.eye(5) - x @ pseudo
 
     def loss(a: Value) -> Value:
         q = parts(a)[0]
         return (q @ q.transpose() * a.builder.constant(weights)).sum()
 
-    np.testing.assert_allclose(derivatives(loss, x), beside @ (weights + weights.T) @ pseudo.T, 1e-10, 1e-12)
+    np.testing.assert_allclose(derivatives(loss, x), complement @ (weights + weights.T) @ pseudo.T, 1e-10, 1e-12)
 
 
-def test_fewer_rows_than_columns_have_values_and_no_gradient() -> None:
+def test_wide_matrices_have_values_but_no_gradient() -> None:
     q, r = evaluate(parts, real(2, 3))
     assert (q.shape, r.shape) == ((2, 2), (2, 3))
 
@@ -81,7 +81,7 @@ def test_fewer_rows_than_columns_have_values_and_no_gradient() -> None:
     assert (refused.value.operand, refused.value.got) == (0, "[2, 3]")
 
 
-def test_dependent_columns_and_matrices_without_an_answer_stand_alone() -> None:
+def test_rank_deficient_and_nan_matrices_do_not_affect_others() -> None:
     batch = np.stack([real(3, 2), np.full((3, 2), np.nan), np.zeros((3, 2)), real(3, 2)])
     batch[3, 2, 1] = np.inf
     for y in evaluate(parts, batch):
@@ -92,12 +92,12 @@ def test_dependent_columns_and_matrices_without_an_answer_stand_alone() -> None:
         q, r = parts(a)
         return q.exp().sum() + r.square().sum()
 
-    found = derivatives(loss, batch)
-    assert not np.isfinite(found[1:]).all(axis=(1, 2)).any()
-    np.testing.assert_allclose(found[0], derivatives(loss, batch[0]), 1e-12, 1e-12)
+    actual = derivatives(loss, batch)
+    assert not np.isfinite(actual[1:]).all(axis=(1, 2)).any()
+    np.testing.assert_allclose(actual[0], derivatives(loss, batch[0]), 1e-12, 1e-12)
 
 
-def test_what_is_refused() -> None:
+def test_vectors_are_refused() -> None:
     with pytest.raises(
         EngineError, match=r"operand 0 \(x\) must hold matrices on its last two axes, but has shape \[3\]"
     ):

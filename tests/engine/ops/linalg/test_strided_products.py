@@ -1,4 +1,4 @@
-"""Laid products by NumPy: where parts lie, what is rounded, and what they take beside the result."""
+"""Strided products on NumPy: placement of the parts, rounding, and workspace."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ def whole(*shape: int, dtype: str = "float64", seed: int = 0) -> HostArray:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_parts_lie_beside_one_another(dtype: str) -> None:
+def test_parts_are_written_side_by_side(dtype: str) -> None:
     a, b, c, d, bias = (whole(*shape, dtype=dtype) for shape in ((5, 3), (3, 2), (5, 4), (4, 6), (1, 6)))
     parts = [StridedProduct((5, 2), 6, (8, 1)), StridedProduct((5, 6), 0, (8, 1), has_bias=True)]
-    found = computed((5, 8), parts, a, b, c, d, bias)
-    np.testing.assert_array_equal(found, np.concatenate([c @ d + bias, a @ b], axis=1))
+    actual = computed((5, 8), parts, a, b, c, d, bias)
+    np.testing.assert_array_equal(actual, np.concatenate([c @ d + bias, a @ b], axis=1))
 
 
-def test_heads_lie_beside_one_another() -> None:
+def test_heads_are_written_side_by_side() -> None:
     a, b = whole(2, 3, 5, 4), whole(2, 3, 4, 6)
-    found = computed((2, 5, 3, 6), [StridedProduct((2, 3, 5, 6), 0, (90, 6, 18, 1))], a, b)
-    np.testing.assert_array_equal(found, (a @ b).swapaxes(1, 2))
+    actual = computed((2, 5, 3, 6), [StridedProduct((2, 3, 5, 6), 0, (90, 6, 18, 1))], a, b)
+    np.testing.assert_array_equal(actual, (a @ b).swapaxes(1, 2))
 
 
-def test_halves_are_rounded_once_with_their_bias() -> None:
-    """2049 is no half, and 2049 + 1 is one."""
+def test_float16_sum_with_bias_is_rounded_once() -> None:
+    """2049 is not a float16, but 2049 + 1 is."""
     a, b = np.array([[2048, 1]], "float16"), np.array([[1], [1]], "float16")
-    found = computed((1, 1), [StridedProduct((1, 1), 0, (1, 1), has_bias=True)], a, b, np.ones(1, "float16"))
-    assert found == 2050
+    actual = computed((1, 1), [StridedProduct((1, 1), 0, (1, 1), has_bias=True)], a, b, np.ones(1, "float16"))
+    assert actual == 2050
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_halves_are_rounded_once_with_their_bias() -> None:
     ],
     ids=["in place", "at strides", "in float32"],
 )
-def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expected: int) -> None:
+def test_workspace_is_stated(dtype: str, strides: tuple[int, int], expected: int) -> None:
     a, b, type = (TensorType(shape, np.dtype(dtype)) for shape in ((5, 3), (3, 6), (5, 8)))
     op = StridedProducts(type, [StridedProduct((5, 6), 0, strides, has_bias=True)])
     assert op.workspace(type, a, b, TensorType((6,), a.dtype)) == expected
@@ -59,8 +59,8 @@ def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expect
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_it_takes_no_more_than_is_stated(step: int) -> None:
-    """Nothing, where a product is written as it lies."""
+def test_memory_stays_within_stated_workspace(step: int) -> None:
+    """No workspace if the product is written in place."""
     a, b, out = whole(300, 200), whole(200, 300), np.zeros((300, 300 * step))
     op = StridedProducts(TensorType.of(out), [StridedProduct((300, 300), 0, (300 * step, step))])
     assert op.internal

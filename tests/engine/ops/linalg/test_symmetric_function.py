@@ -1,4 +1,4 @@
-"""Functions of symmetric matrices: exact where eigenvalues are equal, to second order, and else as by `eigh`."""
+"""Functions of symmetric matrices: exact at equal eigenvalues to second order, otherwise equal to `eigh`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.plan import make_plan
 from engine.ops.linalg.symmetric_function import symmetric_slope
 from tests.contract.cases import EXECUTOR
-from tests.engine.ops.linalg.test_eigh import even, turned
+from tests.engine.ops.linalg.test_eigh import rotated, symmetric
 from tests.engine.ops.matrices import evaluate, real
 from tests.engine.ops.run import Array, grads, run
 
@@ -31,66 +31,66 @@ SPECTRA = {
     "nearly equal": [2.0, 2.0 + 1e-9, 1.0],
     "far apart": [1e3, 1.0, 1e-3],
 }
-EACH = pytest.mark.parametrize("function", FUNCTIONS)
-OF_EACH = pytest.mark.parametrize("values", SPECTRA.values(), ids=SPECTRA)
+EACH_FUNCTION = pytest.mark.parametrize("function", FUNCTIONS)
+EACH_SPECTRUM = pytest.mark.parametrize("values", SPECTRA.values(), ids=SPECTRA)
 
 
-def exactly(function: str, values: list[float], along: Array) -> tuple[Array, Array]:
-    """The first and second derivative at a rotated diagonal matrix along a direction, from differences in 80 digits.
+def exact_derivatives(function: str, values: list[float], along: Array) -> tuple[Array, Array]:
+    """First and second derivative at a rotated diagonal matrix along a direction, from differences in 80 digits.
 
-    The matrix is the one in doubles.
+    The matrix is the one rounded to doubles.
     """
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(80):
         apply = (lambda w: 1 / mpmath.sqrt(w)) if function == "rsqrt" else getattr(mpmath, function)
         step = mpmath.mpf(10) ** -20
 
-        def at(t: int) -> Any:
-            moved = mpmath.matrix(turned(values).tolist()) + mpmath.matrix(along.tolist()) * (t * step)
+        def value_at(t: int) -> Any:
+            moved = mpmath.matrix(rotated(values).tolist()) + mpmath.matrix(along.tolist()) * (t * step)
             w, v = mpmath.eigsy((moved + moved.T) / 2)
             return v * mpmath.diag([apply(each) for each in w]) * v.T
 
-        before, here, after = at(-1), at(0), at(1)
-        first, second = (after - before) / (2 * step), (after - 2 * here + before) / step**2
+        before, middle, after = value_at(-1), value_at(0), value_at(1)
+        first, second = (after - before) / (2 * step), (after - 2 * middle + before) / step**2
         return np.array(first.tolist(), float), np.array(second.tolist(), float)
 
 
-@EACH
-@OF_EACH
+@EACH_FUNCTION
+@EACH_SPECTRUM
 def test_values(function: str, values: list[float]) -> None:
-    x, tilt = turned(values) / 10, real(3, 3)
+    x, tilt = rotated(values) / 10, real(3, 3)
     w, v = np.linalg.eigh(x)
-    wanted = (v * FUNCTIONS[function](w)) @ v.T
-    found = run("symmetric_function", x + tilt - tilt.T, function=function)
-    np.testing.assert_allclose(found, wanted, 1e-9, 1e-9 * np.abs(wanted).max())
+    expected = (v * FUNCTIONS[function](w)) @ v.T
+    actual = run("symmetric_function", x + tilt - tilt.T, function=function)
+    np.testing.assert_allclose(actual, expected, 1e-9, 1e-9 * np.abs(expected).max())
 
 
-@EACH
-@OF_EACH
+@EACH_FUNCTION
+@EACH_SPECTRUM
 def test_first_and_second_derivatives(function: str, values: list[float]) -> None:
     if function == "exp":
         values = [min(value, 30.0) for value in values]
-    along, weights = even(3, 3) * min(values), even(3, 3)
-    first, second = exactly(function, values, along)
+    along, weights = symmetric(3, 3) * min(values), symmetric(3, 3)
+    first, second = exact_derivatives(function, values, along)
 
     def slopes(v: Value) -> list[Value]:
         y = (v.symmetric_function(function=function) * v.builder.constant(weights)).sum()
-        found = []
+        derivatives = []
         for _ in range(2):
             (g,) = vjp_or_zeros(v.builder, [(y, y.full_like(1.0))], [v])
             y = (g * v.builder.constant(along)).sum()
-            found.append(y)
-        return found
+            derivatives.append(y)
+        return derivatives
 
-    found = evaluate(slopes, turned(values))
-    # of the terms that are added up, some cancel
-    np.testing.assert_allclose(found[0], (first * weights).sum(), 1e-9, 1e-9 * np.abs(first).max())
-    np.testing.assert_allclose(found[1], (second * weights).sum(), 1e-8, 1e-8 * np.abs(second).max())
+    actual = evaluate(slopes, rotated(values))
+    # some of the summed terms cancel
+    np.testing.assert_allclose(actual[0], (first * weights).sum(), 1e-9, 1e-9 * np.abs(first).max())
+    np.testing.assert_allclose(actual[1], (second * weights).sum(), 1e-8, 1e-8 * np.abs(second).max())
 
 
-@EACH
+@EACH_FUNCTION
 def test_third_derivatives_at_equal_eigenvalues(function: str) -> None:
-    """Along the identity, f‴ of each eigenvalue."""
+    """Along the identity: f‴ of each eigenvalue."""
     third = {"sqrt": 3 / 8 * 2**-2.5, "rsqrt": -15 / 8 * 2**-3.5, "log": 2 / 8, "exp": np.exp(2.0)}[function]
 
     def slope(v: Value) -> list[Value]:
@@ -100,14 +100,14 @@ def test_third_derivatives_at_equal_eigenvalues(function: str) -> None:
             y = (g * v.builder.constant(np.eye(3))).sum()
         return [y]
 
-    (found,) = evaluate(slope, 2 * np.eye(3))
-    np.testing.assert_allclose(found, 3 * third, 1e-9)
+    (actual,) = evaluate(slope, 2 * np.eye(3))
+    np.testing.assert_allclose(actual, 3 * third, 1e-9)
 
 
-@EACH
-def test_it_is_what_eigh_gives_where_eigenvalues_differ(function: str) -> None:
-    x, g = turned([3.0, 2.0, 0.5]), real(3, 3)
-    _, (found,) = grads("symmetric_function", x, function=function, cotangent=g)
+@EACH_FUNCTION
+def test_matches_eigh_at_distinct_eigenvalues(function: str) -> None:
+    x, g = rotated([3.0, 2.0, 0.5]), real(3, 3)
+    _, (actual,) = grads("symmetric_function", x, function=function, cotangent=g)
 
     def by_eigh(a: Value) -> list[Value]:
         both = a.eigh()
@@ -116,49 +116,49 @@ def test_it_is_what_eigh_gives_where_eigenvalues_differ(function: str) -> None:
         y = ((v * w) @ v.transpose() * a.builder.constant(g)).sum()
         return vjp_or_zeros(a.builder, [(y, y.full_like(1.0))], [a])
 
-    np.testing.assert_allclose(found, evaluate(by_eigh, x)[0], 1e-12, 1e-13)
-    np.testing.assert_allclose(found, found.T, 1e-12)
+    np.testing.assert_allclose(actual, evaluate(by_eigh, x)[0], 1e-12, 1e-13)
+    np.testing.assert_allclose(actual, actual.T, 1e-12)
 
 
 @pytest.mark.parametrize("function", ["sqrt", "rsqrt", "log"])
-def test_a_matrix_without_an_answer_stands_alone(function: str) -> None:
-    good = turned([2.0, 2.0, 1.0])
-    batch = np.stack([good, turned([2.0, -1.0, 1.0]), np.full((3, 3), np.nan), np.diag([np.inf, 1, 1]), good])
-    found, (slope,) = grads("symmetric_function", batch, function=function)
-    for y in (found, slope):
+def test_invalid_matrix_does_not_affect_the_others(function: str) -> None:
+    good = rotated([2.0, 2.0, 1.0])
+    batch = np.stack([good, rotated([2.0, -1.0, 1.0]), np.full((3, 3), np.nan), np.diag([np.inf, 1, 1]), good])
+    actual, (slope,) = grads("symmetric_function", batch, function=function)
+    for y in (actual, slope):
         assert np.isnan(y[1:4]).all()
         assert np.isfinite(y[[0, 4]]).all()
     zero = run("symmetric_function", np.diag([1.0, 0.0]), function=function)
     assert np.isnan(zero).all() == (function != "sqrt")
 
 
-def test_the_root_of_a_singular_matrix() -> None:
-    found, (slope,) = grads("symmetric_function", np.diag([4.0, 0.0]), function="sqrt", cotangent=np.diag([1.0, 0.0]))
-    np.testing.assert_array_equal(found, np.diag([2.0, 0.0]))
+def test_square_root_of_a_singular_matrix() -> None:
+    actual, (slope,) = grads("symmetric_function", np.diag([4.0, 0.0]), function="sqrt", cotangent=np.diag([1.0, 0.0]))
+    np.testing.assert_array_equal(actual, np.diag([2.0, 0.0]))
     assert not np.isfinite(slope).all()
 
 
 @pytest.mark.parametrize("function", ["sqrt", "log"])
-@OF_EACH
-def test_what_a_slope_is_written_out_as(function: str, values: list[float]) -> None:
-    x, e = turned(values), real(3, 3)
+@EACH_SPECTRUM
+def test_slope_decomposes_into_public_ops(function: str, values: list[float]) -> None:
+    x, e = rotated(values), real(3, 3)
     builder = Builder(registry())
-    at, along = (builder.leaf(TensorType.of(a), i) for i, a in enumerate((x, e)))
-    graph = builder.graph([symmetric_slope(at, along, function)])
+    point, along = (builder.leaf(TensorType.of(a), i) for i, a in enumerate((x, e)))
+    graph = builder.graph([symmetric_slope(point, along, function)])
     public = Builder(registry())
     copied = PublicCopy(public)
     for i, node in enumerate(graph.nodes):
         copied.copy(i, node)
-    written = public.graph([copied.values[graph.outputs[0]]])
-    assert not any(node.op.internal for node in written.nodes)
-    found, wanted = (EXECUTOR.run(make_plan(each, Limits()), {0: x, 1: e})[0] for each in (written, graph))
-    np.testing.assert_allclose(found, wanted, 1e-12, 1e-12 * np.abs(wanted).max())
+    decomposed = public.graph([copied.values[graph.outputs[0]]])
+    assert not any(node.op.internal for node in decomposed.nodes)
+    actual, expected = (EXECUTOR.run(make_plan(each, Limits()), {0: x, 1: e})[0] for each in (decomposed, graph))
+    np.testing.assert_allclose(actual, expected, 1e-12, 1e-12 * np.abs(expected).max())
 
 
 def test_dtypes() -> None:
     x = np.diag([40_000.0, 1.0]).astype("float16")
-    found, (slope,) = grads("symmetric_function", x, function="sqrt")
-    assert (found.dtype, slope.dtype) == (np.float16, np.float16)
-    np.testing.assert_array_equal(np.diag(found), [200, 1])
+    actual, (slope,) = grads("symmetric_function", x, function="sqrt")
+    assert (actual.dtype, slope.dtype) == (np.float16, np.float16)
+    np.testing.assert_array_equal(np.diag(actual), [200, 1])
     np.testing.assert_allclose(np.diag(slope).astype(float), [1 / 400, 0.5], 1e-3)
     assert run("symmetric_function", np.eye(2, dtype=int), function="exp").dtype == np.float64

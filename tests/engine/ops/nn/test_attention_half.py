@@ -1,4 +1,4 @@
-"""Attention of halves by ops of its own: what it is of, that it is attention, and its ways back, to second order."""
+"""float16 attention with ops of its own: when it applies, its values, and derivatives to second order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.engine.ops.values import allocated
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(21)
 ATTRS: dict[str, Any] = {"scale": 0.3, "causal": True}
-#: of results that are rounded to half: one rounding, of numbers up to 4, and what float32 loses
+#: tolerance of results rounded to float16: one rounding of numbers up to 4, plus the error of float32
 HALF = {"rtol": 2**-9, "atol": 2**-11}
 
 
-def drawn(*shape: int) -> Array:
+def draw(*shape: int) -> Array:
     return RNG.normal(size=shape).astype(np.float16)
 
 
-Q, K, V = drawn(2, 5, 8), drawn(2, 7, 8), drawn(2, 7, 16)
+Q, K, V = draw(2, 5, 8), draw(2, 7, 8), draw(2, 7, 16)
 
 
 def half(*shape: int) -> TensorType:
@@ -34,11 +34,11 @@ def half(*shape: int) -> TensorType:
 
 
 def exact(q: Array, k: Array, v: Array, *, causal: bool) -> tuple[Array, Array, Array]:
-    """p, y and the logarithms, in float64."""
+    """Return p, y and the log-sums, in float64."""
     scores = ATTRS["scale"] * q.astype(float) @ k.astype(float).swapaxes(-1, -2)
-    seen = np.tri(*scores.shape[-2:], dtype=bool) if causal else np.ones(scores.shape[-2:], bool)
-    sums = np.where(seen, np.exp(scores), 0.0).sum(-1, keepdims=True)
-    p = np.where(seen, np.exp(scores), 0.0) / sums
+    visible = np.tri(*scores.shape[-2:], dtype=bool) if causal else np.ones(scores.shape[-2:], bool)
+    sums = np.where(visible, np.exp(scores), 0.0).sum(-1, keepdims=True)
+    p = np.where(visible, np.exp(scores), 0.0) / sums
     return p, p @ v.astype(float), np.log(sums)
 
 
@@ -51,80 +51,80 @@ def computed(op: ScoreOp, arrays: list[Array], **attrs: Any) -> list[Array]:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_its_kernels_are_attention_and_its_way_back(causal: bool) -> None:
+def test_kernels_match_attention_and_its_gradients(causal: bool) -> None:
     attrs = {**ATTRS, "causal": causal}
     y, lse = computed(HALF_ROWS, [Q, K, V], **attrs)
     assert (y.dtype, lse.dtype) == (np.float16, np.float32)
     p, exact_y, exact_lse = exact(Q, K, V, causal=causal)
     np.testing.assert_allclose(y, exact_y, **HALF)
     np.testing.assert_allclose(lse, exact_lse, 1e-6, 1e-6)
-    g = drawn(*y.shape)
+    g = draw(*y.shape)
     ds = p * (g.astype(float) @ V.astype(float).swapaxes(-1, -2) - (g.astype(float) * y).sum(-1, keepdims=True))
-    wanted = ATTRS["scale"] * ds @ K, ATTRS["scale"] * ds.swapaxes(-1, -2) @ Q, p.swapaxes(-1, -2) @ g
-    for a, b in zip(computed(HALF_GRADIENTS, [Q, K, V, y, lse, g], **attrs), wanted, strict=True):
+    expected = ATTRS["scale"] * ds @ K, ATTRS["scale"] * ds.swapaxes(-1, -2) @ Q, p.swapaxes(-1, -2) @ g
+    for a, b in zip(computed(HALF_GRADIENTS, [Q, K, V, y, lse, g], **attrs), expected, strict=True):
         assert a.dtype == np.float16
         np.testing.assert_allclose(a, b, **HALF)
 
 
 @pytest.mark.parametrize("op", [HALF_ROWS, HALF_GRADIENTS], ids=lambda op: op.name)
-def test_kernels_are_their_formulas(op: ScoreOp) -> None:
+def test_kernels_match_their_decompositions(op: ScoreOp) -> None:
     y, lse = computed(HALF_ROWS, [Q, K, V], **ATTRS)
-    arrays = [Q, K, V] if op is HALF_ROWS else [Q, K, V, y, lse, drawn(*y.shape)]
+    arrays = [Q, K, V] if op is HALF_ROWS else [Q, K, V, y, lse, draw(*y.shape)]
     builder = Builder(registry())
     values = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
-    wanted = run_graph(builder.graph(list(op.written_out(*values, **ATTRS))), dict(enumerate(arrays)))
-    for a, b in zip(computed(op, arrays, **ATTRS), wanted, strict=True):
+    expected = run_graph(builder.graph(list(op.written_out(*values, **ATTRS))), dict(enumerate(arrays)))
+    for a, b in zip(computed(op, arrays, **ATTRS), expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, **(HALF if a.dtype == np.float16 else {"rtol": 1e-6}))
 
 
 def derivatives(q: Array, k: Array, v: Array, weights: list[Array]) -> list[Array]:
-    """Of the sum of y, weighted, by q, k and v; and of the sum of these, weighted, by q, k, v and the weights of y."""
+    """Gradients of the weighted sum of y, and gradients of a weighted sum of these gradients."""
     builder = Builder(registry())
     arrays = [q, k, v, *weights]
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     operands, (of_y, *of_gradients) = leaves[:3], leaves[3:]
-    by = HALF_ROWS if q.dtype == np.float16 else ROWS
-    y = builder.emit(by, operands, ATTRS).output(0)
+    op = HALF_ROWS if q.dtype == np.float16 else ROWS
+    y = builder.emit(op, operands, ATTRS).output(0)
     first = [x for x in vjp(builder, [(y, of_y)], operands) if x is not None]
     second = vjp(builder, list(zip(first, of_gradients, strict=True)), [*operands, of_y])
-    found = run_graph(builder.graph([*first, *(x for x in second if x is not None)]), dict(enumerate(arrays)))
-    assert len(found) == 7
-    return found
+    result = run_graph(builder.graph([*first, *(x for x in second if x is not None)]), dict(enumerate(arrays)))
+    assert len(result) == 7
+    return result
 
 
-def test_derivatives_are_those_of_attention_to_second_order() -> None:
-    """With float64 beside it, which is computed as it is."""
-    arrays = [drawn(2, 5, 8), drawn(2, 7, 8), drawn(2, 7, 16)]
-    weights = [drawn(2, 5, 16), *(drawn(*x.shape) for x in arrays)]
-    exactly = [x.astype(np.float64) for x in arrays], [x.astype(np.float64) for x in weights]
-    found, wanted = derivatives(*arrays, weights), derivatives(*exactly[0], exactly[1])
-    for a, b in zip(found, wanted, strict=True):
+def test_second_order_derivatives_match_float64_attention() -> None:
+    """Compared with float64, which uses the general op."""
+    arrays = [draw(2, 5, 8), draw(2, 7, 8), draw(2, 7, 16)]
+    weights = [draw(2, 5, 16), *(draw(*x.shape) for x in arrays)]
+    in_float64 = [x.astype(np.float64) for x in arrays], [x.astype(np.float64) for x in weights]
+    actual, expected = derivatives(*arrays, weights), derivatives(*in_float64[0], in_float64[1])
+    for a, b in zip(actual, expected, strict=True):
         assert a.dtype == np.float16
-        # What was rounded to half in between is added up, over queries or keys.
+        # Intermediate float16 roundings add up, over queries or keys.
         np.testing.assert_allclose(a, b, 2**-8, 2**-8)
 
 
-def test_the_logarithms_have_derivatives_too() -> None:
+def test_log_sums_have_derivatives() -> None:
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate((Q, K, V))]
     lse = builder.emit(HALF_ROWS, leaves, ATTRS).output(1)
-    found = vjp(builder, [(lse, lse.full_like(1.0))], leaves)
-    assert all(x is not None for x in found)
-    by_q, by_k, by_v = run_graph(builder.graph([x for x in found if x is not None]), {0: Q, 1: K, 2: V})
+    actual = vjp(builder, [(lse, lse.full_like(1.0))], leaves)
+    assert all(x is not None for x in actual)
+    by_q, by_k, by_v = run_graph(builder.graph([x for x in actual if x is not None]), {0: Q, 1: K, 2: V})
     p = exact(Q, K, V, causal=True)[0]
     np.testing.assert_allclose(by_q, ATTRS["scale"] * p @ K, **HALF)
     np.testing.assert_allclose(by_k, ATTRS["scale"] * p.swapaxes(-1, -2) @ Q, **HALF)
     assert not by_v.any()
 
 
-def test_batches_are_of_all_examples() -> None:
-    """Also where only the queries have examples."""
-    queries = drawn(3, 2, 5, 8)
+def test_vmap_matches_each_example() -> None:
+    """Only the queries are mapped."""
+    queries = draw(3, 2, 5, 8)
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate((queries, K, V))]
-    made = HALF_ROWS.batch((True, False, False), *leaves, **ATTRS)
-    y, lse = run_graph(builder.graph([made.output(0), made.output(1)]), {0: queries, 1: K, 2: V})
+    result = HALF_ROWS.batch((True, False, False), *leaves, **ATTRS)
+    y, lse = run_graph(builder.graph([result.output(0), result.output(1)]), {0: queries, 1: K, 2: V})
     for i in range(3):
         each = computed(HALF_ROWS, [queries[i], K, V], **ATTRS)
         np.testing.assert_array_equal(y[i], each[0])
@@ -132,14 +132,14 @@ def test_batches_are_of_all_examples() -> None:
 
 
 @pytest.mark.parametrize("op", [HALF_ROWS, HALF_GRADIENTS], ids=lambda op: op.name)
-def test_what_it_works_in_is_stated(op: ScoreOp) -> None:
-    q, k, v = drawn(16, 200, 16), drawn(16, 300, 16), drawn(16, 300, 32)
+def test_memory_stays_within_stated_workspace(op: ScoreOp) -> None:
+    q, k, v = draw(16, 200, 16), draw(16, 300, 16), draw(16, 300, 32)
     y, lse = computed(HALF_ROWS, [q, k, v], **ATTRS)
-    arrays = [q, k, v] if op is HALF_ROWS else [q, k, v, y, lse, drawn(*y.shape)]
+    arrays = [q, k, v] if op is HALF_ROWS else [q, k, v, y, lse, draw(*y.shape)]
     types = op.infer(*map(TensorType.of, arrays), **ATTRS)
     out = tuple(np.empty(t.shape, t.dtype) for t in types)  # type: ignore[union-attr]
     run = RunContext(np)
-    casting = 1 << 16  # buffers of NumPy's
+    casting = 1 << 16  # NumPy's buffers
     taken = allocated(lambda: op.forward(run, *arrays, out=out, **ATTRS))  # type: ignore[arg-type]
     assert taken <= op.workspace(types, *map(TensorType.of, arrays), **ATTRS) + casting
 
@@ -157,14 +157,14 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("types", "taken"), [*((t, True) for t in TAKEN), *((t, False) for t in LEFT.values())])
-def test_it_is_of_halves_that_libraries_take(types: tuple[TensorType, ...], taken: bool) -> None:
+def test_supported_operand_types(types: tuple[TensorType, ...], taken: bool) -> None:
     assert is_half_attention(*types) is taken
 
 
 @pytest.mark.parametrize(("queries", "taken"), [(1024, True), (1023, False)])
-def test_it_is_where_scores_are_large(queries: int, taken: bool) -> None:
-    """16 MiB of float32; below, what is computed is what it was before there was such an op."""
+def test_op_is_used_if_scores_are_large(queries: int, taken: bool) -> None:
+    """16 MiB of float32; smaller attention keeps the bits it had before this op existed."""
     builder = Builder(registry())
     q, k, v = (builder.leaf(half(4, n, 8), i) for i, n in enumerate((queries, 1024, 1024)))
-    made = builder.graph([q.attention(k, v)]).nodes
-    assert any(isinstance(node.op, HalfRows) for node in made) is taken
+    nodes = builder.graph([q.attention(k, v)]).nodes
+    assert any(isinstance(node.op, HalfRows) for node in nodes) is taken

@@ -1,4 +1,4 @@
-"""Resampling: sums over taps as loops are the reference, and what each method leaves as it is."""
+"""Resampling against loops over taps, and the invariants of each method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def kernel(method: str, t: float, a: float) -> float:
-    """Keys's, or a triangle."""
+    """Keys' cubic kernel, or a triangle."""
     t = abs(t)
     if method == "linear":
         return max(0.0, 1 - t)
@@ -25,19 +25,19 @@ def kernel(method: str, t: float, a: float) -> float:
 
 
 def looped(x: Array, size: int, method: str, *, antialias: bool = False, corners: bool = False) -> list[float]:
-    """Entry by entry, tap by tap."""
-    n, found = len(x), []
+    """Resample entry by entry, tap by tap."""
+    n, result = len(x), []
     for i in range(size):
-        at = (i * (n - 1) / (size - 1) if size > 1 else 0.0) if corners else (i + 0.5) * n / size - 0.5
+        center = (i * (n - 1) / (size - 1) if size > 1 else 0.0) if corners else (i + 0.5) * n / size - 0.5
         if method == "nearest":
-            found.append(x[min(max(math.floor(at + 0.5), 0), n - 1)])
+            result.append(x[min(max(math.floor(center + 0.5), 0), n - 1)])
         elif antialias:
-            weights = [kernel(method, (j - at) / max(n / size, 1), -0.5) for j in range(n)]
-            found.append(float(np.dot(weights, x)) / sum(weights))
+            weights = [kernel(method, (j - center) / max(n / size, 1), -0.5) for j in range(n)]
+            result.append(float(np.dot(weights, x)) / sum(weights))
         else:
-            taps = range(math.floor(at) - 1, math.floor(at) + 3)
-            found.append(sum(kernel(method, j - at, -0.75) * x[min(max(j, 0), n - 1)] for j in taps))
-    return found
+            taps = range(math.floor(center) - 1, math.floor(center) + 3)
+            result.append(sum(kernel(method, j - center, -0.75) * x[min(max(j, 0), n - 1)] for j in taps))
+    return result
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 11, 20])
@@ -48,23 +48,23 @@ def looped(x: Array, size: int, method: str, *, antialias: bool = False, corners
         ("linear", {"antialias": True}), ("cubic", {"antialias": True}),
     ],
 )  # fmt: skip
-def test_each_entry_is_of_those_around_it(method: str, attrs: dict[str, bool], size: int) -> None:
+def test_each_entry_is_a_weighted_sum_of_taps(method: str, attrs: dict[str, bool], size: int) -> None:
     x = np.random.default_rng(0).normal(size=7)
     expected = x if size == 7 else looped(x, size, method, **attrs)
     np.testing.assert_allclose(run("resize", x, sizes=[size], method=method, **attrs), expected, 1e-12, 1e-14)
     several = np.stack([x, 2 * x])[:, :, None]
-    found = run("resize", several, sizes=[size], axes=[1], method=method, **attrs)
-    np.testing.assert_allclose(found[1, :, 0], 2 * np.asarray(expected), 1e-12, 1e-14)
+    actual = run("resize", several, sizes=[size], axes=[1], method=method, **attrs)
+    np.testing.assert_allclose(actual[1, :, 0], 2 * np.asarray(expected), 1e-12, 1e-14)
 
 
 @pytest.mark.parametrize("method", ["linear", "cubic"])
 @pytest.mark.parametrize("antialias", [False, True])
-def test_a_constant_stays_one(method: str, antialias: bool) -> None:
-    found = run("resize", np.full((5, 6), 3.0), sizes=[3, 17], method=method, antialias=antialias)
-    np.testing.assert_allclose(found, np.full((3, 17), 3.0), 1e-14)
+def test_constants_are_preserved(method: str, antialias: bool) -> None:
+    actual = run("resize", np.full((5, 6), 3.0), sizes=[3, 17], method=method, antialias=antialias)
+    np.testing.assert_allclose(actual, np.full((3, 17), 3.0), 1e-14)
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_conflicting_attributes_are_refused() -> None:
     x = np.zeros((2, 5))
     with pytest.raises(BadAttribute, match="antialias is for methods linear and cubic"):
         run("resize", x, sizes=[3], method="nearest", antialias=True)

@@ -1,4 +1,4 @@
-"""`resize` at the edges of what it takes: one entry, what does not fit, and what is wider where a tensor shrinks."""
+"""`resize` at its limits: one entry, conflicting attributes, and wider kernels for antialiasing."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from tests.engine.ops.run import error, run
 
 
-def test_an_axis_may_shrink_to_one_entry_and_grow_from_one() -> None:
+def test_resizing_to_and_from_one_entry() -> None:
     assert run("resize", np.array([1.0, 3.0]), sizes=[1]).tolist() == [2.0]
     assert run("resize", np.array([3.0]), sizes=[3]).tolist() == [3.0] * 3
 
 
-def test_kernels_are_wider_with_antialias_alone() -> None:
-    """By hand: from 8 entries to 2, of middles at 1.5 and 5.5, a triangle four times as wide."""
+def test_only_antialias_widens_the_kernel() -> None:
+    """Computed by hand: from 8 entries to 2, with centers at 1.5 and 5.5, a triangle four times as wide."""
     first = np.eye(8)[0]
     assert run("resize", first, sizes=[2]).tolist() == [0.0, 0.0]
     np.testing.assert_allclose(run("resize", first, sizes=[2], antialias=True), [0.625 / 3.5, 0.0], 1e-14)
@@ -33,13 +33,13 @@ def test_kernels_are_wider_with_antialias_alone() -> None:
         ((2,), {"sizes": [0]}, "attribute sizes must be whole numbers of at least 1"),
     ],
 )
-def test_attributes_that_do_not_fit(shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:
+def test_invalid_attributes_are_refused(shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:
     refused = error("resize", np.zeros(shape), **attrs)
     assert refused.code == "bad_attribute"
     assert refused.detail.startswith(f"node 1 (resize): {says}")
 
 
-def test_nothing_is_interpolated_from_nothing() -> None:
+def test_resizing_an_empty_axis_is_refused() -> None:
     refused = error("resize", np.zeros((2, 0)), sizes=[3])
     assert (refused.code, refused.operand) == ("shape_mismatch", 0)
     assert run("resize", np.zeros((0, 2)), sizes=[3]).shape == (0, 3)

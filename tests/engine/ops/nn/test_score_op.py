@@ -1,4 +1,4 @@
-"""Ops on scores: leading axes broadcast, a batch is one more of them, and the work is counted score by score."""
+"""Ops on attention scores: leading axes broadcast, batches add one more, and FLOPs count per score."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def typed(*shapes: tuple[int, ...]) -> list[TensorType]:
     return [TensorType(shape, np.dtype("float64")) for shape in shapes]
 
 
-def test_all_axes_but_the_last_two_broadcast() -> None:
+def test_batch_axes_broadcast() -> None:
     assert batch_axes(*typed((4, 1, 5, 3), (2, 7, 3), (7, 4))) == (4, 2)
     assert batch_axes(*typed((5, 3), (7, 3))) == ()
     with pytest.raises(ShapeMismatch):
         batch_axes(*typed((2, 5, 3), (3, 7, 3)))
 
 
-def attended(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
+def reference(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
     weights = np.exp(0.6 * q @ k.swapaxes(-1, -2))
     sums = weights.sum(-1, keepdims=True)
     return weights @ v / sums, np.log(sums)
@@ -36,30 +36,30 @@ def attended(q: Array, k: Array, v: Array) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("mapped", [(True, False, False), (False, True, True), (True, True, True)], ids=str)
 @pytest.mark.parametrize("lead", [(), (2,)], ids=str)
-def test_each_of_a_batch_is_computed_by_itself(lead: tuple[int, ...], mapped: tuple[bool, ...]) -> None:
+def test_batch_matches_each_example(lead: tuple[int, ...], mapped: tuple[bool, ...]) -> None:
     shapes = (*lead, 5, 3), (7, 3), (*lead, 7, 2)
     arrays = [RNG.normal(size=(4, *shape) if m else shape) for m, shape in zip(mapped, shapes, strict=True)]
     op = AttentionRows()
 
     def write(*values: Any) -> Any:
-        made = op.batch(mapped, *values, **ATTRS)
-        return [made.output(0), made.output(1)]
+        rows = op.batch(mapped, *values, **ATTRS)
+        return [rows.output(0), rows.output(1)]
 
-    _, found = written(write, *arrays)
+    _, actual = written(write, *arrays)
     for i in range(4):
         one = [x[i] if m else x for m, x in zip(mapped, arrays, strict=True)]
-        for result, wanted in zip(found, attended(*one), strict=True):
-            np.testing.assert_allclose(result[i], wanted, 1e-12)
+        for result, expected in zip(actual, reference(*one), strict=True):
+            np.testing.assert_allclose(result[i], expected, 1e-12)
 
 
 @pytest.mark.parametrize(("op", "products"), [(AttentionRows(), 2), (GRADIENTS, 5), (MASK_GRADIENT, 2)])
-def test_the_work_is_that_of_each_score(op: ScoreOp, products: int) -> None:
-    """14 for the exponential and what goes with it, and its products over d = 3 and over the width of 4."""
+def test_flops_are_counted_per_score(op: ScoreOp, products: int) -> None:
+    """14 per score for the exponential and related work, plus its products over d = 3 and over the width of 4."""
     types = typed((6, 1, 5, 3), (2, 7, 3), (7, 4))
     assert op.flops(types[0], *types, **ATTRS) == (6 * 2 * 5 * 7) * (14 + products * (3 + 4))
 
 
 @pytest.mark.parametrize("op", [AttentionRows(), GRADIENTS, MASK_GRADIENT], ids=lambda op: op.name)
-def test_no_client_can_ask_for_one(op: ScoreOp) -> None:
+def test_score_ops_are_internal(op: ScoreOp) -> None:
     assert op.internal
     assert op.name not in registry().ops

@@ -1,4 +1,4 @@
-"""Attention a tile at a time against whole matrices, written anew in NumPy; tiles are made small for it."""
+"""Tiled attention against whole matrices in NumPy; tiles are made small for these tests."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from engine.ops.nn.attention_tiles import ScoreTile, tiling
 from tests.engine.ops.run import Array, grads, run
 
 RNG = np.random.default_rng(0)
-#: for results of each dtype, from one sum of a few products
+#: tolerance for each dtype, for one sum of a few products
 CLOSE: Final = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All attention in tiles of a few scores."""
+    """Compute all attention in tiles of a few scores."""
     monkeypatch.setattr(attention, "HELD_SCORE_BYTES", 0)
     monkeypatch.setattr(attention, "HELD_SCORES_PER_ELEMENT", 0)
     monkeypatch.setattr(score_tiles, "TILE_BYTES", 8 * 40)
@@ -33,25 +33,25 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def whole(
     q: Array, k: Array, v: Array, mask: Array | None, g: Array, *, scale: float | None = None, causal: bool = False
 ) -> list[Array]:
-    """y and the gradients of Σ y·g by q, k, v and a float mask, in float64."""
+    """Return y and the gradients of Σ y·g with respect to q, k, v and a float mask, in float64."""
     operands = [np.asarray(x, float) for x in (q, k, v)]
     factor = q.shape[-1] ** -0.5 if scale is None else scale
-    shown = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if causal else np.bool_(True)
-    shown = shown & mask if mask is not None and mask.dtype == bool else shown
+    visible = np.tri(q.shape[-2], k.shape[-2], dtype=bool) if causal else np.bool_(True)
+    visible = visible & mask if mask is not None and mask.dtype == bool else visible
     scores = factor * operands[0] @ operands[1].swapaxes(-1, -2)
     scores = scores + (0.0 if mask is None or mask.dtype == bool else mask.astype(float))
-    scores = np.where(shown, scores, -np.inf)
+    scores = np.where(visible, scores, -np.inf)
     p = np.exp(scores - scores.max(-1, keepdims=True))
     p /= p.sum(-1, keepdims=True)
     y, dp = p @ operands[2], g @ operands[2].swapaxes(-1, -2)
-    ds = np.where(shown, p * (dp - (dp * p).sum(-1, keepdims=True)), 0.0)
-    found = [factor * ds @ operands[1], factor * ds.swapaxes(-1, -2) @ operands[0], p.swapaxes(-1, -2) @ g]
+    ds = np.where(visible, p * (dp - (dp * p).sum(-1, keepdims=True)), 0.0)
+    gradients = [factor * ds @ operands[1], factor * ds.swapaxes(-1, -2) @ operands[0], p.swapaxes(-1, -2) @ g]
     floats = [q, k, v] if mask is None or mask.dtype == bool else [q, k, v, mask]
-    return [y, *(summed(x, like.shape) for x, like in zip([*found, ds], floats, strict=False))]
+    return [y, *(summed(x, like.shape) for x, like in zip([*gradients, ds], floats, strict=False))]
 
 
 def summed(x: Array, shape: tuple[int, ...]) -> Array:
-    """x over the axes that `shape` does not have, or has at extent 1."""
+    """Sum x over the axes that `shape` lacks or has at extent 1."""
     x = x.sum(tuple(range(x.ndim - len(shape))))
     return x.sum(tuple(i for i, e in enumerate(shape) if e != x.shape[i]), keepdims=True)
 
@@ -64,14 +64,14 @@ def check(q: Array, k: Array, v: Array, mask: Array | None = None, **attrs: Any)
     _, gradients = grads("attention", *operands, cotangent=g, **attrs)
     expected = whole(q, k, v, mask, g.astype(float), **attrs)
     floats = [x for x in operands if x.dtype.kind == "f"]
-    for found, wanted, like in zip([value, *gradients], expected, [value, *floats], strict=True):
-        assert (found.shape, found.dtype) == (like.shape, like.dtype)
-        close = CLOSE[min(found.dtype, value.dtype, key=lambda d: d.itemsize).name]
-        np.testing.assert_allclose(found, wanted, close, close * max(1.0, float(np.abs(wanted).max(initial=0))))
+    for actual, reference, like in zip([value, *gradients], expected, [value, *floats], strict=True):
+        assert (actual.shape, actual.dtype) == (like.shape, like.dtype)
+        close = CLOSE[min(actual.dtype, value.dtype, key=lambda d: d.itemsize).name]
+        np.testing.assert_allclose(actual, reference, close, close * max(1.0, float(np.abs(reference).max(initial=0))))
 
 
 def steps(*operands: Array, **attrs: Any) -> list[str]:
-    """The ops of the value's plan."""
+    """Return the names of the ops in the value's plan."""
     nodes = [Statement(registry().ops["input"])] * len(operands)
     program = Program(registry(), [*nodes, Statement(registry().ops["attention"], tuple(range(len(operands))), attrs)])
     types = dict(enumerate(map(TensorType.of, operands)))
@@ -104,7 +104,7 @@ def masks(queries: int, keys: int) -> dict[str, Array | None]:
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kind", masks(1, 1))
 @pytest.mark.parametrize(("queries", "keys"), [(1, 1), (1, 9), (9, 1), (8, 8), (5, 11), (13, 6)])
-def test_extents_that_tiles_divide_and_do_not(queries: int, keys: int, kind: str, causal: bool) -> None:
+def test_extents_divisible_and_not_divisible_by_tiles(queries: int, keys: int, kind: str, causal: bool) -> None:
     for d, width in ((1, 3), (3, 2)):
         check(draw(queries, d), draw(keys, d), draw(keys, width), masks(queries, keys)[kind], causal=causal)
 
@@ -140,12 +140,12 @@ def test_strided_operands() -> None:
     check(q.swapaxes(1, 2)[:, :, :].swapaxes(1, 2), k[:1], v)
 
 
-def test_no_width_at_all() -> None:
+def test_values_or_queries_of_zero_width() -> None:
     assert run("attention", draw(7, 2), draw(9, 2), draw(9, 0)).shape == (7, 0)
     check(draw(7, 0), draw(9, 0), draw(9, 2), scale=1.0)
 
 
-def test_without_queries_or_keys_nothing_is_tiled() -> None:
+def test_empty_queries_or_keys_are_not_tiled() -> None:
     assert run("attention", draw(0, 2), draw(9, 2), draw(9, 1)).shape == (0, 1)
     assert "attention_rows" not in steps(draw(7, 2), draw(0, 2), draw(0, 1))
 
@@ -156,26 +156,24 @@ SPECIAL: Final = (np.nan, np.inf, -np.inf)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("mask", ["none", "keep", "added to keys", "hidden row", "added -inf"])
 @pytest.mark.parametrize("at", range(4))
-def test_what_is_not_finite_is_as_the_formula_has_it(
-    monkeypatch: pytest.MonkeyPatch, at: int, mask: str, causal: bool
-) -> None:
-    """Wherever it stands, also where it is hidden. Of an infinite cotangent, NaN there may be ±∞ here."""
-    laid = {**masks(7, 9), "hidden row": np.arange(7)[:, None] + 0 * np.arange(9) != 3}
-    laid["added -inf"] = np.where(laid["hidden row"], 0.0, -np.inf)
+def test_non_finite_values_match_the_formula(monkeypatch: pytest.MonkeyPatch, at: int, mask: str, causal: bool) -> None:
+    """Anywhere, hidden or not. For an infinite cotangent, NaN of the formula may be ±∞ in tiles."""
+    by_kind = {**masks(7, 9), "hidden row": np.arange(7)[:, None] + 0 * np.arange(9) != 3}
+    by_kind["added -inf"] = np.where(by_kind["hidden row"], 0.0, -np.inf)
     for special in SPECIAL:
         for row in (0, 4, 6) if np.isnan(special) else (4,):
             operands = [draw(7, 2), draw(9, 2), draw(9, 2), draw(7, 2)]
             operands[at][row, 1] = special
-            *given, g = [*operands[:3], *([] if laid[mask] is None else [laid[mask]]), operands[3]]
+            *given, g = [*operands[:3], *([] if by_kind[mask] is None else [by_kind[mask]]), operands[3]]
             value, gradients = grads("attention", *given, cotangent=g, causal=causal)
             with monkeypatch.context() as patched:
                 patched.setattr(attention, "HELD_SCORE_BYTES", math.inf)
-                wanted, wanted_gradients = grads("attention", *given, cotangent=g, causal=causal)
-            compared = [value, *gradients], [wanted, *wanted_gradients]
+                reference, reference_gradients = grads("attention", *given, cotangent=g, causal=causal)
+            compared = [value, *gradients], [reference, *reference_gradients]
             if at == 3 and np.isinf(special):
                 compared = tuple([np.where(np.isfinite(x), x, np.nan) for x in side] for side in compared)
-            for found, expected in zip(*compared, strict=True):
-                np.testing.assert_allclose(found, expected, 1e-10, 1e-11)
+            for actual, expected in zip(*compared, strict=True):
+                np.testing.assert_allclose(actual, expected, 1e-10, 1e-11)
 
 
 @pytest.mark.parametrize("whole_rows", [False, True])
@@ -184,17 +182,17 @@ def test_what_is_not_finite_is_as_the_formula_has_it(
 def test_tiles_cover_every_score_once(lead: tuple[int, ...], queries: int, keys: int, whole_rows: bool) -> None:
     tiles = tiling(lead, queries, keys, 8, together=1, whole_rows=whole_rows)
     for below in (False, True):
-        seen = np.zeros((*lead, queries, keys), int)
-        for at in tiles.tiles(below=below):
-            part = at.of_scores(seen)
+        visits = np.zeros((*lead, queries, keys), int)
+        for tile in tiles.tiles(below=below):
+            part = tile.of_scores(visits)
             assert 0 < part.size <= tiles.size
             part += 1
-        assert seen.max() == 1
+        assert visits.max() == 1
         hidden = np.arange(keys) > np.arange(queries)[:, None] if below else np.zeros((queries, keys), bool)
-        assert (seen[..., ~hidden] == 1).all()
+        assert (visits[..., ~hidden] == 1).all()
     assert tiles.size <= max(40, 3 * (keys if whole_rows else 4))
 
 
-def test_a_tile_of_a_mask_keeps_the_axes_that_are_broadcast() -> None:
-    at = ScoreTile((1, slice(2, 4)), slice(0, 3), slice(4, 6))
-    assert at.of_mask(np.empty((1, 5, 1, 8))).shape == (2, 1, 2)
+def test_mask_tile_keeps_broadcast_axes() -> None:
+    tile = ScoreTile((1, slice(2, 4)), slice(0, 3), slice(4, 6))
+    assert tile.of_mask(np.empty((1, 5, 1, 8))).shape == (2, 1, 2)

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm: far from zero, with infinities, against closed forms in longer arithmetic."""
+"""Softmax and log-softmax: large shifts, infinities, and closed forms in higher precision."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPS = ("softmax", "log_softmax")
 
 
 def reference(op: str, x: Array, axis: int) -> Array:
-    """From the definition, in long double."""
+    """Compute from the definition in long double."""
     shifted = x.astype("longdouble") - x.max(axis=axis, keepdims=True)
     total = np.exp(shifted).sum(axis=axis, keepdims=True)
     y = np.exp(shifted) / total if op == "softmax" else shifted - np.log(total)
@@ -21,7 +21,7 @@ def reference(op: str, x: Array, axis: int) -> Array:
 
 
 def jacobian(op: str, x: Array) -> Array:
-    """Row by row from cotangents."""
+    """Compute the Jacobian row by row from cotangents."""
     return np.stack([grads(op, x, cotangent=row)[1][0] for row in np.eye(x.size)])
 
 
@@ -42,7 +42,7 @@ def test_gradients(shift: float) -> None:
     np.testing.assert_allclose(jacobian("log_softmax", x), np.eye(4) - p, 1e-12, 1e-15)
 
 
-def test_the_last_axis_is_the_default() -> None:
+def test_default_axis_is_the_last() -> None:
     x = np.arange(6.0).reshape(2, 3)
     for op in OPS:
         np.testing.assert_array_equal(run(op, x), run(op, x, axis=1))
@@ -56,7 +56,7 @@ def test_rows_of_any_length_and_number(op: str, shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(run(op, x, axis=axis), reference(op, x, axis), 1e-12)
 
 
-def test_extremes_apart() -> None:
+def test_values_of_extreme_magnitude() -> None:
     x = np.array([[1e4, -1e4, 0.0], [0.0, 1e308, -1e308]])
     np.testing.assert_array_equal(run("softmax", x), [[1, 0, 0], [0, 1, 0]])
     np.testing.assert_array_equal(run("log_softmax", x), [[0, -2e4, -1e4], [-1e308, 0, -np.inf]])
@@ -64,17 +64,17 @@ def test_extremes_apart() -> None:
     np.testing.assert_array_equal(by_x, [-1, 1, 0])
 
 
-def test_a_masked_element_has_no_share_and_a_masked_row_is_nan() -> None:
+def test_masked_element_is_zero_and_masked_row_is_nan() -> None:
     x = np.array([[0.0, -np.inf, 0.0], [-np.inf, -np.inf, -np.inf]])
-    nothing = [np.nan] * 3
-    np.testing.assert_array_equal(run("softmax", x), [[0.5, 0, 0.5], nothing])
-    np.testing.assert_allclose(run("log_softmax", x), [[-np.log(2), -np.inf, -np.log(2)], nothing])
+    nan_row = [np.nan] * 3
+    np.testing.assert_array_equal(run("softmax", x), [[0.5, 0, 0.5], nan_row])
+    np.testing.assert_allclose(run("log_softmax", x), [[-np.log(2), -np.inf, -np.log(2)], nan_row])
     _, (by_x,) = grads("softmax", x, cotangent=[[1.0, 5.0, 0.0], [1.0, 0.0, 0.0]])
-    np.testing.assert_array_equal(by_x, [[0.25, 0, -0.25], nothing])
+    np.testing.assert_array_equal(by_x, [[0.25, 0, -0.25], nan_row])
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_rows_of_one_and_of_none(op: str) -> None:
+def test_rows_of_one_element_and_empty_rows(op: str) -> None:
     value, (by_x,) = grads(op, np.array([[3.0], [4.0]]))
     np.testing.assert_array_equal(value, np.full((2, 1), float(op == "softmax")))
     np.testing.assert_array_equal(by_x, np.zeros((2, 1)))
@@ -87,32 +87,32 @@ def test_rows_of_one_and_of_none(op: str) -> None:
 def test_dtypes(op: str) -> None:
     x = np.array([[0, 1, 3]])
     for dtype in ("float16", "float32", "float64"):
-        found = run(op, x.astype(dtype))
-        assert found.dtype == dtype
-        assert_near(found, reference(op, x.astype(float), 1))
-    for dtype in ("int8", "int64"):  # which are computed node by node, where rows of floats are one loop
+        actual = run(op, x.astype(dtype))
+        assert actual.dtype == dtype
+        assert_near(actual, reference(op, x.astype(float), 1))
+    for dtype in ("int8", "int64"):  # computed node by node, while rows of floats are one kernel
         assert_near(run(op, x.astype(dtype)), run(op, x.astype(float)))
     assert_near(run(op, x > 0), run(op, (x > 0).astype(float)))
 
 
-def assert_near(found: Array, wanted: Array) -> None:
-    """To some units in the last place; and, where the logarithm of a sum is near 0, as near as the sum is known."""
-    eps = np.finfo(found.dtype).eps
-    np.testing.assert_allclose(found, wanted, (8 if ON_GPU else 4) * eps, eps)
+def assert_near(actual: Array, expected: Array) -> None:
+    """Compare to a few units in the last place, or absolutely if the logarithm of a sum is near 0."""
+    eps = np.finfo(actual.dtype).eps
+    np.testing.assert_allclose(actual, expected, (8 if ON_GPU else 4) * eps, eps)
 
 
-def test_lines_along_an_axis() -> None:
+def test_line_count_along_an_axis() -> None:
     shapes: list[tuple[int, ...]] = [(2, 3, 4), (0, 3), (3, 0)]
     assert [lines(TensorType(shape, np.dtype("float32")), 1) for shape in shapes] == [8, 0, 0]
 
 
-def test_float16_adds_up_in_float32() -> None:
+def test_float16_is_accumulated_in_float32() -> None:
     np.testing.assert_allclose(run("softmax", np.zeros(70_000, "float16")).astype(float), 1 / 70_000, 1e-2)
     np.testing.assert_allclose(run("log_softmax", np.zeros(70_000, "float16")).astype(float), -np.log(70_000), 1e-3)
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_axes_that_do_not_exist(op: str) -> None:
+def test_axis_out_of_range_is_refused(op: str) -> None:
     refused = error(op, np.ones((2, 3)), axis=2)
     assert refused.code == "bad_attribute"
     assert refused.detail == f"node 1 ({op}): axis must be between -2 and 1, but is 2"

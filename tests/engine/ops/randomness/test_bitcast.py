@@ -1,4 +1,4 @@
-"""Bits seen as another dtype are the same bits, in the same memory, whatever the widths are."""
+"""Bitcasts keep the bits and share the memory, for every pair of widths."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.engine.ops.run import EXECUTOR
 X = np.arange(2**63 - 6, 2**63 + 6, dtype="uint64").view("uint32")
 
 
-def seen(x: Any, dtype: str, *, turned: bool = False) -> tuple[Plan, Any]:
-    """The plan of the bits of x + 0, and these; of its transpose, where that is asked for."""
+def bitcast_plan(x: Any, dtype: str, *, transposed: bool = False) -> tuple[Plan, Any]:
+    """The plan that bitcasts x + 0, or the transpose of x, and its result."""
     builder = Builder(registry())
     value = builder.leaf(TensorType.of(x), 0)
-    value = value.transpose(axes=(1, 0)) if turned else value + value.full_like(0)
+    value = value.transpose(axes=(1, 0)) if transposed else value + value.full_like(0)
     plan = make_plan(builder.graph([bitcast(value, np.dtype(dtype))]), Limits())
-    (found,) = EXECUTOR.run(plan, {0: x})
-    return plan, found
+    (result,) = EXECUTOR.run(plan, {0: x})
+    return plan, result
 
 
-SEEN = pytest.mark.parametrize(
+each_cast = pytest.mark.parametrize(
     ("shape", "dtype", "wanted"),
     [
         ((4, 6), "float32", (4, 6)),
@@ -38,26 +38,26 @@ SEEN = pytest.mark.parametrize(
 )
 
 
-@SEEN
-def test_a_type_says_how_elements_are_seen(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
+@each_cast
+def test_result_type(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
     value = bitcast(Builder(registry()).leaf(TensorType(shape, X.dtype), 0), np.dtype(dtype))
     assert value.type == TensorType(wanted, np.dtype(dtype))
 
 
-@SEEN
-def test_elements_are_as_numpy_sees_the_memory(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
+@each_cast
+def test_elements_match_numpy_view(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
     x = X[: int(np.prod(shape))].reshape(shape)
-    plan, found = seen(x, dtype)
-    assert (found.shape, found.dtype, found.tobytes()) == (wanted, dtype, x.tobytes())
+    plan, actual = bitcast_plan(x, dtype)
+    assert (actual.shape, actual.dtype, actual.tobytes()) == (wanted, dtype, x.tobytes())
     assert "bitcast" not in {step.op.name for step in plan.steps if step.places}
 
 
-def test_a_number_has_an_axis_of_words() -> None:
-    assert seen(np.array(2**33 + 5), "uint32")[1].tolist() == [5, 2]
-    assert seen(np.array(7, "uint32"), "int32")[1].tolist() == 7
+def test_scalar_gets_an_axis_of_words() -> None:
+    assert bitcast_plan(np.array(2**33 + 5), "uint32")[1].tolist() == [5, 2]
+    assert bitcast_plan(np.array(7, "uint32"), "int32")[1].tolist() == 7
 
 
-def test_what_lies_askew_is_copied() -> None:
+def test_transposed_input_is_copied() -> None:
     x = X.reshape(2, 12)
-    for dtype, wanted in (("float32", x.T.copy().view("float32")), ("float64", x.T.copy().view("float64")[:, 0])):
-        assert seen(x, dtype, turned=True)[1].tobytes() == wanted.tobytes()
+    for dtype, expected in (("float32", x.T.copy().view("float32")), ("float64", x.T.copy().view("float64")[:, 0])):
+        assert bitcast_plan(x, dtype, transposed=True)[1].tobytes() == expected.tobytes()

@@ -1,4 +1,4 @@
-"""Threefry has the published answers, and what is drawn does not depend on how it is cut into blocks."""
+"""Threefry matches the published vectors, and draws do not depend on the block size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.ops.randomness import threefry
 RUN = RunContext(np)
 WORD = np.uint32
 #: Random123, tests/kat_vectors: threefry2x32 of 20 rounds; key, counter, result
-KNOWN = [
+PUBLISHED = [
     ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
     ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
     ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
@@ -26,68 +26,66 @@ def words(pair: tuple[int, int]) -> WordPair:
     return np.array([pair[0]], WORD), np.array([pair[1]], WORD)
 
 
-def pairs(keys: Any, count: int) -> Any:
+def draw_pairs(keys: Any, count: int) -> Any:
     out = np.zeros((len(keys), count, 2), WORD)
     threefry.draw(RUN, np.asarray(keys, WORD), out, threefry.write_pairs)
     return out
 
 
-@pytest.mark.parametrize(("key", "counter", "result"), KNOWN)
-def test_threefry_of_the_published_vectors(
+@pytest.mark.parametrize(("key", "counter", "result"), PUBLISHED)
+def test_threefry_matches_published_vectors(
     key: tuple[int, int], counter: tuple[int, int], result: tuple[int, int]
 ) -> None:
     first, second = threefry_2x32(words(key), words(counter))
     assert (first.tolist(), second.tolist()) == ([result[0]], [result[1]])
 
 
-def test_threefry_of_counters_that_need_both_words() -> None:
-    """As if a tensor had 2³³ elements before this one: its counter is (2, 5)."""
+def test_threefry_of_a_counter_beyond_32_bits() -> None:
+    """The element at index 2³³ + 5 has the counter (2, 5)."""
     key = words((7, 9))
     alone = threefry_2x32(key, words((2, 5)))
-    place = np.array([2**33 + 5])
-    both = threefry_2x32(key, ((place >> 32).astype(WORD), place.astype(WORD)))
+    index = np.array([2**33 + 5])
+    both = threefry_2x32(key, ((index >> 32).astype(WORD), index.astype(WORD)))
     assert [a.tolist() for a in alone] == [b.tolist() for b in both]
     assert alone[0] != threefry_2x32(key, words((0, 5)))[0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 64, 1 << 20])
 @pytest.mark.parametrize("shape", [(1, 100), (5, 20), (40, 1), (3, 0), (0, 4)])
-def test_threefry_draws_the_same_in_blocks_of_any_size(
-    size: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_draws_do_not_depend_on_block_size(size: int, shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.arange(2 * shape[0], dtype=WORD).reshape(-1, 2) * WORD(0x9E3779B9)
-    whole = pairs(keys, shape[1])
+    whole = draw_pairs(keys, shape[1])
     monkeypatch.setattr(threefry, "_pairs_at_once", lambda _: size)
-    assert np.array_equal(pairs(keys, shape[1]), whole)
+    assert np.array_equal(draw_pairs(keys, shape[1]), whole)
     for key, row in zip(keys, whole, strict=True):
         for i, pair in enumerate(row):
             assert [int(w[0]) for w in threefry_2x32((key[:1], key[1:]), words((0, i)))] == pair.tolist()
 
 
-def test_behind_so_many_elements_counters_need_both_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a row of 2³³ + 5 elements, the last five: memory that is one element, over and over."""
+def test_rows_beyond_32_bits_use_both_counter_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last five of 2³³ + 5 elements, in a row that repeats one element."""
     monkeypatch.setattr(threefry, "_blocks", lambda *_: [(0, 2**33)])
     row = np.lib.stride_tricks.as_strided(np.zeros(1, WORD), (1, 2**33 + 5), (4, 0))
-    seen: list[WordPair] = []
-    threefry.draw(RUN, np.array([[7, 9]], WORD), row, lambda drawn, _: seen.append(drawn))
-    ((first, second),) = seen
+    draws: list[WordPair] = []
+    threefry.draw(RUN, np.array([[7, 9]], WORD), row, lambda drawn, _: draws.append(drawn))
+    ((first, second),) = draws
     for i in range(5):
         assert [first[0, i], second[0, i]] == [word[0] for word in threefry_2x32(words((7, 9)), words((2, i)))]
 
 
-def test_uniform_numbers_take_the_upper_bits() -> None:
-    """All ones are the largest below 1, by 23 and by 52 bits; of the lower bits nothing is seen."""
+def test_uniform_uses_the_upper_bits() -> None:
+    """All ones give the largest number below 1, of 23 or 52 bits; lower bits are dropped."""
     for dtype, mantissa in (("float32", 23), ("float64", 52)):
         out = np.empty(1, dtype)
         write_uniform((np.array([2**32 - 1], WORD), np.array([0], WORD)), out)
-        found = float(out[0])
+        actual = float(out[0])
         ones = 2**mantissa - 1 if dtype == "float32" else (2**32 - 1) << 20
-        assert found == ones / 2**mantissa
+        assert actual == ones / 2**mantissa
         write_uniform((np.array([0], WORD), np.array([1], WORD)), out)
         assert out.tolist() == [0.0]
 
 
-def test_what_is_drawn_ends_at_the_deadline() -> None:
+def test_draw_stops_at_the_deadline() -> None:
     late = RunContext(np, Deadline(stop=b"\1"))
     with pytest.raises(DeadlineExceeded):
         threefry.draw(late, np.zeros((1, 2), WORD), np.empty((1, 4), WORD), threefry.write_bits)

@@ -1,4 +1,4 @@
-"""Running products, sums of exponentials and extremes: narrow floats, infinities, and nothing at all."""
+"""Cumulative products, log-sum-exps and extrema: narrow floats, infinities, and empty arrays."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def test_float16_is_computed_in_float32_and_rounded_once() -> None:
     np.testing.assert_array_equal(run("cumlogsumexp", x, axis=0), logarithms.astype("float16"))
 
 
-def test_what_is_minus_infinity_so_far_takes_no_gradient() -> None:
+def test_leading_minus_infinities_get_no_gradient() -> None:
     x = np.array([-INF, -INF, 0.0, np.log(2)])
     value, (gradient,) = grads("cumlogsumexp", x, axis=0)
     np.testing.assert_allclose(value, [-INF, -INF, 0, np.log(3)], 1e-15)
     np.testing.assert_allclose(gradient, [0, 0, 1 + 1 / 3, 2 / 3], 1e-15)
 
 
-def test_infinities_so_far_share_the_gradient() -> None:
+def test_infinities_share_the_gradient() -> None:
     x = np.array([[0.0, INF, 1.0, INF, -1.0]])
     value, (gradient,) = grads("cumlogsumexp", x, axis=1, cotangent=[[1.0, 2.0, 4.0, 8.0, 16.0]])
     np.testing.assert_array_equal(value, [[0, INF, INF, INF, INF]])
@@ -34,7 +34,7 @@ def test_infinities_so_far_share_the_gradient() -> None:
 
 @pytest.mark.parametrize("op", ["cumprod", "cumlogsumexp", "cummax", "cummin"])
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)], ids=str)
-def test_nothing_runs(op: str, shape: tuple[int, ...]) -> None:
+def test_empty_arrays(op: str, shape: tuple[int, ...]) -> None:
     for axis in range(len(shape)):
         value, (gradient,) = grads(op, np.zeros(shape), axis=axis)
         assert value.shape == gradient.shape == shape

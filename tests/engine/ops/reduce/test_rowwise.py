@@ -1,4 +1,4 @@
-"""Rows of elements: along which axes they lie, and of which a formula is computed."""
+"""Rows of elements: the axes that they span, and the divisor of their formula."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def extent(op: str, shape: tuple[int, ...], dtype: str = "float64", **attrs: Any
      ("max", {"axes": [-1], "keepdims": True}, 5), ("softmax", {"axis": -1}, 5), ("softmax", {"axis": 0}, 0),
      ("mean", {"axes": [0, 2]}, 0)],
 )  # fmt: skip
-def test_rows_over_the_last_axes(op: str, attrs: dict[str, Any], wanted: int) -> None:
+def test_row_extent(op: str, attrs: dict[str, Any], wanted: int) -> None:
     assert extent(op, (3, 4, 5), **attrs) == wanted
     assert extent(op, (3, 4, 5), "float16", **attrs) == 0
     if op == "sum":
-        assert extent(op, (3, 4, 5), "int8", **attrs) == 0  # adds up in int64
+        assert extent(op, (3, 4, 5), "int8", **attrs) == 0  # accumulates in int64
 
 
-def test_what_a_mean_divides_by() -> None:
-    found = {name: registry().ops[name] for name in ("mean", "sum", "max")}
-    divisors = {name: op.divisor(7) for name, op in found.items() if isinstance(op, Rowwise)}
+def test_divisor() -> None:
+    ops = {name: registry().ops[name] for name in ("mean", "sum", "max")}
+    divisors = {name: op.divisor(7) for name, op in ops.items() if isinstance(op, Rowwise)}
     assert (divisors["mean"], divisors["max"]) == (7.0, None)

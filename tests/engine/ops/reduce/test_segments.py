@@ -19,7 +19,7 @@ EMPTY = {"segment_max": -math.inf, "segment_min": math.inf, "segment_prod": 1.0,
 
 
 def looped(op: str, x: Array, ids: Array, segments: int) -> Array:
-    """Row by row."""
+    """The reference, by a loop over segments."""
     y = np.full((segments, *x.shape[1:]), EMPTY[op])
     for s in set(ids.tolist()):
         rows = x[ids == s]
@@ -29,7 +29,7 @@ def looped(op: str, x: Array, ids: Array, segments: int) -> Array:
 
 @pytest.mark.parametrize("op", EMPTY)
 @pytest.mark.parametrize("shape", [(200,), (60, 3), (30, 2, 2), (0, 3), (5, 0)])
-def test_segments_are_what_their_rows_say(op: str, shape: tuple[int, ...]) -> None:
+def test_segments_match_a_loop(op: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     x, ids = rng.normal(size=shape), rng.integers(0, 9, shape[0])
     np.testing.assert_allclose(run(op, x, ids, segments=11), looped(op, x, ids, 11), 1e-12)
@@ -37,49 +37,49 @@ def test_segments_are_what_their_rows_say(op: str, shape: tuple[int, ...]) -> No
 
 @pytest.mark.parametrize("ufunc", ["maximum", "minimum", "multiply"])
 @pytest.mark.parametrize("shape", [(37, 3), (32,), (1,), (0, 2)])
-def test_the_way_of_other_devices_gives_the_same(ufunc: str, shape: tuple[int, ...]) -> None:
+def test_general_implementation_matches_the_cpu(ufunc: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     x, ids = rng.normal(size=shape), rng.integers(0, 5, shape[0])
-    here, there = np.full((6, *shape[1:]), 7.0), np.full((6, *shape[1:]), 7.0)
-    reduce_segments(RunContext(np), ufunc, x, ids, here)
-    reduce_segments.general(RunContext(np), ufunc, x, ids, there)
-    np.testing.assert_allclose(there, here, 1e-13)
+    cpu, general = np.full((6, *shape[1:]), 7.0), np.full((6, *shape[1:]), 7.0)
+    reduce_segments(RunContext(np), ufunc, x, ids, cpu)
+    reduce_segments.general(RunContext(np), ufunc, x, ids, general)
+    np.testing.assert_allclose(general, cpu, 1e-13)
 
 
-class Watched:
-    """NumPy, which tells what was found."""
+class RecordingNumPy:
+    """NumPy that records the results of flatnonzero."""
 
     def __init__(self) -> None:
-        self.found: list[Array] = []
+        self.results: list[Array] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
     def flatnonzero(self, x: Array) -> Array:
-        self.found.append(np.flatnonzero(x))
-        return self.found[-1]
+        self.results.append(np.flatnonzero(x))
+        return self.results[-1]
 
 
 def test_other_devices_write_each_segment_once() -> None:
-    """Which of several writings is the last, they do not say."""
-    watched, ids, out = Watched(), np.array([3, 1, 1, 4, 3, 3]), np.zeros(6)
+    """The order of several writes to one place is undefined."""
+    watched, ids, out = RecordingNumPy(), np.array([3, 1, 1, 4, 3, 3]), np.zeros(6)
     reduce_segments(RunContext(watched, device="new"), "maximum", np.arange(6.0), ids, out)
     np.testing.assert_array_equal(out, [0, 2, 0, 5, 3, 0])
-    assert [len(lasts) for lasts in watched.found] == [3]
+    assert [len(lasts) for lasts in watched.results] == [3]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32"])
-def test_a_segment_of_no_rows_is_at_the_end_of_the_range(dtype: str) -> None:
+def test_empty_segment_is_at_the_end_of_the_range(dtype: str) -> None:
     x = np.array([1, 0], dtype)
     for op, ufunc in (("segment_max", "maximum"), ("segment_min", "minimum")):
-        found = run(op, x, np.array([1, 1]), segments=2)
-        assert found.dtype == dtype
-        np.testing.assert_array_equal(found, np.array([extremum_identity(ufunc, x.dtype), ufunc == "maximum"], dtype))
-        assert getattr(np, ufunc)(x, found[0]).tolist() == x.tolist()
+        actual = run(op, x, np.array([1, 1]), segments=2)
+        assert actual.dtype == dtype
+        np.testing.assert_array_equal(actual, np.array([extremum_identity(ufunc, x.dtype), ufunc == "maximum"], dtype))
+        assert getattr(np, ufunc)(x, actual[0]).tolist() == x.tolist()
 
 
 @pytest.mark.parametrize("op", ["segment_max", "segment_min"])
-def test_nan_wins_in_its_segment_alone(op: str) -> None:
+def test_nan_wins_in_its_own_segment_only(op: str) -> None:
     x, ids = np.array([1.0, math.nan, 3.0, 4.0]), np.array([0, 0, 1, 1])
     value, (gradient,) = grads(op, x, ids, segments=2, wrt=[0])
     assert [math.isnan(v) for v in value] == [True, False]
@@ -87,7 +87,7 @@ def test_nan_wins_in_its_segment_alone(op: str) -> None:
     assert gradient[2:].sum() == 1
 
 
-def test_a_product_with_zeros_has_its_gradient_in_any_order() -> None:
+def test_gradient_of_segment_prod_with_zeros() -> None:
     x, ids = np.array([2.0, 3.0, 0.0, 5.0, 0.0, 7.0]), np.array([1, 0, 1, 0, 0, 2])
     _, (gradient,) = grads("segment_prod", x, ids, segments=3, wrt=[0])
     np.testing.assert_array_equal(gradient, [0, 0, 2, 0, 15, 1])

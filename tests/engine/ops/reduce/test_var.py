@@ -1,4 +1,4 @@
-"""Variances of one element, and of no more than are taken off; by themselves and in the steps of a loop."""
+"""Variances of one element, and with ddof at or above the count; alone and in the steps of a loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ X = np.array([[1.0, 4.0, -3.0], [2.0, 2.0, 2.0], [1e8, 1e8 + 1, 1e8 - 1]])
 
 
 def stepwise(x: Array, **attrs: Any) -> Array:
-    """Of each row, by a scan in machine code."""
+    """The variance of each row, by a scan in machine code."""
     pytest.importorskip("llvmlite")
 
     def step(g: Writer, row: int) -> list[int]:
@@ -25,26 +25,26 @@ def stepwise(x: Array, **attrs: Any) -> Array:
     plan = Compiler(Limits()).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results)).plan
     native = open_executor("cpu", compile="on")
     for _ in range(3):
-        (found,) = native.run(plan, asked.feeds)
+        (result,) = native.run(plan, asked.feeds)
         native.settle()
-    return found
+    return result
 
 
 @pytest.mark.parametrize("ddof", [0, 1, 2])
-def test_rows(ddof: int) -> None:
-    wanted = np.var(X, axis=1, ddof=ddof)
-    np.testing.assert_allclose(run("var", X, axes=[1], ddof=ddof), wanted, 1e-15)
-    np.testing.assert_allclose(stepwise(X, ddof=ddof), wanted, 1e-15)
+def test_variance_of_rows(ddof: int) -> None:
+    expected = np.var(X, axis=1, ddof=ddof)
+    np.testing.assert_allclose(run("var", X, axes=[1], ddof=ddof), expected, 1e-15)
+    np.testing.assert_allclose(stepwise(X, ddof=ddof), expected, 1e-15)
 
 
 @pytest.mark.parametrize("ddof", [3, 4])
-def test_where_as_many_are_taken_off_as_there_are_it_divides_by_zero(ddof: int) -> None:
-    wanted = np.array([np.inf, np.nan, np.inf])
-    np.testing.assert_array_equal(run("var", X, axes=[1], ddof=ddof), wanted)
-    np.testing.assert_array_equal(stepwise(X, ddof=ddof), wanted)
+def test_ddof_at_or_above_the_count_divides_by_zero(ddof: int) -> None:
+    expected = np.array([np.inf, np.nan, np.inf])
+    np.testing.assert_array_equal(run("var", X, axes=[1], ddof=ddof), expected)
+    np.testing.assert_array_equal(stepwise(X, ddof=ddof), expected)
 
 
-def test_one_element_does_not_vary() -> None:
+def test_variance_of_one_element_is_zero() -> None:
     for x, axes in ((np.array([[3.0], [4.0]]), [1]), (np.array(5.0), [])):
         assert not run("var", x, axes=axes).any()
         assert np.isnan(run("var", x, axes=axes, ddof=1)).all()
@@ -53,8 +53,8 @@ def test_one_element_does_not_vary() -> None:
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_the_gradient_is_twice_the_deviation_over_as_many_as_count(ddof: int) -> None:
+def test_gradient_is_twice_the_deviation_over_the_divisor(ddof: int) -> None:
     x, g = X[:2], np.array([3.0, -0.5])
-    _, (found,) = grads("var", x, axes=[1], ddof=ddof, cotangent=g)
-    np.testing.assert_allclose(found, g[:, None] * 2 * (x - x.mean(axis=1, keepdims=True)) / (3 - ddof), 1e-14)
+    _, (actual,) = grads("var", x, axes=[1], ddof=ddof, cotangent=g)
+    np.testing.assert_allclose(actual, g[:, None] * 2 * (x - x.mean(axis=1, keepdims=True)) / (3 - ddof), 1e-14)
     assert np.isnan(grads("var", np.full((1, 1), 2.0), axes=[1], ddof=1)[1][0]).all()

@@ -1,4 +1,4 @@
-"""Rules for numbers: what each finds, what it must leave alone, and that what it finds is the same number."""
+"""Arithmetic rules: the ops that remain, the expressions that must stay, and equal values."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def number(x: Value, fill: float, shape: Shape = ()) -> Value:
     return x.builder.full(shape, fill, x.dtype)
 
 
-def said(formula: Formula, dtype: str = "float64") -> list[str]:
-    """The ops that the result depends on after simplifying, beside leaves."""
+def remaining_ops(formula: Formula, dtype: str = "float64") -> list[str]:
+    """The ops that the result depends on after simplifying, except leaves."""
     x, y = leaves(dtype)
     graph = simplify(x.builder.graph([formula(x, y)]))
     needed, todo = set[int](), list(graph.outputs)
@@ -38,7 +38,7 @@ def said(formula: Formula, dtype: str = "float64") -> list[str]:
     return [graph.nodes[i].op.name for i in sorted(needed) if not graph.nodes[i].is_leaf]
 
 
-SHORTER: dict[str, tuple[Formula, list[str]]] = {
+SIMPLIFIED: dict[str, tuple[Formula, list[str]]] = {
     "x + 0": (lambda x, y: x + number(x, 0.0), []),
     "0 + x": (lambda x, y: number(x, 0.0) + x, []),
     "x - 0": (lambda x, y: x - number(x, 0.0), []),
@@ -68,16 +68,16 @@ SHORTER: dict[str, tuple[Formula, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("case", SHORTER)
-def test_what_is_left(case: str) -> None:
-    formula, ops = SHORTER[case]
-    assert said(formula) == ops
+@pytest.mark.parametrize("case", SIMPLIFIED)
+def test_remaining_ops(case: str) -> None:
+    formula, ops = SIMPLIFIED[case]
+    assert remaining_ops(formula) == ops
 
 
-@pytest.mark.parametrize("case", SHORTER)
-def test_it_is_the_same_number(case: str) -> None:
+@pytest.mark.parametrize("case", SIMPLIFIED)
+def test_simplified_value_is_unchanged(case: str) -> None:
     x, y = leaves(shape=(5,))
-    graph = x.builder.graph([SHORTER[case][0](x, y)])
+    graph = x.builder.graph([SIMPLIFIED[case][0](x, y)])
     feeds = {0: np.array([1.5, -0.3, np.inf, np.nan, 1e300]), 1: np.array([-2.0, 0.7, 1.0, 3.0, 1e-300])}
     (plain,), (short,) = (
         EXECUTOR.run(plan, {i: feeds[i] for i in plan.feeds})
@@ -86,27 +86,27 @@ def test_it_is_the_same_number(case: str) -> None:
     np.testing.assert_array_equal(short, plain)
 
 
-def test_a_sign_is_not_taken_out_where_it_is_read_besides() -> None:
-    """Nothing would be saved: the negative is made anyway."""
+def test_negation_with_other_readers_stays() -> None:
+    """Moving it would save nothing: the negative is computed anyway."""
     x, y = leaves()
     minus = -x
     graph = simplify(x.builder.graph([minus * y, minus]))
     assert [node.op.name for node in graph.nodes if not node.is_leaf] == ["neg", "mul"]
 
 
-def test_whole_numbers_without_a_sign_keep_theirs() -> None:
-    assert said(lambda x, y: x + (-y), "uint8") == ["neg", "add"]
+def test_negation_of_unsigned_integers_stays() -> None:
+    assert remaining_ops(lambda x, y: x + (-y), "uint8") == ["neg", "add"]
 
 
-def test_factors_that_the_dtype_does_not_hold_stay_apart() -> None:
+def test_factors_beyond_the_dtype_are_not_merged() -> None:
     """1024 · 1024 is infinite in float16, and x / 1024 · 1024 · 1024 is not."""
     formula: Formula = lambda x, y: x.mul_scalar(scalar=1024.0).mul_scalar(scalar=1024.0)
-    assert said(formula, "float16") == ["mul_scalar", "mul_scalar"]
-    assert said(formula, "float32") == ["mul_scalar"]
+    assert remaining_ops(formula, "float16") == ["mul_scalar", "mul_scalar"]
+    assert remaining_ops(formula, "float32") == ["mul_scalar"]
 
 
-def test_a_number_widens_no_shape_away() -> None:
-    """x + 0 of the result's shape, where the 0 was larger than x."""
+def test_adding_a_wider_zero_keeps_the_result_shape() -> None:
+    """x + 0 becomes a broadcast if the 0 is larger than x."""
     x, _ = leaves(shape=(1, 3))
     graph = simplify(x.builder.graph([x + number(x, 0.0, (2, 3))]))
     assert graph.nodes[graph.outputs[0]].op.name == "broadcast_to"

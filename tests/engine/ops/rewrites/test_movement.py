@@ -1,4 +1,4 @@
-"""Where a transpose goes behind what works on each element by itself, and where it must stay."""
+"""Transposes that move behind elementwise ops, and transposes that must stay."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engine.ir.run_context import Limits
 RNG = np.random.default_rng(3)
 Formula = Callable[[Value, Value], Value]
 
-#: of a and b [2, 3, 4] (or [2, 2, 2]), and how many transposes are left of it
+#: formulas of a and b [2, 3, 4] (or [2, 2, 2]), and the number of transposes that are left
 FORMULAS: dict[str, tuple[Formula, int]] = {
     "one operand, turned back": (lambda a, b: a.transpose().exp().transpose(), 0),
     "two turned alike": (lambda a, b: (a.transpose() * b.transpose()).transpose(), 0),
@@ -33,22 +33,22 @@ FORMULAS: dict[str, tuple[Formula, int]] = {
 
 
 @pytest.mark.parametrize("case", FORMULAS)
-def test_the_values_stay(case: str) -> None:
+def test_values_stay_and_transposes_are_removed(case: str) -> None:
     formula, left = FORMULAS[case]
     shape = (2, 2, 2) if case == "two turned apart" else (2, 3, 4)
     builder, arrays = Builder(registry()), [RNG.normal(size=shape) for _ in "ab"]
     a, b = (builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays))
     graph = builder.graph([formula(a, b)])
     short = simplify(graph)
-    wanted, found = (
+    expected, actual = (
         open_executor("cpu").run(make_plan(g, Limits()), dict(enumerate(arrays)))[0] for g in (graph, short)
     )
-    np.testing.assert_allclose(found, wanted, rtol=1e-14)
+    np.testing.assert_allclose(actual, expected, rtol=1e-14)
     assert sum(node.op.name == "transpose" for node in dce(short).nodes) == left
 
 
-def test_what_is_handed_out_is_written_as_it_has_to_lie() -> None:
-    """And not turned afterwards, which takes a copy."""
+def test_output_is_written_in_its_final_layout() -> None:
+    """A transpose afterwards would take a copy."""
     builder = Builder(registry())
     x = builder.leaf(TensorType((2, 3), np.dtype("float64")), 0)
     short = simplify(builder.graph([x.transpose().exp()]))

@@ -1,4 +1,4 @@
-"""Sums of what is zero but for spans along an axis: what stands in each place, and nothing added to zeros."""
+"""Sums of tensors that are zero outside of spans of an axis: spans are concatenated, without adding zeros."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Formula = Callable[..., Value]
 
 
 def column(x: Value, start: int, stop: int) -> Value:
-    """Some columns of x, in their place among zeros."""
+    """Columns of x in their place, and zeros elsewhere."""
     return x.slice(starts=(0, start), stops=(4, stop)).pad(pad_width=(0, 0, start, 6 - stop))
 
 
@@ -29,14 +29,14 @@ def row(x: Value, start: int, stop: int) -> Value:
 
 
 def optimised(formula: Formula) -> Counter[str]:
-    """The ops left of a formula of two tensors, once it is checked that all passes keep its value."""
+    """The ops left of a formula of two tensors, after a check that all passes keep its value."""
     builder = Builder(registry())
     graph = builder.graph([formula(builder.leaf(WIDE, 0), builder.leaf(WIDE, 1))])
     feeds = {0: np.arange(24.0).reshape(4, 6), 1: -(np.arange(24.0).reshape(4, 6) ** 2)}
     executor = open_executor("cpu")
     shorter = optimise(graph)
-    expected, found = (executor.run(make_plan(g, Limits()), feeds)[0] for g in (graph, shorter))
-    np.testing.assert_array_equal(found, expected)
+    expected, result = (executor.run(make_plan(g, Limits()), feeds)[0] for g in (graph, shorter))
+    np.testing.assert_array_equal(result, expected)
     return Counter(node.op.name for node in shorter.nodes)
 
 
@@ -53,17 +53,17 @@ JOINED: dict[str, Formula] = {
 
 
 @pytest.mark.parametrize("case", JOINED)
-def test_pieces_are_joined(case: str) -> None:
-    found = optimised(JOINED[case])
-    assert found["pad"] == 0
-    assert found["cat"] == 1
-    assert found["add"] == ("sum" in case)
+def test_disjoint_spans_are_concatenated(case: str) -> None:
+    ops = optimised(JOINED[case])
+    assert ops["pad"] == 0
+    assert ops["cat"] == 1
+    assert ops["add"] == ("sum" in case)
 
 
-def test_pieces_in_one_place_are_added_up() -> None:
-    found = optimised(lambda x, y: column(x, 0, 2) + column(y, 2, 6) + column(y, 0, 2))
-    assert found["cat"] == found["add"] == 1
-    assert found["pad"] == 0
+def test_spans_in_the_same_place_are_added() -> None:
+    ops = optimised(lambda x, y: column(x, 0, 2) + column(y, 2, 6) + column(y, 0, 2))
+    assert ops["cat"] == ops["add"] == 1
+    assert ops["pad"] == 0
 
 
 APART: dict[str, Formula] = {
@@ -80,51 +80,51 @@ APART: dict[str, Formula] = {
 
 
 @pytest.mark.parametrize("case", APART)
-def test_what_overlaps_is_added(case: str) -> None:
-    found = optimised(APART[case])
-    assert found["pad"] == 2
-    assert found["cat"] == 0
-    assert found["add"] == 1
+def test_other_sums_of_spans_stay(case: str) -> None:
+    ops = optimised(APART[case])
+    assert ops["pad"] == 2
+    assert ops["cat"] == 0
+    assert ops["add"] == 1
 
 
-def test_the_gradient_of_a_matrix_read_column_by_column_is_written_once() -> None:
-    """Reading six columns adds up six matrices of zeros with one column in each, unless it is said as one."""
+def test_gradient_of_column_reads_is_one_concatenation() -> None:
+    """Otherwise, reading six columns would add up six matrices of zeros with one column in each."""
 
     def gradient(x: Value, _: Value) -> Value:
         columns = [x.slice(starts=(0, i), stops=(4, i + 1)) for i in range(6)]
         loss = sum((c.exp() * (i + 1.0) for i, c in enumerate(columns)), start=0.0)
         assert isinstance(loss, Value)
-        (found,) = vjp(x.builder, [(loss, loss.full_like(1.0))], [x])
-        assert found is not None
-        return found
+        (result,) = vjp(x.builder, [(loss, loss.full_like(1.0))], [x])
+        assert result is not None
+        return result
 
-    found = optimised(gradient)
-    assert found["pad"] == found["add"] == 0
-    assert found["cat"] == 1
+    ops = optimised(gradient)
+    assert ops["pad"] == ops["add"] == 0
+    assert ops["cat"] == 1
 
 
-def test_a_tensor_is_made_of_so_many_pieces_at_most() -> None:
-    """What a sum of many costs while planning grows with their number, and not with its square."""
+def test_concatenations_have_a_bounded_number_of_spans() -> None:
+    """The planning time of a long sum grows linearly, not quadratically."""
     rows = 5 * spans.MOST_SPANS
     builder = Builder(registry())
     x = builder.leaf(TensorType((rows, 2), np.dtype("float64")), 0)
     parts = [x.slice(starts=(i, 0), stops=(i + 1, 2)).exp().pad(pad_width=(i, rows - i - 1, 0, 0)) for i in range(rows)]
     graph = builder.graph([sum(parts[1:], start=parts[0])])
     shorter = optimise(graph)
-    found = [len(node.operands) for node in shorter.nodes if node.op.name == "cat"]
-    assert max(found) <= spans.MOST_SPANS + 2
-    assert len(found) <= 8
+    operand_counts = [len(node.operands) for node in shorter.nodes if node.op.name == "cat"]
+    assert max(operand_counts) <= spans.MOST_SPANS + 2
+    assert len(operand_counts) <= 8
     fed = np.random.default_rng(0).standard_normal((rows, 2))
-    found_exp = open_executor("cpu").run(make_plan(shorter, Limits()), {0: fed})[0]
-    np.testing.assert_allclose(found_exp, np.exp(fed), 2 * np.finfo(float).eps if COMPILED else 0.0)
+    actual = open_executor("cpu").run(make_plan(shorter, Limits()), {0: fed})[0]
+    np.testing.assert_allclose(actual, np.exp(fed), 2 * np.finfo(float).eps if COMPILED else 0.0)
 
 
-def test_what_lies_deep_is_a_piece_by_itself() -> None:
-    """Pads within pads, more than calls within calls may be."""
+def test_deeply_nested_pads_are_one_span() -> None:
+    """The pads are nested deeper than the recursion limit."""
     builder = Builder(registry())
     x = deep = builder.leaf(TensorType((2,), np.dtype("float64")), 0)
     for _ in range(2000):
         deep = deep.pad(pad_width=(1, 0))
     graph = optimise(builder.graph([deep + x.pad(pad_width=(0, 2000))]))
-    found = open_executor("cpu").run(make_plan(graph, Limits()), {0: np.array([1.0, 2.0])})[0]
-    np.testing.assert_array_equal(found[[0, 1, 2, -2, -1]], [1, 2, 0, 1, 2])
+    actual = open_executor("cpu").run(make_plan(graph, Limits()), {0: np.array([1.0, 2.0])})[0]
+    np.testing.assert_array_equal(actual[[0, 1, 2, -2, -1]], [1, 2, 0, 1, 2])

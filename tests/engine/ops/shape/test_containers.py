@@ -1,4 +1,4 @@
-"""Records and maps kept as one tensor: a part comes out, its gradient lands there and nowhere else."""
+"""Structs and maps stored as one tensor: a part is selected, and only that part gets a gradient."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from tests.engine.ops.run import error, grads, run
 
-SPELLED = [("struct_field", "field_index", "total_fields"), ("map_lookup", "key_index", "total_keys")]
+OPS = [("struct_field", "field_index", "total_fields"), ("map_lookup", "key_index", "total_keys")]
 
 
-@pytest.mark.parametrize(("op", "index", "total"), SPELLED)
+@pytest.mark.parametrize(("op", "index", "total"), OPS)
 @pytest.mark.parametrize("shape", [(6,), (6, 2), (6, 0)])
-def test_a_part_keeps_the_leading_axis(op: str, index: str, total: str, shape: tuple[int, ...]) -> None:
+def test_parts_split_the_leading_axis(op: str, index: str, total: str, shape: tuple[int, ...]) -> None:
     x = np.arange(float(np.prod(shape))).reshape(shape)
     for count in (1, 2, 3, 6):
         parts = [run(op, x, **{index: i, total: count}) for i in range(count)]
@@ -22,17 +22,17 @@ def test_a_part_keeps_the_leading_axis(op: str, index: str, total: str, shape: t
         np.testing.assert_array_equal(np.concatenate(parts), x)
 
 
-@pytest.mark.parametrize(("op", "index", "total"), SPELLED)
-def test_the_gradient_lands_on_the_part(op: str, index: str, total: str) -> None:
+@pytest.mark.parametrize(("op", "index", "total"), OPS)
+def test_gradient_is_zero_outside_the_part(op: str, index: str, total: str) -> None:
     _, (gradient,) = grads(op, np.full((6, 2), np.inf), cotangent=[[1, 2], [3, 4]], **{index: 1, total: 3})
     np.testing.assert_array_equal(gradient, [[0, 0], [0, 0], [1, 2], [3, 4], [0, 0], [0, 0]])
 
 
-def test_an_empty_record_has_empty_fields() -> None:
+def test_empty_struct_has_empty_fields() -> None:
     assert run("struct_field", np.zeros((0, 2)), field_index=1, total_fields=3).shape == (0, 2)
 
 
-WRONG = [
+INVALID = [
     ({"field_index": 3, "total_fields": 3}, (6,),
      "attribute field_index must be less than total_fields = 3, but is 3"),
     ({"field_index": -1, "total_fields": 3}, (6,),
@@ -46,7 +46,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("attrs", "shape", "sentence"), WRONG)
+@pytest.mark.parametrize(("attrs", "shape", "sentence"), INVALID)
 def test_errors(attrs: dict[str, Any], shape: tuple[int, ...], sentence: str) -> None:
     assert error("struct_field", np.zeros(shape), **attrs).detail == f"node 1 (struct_field): {sentence}"
     spelled = sentence.replace("field_index", "key_index").replace("total_fields", "total_keys")

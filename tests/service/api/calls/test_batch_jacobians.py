@@ -1,4 +1,4 @@
-"""`batch` of a node of several elements: the Jacobians of single examples, as a client sees them."""
+"""`batch` of a node with several elements: per-example Jacobians over HTTP."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def ask(client: Client, **more: Any) -> Json:
 
 
 def gradients(answer: Json) -> dict[int, np.ndarray[Any, Any]]:
-    return {one["node"]: array(one["tensor"]) for one in answer["gradients"]}
+    return {entry["node"]: array(entry["tensor"]) for entry in answer["gradients"]}
 
 
 def one_at_a_time(client: Client, wrt: list[int]) -> dict[int, np.ndarray[Any, Any]]:
-    """What `/v1/jacobian` answers to each example by itself."""
+    """Ask `/v1/jacobian` for each example separately and stack the answers."""
     rows: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in wrt}
     for x in X:
         asked = {"graph": graph(), "feeds": [fed(0, W), fed(1, x)], "outputs": [3], "wrt": wrt}
@@ -50,34 +50,38 @@ def one_at_a_time(client: Client, wrt: list[int]) -> dict[int, np.ndarray[Any, A
     return {i: np.stack(blocks) for i, blocks in rows.items()}
 
 
-def test_it_is_the_jacobian_of_one_example_after_the_other(client: Client) -> None:
-    """Also the second time, when the request is known."""
-    wanted = one_at_a_time(client, [0, 1])
+def test_batch_equals_per_example_jacobians(client: Client) -> None:
+    """Includes a second request, which is read from the cache."""
+    expected = one_at_a_time(client, [0, 1])
     for _ in range(2):
         answer = ask(client)
         assert set(answer) == {"values", "gradients", "disconnected", "stats"}
-        found = gradients(answer)
-        assert (found[0].shape, found[1].shape) == ((5, 2, 3, 2), (5, 2, 3))
-        for i, block in wanted.items():
-            np.testing.assert_allclose(found[i], block, 1e-12, 1e-15)
+        actual = gradients(answer)
+        assert (actual[0].shape, actual[1].shape) == ((5, 2, 3, 2), (5, 2, 3))
+        for i, block in expected.items():
+            np.testing.assert_allclose(actual[i], block, 1e-12, 1e-15)
 
 
 @pytest.mark.parametrize("block", [1, 2, 5, None])
 @pytest.mark.parametrize(("reduce", "divisor"), [("sum", 1), ("mean", 5)])
-def test_reduced_it_is_their_sum_or_mean(client: Client, block: int | None, reduce: str, divisor: int) -> None:
+def test_reduce_gives_the_sum_or_mean_of_jacobians(
+    client: Client, block: int | None, reduce: str, divisor: int
+) -> None:
     answer = ask(client, wrt=[0], reduce=reduce, **({} if block is None else {"block": block}))
-    wanted = one_at_a_time(client, [0])[0].sum(axis=0) / divisor
-    np.testing.assert_allclose(gradients(answer)[0], wanted, 1e-12, 1e-15)
+    expected = one_at_a_time(client, [0])[0].sum(axis=0) / divisor
+    np.testing.assert_allclose(gradients(answer)[0], expected, 1e-12, 1e-15)
 
 
-def test_in_the_binary_form_it_has_its_shape_and_its_name(client: Client) -> None:
+def test_jacobians_in_safetensors(client: Client) -> None:
     rest = {key: value for key, value in LAYER.items() if key != "feeds"}
-    told, found = answered(client.post("/v1/batch", content=body(rest, {"feeds.0": W, "feeds.1": X}), headers=BINARY))
-    assert told["disconnected"] == []
-    np.testing.assert_array_equal(found["gradients.1"], gradients(ask(client))[1])
+    metadata, tensors = answered(
+        client.post("/v1/batch", content=body(rest, {"feeds.0": W, "feeds.1": X}), headers=BINARY)
+    )
+    assert metadata["disconnected"] == []
+    np.testing.assert_array_equal(tensors["gradients.1"], gradients(ask(client))[1])
 
 
-def test_it_is_kept_and_without_a_path_it_is_zeros(client: Client) -> None:
+def test_stored_and_disconnected_jacobians(client: Client) -> None:
     feeds = [*LAYER["feeds"], fed(4, [1.0, 2.0])]
     store = [{"node": 1, "gradient": True, "tensor_id": "jacobians"}]
     answer = ask(client, feeds=feeds, wrt=[1, 4], store=store)
@@ -87,7 +91,7 @@ def test_it_is_kept_and_without_a_path_it_is_zeros(client: Client) -> None:
 
 
 @pytest.mark.parametrize("reduce", ["none", "mean"])
-def test_plan_tells_what_it_takes(client: Client, reduce: str) -> None:
+def test_plan_matches_the_peak_memory(client: Client, reduce: str) -> None:
     asked = {"reduce": reduce, "wrt": [0]}
     plan = client.post("/v1/plan", json=PLANNED | asked).json()
     answer = ask(client, **asked)
@@ -98,7 +102,7 @@ def test_plan_tells_what_it_takes(client: Client, reduce: str) -> None:
     assert fewer["response_bytes"] == plan["response_bytes"]
 
 
-def test_what_is_over_the_budget_is_refused_before_it_runs(client: Client) -> None:
+def test_request_over_the_budget_is_refused(client: Client) -> None:
     """300 Jacobians of 100 by 100 numbers are 24 MB; two are within a MiB."""
     nodes = [node("input"), node("tanh", 0)]
     types = [{"node": 0, "dtype": "float64", "shape": [300, 100]}]
@@ -110,7 +114,7 @@ def test_what_is_over_the_budget_is_refused_before_it_runs(client: Client) -> No
 
 @pytest.mark.parametrize("opset", [None, 1])
 @pytest.mark.parametrize("reduce", ["none", "sum"])
-def test_a_graph_of_opset_1_is_told_what_to_say(client: Client, opset: int | None, reduce: str) -> None:
+def test_opset_1_is_refused_with_a_hint_at_opset_2(client: Client, opset: int | None, reduce: str) -> None:
     asked = LAYER | {"graph": graph(opset), "wrt": [0], "reduce": reduce}
     report = problem(client.post("/v1/batch", json=asked), 422, "non_scalar_output")
     assert report["pointer"] == "/graph/nodes/3"
@@ -120,6 +124,6 @@ def test_a_graph_of_opset_1_is_told_what_to_say(client: Client, opset: int | Non
     )
 
 
-def test_a_sum_has_none_by_what_examples_differ_in(client: Client) -> None:
+def test_reduced_jacobian_with_respect_to_a_mapped_leaf_is_refused(client: Client) -> None:
     report = problem(client.post("/v1/batch", json=LAYER | {"reduce": "sum"}), 422, "invalid_field")
     assert report["detail"].startswith("node 1 (input): wrt names this node, which examples differ in")

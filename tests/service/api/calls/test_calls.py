@@ -1,4 +1,4 @@
-"""The computing calls, as a client sees them."""
+"""The calls gradients and forward over HTTP."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXAMPLE = {
 }
 
 
-def test_the_example_of_the_contract_to_the_byte(client: Client) -> None:
+def test_example_is_answered_byte_for_byte(client: Client) -> None:
     answer = client.post("/v1/gradients", json=EXAMPLE)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -51,7 +51,7 @@ def test_the_example_of_the_contract_to_the_byte(client: Client) -> None:
     assert answer.content.startswith(expected)
 
 
-def test_stats_say_what_ran(client: Client) -> None:
+def test_stats_of_an_answer(client: Client) -> None:
     body = request(node("input", shape=[7]), node("sum", 0), feeds=[feed(0, [7], [1] * 7)])
     first, second = (client.post("/v1/forward", json=body).json()["stats"] for _ in range(2))
     assert set(first) == {
@@ -65,7 +65,7 @@ def test_stats_say_what_ran(client: Client) -> None:
     assert first["execute_ms"] >= 0
 
 
-def test_the_defaults(client: Client) -> None:
+def test_default_fields(client: Client) -> None:
     """`of` is the last node, `wrt` all parameters, `outputs` is `[of]`, empty lists as absent ones."""
     plain = client.post("/v1/gradients", json=SQUARES).json()
     spelled = client.post("/v1/gradients", json=SQUARES | {"of": 2, "wrt": [0], "outputs": [2]}).json()
@@ -75,25 +75,25 @@ def test_the_defaults(client: Client) -> None:
         assert answer["gradients"] == [{"node": 0, "tensor": tensor([2], [2.0, 4.0])}]
 
 
-def test_forward_answers_the_last_node_by_default(client: Client) -> None:
+def test_forward_returns_the_last_node_by_default(client: Client) -> None:
     answer = client.post("/v1/forward", json=SQUARES).json()
     assert set(answer) == {"values", "stats"}
     assert answer["values"] == [{"node": 2, "tensor": tensor([], [5.0])}]
 
 
-def test_the_order_of_the_request(client: Client) -> None:
+def test_values_are_in_the_order_of_outputs(client: Client) -> None:
     answer = client.post("/v1/forward", json=SQUARES | {"outputs": [2, 0]}).json()
     assert [value["node"] for value in answer["values"]] == [2, 0]
 
 
-def test_an_inner_node_with_a_cotangent(client: Client) -> None:
+def test_cotangent_of_an_inner_node(client: Client) -> None:
     body = SQUARES | {"of": 1, "cotangent": tensor([2], [1, 10])}
     assert client.post("/v1/gradients", json=body).json()["gradients"] == [
         {"node": 0, "tensor": tensor([2], [2.0, 40.0])}
     ]
 
 
-def test_a_node_without_a_path_is_zeros_and_listed(client: Client) -> None:
+def test_disconnected_node_has_zero_gradient_and_is_listed(client: Client) -> None:
     body = request(
         node("parameter"), node("parameter"), node("sum", 0), feeds=[feed(0, [2], [1, 2]), feed(1, [1], [3])]
     )
@@ -102,7 +102,7 @@ def test_a_node_without_a_path_is_zeros_and_listed(client: Client) -> None:
     assert answer["gradients"][1] == {"node": 1, "tensor": tensor([1], [0.0])}
 
 
-def test_writing_a_node_twice_gives_two_nodes(client: Client) -> None:
+def test_identical_nodes_stay_distinct(client: Client) -> None:
     """x, 1 = square(0), 2 = square(0), y = 1 · 2: dy/d1 is x², not 2x²."""
     body = request(
         node("input"), node("square", 0), node("square", 0), node("mul", 1, 2), wrt=[1], feeds=[feed(0, [], [3])]
@@ -110,7 +110,7 @@ def test_writing_a_node_twice_gives_two_nodes(client: Client) -> None:
     assert client.post("/v1/gradients", json=body).json()["gradients"][0]["tensor"]["data"] == [9.0]
 
 
-def test_grad_is_a_node(client: Client) -> None:
+def test_nested_grad_nodes(client: Client) -> None:
     """d²(x³)/dx² = 6x, by a nested grad node; and its derivative is 6."""
     cube = [node("input"), node("square", 0), node("mul", 1, 0), node("grad", 2, 0), node("grad", 3, 0)]
     answer = client.post("/v1/gradients", json=request(*cube, wrt=[0], feeds=[feed(0, [], [2])])).json()
@@ -119,23 +119,23 @@ def test_grad_is_a_node(client: Client) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["square", "SQUARE", "Square"])
-def test_names_of_ops_ignore_case(client: Client, spelling: str) -> None:
+def test_op_names_ignore_case(client: Client, spelling: str) -> None:
     body = request(node("input"), node(spelling, 0), feeds=[feed(0, [], [3])])
     assert client.post("/v1/forward", json=body).json()["values"][0]["tensor"]["data"] == [9.0]
 
 
 class TestEmptyLists:
-    """Some clients send [] for every list that they leave unset."""
+    """Empty lists: some clients send [] for each list that they leave unset."""
 
     @pytest.mark.parametrize("op", ["full", "reshape", "broadcast_to"])
     @pytest.mark.parametrize("attrs", [{}, {"shape": []}])
-    def test_is_the_shape_of_a_0d_tensor(self, client: Client, op: str, attrs: dict[str, object]) -> None:
+    def test_empty_shape_means_0d(self, client: Client, op: str, attrs: dict[str, object]) -> None:
         x = node("full", shape=[1] if op == "reshape" else [])
         body = request(x, {"op": op, "operands": [] if op == "full" else [0], "attrs": attrs})
         answer = client.post("/v1/forward", json=body)
         assert answer.json()["values"][0]["tensor"]["shape"] == [], answer.text
 
-    def test_is_undeclared_on_a_leaf(self, client: Client) -> None:
+    def test_empty_shape_of_a_leaf_declares_no_shape(self, client: Client) -> None:
         body = request(node("input", shape=[]), feeds=[feed(0, [2], [1, 2])])
         assert client.post("/v1/forward", json=body).status_code == 200
 
@@ -143,46 +143,46 @@ class TestEmptyLists:
         body = request(node("input", zero_d=True), feeds=[feed(0, [2], [1, 2])])
         problem(client.post("/v1/forward", json=body), 422, "shape_mismatch")
 
-    def test_means_all_axes(self, client: Client) -> None:
+    def test_empty_axes_mean_all_axes(self, client: Client) -> None:
         body = request(node("full", shape=[2, 3], fill=1), node("sum", 0, axes=[]))
         assert client.post("/v1/forward", json=body).json()["values"][0]["tensor"] == tensor([], [6.0])
 
-    def test_of_a_tensor_is_always_meant(self, client: Client) -> None:
+    def test_empty_shape_of_a_feed_means_0d(self, client: Client) -> None:
         body = request(node("input"), feeds=[feed(0, [], [1])])
         assert client.post("/v1/forward", json=body).json()["values"][0]["tensor"]["shape"] == []
 
-    def test_of_functions_is_accepted(self, client: Client) -> None:
+    def test_empty_functions_are_accepted(self, client: Client) -> None:
         body = {"graph": {"nodes": [node("full")], "functions": []}}
         assert client.post("/v1/forward", json=body).status_code == 200
 
 
-def test_a_constant_travels_in_the_graph(client: Client) -> None:
+def test_constant_in_the_graph(client: Client) -> None:
     value = tensor([2], [1, 2], "int32")
     body = request(node("constant", value=value), node("identity", 0))
     assert client.post("/v1/forward", json=body).json()["values"][0]["tensor"] == value
 
 
-def test_names_are_labels_and_no_part_of_the_graph(client: Client) -> None:
+def test_node_names_do_not_affect_the_plan_cache(client: Client) -> None:
     named = json.loads(json.dumps(SQUARES))
     named["graph"]["nodes"][1]["name"] = "a name of its own"
     client.post("/v1/gradients", json=SQUARES)
     assert client.post("/v1/gradients", json=named).json()["stats"]["plan_cached"] is True
 
 
-def test_feeds_may_be_absent_where_nothing_is_fed(client: Client) -> None:
+def test_feeds_may_be_absent(client: Client) -> None:
     assert client.post("/v1/forward", json={"graph": {"nodes": [node("full")]}}).status_code == 200
 
 
 @pytest.mark.slow
-def test_a_long_chain(client: Client) -> None:
-    """Nothing recurses over the depth of a graph."""
+def test_long_chain(client: Client) -> None:
+    """No code recurses over the depth of a graph."""
     chain = [node("parameter"), *(node("tanh", i) for i in range(3000)), node("sum", 3000)]
     answer = client.post("/v1/gradients", json=request(*chain, feeds=[feed(0, [2], [0.5, -0.5])]))
     assert answer.status_code == 200, answer.text
 
 
-def test_a_list_that_must_be_stated_may_be_empty(client: Client) -> None:
-    """Of a 0-d tensor, the lists of `pad` and `update_slice` have no entries."""
+def test_required_list_may_be_empty(client: Client) -> None:
+    """For a 0-d tensor, the lists of `pad` and `update_slice` are empty."""
     padded = request(node("input"), node("pad", 0, pad_width=[]), feeds=[feed(0, [], [3])])
     assert client.post("/v1/forward", json=padded).json()["values"][0]["tensor"]["data"] == [3]
     leaves = [node("input"), node("input")]
@@ -194,8 +194,8 @@ def test_a_list_that_must_be_stated_may_be_empty(client: Client) -> None:
     ("shape", "attrs"),
     [([2**40, 2**40], {"op": "reshape", "shape": [-1]}), ([2**62, 0], {"op": "tile", "repeats": [2**62, 1]})],
 )
-def test_a_plan_has_no_extents_beyond_64_bits(client: Client, shape: list[int], attrs: dict[str, object]) -> None:
-    """Bytes are no limit of a plan, so that an extent may be the product of several."""
+def test_plan_refuses_extents_beyond_64_bits(client: Client, shape: list[int], attrs: dict[str, object]) -> None:
+    """A plan has no limit on bytes, so an extent may be the product of several."""
     named = {name: value for name, value in attrs.items() if name != "op"}
     body = {"graph": {"nodes": [node("input"), node(str(attrs["op"]), 0, **named)]}}
     types = [{"node": 0, "dtype": "float64", "shape": shape}]

@@ -1,4 +1,4 @@
-"""The calls beside gradients and forward, as a client sees them: fields, order, defaults, errors of each."""
+"""The other computing calls over HTTP: fields, order, defaults and errors of each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ Json = dict[str, Any]
 
 TYPED = {"graph": SQUARES["graph"], "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}
 
-#: call → a request that it answers
-#: a request of every call; one that is not named here gets the first of its own examples
+#: call → a valid request; a call that is not listed gets its first example
 ASKED: dict[str, Json] = {name: next(iter(call.examples.values())) for name, call in calls().items()} | {
     "gradients": SQUARES,
     "forward": SQUARES,
@@ -76,7 +75,7 @@ def ask(client: Client, call: str, **more: Any) -> Json:
         ("check", {"passed": True, "uncertified": [], "directions": 4, "tolerance": 1e-6}),
     ],
 )
-def test_the_fields(client: Client, call: str, fields: Json) -> None:
+def test_answer_fields(client: Client, call: str, fields: Json) -> None:
     answer = ask(client, call)
     assert {name: answer[name] for name in fields} == fields
     others = {"check": {"errors", "stats"}}.get(call, {"values", "stats"})
@@ -89,7 +88,7 @@ def test_the_fields(client: Client, call: str, fields: Json) -> None:
 
 
 @pytest.mark.parametrize("call", sorted(ASKED))
-def test_answers_are_what_the_document_says(client: Client, call: str) -> None:
+def test_answers_match_the_openapi_document(client: Client, call: str) -> None:
     document = client.get("/openapi.json").json()
     schema = document["paths"][f"/v1/{call}"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
     validator = jsonschema_rs.validator_for({**schema, "components": document["components"]})
@@ -97,7 +96,7 @@ def test_answers_are_what_the_document_says(client: Client, call: str) -> None:
 
 
 @pytest.mark.parametrize("call", sorted(set(ASKED) - {"plan", "differentiate"}))
-def test_a_receipt_names_the_graph_and_what_computed(client: Client, call: str) -> None:
+def test_stats_identify_the_graph_and_the_versions(client: Client, call: str) -> None:
     stats = ask(client, call)["stats"]
     assert stats["graph_id"] == "64a0b9af0ea5643b8e3dfab43d2fdf490e923554fd0ec428a224da892efb1e19"
     assert (stats["opset"], stats["dtype"], stats["device"]) == (1, "float64", "cpu")
@@ -110,7 +109,7 @@ def test_batched_cotangents(client: Client) -> None:
     assert answer["values"] == [{"node": 1, "tensor": tensor([2], [1.0, 4.0])}]
 
 
-def test_the_order_is_the_requests(client: Client) -> None:
+def test_results_are_in_the_order_of_the_request(client: Client) -> None:
     leaves = [node("parameter"), node("parameter")]
     nodes = [*leaves, node("mul", 0, 1), node("square", 2)]
     body = request(*nodes, feeds=[feed(0, [], [2]), feed(1, [], [3])], wrt=[1, 0])
@@ -144,7 +143,7 @@ def test_batch_of_values_alone_has_no_gradients(client: Client) -> None:
     assert answer["values"][0]["tensor"] == tensor([2], [3.0, 7.0])
 
 
-def test_64_examples_are_64_calls(client: Client) -> None:
+def test_batch_equals_separate_calls(client: Client) -> None:
     rng = np.random.default_rng(3)
     feeds = rng.uniform(-1, 1, (64, 2))
     many = ask(client, "batch", feeds=[feed(0, [64, 2], feeds.ravel().tolist())])
@@ -155,49 +154,49 @@ def test_64_examples_are_64_calls(client: Client) -> None:
 
 
 class TestPlan:
-    """What a request would take, beside what it takes."""
+    """Estimates of a plan compared with the actual call."""
 
     @pytest.mark.parametrize("call", sorted(set(ASKED) - {"plan", "check", "differentiate"}))
-    def test_is_what_the_call_then_takes(self, client: Client, call: str) -> None:
+    def test_plan_matches_the_call(self, client: Client, call: str) -> None:
         sent = ASKED[call]
         fields = {name: sent[name] for name in ("graph", "of", "wrt", "outputs", "mapped") if name in sent}
         types = [{"node": f["node"], "dtype": "float64", "shape": f["tensor"]["shape"]} for f in sent["feeds"]]
         answer = client.post("/v1/plan", json={**fields, "types": types, "call": call})
         assert answer.status_code == 200, answer.text
-        found, real = answer.json(), client.post(f"/v1/{call}", json=sent)
-        assert found["peak_bytes"] == real.json()["stats"]["peak_bytes"]
-        assert found["response_bytes"] >= len(real.content)
-        assert found["admitted"] is True
+        plan, response = answer.json(), client.post(f"/v1/{call}", json=sent)
+        assert plan["peak_bytes"] == response.json()["stats"]["peak_bytes"]
+        assert plan["response_bytes"] >= len(response.content)
+        assert plan["admitted"] is True
 
     @pytest.mark.parametrize("encoding", ["json", "base64"])
-    def test_bounds_the_answer(self, client: Client, encoding: str) -> None:
-        """Of long numbers, and of many."""
+    def test_response_bytes_bound_the_answer(self, client: Client, encoding: str) -> None:
+        """Covers long numbers and many of them."""
         values = (np.random.default_rng(0).uniform(-1, 1, 5000) * 1e-300).tolist()
         body = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[feed(0, [5000], values)])
         body |= {"outputs": [0, 1, 2], "encoding": encoding}
         types = [{"node": 0, "dtype": "float64", "shape": [5000]}]
         asked = {name: body[name] for name in ("graph", "outputs", "encoding")} | {"types": types}
-        found = client.post("/v1/plan", json=asked).json()["response_bytes"]
-        assert len(client.post("/v1/gradients", json=body).content) <= found
+        bound = client.post("/v1/plan", json=asked).json()["response_bytes"]
+        assert len(client.post("/v1/gradients", json=body).content) <= bound
 
-    def test_refuses_nothing_for_its_size(self, client: Client) -> None:
+    def test_plan_of_a_huge_graph_is_not_refused(self, client: Client) -> None:
         huge = [{"node": 0, "dtype": "float64", "shape": [2**30, 2**30]}]
         body = {"graph": {"nodes": [node("parameter"), node("matmul", 0, 0), node("max", 1)]}, "types": huge}
         answer = client.post("/v1/plan", json=body)
         assert answer.status_code == 200, answer.text
-        found = answer.json()
-        assert found["admitted"] is False
-        assert found["forward_flops"] == 2**63 - 1, "as much as 64 bits hold"
-        assert found["nodes"][1]["shape"] == [2**30, 2**30]
-        assert found["limits"]["nodes"] == 100_000
+        plan = answer.json()
+        assert plan["admitted"] is False
+        assert plan["forward_flops"] == 2**63 - 1, "as much as 64 bits hold"
+        assert plan["nodes"][1]["shape"] == [2**30, 2**30]
+        assert plan["limits"]["nodes"] == 100_000
 
-    def test_says_what_is_over(self, make_client: Callable[..., Client]) -> None:
+    def test_plan_over_a_limit_is_not_admitted(self, make_client: Callable[..., Client]) -> None:
         for limit in ({"max_bytes": 100}, {"max_flops": 3}, {"max_response_bytes": 600}):
             small = make_client(**limit)
             assert small.post("/v1/plan", json=TYPED).json()["admitted"] is False
             problem(small.post("/v1/gradients", json=SQUARES), 413, "over_budget")
 
-    def test_runs_nothing(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_plan_does_not_execute(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         def forbidden(*_: object) -> None:
             raise AssertionError("executed")
 
@@ -205,8 +204,8 @@ class TestPlan:
         for call in ("plan", "differentiate"):
             ask(client, call)
 
-    def test_a_million_derivatives_in_one_request(self, client: Client) -> None:
-        """A 1,000 × 1,000 block of a network of two layers, in the memory that was foreseen."""
+    def test_million_derivatives_in_one_request(self, client: Client) -> None:
+        """A 1,000 × 1,000 block of a two-layer network, in the planned memory."""
         nodes = [
             node("input"), node("input"), node("parameter"), node("matmul", 0, 2), node("tanh", 3), node("matmul", 1, 4)
         ]  # fmt: skip
@@ -214,17 +213,17 @@ class TestPlan:
         rng = np.random.default_rng(0)
         arrays = [rng.uniform(-0.1, 0.1, shape) for shape in shapes]
         types = [{"node": i, "dtype": "float64", "shape": shape} for i, shape in enumerate(shapes)]
-        foreseen = client.post("/v1/plan", json={"graph": {"nodes": nodes}, "types": types, "call": "jacobian"}).json()
+        plan = client.post("/v1/plan", json={"graph": {"nodes": nodes}, "types": types, "call": "jacobian"}).json()
         feeds = [feed(i, shapes[i], a.ravel().tolist()) for i, a in enumerate(arrays)]
         answer = client.post("/v1/jacobian", json=request(*nodes, feeds=feeds, encoding="base64")).json()
-        assert answer["stats"]["peak_bytes"] == foreseen["peak_bytes"] < 40_000_000
+        assert answer["stats"]["peak_bytes"] == plan["peak_bytes"] < 40_000_000
         first, second, x = arrays
         expected = second @ (first * (1 - np.tanh(first @ x) ** 2)[:, None])
         np.testing.assert_allclose(array(answer["jacobian"][0]["tensor"]), expected, 1e-9, 1e-15)
 
 
 class TestDifferentiate:
-    """The gradient as a graph."""
+    """Gradients returned as a graph."""
 
     def graphs(self) -> list[list[Json]]:
         w = node("parameter")
@@ -241,7 +240,7 @@ class TestDifferentiate:
         ]  # fmt: skip
 
     @pytest.mark.parametrize("which", range(7))
-    def test_twice_through_the_wire(self, client: Client, which: int) -> None:
+    def test_differentiate_twice(self, client: Client, which: int) -> None:
         nodes = self.graphs()[which]
         feeds = [feed(0, [2, 2], [0.1, -0.2, 0.3, 0.5])]
         graph, gradient = self.derived(client, {"nodes": nodes}, None)
@@ -262,12 +261,12 @@ class TestDifferentiate:
         body = {"graph": graph, "types": types} | ({} if of is None else {"of": of})
         answer = client.post("/v1/differentiate", json=body)
         assert answer.status_code == 200, answer.text
-        found = answer.json()
-        self.validator(client).validate(found["graph"])
-        return json.loads(json.dumps(found["graph"], allow_nan=False)), found["gradients"][0]["gradient_node"]
+        response = answer.json()
+        self.validator(client).validate(response["graph"])
+        return json.loads(json.dumps(response["graph"], allow_nan=False)), response["gradients"][0]["gradient_node"]
 
     def validator(self, client: Client) -> Any:
-        """The document's graph, taken as closed: no op and no attribute that it does not have."""
+        """A validator of the documented graph that allows no other ops and attributes."""
         components = closed(client.get("/openapi.json").json()["components"])
         for model in ("Graph", "GraphNode", "Attrs", "Tensor"):
             components["schemas"][model]["additionalProperties"] = False
@@ -278,38 +277,38 @@ class TestDifferentiate:
         assert answer.status_code == 200, answer.text
         return array(answer.json()["values"][0]["tensor"])
 
-    def test_without_a_path(self, client: Client) -> None:
+    def test_disconnected_parameter(self, client: Client) -> None:
         nodes = [node("parameter"), node("parameter"), node("sum", 0)]
         types = [{"node": i, "dtype": "float64", "shape": [2]} for i in range(2)]
-        found = client.post("/v1/differentiate", json={"graph": {"nodes": nodes}, "types": types}).json()
-        assert found["disconnected"] == [1]
-        assert len({g["gradient_node"] for g in found["gradients"]}) == 2
+        response = client.post("/v1/differentiate", json={"graph": {"nodes": nodes}, "types": types}).json()
+        assert response["disconnected"] == [1]
+        assert len({g["gradient_node"] for g in response["gradients"]}) == 2
 
 
 class TestDiagnose:
-    """Where NaN and infinity come from."""
+    """Diagnosis of the first NaN or infinity."""
 
     BAD = request(node("parameter"), node("log", 0), node("sum", 1), feeds=[feed(0, [2], [0, 1])])
 
-    def test_the_first_place(self, client: Client) -> None:
+    def test_first_nonfinite_node_is_reported(self, client: Client) -> None:
         stats = client.post("/v1/gradients", json=self.BAD | {"diagnose": True}).json()["stats"]
         assert stats["first_nonfinite"] == {
             "node": 1, "op": "log", "backward": False, "computed": "log", "operands": [{"low": 0.0, "high": 1.0}]
         }  # fmt: skip
 
-    def test_not_asked_for_and_nothing_to_find(self, client: Client) -> None:
+    def test_field_is_absent_if_not_requested_or_all_finite(self, client: Client) -> None:
         assert "first_nonfinite" not in client.post("/v1/gradients", json=self.BAD).json()["stats"]
         assert "first_nonfinite" not in ask(client, "gradients", diagnose=True)["stats"]
 
-    def test_an_infinite_end_is_left_out(self, client: Client) -> None:
+    def test_infinite_bound_is_left_out(self, client: Client) -> None:
         x, mask = node("parameter"), node("constant", value=tensor([2, 2], [0, 0, 1, 1], "bool"))
         body = request(x, mask, node("attention", 0, 0, 0, 1), feeds=[feed(0, [2, 1], [1, 2])], diagnose=True)
-        found = client.post("/v1/forward", json=body).json()["stats"]["first_nonfinite"]
-        assert (found["op"], list(found["operands"][0])) == ("attention", ["high"])
+        first_nonfinite = client.post("/v1/forward", json=body).json()["stats"]["first_nonfinite"]
+        assert (first_nonfinite["op"], list(first_nonfinite["operands"][0])) == ("attention", ["high"])
 
 
 @pytest.mark.parametrize("call", sorted(ASKED))
-def test_every_call_takes_an_encoding(client: Client, call: str) -> None:
+def test_every_call_accepts_an_encoding(client: Client, call: str) -> None:
     answer = client.post(f"/v1/{call}", json=ASKED[call] | {"encoding": "base64"})
     assert answer.status_code == 200, answer.text
     wrong = client.post(f"/v1/{call}", json=ASKED[call] | {"encoding": "base32"})

@@ -1,4 +1,4 @@
-"""What the derivative calls refuse: the code of each refusal, and the sentence that people read."""
+"""Refusals of the derivative calls: their codes and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INTS = {"graph": {"nodes": [node("parameter"), node("argmax", 0, axis=0)]}, "fee
 SEVERAL = [node("parameter"), node("chunk", 0, chunks=2), node("get_output", 1, index=0)]
 TWO = [node("parameter"), node("parameter"), node("mul", 0, 1), node("sum", 2)]
 
-#: call, what is changed in a request that it answers, code, sentence
+#: call, changes to a valid request, code, message
 CASES: list[tuple[str, Json, str, str]] = [
     (
         "vjp",
@@ -268,7 +268,7 @@ CASES: list[tuple[str, Json, str, str]] = [
 
 
 @pytest.mark.parametrize(("call", "changed", "code", "sentence"), CASES)
-def test_the_refusal(client: Client, call: str, changed: Json, code: str, sentence: str) -> None:
+def test_refusal_has_code_and_message(client: Client, call: str, changed: Json, code: str, sentence: str) -> None:
     report = problem(
         client.post(f"/v1/{call}", json=ASKED[call] | changed), 413 if code == "over_budget" else 422, code
     )
@@ -280,14 +280,14 @@ def test_the_refusal(client: Client, call: str, changed: Json, code: str, senten
 
 @pytest.mark.parametrize("call", sorted(name for name in ASKED if "outputs" in calls()[name].request.__annotations__))
 @pytest.mark.parametrize("accept", ["application/json", "application/vnd.safetensors"])
-def test_an_output_that_is_named_twice(client: Client, call: str, accept: str) -> None:
-    """As safetensors it would be one header entry and two bodies: a file that nobody can read."""
+def test_duplicate_output_is_refused(client: Client, call: str, accept: str) -> None:
+    """In safetensors, two tensors with one header entry would make the file invalid."""
     response = client.post(f"/v1/{call}", json=ASKED[call] | {"outputs": [1, 1]}, headers={"Accept": accept})
     assert problem(response, 422, "invalid_field")["detail"] == "outputs names node 1 twice"
 
 
 @pytest.mark.parametrize("call", sorted(ASKED))
-def test_what_every_call_refuses(client: Client, call: str) -> None:
+def test_invalid_graph_is_refused_by_every_call(client: Client, call: str) -> None:
     def refused(code: str, status: int = 422, **changed: Any) -> None:
         problem(client.post(f"/v1/{call}", json=ASKED[call] | changed), status, code)
 
@@ -305,7 +305,7 @@ def test_what_every_call_refuses(client: Client, call: str) -> None:
     refused("missing_feed" if call == "batch" else "unexpected_feed", **given)
 
 
-def test_an_answer_over_its_limit_is_refused_before_it_is_computed(make_client: Any) -> None:
+def test_oversized_answer_is_refused(make_client: Any) -> None:
     small = make_client(max_response_bytes=5000, max_bytes=1 << 20)
     many = [feed(0, [50], [0.5] * 50)]
     for call in ("jacobian", "hessian"):

@@ -1,9 +1,9 @@
-"""A classifier of digits, trained on two servers while one of them is killed, has the weights of one that had peace.
+"""Demonstration: training on two servers, one of which is killed, gives the same weights as on one server.
 
-`python -m tests.service.cluster.fleet.cluster_demo` (make cluster-demo): HAProxy, two servers under Ray, their state
-in moto's S3; on this machine, as root on Linux, in namespaces of its own for the network and for processes. Each step
-is two calls: the gradients of the mean over all digits, in pieces on both servers, are kept; and the weights are
-stepped.
+`python -m tests.service.cluster.fleet.cluster_demo` (make cluster-demo) runs HAProxy and two servers under Ray, with
+their state in moto's S3, on this machine, as root on Linux, in its own network and process namespaces. Each step is
+two calls: the first computes and stores the gradients of the mean over all digits, in pieces on both servers; the
+second updates the weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.service.cluster.serving import PASSING, SECRET
 INSIDE = "--inside"
 STEPS, RATE, HIDDEN, BLOCK = 16, 0.5, 512, 128
 TIMEOUT_MS = 120_000
-#: what all servers have; one worker each, since they share two processors
+#: settings of all servers; one worker each, since they share two processors
 SETTINGS = {
     "timeout_ms": TIMEOUT_MS, "workers": 1, "device": "cpu", "insecure": "on", "log_level": "error",
     "cache_dir": "none", "compile": "off", "determinism": "bitwise",
@@ -35,20 +35,20 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def digits() -> tuple[Arrays, Arrays]:
-    """The images of scikit-learn's digits and their labels: to train on, with copies moved by a pixel; and to test."""
+    """Load scikit-learn's digits: a training set, with copies shifted by a pixel, and a test set."""
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
 
     images, labels = load_digits(return_X_y=True)
     x, x_test, y, y_test = train_test_split(images / 16, labels, test_size=0.2, random_state=0, stratify=labels)
     square = x.reshape(-1, 8, 8)
-    moved = [square, *(np.roll(square, by, axis) for axis in (1, 2) for by in (-1, 1))]
-    many = np.concatenate(moved).reshape(-1, 64)
+    shifted = [square, *(np.roll(square, offset, axis) for axis in (1, 2) for offset in (-1, 1))]
+    many = np.concatenate(shifted).reshape(-1, 64)
     return {"x": many, "y": np.tile(y, 5).astype(np.int64)}, {"x": x_test, "y": y_test}
 
 
-def weights() -> Arrays:
-    """Those to begin with: 64 → HIDDEN → 10."""
+def initial_weights() -> Arrays:
+    """The initial weights: 64 → HIDDEN → 10."""
     rng = np.random.default_rng(0)
     return {
         "w1": rng.normal(0, np.sqrt(2 / 64), (64, HIDDEN)),
@@ -80,7 +80,7 @@ STEP = [
 
 
 class Caller:
-    """Who trains: what is not known to have been done is asked for again, and done once."""
+    """Training client, which repeats calls with unknown outcomes under their Idempotency-Key."""
 
     def __init__(self, url: str) -> None:
         self._client = httpx.Client(base_url=url, timeout=TIMEOUT_MS / 1000, trust_env=False)
@@ -107,11 +107,11 @@ class Caller:
 
     def get(self, name: str) -> np.ndarray[Any, Any]:
         tensor = self.asked("GET", f"/v1/tensors/{name}")["tensor"]
-        found: np.ndarray[Any, Any] = np.array(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
-        return found
+        array: np.ndarray[Any, Any] = np.array(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
+        return array
 
     def step(self, examples: int) -> Any:
-        """The answer to the first call of a step."""
+        """Make a step, and return the answer to its first call."""
         rows = [{"node": 4 + i, "tensor_id": name, "rows": [0, examples]} for i, name in enumerate("xy")]
         stores = [{"node": i, "gradient": True, "tensor_id": f"{name}.gradient"} for i, name in enumerate(NAMES)]
         named = [{"node": i, "tensor_id": name} for i, name in enumerate(NAMES)]
@@ -123,10 +123,10 @@ class Caller:
         return answer
 
 
-def trained(url: str, half_way: Any = lambda: None) -> tuple[Arrays, list[Any], Counter[str]]:
-    """The weights after all steps, what the sums of each came to, and what had to be asked for again."""
+def train(url: str, half_way: Any = lambda: None) -> tuple[Arrays, list[Any], Counter[str]]:
+    """Train, and return the weights, the answers of all steps, and the repeated calls by reason."""
     caller, (data, _) = Caller(url), digits()
-    for name, array in {**data, **weights()}.items():
+    for name, array in {**data, **initial_weights()}.items():
         caller.put(name, array)
     answers = []
     for number in range(STEPS):
@@ -136,15 +136,15 @@ def trained(url: str, half_way: Any = lambda: None) -> tuple[Arrays, list[Any], 
     return {name: caller.get(name) for name in NAMES}, answers, caller.again
 
 
-def accuracy(found: Arrays) -> float:
-    """The share of the digits to test that are told."""
+def accuracy(trained_weights: Arrays) -> float:
+    """The share of test digits that are classified correctly."""
     _, test = digits()
-    hidden = np.maximum(test["x"] @ found["w1"] + found["b1"], 0)
-    return float(np.mean((hidden @ found["w2"] + found["b2"]).argmax(1) == test["y"]))
+    hidden = np.maximum(test["x"] @ trained_weights["w1"] + trained_weights["b1"], 0)
+    return float(np.mean((hidden @ trained_weights["w2"] + trained_weights["b2"]).argmax(1) == test["y"]))
 
 
 def start_s3() -> None:
-    """moto's S3, each request behind a lock, with a bucket; variables say where it is."""
+    """Start moto's S3 with a bucket, and set the environment variables of its address."""
     import boto3
 
     from tests.service.store.moto_server import moto_server
@@ -159,21 +159,21 @@ def start_s3() -> None:
     boto3.client("s3", endpoint_url=url, region_name=REGION).create_bucket(Bucket=BUCKET)
 
 
-def told(line: str) -> None:
-    """One line, and when."""
+def log(line: str) -> None:
+    """Print a line with the elapsed time."""
     print(f"{time.monotonic() - BEGAN:6.1f} s  {line}", flush=True)
 
 
 def main() -> None:
-    """Train twice, and compare."""
+    """Train twice, and compare the weights."""
     from service.cluster.fleet.child import ServerChild
 
     alone = ServerChild("127.0.0.1", SETTINGS | {"state": "memory"})
-    told("a server alone is ready")
-    wanted, answers, _ = trained("http://{}:{}".format(*alone.address))
+    log("a server alone is ready")
+    expected, answers, _ = train("http://{}:{}".format(*alone.address))
     alone.end(10.0)
     values = [answer["values"][0]["tensor"]["data"][0] for answer in answers]
-    told(f"{STEPS} steps: the loss went from {values[0]:.4f} to {values[-1]:.4f}, accuracy {accuracy(wanted):.3f}")
+    log(f"{STEPS} steps: the loss went from {values[0]:.4f} to {values[-1]:.4f}, accuracy {accuracy(expected):.3f}")
 
     start_s3()
     from tests.service.cluster.fleet import in_a_cluster as fleet
@@ -182,25 +182,25 @@ def main() -> None:
     fleet.SETTINGS = SETTINGS | shared
     cluster = fleet.started()
     fleet.await_(lambda: fleet.ready() == 2, "two servers")
-    told("two servers under Ray are ready, behind HAProxy")
+    log("two servers under Ray are ready, behind HAProxy")
     killed: list[int] = []
 
     def kill() -> None:
         killed.append(min(fleet.whole()))
         fleet.kill(killed[0])()
-        told(f"half-way: the server with process {killed[0]} is killed")
+        log(f"half-way: the server with process {killed[0]} is killed")
 
-    found, answers, again = trained(f"http://127.0.0.1:{fleet.PORT}", kill)
+    actual, answers, again = train(f"http://127.0.0.1:{fleet.PORT}", kill)
     stats = [answer["stats"] for answer in answers]
-    told(f"{STEPS} steps: accuracy {accuracy(found):.3f}; asked again: {dict(again)}")
+    log(f"{STEPS} steps: accuracy {accuracy(actual):.3f}; asked again: {dict(again)}")
     pieces, repeated = (sum(each[name] for each in stats) for name in ("pieces", "repeated"))
-    told(f"{pieces} pieces, {repeated} of them begun again; answered by {dict(Counter(s['server'] for s in stats))}")
-    worst = max(float(np.max(np.abs(found[k] - wanted[k])) / np.max(np.abs(wanted[k]))) for k in NAMES)
-    same = all(found[name].tobytes() == wanted[name].tobytes() for name in NAMES)
-    told(f"weights differ from those of one server by {worst:.1e} of their size; bit for bit the same: {same}")
+    log(f"{pieces} pieces, {repeated} of them begun again; answered by {dict(Counter(s['server'] for s in stats))}")
+    worst = max(float(np.max(np.abs(actual[k] - expected[k])) / np.max(np.abs(expected[k]))) for k in NAMES)
+    same = all(actual[name].tobytes() == expected[name].tobytes() for name in NAMES)
+    log(f"weights differ from those of one server by {worst:.1e} of their size; bit for bit the same: {same}")
     fleet.stopped(cluster)
     left = fleet.servers() | fleet.haproxies()
-    told(f"all stopped again: {left or 'nothing is left'}")
+    log(f"all stopped again: {left or 'nothing is left'}")
     if not same or left or pieces <= STEPS:
         raise SystemExit("that is not what it should have been")
 

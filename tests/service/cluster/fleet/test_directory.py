@@ -1,4 +1,4 @@
-"""The directory: a server is there for as long as its entry goes on changing."""
+"""Directory of servers: a server is alive as long as its entry keeps changing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Store(dict[bytes, bytes]):
 
 
 class Time:
-    """A clock that goes on when it is told to."""
+    """Clock that only the test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -30,7 +30,7 @@ class Time:
         return self.now
 
 
-def test_servers_are_there_once_they_are_entered_and_until_they_say_that_they_go() -> None:
+def test_servers_are_listed_from_entry_to_removal() -> None:
     store = Store()
     directory = Directory(store, Time())
     first, second = DirectoryEntry(store, "a", FIRST), DirectoryEntry(store, "b", SECOND)
@@ -42,7 +42,7 @@ def test_servers_are_there_once_they_are_entered_and_until_they_say_that_they_go
     assert directory.living() == {SECOND}
 
 
-def test_one_whose_entry_does_not_change_is_gone_and_forgotten_in_the_end() -> None:
+def test_unchanged_entry_expires_and_is_deleted() -> None:
     store, clock = Store(), Time()
     directory = Directory(store, clock)
     silent, steady = DirectoryEntry(store, "a", FIRST), DirectoryEntry(store, "b", SECOND)
@@ -58,15 +58,15 @@ def test_one_whose_entry_does_not_change_is_gone_and_forgotten_in_the_end() -> N
     assert directory.living() == {FIRST, SECOND}
 
 
-def test_who_begins_to_read_later_gives_each_its_time() -> None:
-    """Of clocks nothing is assumed but that they go on."""
+def test_new_reader_gives_each_entry_its_full_time() -> None:
+    """Clocks are only assumed to advance."""
     store, clock = Store(), Time()
     DirectoryEntry(store, "a", FIRST).renew()
     clock.now += 10 * FORGOTTEN_AFTER
     assert Directory(store, clock).living() == {FIRST}
 
 
-def test_what_others_keep_in_the_store_is_no_server() -> None:
+def test_other_keys_of_the_store_are_ignored() -> None:
     store = Store({b"serve:checkpoint": b"\0"})
     assert Directory(store, Time()).living() == set()
     assert store == {b"serve:checkpoint": b"\0"}

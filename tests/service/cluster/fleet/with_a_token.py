@@ -1,6 +1,6 @@
-"""Ray with a token, as `ray start` and `serve deploy` start it: whoever has the token runs code there, and nobody else.
+"""Ray with a token, started by `ray start` and `serve deploy`: only clients with the token can run code.
 
-Run by test_fleet.py in namespaces of its own for the network and for processes; prints what became of each as JSON.
+Run by test_fleet.py in its own network and process namespaces; prints the outcomes as JSON.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ROOT: Final = Path(__file__).parents[4]
 SCRIPTS: Final = Path(sys.executable).parent
 DASHBOARD: Final = "http://127.0.0.1:8265"
 INGRESS: Final = "http://127.0.0.1:8000"
-#: of a machine that does much else beside it
+#: seconds, long enough for a busy machine
 PATIENCE: Final = 300.0
 DRIVER: Final = (
     "import ray; ray.init('127.0.0.1:6379', log_to_driver=False); assert ray.get(ray.remote(lambda: 7).remote()) == 7"
 )
-#: the first call that Ray's client makes; the client itself tries again without a token until its time is up
+#: the first call of Ray's client; the client itself would retry without a token until it times out
 CLIENT: Final = """
 import os, grpc
 from ray.core.generated import ray_client_pb2 as messages, ray_client_pb2_grpc as services
@@ -40,7 +40,7 @@ stub.ClusterInfo(ping, metadata=[("authorization", f"Bearer {token}"), ("client_
 
 
 def serve_file(folder: Path) -> Path:
-    """deploy/ray/gradserve.yaml for this machine: one server, which keeps nothing and asks for no key."""
+    """Adapt deploy/ray/gradserve.yaml to this machine: one server without state and without keys."""
     document = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
     servers, ingress = document["applications"]
     servers["args"] = {
@@ -56,7 +56,7 @@ def serve_file(folder: Path) -> Path:
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """Every way in which the control plane is asked to run something."""
+    """List every way to have the control plane run code."""
     python, submit = [sys.executable, "-c"], [str(SCRIPTS / "ray"), "job", "submit", "--address", DASHBOARD, "--"]
     return {
         "a job": [*submit, "true"],
@@ -99,12 +99,12 @@ def main() -> None:
         another = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
         outcomes: dict[str, Any] = {}
         end = time.monotonic() + PATIENCE
-        for what, command in commands(folder).items():
-            # First with the token, until it runs: on a busy machine, it may come before Ray is ready for it.
+        for name_of_command, command in commands(folder).items():
+            # Run with the token first and retry: on a busy machine, Ray may not be ready for it yet.
             while (outcome := outcome_of(command, folder, right)) != "ran" and time.monotonic() < end:
                 pass
             others = {"none": outcome_of(command, folder, {}), "another": outcome_of(command, folder, another)}
-            outcomes[what] = {"right": outcome, **others}
+            outcomes[name_of_command] = {"right": outcome, **others}
         end = time.monotonic() + PATIENCE
         while status_at("/v1/ops") != 200 and time.monotonic() < end:
             time.sleep(0.5)

@@ -1,4 +1,4 @@
-"""What tests of the ingress share: HAProxy in front of small servers of their own, and what is asked of it."""
+"""Helpers of the tests of the ingress: HAProxy in front of small fake servers, and requests to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.web.listening import bind_socket
 
 
 def program_or_none() -> HaproxyProgram | None:
-    """HAProxy, where there is one that can be used."""
+    """Find a usable HAProxy, if any."""
     try:
         return haproxy_program()
     except RuntimeError:
@@ -32,7 +32,7 @@ needs_haproxy = pytest.mark.skipif(
 
 
 class _Quiet(ThreadingHTTPServer):
-    """A server to which connections may be lost."""
+    """Server that ignores lost connections."""
 
     daemon_threads = True
 
@@ -41,14 +41,14 @@ class _Quiet(ThreadingHTTPServer):
 
 
 class Node:
-    """A server that is ready, answers with its own name, and can be had to do otherwise."""
+    """Fake server that is ready and answers with its name, unless a test changes that."""
 
     def __init__(self, name: str = "node", host: str = "127.0.0.1", port: int = 0) -> None:
         self.name = name
         self.ready = True
-        #: heads of requests other than for health, in their order
-        self.asked: list[tuple[str, str, dict[str, str]]] = []
-        #: what becomes of a request; None closes the connection without a word
+        #: method, path and headers of all requests except for health
+        self.requests: list[tuple[str, str, dict[str, str]]] = []
+        #: function that answers a request; None closes the connection without an answer
         self.answer: Callable[[BaseHTTPRequestHandler, bytes], bytes | None] = lambda _, __: self.name.encode()
         self._listening = _Quiet((host, port), self._handler())
         self.port = self._listening.server_port
@@ -63,14 +63,14 @@ class Node:
     def _handler(node) -> type[BaseHTTPRequestHandler]:  # noqa: N805 - the handler is the self of its methods
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = 1 << 16  # head and body in one piece: a look at the health may be over after the head
+            wbufsize = 1 << 16  # head and body in one piece: a health check may stop reading after the head
 
             def do_GET(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if self.path == "/health/ready":
                     self._send(200 if node.ready else 503, b"{}")
                     return
-                node.asked.append((self.command, self.path, dict(self.headers)))
+                node.requests.append((self.command, self.path, dict(self.headers)))
                 answer = node.answer(self, body)
                 if answer is None:
                     self.close_connection = True
@@ -91,7 +91,7 @@ class Node:
         return Handler
 
     def stop(self) -> None:
-        """Listen no more: connections are refused. Called again, it does nothing."""
+        """Stop listening, so that connections are refused. A second call does nothing."""
         self._listening.shutdown()
         self._listening.server_close()
         self._thread.join()
@@ -99,18 +99,18 @@ class Node:
 
 @contextmanager
 def nodes(count: int) -> Iterator[list[Node]]:
-    """So many servers, called node1, node2, …"""
-    made = [Node(f"node{number}") for number in range(1, count + 1)]
+    """Run `count` servers called node1, node2, …"""
+    started = [Node(f"node{number}") for number in range(1, count + 1)]
     try:
-        yield made
+        yield started
     finally:
-        for node in made:
+        for node in started:
             node.stop()
 
 
 @dataclass
 class Answer:
-    """What came back."""
+    """Response of the ingress."""
 
     status: int
     headers: dict[str, str]
@@ -119,34 +119,36 @@ class Answer:
 
 @dataclass
 class RunningIngress:
-    """An ingress, and where it is."""
+    """Running ingress and its port."""
 
     port: int
     process: HaproxyProcess
-    #: of TLS, for connections to it
+    #: TLS context for connections to it
     context: Any = field(default=None)
 
     def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
-        """One request on a connection of its own. Underscores in the names of headers stand for hyphens."""
-        made = (
+        """Send a request on a new connection. Underscores in names of headers stand for hyphens."""
+        connection = (
             http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
             if self.context is None
             else http.client.HTTPSConnection("localhost", self.port, timeout=30, context=self.context)
         )
         try:
-            made.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-            got = made.getresponse()
-            return Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read())
+            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            response = connection.getresponse()
+            return Answer(
+                response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+            )
         finally:
-            made.close()
+            connection.close()
 
     def settle(self, *ready: str) -> None:
-        """Wait until these slots, and no others, are sent requests."""
+        """Wait until requests are sent to exactly these slots."""
         wait_until(lambda: self.process.table.ready() == [*ready])
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Look again and again. Fails after so many seconds."""
+    """Poll until a condition holds. Fails after `seconds` seconds."""
     event = threading.Event()
     for _ in range(int(seconds / 0.02)):
         if holds():
@@ -157,7 +159,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 @contextmanager
 def ingress(layout: IngressLayout | None = None, pem: bytes = b"", context: Any = None, **more: Any) -> Iterator[Any]:
-    """A running ingress on a free port."""
+    """Run an ingress on a free port."""
     assert PROGRAM is not None
     stated = replace(layout or IngressLayout(listen="", metrics=None), **more)
     with bind_socket("127.0.0.1", 0) as listening:

@@ -1,4 +1,4 @@
-"""The configuration: HAProxy takes every one that can be made, and what it says of requests is what was decided."""
+"""Configuration of HAProxy: every generated one is accepted, and it follows the documented decisions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PORTS = st.integers(1, 65_535)
 HOSTS = st.one_of(st.ip_addresses(v=4).map(str), st.ip_addresses(v=6).map("[{}]".format), st.just("localhost"))
 PLACES = st.builds("{}:{}".format, HOSTS, PORTS)
 NUMERIC = st.builds("{}:{}".format, st.ip_addresses(v=4), PORTS)
-#: folders may be called anything that a path may hold
+#: names of folders with any character that a path may contain
 FOLDERS = st.text(st.characters(codec="utf-8", exclude_characters="/\0\n\r", exclude_categories=["Cs"]), min_size=1)
 LAYOUTS = st.builds(
     IngressLayout,
@@ -51,19 +51,19 @@ LAYOUTS = st.builds(
 @needs_haproxy
 @settings(max_examples=15)
 @given(LAYOUTS)
-def test_haproxy_takes_every_configuration(layout: IngressLayout) -> None:
+def test_haproxy_accepts_every_configuration(layout: IngressLayout) -> None:
     assert said_of(layout) == ""
 
 
 @needs_haproxy
 @pytest.mark.parametrize("word", ["tune.bufsize", "hash-balance-factor", "retry-on", "http-error", "disable-l7-retry"])
-def test_a_misspelt_word_is_noticed(word: str) -> None:
+def test_misspelt_keyword_is_refused(word: str) -> None:
     wrong = word[:-1] + ("x" if word[-1] != "x" else "y")
     assert wrong in said_of(IngressLayout(listen="127.0.0.1:1"), word, wrong)
 
 
 def said_of(layout: IngressLayout, *replaced: str) -> str:
-    """What HAProxy complains of, by way of warning too."""
+    """The errors and warnings of HAProxy about a configuration."""
     assert PROGRAM is not None
     with TemporaryDirectory() as name:
         folder = Path(name) / layout.folder[:60].strip("./") / "x" if layout.folder[0] != "/" else Path(name)
@@ -81,33 +81,33 @@ def said_of(layout: IngressLayout, *replaced: str) -> str:
         return "\n".join(lines) or ("" if done.returncode == 0 else done.stderr)
 
 
-def test_it_follows_from_the_layout_alone() -> None:
+def test_configuration_depends_only_on_the_layout() -> None:
     layout = IngressLayout(listen="127.0.0.1:8000", nodes=("10.0.0.7:8000",))
     assert configuration(layout) == configuration(replace(layout))
     assert "server gs1 10.0.0.7:8000\n  server-template gs 2-32 127.0.0.1:1 disabled" in configuration(layout)
 
 
-def test_a_name_is_looked_up_by_haproxy() -> None:
+def test_dns_name_is_resolved_by_haproxy() -> None:
     text = configuration(IngressLayout(listen="127.0.0.1:8000", dns="nodes.example:8000", slots=4))
     assert "server-template gs 1-4 nodes.example:8000 resolvers names" in text
     assert "parse-resolv-conf" in text
-    asked = configuration(IngressLayout(listen=":1", dns="nodes.example:8000", nameservers=("10.0.0.10:53",)))
-    assert "nameserver n1 10.0.0.10:53" in asked
-    assert "parse-resolv-conf" not in asked
+    with_nameserver = configuration(IngressLayout(listen=":1", dns="nodes.example:8000", nameservers=("10.0.0.10:53",)))
+    assert "nameserver n1 10.0.0.10:53" in with_nameserver
+    assert "parse-resolv-conf" not in with_nameserver
 
 
-def test_servers_have_time_to_say_that_it_is_up() -> None:
+def test_server_timeout_exceeds_the_request_timeout() -> None:
     assert "timeout server 35000ms" in configuration(IngressLayout(listen=":1"))
     assert "timeout server 65000ms" in configuration(IngressLayout(listen=":1", timeout_ms=60_000))
 
 
-def test_no_status_of_the_ingress_is_another_than_servers_have() -> None:
+def test_ingress_uses_only_statuses_of_servers() -> None:
     assert {refusal.status for refusal in (*ANSWERED.values(), *UNANSWERED.values())} == {400, 408, 413, 503, 504}
     for refusal in ANSWERED.values():
         assert (refusal.retry_after is not None) == (refusal.status == 503)
 
 
-def test_a_report_in_a_file_is_a_whole_response() -> None:
+def test_error_file_is_a_complete_response() -> None:
     head, _, body = raw_response(UNANSWERED[500]).partition(b"\n\n")
     lines = head.decode().split("\n")
     assert lines[0] == "HTTP/1.1 503 Service Unavailable"
@@ -121,5 +121,5 @@ def test_a_report_in_a_file_is_a_whole_response() -> None:
 
 
 @pytest.mark.parametrize(("text", "word"), [("a b", "'a b'"), ("it's", "'it'\\''s'"), ('"\\$x', "'\"\\$x'")])
-def test_no_character_of_a_quoted_word_means_anything_else(text: str, word: str) -> None:
+def test_words_are_quoted(text: str, word: str) -> None:
     assert quoted(text) == word

@@ -1,4 +1,4 @@
-"""The process: started where its configuration is good, and ended with what started it."""
+"""The HAProxy process: started with a valid configuration, and stopped with its parent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def test_its_socket_is_this_users_alone() -> None:
+def test_socket_is_private_to_this_user() -> None:
     with ingress() as running:
         runtime = running.process.table._runtime
         assert stat.S_IMODE(runtime.stat().st_mode) == 0o600
@@ -40,7 +40,7 @@ def test_its_socket_is_this_users_alone() -> None:
     assert not runtime.parent.exists()
 
 
-def test_what_haproxy_does_not_take_is_said() -> None:
+def test_refused_configuration_is_reported() -> None:
     assert PROGRAM is not None
     with (
         pytest.raises(RuntimeError, match=r"^HAProxy does not take its configuration: .*unknown keyword 'and'"),
@@ -49,11 +49,11 @@ def test_what_haproxy_does_not_take_is_said() -> None:
         pass
 
 
-def test_an_address_that_is_taken_is_said() -> None:
-    """Of the metrics: HAProxy finds that out when it starts."""
+def test_address_in_use_is_reported() -> None:
+    """The metrics address: HAProxy notices only when it starts."""
     assert PROGRAM is not None
-    with socket.create_server(("127.0.0.1", 0)) as taken, bind_socket("127.0.0.1", 0) as listening:
-        place = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as listener, bind_socket("127.0.0.1", 0) as listening:
+        place = f"127.0.0.1:{listener.getsockname()[1]}"
         with (
             pytest.raises(RuntimeError, match=r"^HAProxy does not start: it ended with status 1$"),
             haproxy(PROGRAM, IngressLayout(listen="", metrics=place), listening),
@@ -61,7 +61,7 @@ def test_an_address_that_is_taken_is_said() -> None:
             pass
 
 
-def test_what_is_under_way_is_answered_before_it_ends() -> None:
+def test_requests_in_progress_are_answered_before_it_stops() -> None:
     begun, leave, answers = threading.Event(), threading.Event(), []
 
     def answer(_: BaseHTTPRequestHandler, __: bytes) -> bytes:
@@ -89,7 +89,7 @@ def refused(port: int) -> bool:
         return trying.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_its_death_is_said() -> None:
+def test_death_of_haproxy_is_reported() -> None:
     with ingress() as running:
         os.kill(running.process.pid, signal.SIGKILL)
         with pytest.raises(RuntimeError, match=r"^HAProxy ended by SIGKILL; what it said stands above$"):
@@ -98,7 +98,7 @@ def test_its_death_is_said() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process is told of its parent's end")
-def test_it_does_not_outlive_what_started_it() -> None:
+def test_process_does_not_outlive_its_parent() -> None:
     program = (
         "from tests.service.cluster.ingress.support import ingress\n"
         "with ingress() as running:\n    print(running.process.pid, flush=True)\n    input()\n"

@@ -1,4 +1,4 @@
-"""The program: found, and refused where it is missing or too old, with a sentence that says where to get it."""
+"""Search for the HAProxy program, and errors with installation advice if it is missing or too old."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from service.cluster.ingress import process as program
 from service.cluster.ingress.process import haproxy_program
 
 
-def stands_in(folder: Path, says: str) -> Path:
-    """A program that says this of itself, where it has its libraries."""
+def fake_haproxy(folder: Path, says: str) -> Path:
+    """Create a program that prints this version."""
     file = folder / "haproxy"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"#!{sys.executable}\nprint({says!r})\n", encoding="utf-8")
@@ -23,7 +23,7 @@ def stands_in(folder: Path, says: str) -> Path:
 
 @pytest.fixture
 def wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The folder of the wheel, in which nothing is yet; nor is anything on the path."""
+    """The empty folder of the wheel; the path has no HAProxy either."""
     monkeypatch.setattr(program, "find_spec", lambda _: SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
     monkeypatch.setattr(program.shutil, "which", lambda *_, **__: None)
     return tmp_path / "bin"
@@ -32,40 +32,40 @@ def wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "line", ["HAProxy version 2.6.12-1+deb12u4 2026/10/17 - https://haproxy.org/", "HAProxy version 3.0.1 2024/06/10"]
 )
-def test_the_wheels_is_found_with_its_libraries(wheel: Path, line: str) -> None:
-    file = stands_in(wheel, line)
-    found = haproxy_program()
-    assert found.path == file
-    assert found.version >= (2, 6)
-    assert found.environment == {"LD_LIBRARY_PATH": str(wheel / "lib")}
+def test_program_of_the_wheel_is_found_with_its_libraries(wheel: Path, line: str) -> None:
+    file = fake_haproxy(wheel, line)
+    haproxy = haproxy_program()
+    assert haproxy.path == file
+    assert haproxy.version >= (2, 6)
+    assert haproxy.environment == {"LD_LIBRARY_PATH": str(wheel / "lib")}
 
 
-def test_the_machines_comes_first(wheel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    stands_in(wheel, "HAProxy version 2.8.25-5cf5d0683 2026/06/26")
-    own = stands_in(tmp_path / "sbin", "HAProxy version 2.6.12")
+def test_installed_program_is_preferred(wheel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake_haproxy(wheel, "HAProxy version 2.8.25-5cf5d0683 2026/06/26")
+    own = fake_haproxy(tmp_path / "sbin", "HAProxy version 2.6.12")
     monkeypatch.setattr(program.shutil, "which", lambda *_, **__: str(own))
     assert haproxy_program() == (own, {}, (2, 6))
 
 
-def test_one_that_is_too_old_is_passed_over(wheel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    old = stands_in(tmp_path / "sbin", "HAProxy version 2.2.9-2+deb11u6 2023/09/01")
+def test_too_old_program_is_skipped(wheel: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    old = fake_haproxy(tmp_path / "sbin", "HAProxy version 2.2.9-2+deb11u6 2023/09/01")
     monkeypatch.setattr(program.shutil, "which", lambda *_, **__: str(old))
-    newer = stands_in(wheel, "HAProxy version 2.8.25")
+    newer = fake_haproxy(wheel, "HAProxy version 2.8.25")
     assert haproxy_program().path == newer
 
 
 @pytest.mark.usefixtures("wheel")
-def test_where_there_is_none_the_sentence_says_where_to_get_it() -> None:
+def test_missing_program_is_reported_with_advice() -> None:
     with pytest.raises(RuntimeError) as refused:
         haproxy_program()
-    said = "gradserve ingress needs HAProxy 2.6 or newer, and there is none; on Debian, apt-get install haproxy; "
-    assert str(refused.value) == said + "elsewhere, pip install 'gradserve[cluster]'"
+    message = "gradserve ingress needs HAProxy 2.6 or newer, and there is none; on Debian, apt-get install haproxy; "
+    assert str(refused.value) == message + "elsewhere, pip install 'gradserve[cluster]'"
 
 
-def test_where_all_are_too_old_it_says_that(wheel: Path) -> None:
-    old = stands_in(wheel, "HA-Proxy version 1.8.27 2020/11/06")
+def test_too_old_programs_are_reported(wheel: Path) -> None:
+    old = fake_haproxy(wheel, "HA-Proxy version 1.8.27 2020/11/06")
     with pytest.raises(RuntimeError, match=rf"newer: {old} is no HAProxy that runs here; on Debian"):
         haproxy_program()
-    stands_in(wheel, "HAProxy version 2.4.1")
+    fake_haproxy(wheel, "HAProxy version 2.4.1")
     with pytest.raises(RuntimeError, match=rf"newer: {old} is HAProxy 2\.4; on Debian, apt-get install haproxy"):
         haproxy_program()

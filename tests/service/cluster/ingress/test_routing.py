@@ -1,4 +1,4 @@
-"""Requests through HAProxy: which server gets them, what is sent again, and what is answered in a server's place."""
+"""Requests through HAProxy: server selection, retries, and answers of the ingress itself."""
 
 from __future__ import annotations
 
@@ -33,26 +33,24 @@ KEYS = [f"Bearer gs_{number:032x}" for number in range(40)]
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[tuple[RunningIngress, list[Node]]]:
-    """Three servers that stay, and what stands before them."""
-    with nodes(3) as made, ingress(nodes=tuple(node.place for node in made)) as running:
+    """Three permanent servers behind an ingress."""
+    with nodes(3) as servers, ingress(nodes=tuple(node.place for node in servers)) as running:
         running.settle(*THREE)
-        yield running, made
+        yield running, servers
 
 
-def held(_: BaseHTTPRequestHandler, body: bytes) -> bytes:
+def echo(_: BaseHTTPRequestHandler, body: bytes) -> bytes:
     return body
 
 
-class TestWhoGetsARequest:
-    def test_a_key_stays_with_its_server(self, three: tuple[RunningIngress, list[Node]]) -> None:
+class TestServerSelection:
+    def test_key_is_routed_to_one_server(self, three: tuple[RunningIngress, list[Node]]) -> None:
         running, _ = three
         first = [running.ask("GET", "/v1/ops", Authorization=key).body for key in KEYS]
         assert [running.ask("POST", "/v1/vjp", b"{}", Authorization=key).body for key in KEYS] == first
         assert {*first} == {b"node1", b"node2", b"node3"}
 
-    def test_pieces_of_a_sum_are_spread_and_those_of_the_same_rows_are_not(
-        self, three: tuple[RunningIngress, list[Node]]
-    ) -> None:
+    def test_pieces_of_a_sum_are_spread_by_their_rows(self, three: tuple[RunningIngress, list[Node]]) -> None:
         running, _ = three
 
         def answer(piece: int) -> bytes:
@@ -63,35 +61,35 @@ class TestWhoGetsARequest:
         assert {*first} == {b"node1", b"node2", b"node3"}
 
     @pytest.mark.smoke
-    def test_requests_without_a_key_go_round(self, three: tuple[RunningIngress, list[Node]]) -> None:
+    def test_requests_without_a_key_are_distributed(self, three: tuple[RunningIngress, list[Node]]) -> None:
         running, _ = three
         assert {running.ask("GET", "/v1/ops").body for _ in range(40)} == {b"node1", b"node2", b"node3"}
 
-    def test_what_is_too_much_for_one_goes_on_to_others(self, three: tuple[RunningIngress, list[Node]]) -> None:
-        """Of eight requests at a time of one key, its server gets no more than 1.25 times the mean."""
-        running, made = three
-        here, leave = threading.Semaphore(0), threading.Event()
+    def test_load_above_the_bound_goes_to_other_servers(self, three: tuple[RunningIngress, list[Node]]) -> None:
+        """The server of a key gets no more than 1.25 times the mean of eight concurrent requests."""
+        running, servers = three
+        arrived, leave = threading.Semaphore(0), threading.Event()
         answered: list[bytes] = []
 
         def hold(name: str) -> Any:
             def answer(_: BaseHTTPRequestHandler, __: bytes) -> bytes:
-                here.release()
+                arrived.release()
                 leave.wait(30)
                 return name.encode()
 
             return answer
 
-        for node in made:
+        for node in servers:
             node.answer = hold(node.name)
         try:
             asking = [threading.Thread(target=lambda: answered.append(ask())) for _ in range(8)]
             ask = lambda: running.ask("GET", "/v1/ops", Authorization=KEYS[0]).body
             for each in asking:
                 each.start()
-                assert here.acquire(timeout=30)  # each arrives before the next is sent
+                assert arrived.acquire(timeout=30)  # each arrives before the next is sent
         finally:
             leave.set()
-            for node in made:
+            for node in servers:
                 node.answer = lambda _, __, name=node.name: name.encode()
         for each in asking:
             each.join(30)
@@ -100,13 +98,13 @@ class TestWhoGetsARequest:
         assert len(counts) >= 2
         assert counts[-1] <= 5
 
-    def test_a_request_arrives_as_it_was_sent(self, three: tuple[RunningIngress, list[Node]]) -> None:
-        running, made = three
+    def test_request_is_forwarded_unchanged(self, three: tuple[RunningIngress, list[Node]]) -> None:
+        running, servers = three
         key = next(each for each in KEYS if running.ask("GET", "/", Authorization=each).body == b"node1")
         running.ask(
             "PUT", "/v1/tensors/w%2Fx?durable=false", b"abc", Authorization=key, If_None_Match="*", Accept="a/b"
         )
-        method, path, headers = made[0].asked[-1]
+        method, path, headers = servers[0].requests[-1]
         assert (method, path) == ("PUT", "/v1/tensors/w%2Fx?durable=false")
         lowered = {name.lower(): value for name, value in headers.items()}
         assert lowered == {
@@ -115,25 +113,25 @@ class TestWhoGetsARequest:
         }  # fmt: skip
 
 
-class TestServersThatAreGone:
-    def test_a_connection_that_is_refused_is_made_to_another(self) -> None:
-        """Before a look at its health says anything: POST too, since nothing was sent."""
-        with nodes(3) as made, ingress(nodes=tuple(node.place for node in made)) as running:
+class TestUnavailableServers:
+    def test_refused_connection_is_retried_on_another_server(self) -> None:
+        """Retries also cover POST, since nothing was sent, and do not wait for a health check."""
+        with nodes(3) as servers, ingress(nodes=tuple(node.place for node in servers)) as running:
             running.settle(*THREE)
             first = running.ask("POST", "/v1/vjp", b"{}", Authorization=KEYS[0]).body.decode()
-            gone = next(node for node in made if node.name == first)
+            gone = next(node for node in servers if node.name == first)
             gone.stop()
             answers = [running.ask("POST", "/v1/vjp", b"{}", Authorization=KEYS[0]) for _ in range(20)]
             assert {answer.status for answer in answers} == {200}
             assert gone.name.encode() not in {answer.body for answer in answers}
 
-    def test_one_that_is_not_ready_gets_nothing(self) -> None:
-        with nodes(2) as made, ingress(nodes=tuple(node.place for node in made)) as running:
+    def test_server_that_is_not_ready_gets_no_requests(self) -> None:
+        with nodes(2) as servers, ingress(nodes=tuple(node.place for node in servers)) as running:
             running.settle("gs1", "gs2")
-            made[0].ready = False
+            servers[0].ready = False
             running.settle("gs2")
             assert {running.ask("GET", "/", Authorization=key).body for key in KEYS} == {b"node2"}
-            made[0].ready = True
+            servers[0].ready = True
             running.settle("gs1", "gs2")
 
     @pytest.mark.parametrize(
@@ -141,52 +139,52 @@ class TestServersThatAreGone:
         [("GET", {}, 4), ("HEAD", {}, 4), ("POST", {"Idempotency_Key": "k1"}, 4), ("PUT", {"Idempotency_Key": "k"}, 4),
          ("POST", {}, 1), ("PUT", {}, 1), ("DELETE", {}, 1)],
     )  # fmt: skip
-    def test_what_was_not_answered_is_sent_again_where_it_may(
+    def test_unanswered_request_is_retried_if_repeatable(
         self, method: str, headers: dict[str, str], tries: int
     ) -> None:
-        """Every server ends without a word, and counts."""
-        with nodes(1) as made, ingress(nodes=(made[0].place,)) as running:
+        """The server closes each connection without an answer, and counts."""
+        with nodes(1) as servers, ingress(nodes=(servers[0].place,)) as running:
             running.settle("gs1")
-            made[0].answer = lambda _, __: None
+            servers[0].answer = lambda _, __: None
             body = b"" if method in ("GET", "HEAD") else b"{}"
-            got = running.ask(method, "/v1/tensors/w", body, **headers, X_Request_Id="mine")
-            assert got.status == 503
-            assert got.headers["retry-after"] == "1"
-            assert len(made[0].asked) == tries
+            response = running.ask(method, "/v1/tensors/w", body, **headers, X_Request_Id="mine")
+            assert response.status == 503
+            assert response.headers["retry-after"] == "1"
+            assert len(servers[0].requests) == tries
             if method != "HEAD":
-                assert got.body == ANSWERED[502].body("mine")
+                assert response.body == ANSWERED[502].body("mine")
 
     @pytest.mark.parametrize(
         ("method", "headers", "tries"), [("GET", {}, 2), ("POST", {"Idempotency-Key": "k"}, 2), ("POST", {}, 1)]
     )
-    def test_on_a_connection_that_was_used_before(self, method: str, headers: dict[str, str], tries: int) -> None:
-        """What may be done twice is sent again there, too; of all else, the end of the connection tells all."""
-        with nodes(1) as made, ingress(nodes=(made[0].place,)) as running:
+    def test_retries_on_a_reused_connection(self, method: str, headers: dict[str, str], tries: int) -> None:
+        """Repeatable requests are sent again; for others the client sees the connection close."""
+        with nodes(1) as servers, ingress(nodes=(servers[0].place,)) as running:
             running.settle("gs1")
             client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
             with closing(client):
                 client.request("POST", "/v1/vjp", b"{}")
                 assert client.getresponse().read() == b"node1"
-                made[0].asked.clear()
-                made[0].answer = lambda *_: b"done" if len(made[0].asked) > 1 else None
+                servers[0].requests.clear()
+                servers[0].answer = lambda *_: b"done" if len(servers[0].requests) > 1 else None
                 client.request(method, "/v1/tensors/w", headers=headers)
                 if tries > 1:
                     assert client.getresponse().read() == b"done"
                 else:
                     with pytest.raises(http.client.RemoteDisconnected):
                         client.getresponse()
-            assert len(made[0].asked) == tries
+            assert len(servers[0].requests) == tries
 
-    def test_a_body_of_20_kb_is_sent_again_whole(self) -> None:
+    def test_body_of_20_kb_is_retried_complete(self) -> None:
         body, seen = bytes(range(256)) * 80, []
 
         def second_time(_: BaseHTTPRequestHandler, sent: bytes) -> bytes | None:
             seen.append(sent)
             return b"done" if len(seen) > 1 else None
 
-        with nodes(1) as made, ingress(nodes=(made[0].place,)) as running:
+        with nodes(1) as servers, ingress(nodes=(servers[0].place,)) as running:
             running.settle("gs1")
-            made[0].answer = second_time
+            servers[0].answer = second_time
             assert running.ask("POST", "/v1/gradients", body, Idempotency_Key="k").body == b"done"
             assert seen == [body, body]
 
@@ -194,20 +192,20 @@ class TestServersThatAreGone:
 class TestReports:
     def test_no_server(self) -> None:
         with ingress() as running:
-            got = running.ask("GET", "/v1/ops", X_Request_Id="mine-1")
-        assert (got.status, got.headers["retry-after"]) == (503, "1")
-        assert got.headers["content-type"] == "application/problem+json"
-        assert got.headers["x-request-id"] == "mine-1"
-        assert got.body == Refusal("not_ready", "no server that is ready could be reached", retry_after=1).body(
+            response = running.ask("GET", "/v1/ops", X_Request_Id="mine-1")
+        assert (response.status, response.headers["retry-after"]) == (503, "1")
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.headers["x-request-id"] == "mine-1"
+        assert response.body == Refusal("not_ready", "no server that is ready could be reached", retry_after=1).body(
             "mine-1"
         )
 
-    def test_an_id_is_made_where_none_is_sane(self) -> None:
+    def test_missing_or_invalid_request_id_is_replaced(self) -> None:
         with ingress() as running:
             for stated in ({}, {"X_Request_Id": 'a"b'}, {"X_Request_Id": "x" * 129}):
-                got = running.ask("GET", "/v1/ops", **stated)
-                assert re.fullmatch("[0-9a-f-]{36}", got.headers["x-request-id"])
-                assert json.loads(got.body)["request_id"] == got.headers["x-request-id"]
+                response = running.ask("GET", "/v1/ops", **stated)
+                assert re.fullmatch("[0-9a-f-]{36}", response.headers["x-request-id"])
+                assert json.loads(response.body)["request_id"] == response.headers["x-request-id"]
 
     def test_no_answer_in_time(self) -> None:
         leave = threading.Event()
@@ -216,42 +214,42 @@ class TestReports:
             leave.wait(60)
             return b""
 
-        with nodes(1) as made, ingress(nodes=(made[0].place,), timeout_ms=1) as running:
+        with nodes(1) as servers, ingress(nodes=(servers[0].place,), timeout_ms=1) as running:
             running.settle("gs1")
-            made[0].answer = late
-            got = running.ask("POST", "/v1/vjp", b"{}", X_Request_Id="mine")
+            servers[0].answer = late
+            response = running.ask("POST", "/v1/vjp", b"{}", X_Request_Id="mine")
             leave.set()
-        assert (got.status, got.body) == (504, ANSWERED[504].body("mine"))
+        assert (response.status, response.body) == (504, ANSWERED[504].body("mine"))
 
     @pytest.mark.parametrize(
         "sent", [b"NO HTTP\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"a" * 40_000 + b"\r\n\r\n"]
     )
-    def test_what_cannot_be_read_is_400(self, sent: bytes) -> None:
-        """HAProxy before 2.9 has a page of its own for heads that it cannot read."""
+    def test_malformed_request_is_400(self, sent: bytes) -> None:
+        """HAProxy before 2.9 has a built-in page for malformed heads."""
         with ingress() as running, socket.create_connection(("127.0.0.1", running.port), 30) as client:
             client.sendall(sent)
             assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
 class TestHiddenPaths:
-    """Paths between servers, and their metrics."""
+    """Paths of the cluster protocol and of metrics, which are hidden."""
 
     @pytest.mark.parametrize(
         "path", ["/cluster/versions", "/cluster/", "/cluster", "/cluster/a-b.c~/d_1", "/metrics", "/metrics/"]
     )
     @pytest.mark.parametrize("method", ["GET", "POST"])
-    def test_are_answered_as_a_server_answers_unknown_ones(
+    def test_hidden_path_is_answered_like_an_unknown_path(
         self, three: tuple[RunningIngress, list[Node]], client: Client, path: str, method: str
     ) -> None:
-        running, made = three
-        before = [len(node.asked) for node in made]
+        running, servers = three
+        before = [len(node.requests) for node in servers]
         unknown_path = path.replace("cluster", "clutter").replace("metrics", "metrixx")
         unknown = client.request(method, unknown_path, headers={"X-Request-Id": "mine"})
-        got = running.ask(method, path, b"{}" if method == "POST" else b"", X_Request_Id="mine")
-        assert got.body == unknown.content.replace(b"clutter", b"cluster").replace(b"metrixx", b"metrics")
-        assert got.status == unknown.status_code == 404
-        assert got.headers["content-type"] == unknown.headers["content-type"]
-        assert [len(node.asked) for node in made] == before
+        response = running.ask(method, path, b"{}" if method == "POST" else b"", X_Request_Id="mine")
+        assert response.body == unknown.content.replace(b"clutter", b"cluster").replace(b"metrixx", b"metrics")
+        assert response.status == unknown.status_code == 404
+        assert response.headers["content-type"] == unknown.headers["content-type"]
+        assert [len(node.requests) for node in servers] == before
 
     @pytest.mark.parametrize(
         "path",
@@ -261,30 +259,30 @@ class TestHiddenPaths:
             "/metrics%2F", "/metrics?a=b", "http://localhost/metrics", "/%6d%65%74%72%69%63%73",
         ],
     )  # fmt: skip
-    def test_in_any_spelling(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
-        running, made = three
-        before = [len(node.asked) for node in made]
-        got = running.ask("GET", path, X_Request_Id="mine")
-        assert got.status == 404
-        assert json.loads(got.body)["code"] == "not_found"
-        assert [len(node.asked) for node in made] == before
+    def test_hidden_path_in_any_spelling(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
+        running, servers = three
+        before = [len(node.requests) for node in servers]
+        response = running.ask("GET", path, X_Request_Id="mine")
+        assert response.status == 404
+        assert json.loads(response.body)["code"] == "not_found"
+        assert [len(node.requests) for node in servers] == before
 
-    def test_no_spelling_that_a_server_takes_for_its_metrics_is_passed_on(
+    def test_metrics_are_hidden_in_every_spelling_that_servers_accept(
         self, three: tuple[RunningIngress, list[Node]]
     ) -> None:
-        running, made = three
-        before = [len(node.asked) for node in made]
+        running, servers = three
+        before = [len(node.requests) for node in servers]
         routes = create_routes(Settings(device="cpu", compile="off"), FakePool()).routes
         served = [path for path in metrics_spellings() if route_path(scope_of(path), routes) == "/metrics"]
         assert {"/metrics", "/metrics/", "/%6Detrics"} <= set(served)
         assert {running.ask("GET", path).status for path in served} == {404}
-        assert [len(node.asked) for node in made] == before
+        assert [len(node.requests) for node in servers] == before
 
     @pytest.mark.parametrize(
         "path",
         ["/clusters/x", "/v1/cluster/x", "/v1/tensors/cluster", "/metricsx", "/v1/tensors/metrics", "/metrics/x"],
     )
-    def test_others_are_passed_on(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
+    def test_similar_paths_are_forwarded(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
         assert three[0].ask("GET", path).status == 200
 
 
@@ -293,7 +291,7 @@ def scope_of(path: str) -> dict[str, str]:
 
 
 def metrics_spellings() -> Iterator[str]:
-    """/metrics with slashes and dots around it, in either case, as it is and with a letter or a slash encoded."""
+    """Yield /metrics with slashes and dots around it, in upper and lower case, plain and with encoded characters."""
     for before, name, after in product(
         ("/", "//", "/./", "/../", "/%2F", "/%2E/"),
         ("metrics", "METRICS"),
@@ -303,22 +301,22 @@ def metrics_spellings() -> Iterator[str]:
         yield f"{before}%{ord(name[0]):02X}{name[1:]}{after}"
 
 
-def test_4_mb_go_both_ways_unchanged(three: tuple[RunningIngress, list[Node]]) -> None:
-    running, made = three
+def test_bodies_of_4_mb_are_forwarded_unchanged(three: tuple[RunningIngress, list[Node]]) -> None:
+    running, servers = three
     body = bytes(range(256)) * (4 << 12)
-    for node in made:
-        node.answer = held
+    for node in servers:
+        node.answer = echo
     try:
         assert running.ask("POST", "/v1/gradients", body, Authorization=KEYS[0]).body == body
     finally:
-        for node in made:
+        for node in servers:
             node.answer = lambda _, __, name=node.name: name.encode()
 
 
-def test_metrics_are_on_the_loopback() -> None:
+def test_metrics_listen_on_the_loopback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with nodes(1) as made, ingress(nodes=(made[0].place,), metrics=f"127.0.0.1:{port}") as running:
+    with nodes(1) as servers, ingress(nodes=(servers[0].place,), metrics=f"127.0.0.1:{port}") as running:
         running.settle("gs1")
         metrics = RunningIngress(port, running.process)
         assert (
@@ -327,7 +325,7 @@ def test_metrics_are_on_the_loopback() -> None:
         assert metrics.ask("GET", "/v1/ops").status == 404
 
 
-def test_a_client_that_has_gone_leaves_no_work_behind() -> None:
+def test_disconnect_of_the_client_closes_the_server_connection() -> None:
     begun, over = threading.Event(), threading.Event()
 
     def until_it_is_closed(handler: BaseHTTPRequestHandler, _: bytes) -> None:
@@ -337,9 +335,9 @@ def test_a_client_that_has_gone_leaves_no_work_behind() -> None:
             assert handler.connection.recv(1) == b""
         over.set()
 
-    with nodes(1) as made, ingress(nodes=(made[0].place,)) as running:
+    with nodes(1) as servers, ingress(nodes=(servers[0].place,)) as running:
         running.settle("gs1")
-        made[0].answer = until_it_is_closed
+        servers[0].answer = until_it_is_closed
         with socket.create_connection(("127.0.0.1", running.port), 30) as client:
             client.sendall(b"GET /v1/ops HTTP/1.1\r\nHost: a\r\n\r\n")
             assert begun.wait(30)

@@ -1,4 +1,4 @@
-"""The table of servers, changed while HAProxy runs."""
+"""Changes of the table of servers while HAProxy runs."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tests.service.cluster.ingress.support import Node, RunningIngress, ingress,
 pytestmark = [needs_haproxy, pytest.mark.slow]
 
 
-def places(*of: Node) -> set[tuple[str, int]]:
-    return {("127.0.0.1", node.port) for node in of}
+def places(*servers: Node) -> set[tuple[str, int]]:
+    return {("127.0.0.1", node.port) for node in servers}
 
 
 def answering(running: RunningIngress) -> set[bytes]:
     return {running.ask("GET", "/v1/ops", Authorization=f"Bearer {number}").body for number in range(40)}
 
 
-def test_servers_come_and_go() -> None:
+def test_servers_are_added_and_removed() -> None:
     with nodes(3) as (first, second, third), ingress(slots=3) as running:
         table = running.process.table
         assert table.ready() == []
@@ -36,7 +36,7 @@ def test_servers_come_and_go() -> None:
         assert running.ask("GET", "/v1/ops").status == 503
 
 
-def test_the_slot_of_one_that_went_serves_another() -> None:
+def test_slot_of_a_removed_server_is_reused() -> None:
     with nodes(2) as (first, second), ingress(slots=1) as running:
         running.process.table.set_servers(places(first))
         running.settle("gs1")
@@ -45,18 +45,18 @@ def test_the_slot_of_one_that_went_serves_another() -> None:
         assert answering(running) == {b"node2"}
 
 
-def test_one_that_is_not_ready_yet_gets_nothing() -> None:
-    """Not even between its coming and the first look at its health."""
+def test_server_that_is_not_ready_gets_no_requests() -> None:
+    """This includes the time before its first health check."""
     with nodes(1) as (node,), ingress(slots=1) as running:
         node.ready = False
         running.process.table.set_servers(places(node))
         assert running.ask("GET", "/v1/ops").status == 503
-        assert node.asked == []
+        assert node.requests == []
         node.ready = True
         running.settle("gs1")
 
 
-def test_the_stated_ones_come_and_go_as_others() -> None:
+def test_configured_servers_can_be_removed() -> None:
     with nodes(2) as (stated, more), ingress(nodes=(stated.place,), slots=2) as running:
         running.process.table.set_servers(places(stated, more))
         running.settle("gs1", "gs2")
@@ -66,14 +66,14 @@ def test_the_stated_ones_come_and_go_as_others() -> None:
         running.settle()
 
 
-def test_more_servers_than_slots() -> None:
-    with nodes(2) as made, ingress(slots=1) as running:
+def test_more_servers_than_slots_are_refused() -> None:
+    with nodes(2) as started, ingress(slots=1) as running:
         with pytest.raises(RuntimeError, match=r"^the ingress has places for 1 servers, and there are more: --slots$"):
-            running.process.table.set_servers(places(*made))
+            running.process.table.set_servers(places(*started))
         running.settle("gs1")
 
 
-def test_what_haproxy_refuses_is_said() -> None:
+def test_refusal_of_haproxy_is_reported() -> None:
     with (
         ingress() as running,
         pytest.raises(RuntimeError, match="HAProxy does not set server servers/gs1 addr no-such"),
@@ -81,7 +81,7 @@ def test_what_haproxy_refuses_is_said() -> None:
         running.process.table.set_servers({("no-such-host.invalid", 1)})
 
 
-def test_a_haproxy_that_is_gone_is_no_answer() -> None:
+def test_dead_haproxy_raises_os_error() -> None:
     with ingress() as running:
         end(running.process)
         with pytest.raises(OSError, match=r"refused|No such file"):

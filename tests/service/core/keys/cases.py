@@ -1,4 +1,4 @@
-"""Keys that are good, and the many ways in which what comes is none."""
+"""Valid keys, and many kinds of invalid credentials."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ EVERYTHING = tuple(KeyScope)
 
 
 def record(name: str, key: str, scopes: Iterable[KeyScope] = EVERYTHING, **more: Any) -> KeyRecord:
-    """A key as it is written down."""
+    """Build the record of a key in a key file."""
     fields = {"namespace": name, "scopes": tuple(scopes), **more}
     return KeyRecord.model_validate({"name": name, "sha256": digest_of(key).hex(), **fields})
 
 
 def write(path: Path, records: Iterable[KeyRecord]) -> Path:
-    """A file of these keys, in place of the one before."""
-    beside = path.with_name("beside")
-    beside.write_text(KeyList(keys=tuple(records)).model_dump_json(), encoding="utf-8")
-    beside.chmod(0o600)
-    beside.replace(path)
+    """Write a key file with these records, replacing an earlier one."""
+    temporary = path.with_name("beside")
+    temporary.write_text(KeyList(keys=tuple(records)).model_dump_json(), encoding="utf-8")
+    temporary.chmod(0o600)
+    temporary.replace(path)
     return path
 
 
 def gate_of(path: Path, **keys: str) -> Gate:
-    """A gate for keys by name, each of which may do everything."""
+    """Build a gate for named keys with all scopes."""
     return Gate(KeyRing(write(path, [record(name, key) for name, key in keys.items()]), None))
 
 
 def bearer(key: str) -> bytes:
-    """The header line that a key comes in."""
+    """Build the header line that carries a key."""
     return b"Authorization: Bearer " + key.encode()
 
 
 def unsound(key: str, other: str) -> Mapping[str, list[bytes]]:
-    """Header lines that nobody gets in with, where `key` and `other` are good."""
+    """Build header lines that must be refused, although `key` and `other` are valid."""
     return {
         "none": [],
         "an empty header": [b"Authorization:"],
@@ -73,7 +73,7 @@ def unsound(key: str, other: str) -> Mapping[str, list[bytes]]:
 
 
 def sound(key: str) -> Mapping[str, bytes]:
-    """Header lines that a good key may come in."""
+    """Build header lines in which a valid key is accepted."""
     return {
         "as it is usually written": bearer(key),
         "the scheme in small letters": b"authorization: bearer " + key.encode(),
@@ -83,14 +83,14 @@ def sound(key: str) -> Mapping[str, bytes]:
 
 
 def operations(document: Mapping[str, Any]) -> Iterable[tuple[str, str, Mapping[str, Any]]]:
-    """Method, path and description of every operation of an OpenAPI document."""
+    """Yield method, path and description of every operation of an OpenAPI document."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             yield method.upper(), path, operation
 
 
 def placed(path: str, operation: Mapping[str, Any], **stated: str) -> str:
-    """The path with a value for each parameter: one that is stated, or else the document's example."""
+    """Fill in the parameters of a path with the given values, or with the document's examples."""
     for parameter in operation.get("parameters", ()):
         if parameter["in"] == "path":
             name = parameter["name"]
@@ -99,13 +99,13 @@ def placed(path: str, operation: Mapping[str, Any], **stated: str) -> str:
 
 
 def bodies(operation: Mapping[str, Any]) -> list[bytes]:
-    """The bodies that the document shows for an operation; one without a body has an empty one."""
-    spoken = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-    return [json.dumps(shown["value"]).encode() for shown in spoken.get("examples", {}).values()] or [b""]
+    """List the example bodies of an operation, or one empty body if it takes none."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return [json.dumps(example["value"]).encode() for example in content.get("examples", {}).values()] or [b""]
 
 
 def sent(method: str, path: str, body: bytes, *headers: bytes, length: int | None = None) -> bytes:
-    """A request; `length` states another one than it has."""
+    """Build a request; `length` overrides its Content-Length."""
     stated = len(body) if length is None else length
     head = [f"{method} {path} HTTP/1.1".encode(), b"Host: localhost", b"Content-Length: %d" % stated]
     return b"\r\n".join([*head, *headers, b"", b""]) + body

@@ -1,4 +1,4 @@
-"""What a head says of a key."""
+"""Credentials in the headers of a request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from service.core.keys.caller import credential_of, digest_of, new_key
 KEY = new_key()
 
 
-def test_keys_are_long_and_no_two_are_the_same() -> None:
+def test_new_keys_are_long_and_unique() -> None:
     keys = {new_key() for _ in range(1000)}
     assert len(keys) == 1000
     assert all(re.fullmatch(r"gs_[A-Za-z0-9_-]{43}", key) for key in keys)
 
 
-def test_a_key_is_known_by_its_hash() -> None:
+def test_credential_is_the_hash_of_the_key() -> None:
     sent = [(b"host", b"test"), (b"authorization", b"bEaReR  " + KEY.encode())]
     assert credential_of(sent).digest == digest_of(KEY) == sha256(KEY.encode()).digest()
 
@@ -35,6 +35,6 @@ def test_a_key_is_known_by_its_hash() -> None:
         ([b"Bearer " + KEY.encode()] * 3, "the request has the header Authorization 3 times; send it once"),
     ],
 )
-def test_what_is_none_is_told_without_a_part_of_it(values: list[bytes], said: str) -> None:
-    found = credential_of([(b"authorization", value) for value in values])
-    assert found == (None, said)
+def test_refusal_does_not_quote_the_credential(values: list[bytes], said: str) -> None:
+    credential = credential_of([(b"authorization", value) for value in values])
+    assert credential == (None, said)

@@ -1,4 +1,4 @@
-"""The file of keys: whole at every moment, closed to others, and quoted nowhere."""
+"""Key files: replaced atomically, writable only by their owner, and never quoted."""
 
 from __future__ import annotations
 
@@ -15,66 +15,69 @@ from tests.service.core.keys.cases import record, write
 
 KEY = new_key()
 ALICE = record("alice", KEY)
-#: the fields of a sound key
-SOUND = json.loads(ALICE.model_dump_json(exclude_none=True))
+#: the fields of a valid key
+VALID = json.loads(ALICE.model_dump_json(exclude_none=True))
 
 
-def file_of(path: Path, text: str | bytes) -> Path:
+def write_file(path: Path, text: str | bytes) -> Path:
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     path.chmod(0o600)
     return path
 
 
-def listed(*keys: object, **more: object) -> str:
+def key_file_text(*keys: object, **more: object) -> str:
     return json.dumps({"format": 1, "keys": keys, **more})
 
 
 BROKEN = {
     "nothing": (b"", "it is not JSON"),
-    "half": (listed(SOUND)[:-20], "it is not JSON"),
+    "half": (key_file_text(VALID)[:-20], "it is not JSON"),
     "no text": (b"\xff\xfe{", "it is not JSON"),
     "a list": ("[]", "Input should be an object"),
-    "a later format": (listed(format=2), "format: Input should be 1"),
-    "a field too many": (listed({**SOUND, "expires": 1}), "keys.0.expires: Extra inputs are not permitted"),
-    "a field too few": (listed({k: v for k, v in SOUND.items() if k != "scopes"}), "keys.0.scopes: Field required"),
-    "no scopes": (listed({**SOUND, "scopes": []}), "keys.0.scopes: "),
-    "a scope that is none": (listed({**SOUND, "scopes": ["root"]}), "keys.0.scopes.0: "),
-    "a name that climbs": (listed({**SOUND, "name": "../alice"}), "keys.0.name: "),
-    "a name and a line": (listed({**SOUND, "name": "alice\n"}), "keys.0.name: "),
-    "a namespace that climbs": (listed({**SOUND, "namespace": "a/b"}), "keys.0.namespace: "),
-    "a rate that is none": (listed({**SOUND, "rate": "fast"}), "keys.0.rate: "),
-    "a rate of nothing": (listed({**SOUND, "rate": "0/s"}), "keys.0.rate: "),
-    "no concurrency": (listed({**SOUND, "concurrency": 0}), "keys.0.concurrency: "),
-    "a name twice": (listed(SOUND, {**SOUND, "sha256": "0" * 64}), "keys.1.name is that of keys.0"),
-    "a key twice": (listed(SOUND, {**SOUND, "name": "bob"}), "keys.1.sha256 is that of keys.0"),
-    "a key for its hash": (listed({**SOUND, "sha256": KEY}), "keys.0.sha256: "),
+    "a later format": (key_file_text(format=2), "format: Input should be 1"),
+    "a field too many": (key_file_text({**VALID, "expires": 1}), "keys.0.expires: Extra inputs are not permitted"),
+    "a field too few": (
+        key_file_text({k: v for k, v in VALID.items() if k != "scopes"}),
+        "keys.0.scopes: Field required",
+    ),
+    "no scopes": (key_file_text({**VALID, "scopes": []}), "keys.0.scopes: "),
+    "a scope that is none": (key_file_text({**VALID, "scopes": ["root"]}), "keys.0.scopes.0: "),
+    "a name that climbs": (key_file_text({**VALID, "name": "../alice"}), "keys.0.name: "),
+    "a name and a line": (key_file_text({**VALID, "name": "alice\n"}), "keys.0.name: "),
+    "a namespace that climbs": (key_file_text({**VALID, "namespace": "a/b"}), "keys.0.namespace: "),
+    "a rate that is none": (key_file_text({**VALID, "rate": "fast"}), "keys.0.rate: "),
+    "a rate of nothing": (key_file_text({**VALID, "rate": "0/s"}), "keys.0.rate: "),
+    "no concurrency": (key_file_text({**VALID, "concurrency": 0}), "keys.0.concurrency: "),
+    "a name twice": (key_file_text(VALID, {**VALID, "sha256": "0" * 64}), "keys.1.name is that of keys.0"),
+    "a key twice": (key_file_text(VALID, {**VALID, "name": "bob"}), "keys.1.sha256 is that of keys.0"),
+    "a key for its hash": (key_file_text({**VALID, "sha256": KEY}), "keys.0.sha256: "),
 }
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_file_is_told_and_not_quoted(tmp_path: Path, kind: str) -> None:
-    text, said = BROKEN[kind]
-    with pytest.raises(ValueError, match=f"^{said}") as told:
-        read_keys(file_of(tmp_path / "keys.json", text))
-    assert "\n" not in str(told.value)
-    assert KEY[:8] not in str(told.value)
-    assert SOUND["sha256"][:8] not in str(told.value)
+def test_broken_file_is_reported_but_not_quoted(tmp_path: Path, kind: str) -> None:
+    text, message = BROKEN[kind]
+    with pytest.raises(ValueError, match=f"^{message}") as raised:
+        read_keys(write_file(tmp_path / "keys.json", text))
+    assert "\n" not in str(raised.value)
+    assert KEY[:8] not in str(raised.value)
+    assert VALID["sha256"][:8] not in str(raised.value)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_keys_are_read_back(tmp_path: Path) -> None:
     keys = (ALICE, record("bob", new_key(), rate="600/min", concurrency=3, namespace=""))
     assert read_keys(write(tmp_path / "keys.json", keys)) == keys
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_file_that_others_may_write_is_not_used(tmp_path: Path, mode: int) -> None:
+def test_file_writable_by_others_is_refused(tmp_path: Path, mode: int) -> None:
     path = write(tmp_path / "keys.json", [ALICE])
     path.chmod(mode)
     with pytest.raises(ValueError, match="others than its owner may write to it"):
         read_keys(path)
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_folder_missing_file_and_device_are_refused(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         read_keys(tmp_path)
     with pytest.raises(FileNotFoundError):
@@ -84,9 +87,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
 
 
 class TestChange:
-    """A change replaces the file as a whole."""
+    """Changes, which replace the file atomically."""
 
-    def test_the_first_key_makes_the_file(self, tmp_path: Path) -> None:
+    def test_first_key_creates_the_file(self, tmp_path: Path) -> None:
         path = tmp_path / "keys.json"
         change_keys(path, lambda keys: (*keys, ALICE))
         assert read_keys(path) == (ALICE,)
@@ -94,7 +97,7 @@ class TestChange:
         assert KEY not in path.read_text(encoding="ascii")
         assert digest_of(KEY).hex() in path.read_text(encoding="ascii")
 
-    def test_what_fails_leaves_the_file_and_nothing_beside_it(
+    def test_failed_change_leaves_the_file_and_no_temporary(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = write(tmp_path / "keys.json", [ALICE])
@@ -108,30 +111,32 @@ class TestChange:
         assert read_keys(path) == (ALICE,)
         assert [each.name for each in tmp_path.iterdir()] == ["keys.json"]
 
-    def test_a_broken_file_is_not_replaced(self, tmp_path: Path) -> None:
-        path = file_of(tmp_path / "keys.json", "{")
+    def test_broken_file_is_not_replaced(self, tmp_path: Path) -> None:
+        path = write_file(tmp_path / "keys.json", "{")
         with pytest.raises(ValueError, match="it is not JSON"):
             change_keys(path, lambda _: (ALICE,))
         assert path.read_text(encoding="ascii") == "{"
 
-    def test_it_is_on_disk_before_it_is_in_place(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        done: list[str] = []
+    def test_file_is_synced_before_it_replaces_the_old_one(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        steps: list[str] = []
         replace, fsync = Path.replace, os.fsync
 
-        def noted_replace(self: Path, target: Path) -> Path:
-            done.append("replace")
+        def recorded_replace(self: Path, target: Path) -> Path:
+            steps.append("replace")
             return replace(self, target)
 
-        def noted_fsync(handle: int) -> None:
-            done.append("folder" if Path(f"/proc/self/fd/{handle}").is_dir() else "file")
+        def recorded_fsync(handle: int) -> None:
+            steps.append("folder" if Path(f"/proc/self/fd/{handle}").is_dir() else "file")
             fsync(handle)
 
-        monkeypatch.setattr(Path, "replace", noted_replace)
-        monkeypatch.setattr("service.core.keys.key_file.os.fsync", noted_fsync)
+        monkeypatch.setattr(Path, "replace", recorded_replace)
+        monkeypatch.setattr("service.core.keys.key_file.os.fsync", recorded_fsync)
         change_keys(tmp_path / "keys.json", lambda _: (ALICE,))
-        assert done == ["file", "replace", "folder"]
+        assert steps == ["file", "replace", "folder"]
 
-    def test_a_link_stays_one(self, tmp_path: Path) -> None:
+    def test_symlink_is_preserved(self, tmp_path: Path) -> None:
         path, link = write(tmp_path / "keys.json", []), tmp_path / "link.json"
         link.symlink_to(path)
         change_keys(link, lambda _: (ALICE,))
@@ -139,13 +144,13 @@ class TestChange:
         assert read_keys(path) == (ALICE,)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file to others")
-    def test_the_owner_stays(self, tmp_path: Path) -> None:
+    def test_owner_is_preserved(self, tmp_path: Path) -> None:
         path = write(tmp_path / "keys.json", [])
         os.chown(path, 10001, 10001)
         change_keys(path, lambda _: (ALICE,))
         assert (path.stat().st_uid, path.stat().st_gid) == (10001, 10001)
 
-    def test_changes_at_one_time_follow_each_other(self, tmp_path: Path) -> None:
+    def test_concurrent_changes_are_serialized(self, tmp_path: Path) -> None:
         path, number = tmp_path / "keys.json", 8
 
         def adding(i: int) -> None:

@@ -1,4 +1,4 @@
-"""The index of a key file: the same keys as the file, in few bytes, and a large file read by another process."""
+"""Index of a key file: compact, and built by another process if the file is large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 
 def many(count: int) -> Keys:
-    """Make so many keys, of which nobody has the text."""
+    """Make `count` records with random hashes."""
     scopes = (KeyScope.COMPUTE, KeyScope.READ, KeyScope.WRITE)
     return tuple(
         KeyRecord(name=f"customer-{i}", sha256=os.urandom(32).hex(), namespace=f"customer-{i}", scopes=scopes)
@@ -34,7 +34,7 @@ def large(path: Path, *keys: KeyRecord) -> Path:
     return path
 
 
-def test_sorted_table_finds_its_rows_and_no_others() -> None:
+def test_sorted_table_finds_only_its_rows() -> None:
     rows = {os.urandom(32): os.urandom(i % 7) for i in range(300)}
     table = SortedTable.build(rows)
     assert len(table) == 300
@@ -44,7 +44,7 @@ def test_sorted_table_finds_its_rows_and_no_others() -> None:
     assert SortedTable.build({}).find(bytes(32)) is None
 
 
-def test_index_keeps_what_a_key_may_do_and_survives_bytes() -> None:
+def test_index_has_the_permissions_and_survives_serialization() -> None:
     limited = record("alice", KEY, rate="2/h", concurrency=3, max_tensors=7)
     index = KeyIndex.build([limited, *many(20), record("bob", OTHER)])
     for each in (index, KeyIndex.of_bytes(index.to_bytes())):
@@ -57,7 +57,7 @@ def test_index_keeps_what_a_key_may_do_and_survives_bytes() -> None:
 
 
 def test_largest_limit_of_a_namespace_holds() -> None:
-    keys = [record(f"k{most}", new_key(), namespace="n", max_tensors=most) for most in (3, 9, 5)]
+    keys = [record(f"k{limit}", new_key(), namespace="n", max_tensors=limit) for limit in (3, 9, 5)]
     index = KeyIndex.build([*keys, record("other", KEY, namespace="m", max_graphs=1)])
     assert (index.limits("n"), index.limits("m"), index.limits("none")) == ({"max_tensors": 9}, {"max_graphs": 1}, {})
 
@@ -67,14 +67,14 @@ def test_index_takes_at_most_128_bytes_a_key() -> None:
 
 
 def test_large_file_is_read_by_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here, reading it would raise."""
+    """Reading the file in this process would raise."""
     monkeypatch.setattr("service.core.keys.key_index.read_keys", None)
     index = index_keys(large(tmp_path / "keys.json", record("alice", KEY)))
     assert len(index) == 401
     assert index.record(digest_of(KEY)) is not None
 
 
-def test_what_is_wrong_with_a_large_file_is_told(tmp_path: Path) -> None:
+def test_errors_of_a_large_file_are_reported(tmp_path: Path) -> None:
     twice = large(tmp_path / "twice.json", record("alice", KEY), record("alice", OTHER))
     with pytest.raises(ValueError, match=r"^keys\.1\.name is that of keys\.0$"):
         index_keys(twice)

@@ -1,4 +1,4 @@
-"""Which keys are good now: the file is looked at again, and what is wrong with it locks nobody out."""
+"""Currently valid keys: the file is checked again, and a broken file does not invalidate the earlier keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY, OTHER = new_key(), new_key()
 
 
 @pytest.fixture(autouse=True)
-def _looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def _check_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 0.0)
 
 
@@ -25,10 +25,10 @@ def name_of(ring: KeyRing, key: str) -> str | None:
     return None if holder is None else holder.caller.name
 
 
-class TestTheFile:
-    """It may change while a server runs."""
+class TestKeyFile:
+    """Changes of the file while a server runs."""
 
-    def test_a_key_that_is_added_and_one_that_is_revoked(self, tmp_path: Path) -> None:
+    def test_added_and_revoked_keys_take_effect(self, tmp_path: Path) -> None:
         path = write(tmp_path / "keys.json", [record("alice", KEY)])
         ring = KeyRing(path, None)
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == ("alice", None)
@@ -40,7 +40,7 @@ class TestTheFile:
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == (None, None)
 
     @pytest.mark.parametrize("damage", ["broken", "gone", "open to others", "a folder"])
-    def test_what_cannot_be_read_changes_nothing(
+    def test_unreadable_file_keeps_the_earlier_keys(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str
     ) -> None:
         path = write(tmp_path / "keys.json", [record("alice", KEY)])
@@ -56,27 +56,27 @@ class TestTheFile:
         with caplog.at_level(logging.DEBUG):
             for _ in range(3):
                 assert name_of(ring, KEY) == "alice"
-        (said,) = (line.getMessage() for line in caplog.records)
-        assert "cannot be used, so its earlier keys stay good: " in said
-        assert OTHER[:8] not in said
+        (message,) = (line.getMessage() for line in caplog.records)
+        assert "cannot be used, so its earlier keys stay good: " in message
+        assert OTHER[:8] not in message
         if damage == "a folder":
             path.rmdir()
         write(path, [record("bob", OTHER)])
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == (None, "bob")
 
-    def test_a_server_does_not_start_on_one_that_cannot_be_read(self, tmp_path: Path) -> None:
+    def test_unreadable_file_prevents_the_start(self, tmp_path: Path) -> None:
         with pytest.raises(RuntimeError, match=r"keys\.json cannot be used: No such file or directory$"):
             KeyRing(tmp_path / "keys.json", None)
         write(tmp_path / "keys.json", []).write_text("{", encoding="ascii")
         with pytest.raises(RuntimeError, match=r"keys\.json cannot be used: it is not JSON$"):
             KeyRing(tmp_path / "keys.json", None)
 
-    def test_it_is_not_read_where_it_is_the_same(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unchanged_file_is_not_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ring = KeyRing(write(tmp_path / "keys.json", [record("alice", KEY)]), None)
         monkeypatch.setattr("service.core.keys.authentication.index_keys", None)
         assert name_of(ring, KEY) == "alice"
 
-    def test_it_is_looked_at_once_a_second(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_is_checked_at_intervals(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("service.core.keys.authentication.CHECK_SECONDS", 1000.0)
         path = write(tmp_path / "keys.json", [record("alice", KEY)])
         ring = KeyRing(path, None)
@@ -84,29 +84,29 @@ class TestTheFile:
         write(path, [])
         assert name_of(ring, KEY) == "alice"
 
-    def test_who_stays_goes_on_with_the_share_that_is_left(self, tmp_path: Path) -> None:
+    def test_remaining_rate_survives_a_reload(self, tmp_path: Path) -> None:
         limited = record("alice", KEY, rate="2/h")
         path = write(tmp_path / "keys.json", [limited])
         ring = KeyRing(path, None)
         for _ in range(2):
-            entered(ring)
+            enter(ring)
         write(path, [limited, record("bob", OTHER)])
         with pytest.raises(Refusal):
-            entered(ring)
+            enter(ring)
         write(path, [limited.model_copy(update={"rate": "3/h"})])
-        entered(ring)
+        enter(ring)
 
 
-def entered(ring: KeyRing) -> None:
+def enter(ring: KeyRing) -> None:
     holder = ring.find(digest_of(KEY))
     assert holder is not None
     holder.enter()
 
 
-class TestTheEnvironment:
-    """One key that may do everything, alone or beside a file."""
+class TestEnvironmentKey:
+    """A key with all scopes from the environment, alone or in addition to a file."""
 
-    def test_alone(self) -> None:
+    def test_environment_key_alone(self) -> None:
         ring = KeyRing(None, KEY)
         holder = ring.find(digest_of(KEY))
         assert holder is not None
@@ -115,7 +115,7 @@ class TestTheEnvironment:
         assert ring.find(digest_of(OTHER)) is None
         assert len(ring) == 1
 
-    def test_beside_a_file(self, tmp_path: Path) -> None:
+    def test_environment_key_with_a_file(self, tmp_path: Path) -> None:
         path = write(tmp_path / "keys.json", [record("alice", OTHER)])
         ring = KeyRing(path, KEY)
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == (ENVIRONMENT_KEY_NAME, "alice")
@@ -123,25 +123,25 @@ class TestTheEnvironment:
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == (ENVIRONMENT_KEY_NAME, None)
 
 
-class TestTheGate:
-    """What it tells of those that it turns away."""
+class TestGate:
+    """Reports of refused requests."""
 
-    def test_every_refusal_is_told(self, tmp_path: Path) -> None:
-        told: list[str] = []
+    def test_every_refusal_is_reported(self, tmp_path: Path) -> None:
+        reasons: list[str] = []
         keys = [record("alice", KEY, [KeyScope.COMPUTE], concurrency=1)]
-        gate = Gate(KeyRing(write(tmp_path / "keys.json", keys), None), told.append)
-        known, unknown = Credential(digest_of(KEY)), Credential(digest_of(OTHER))
-        holder = gate.enter(Access(KeyScope.COMPUTE, known))
+        gate = Gate(KeyRing(write(tmp_path / "keys.json", keys), None), reasons.append)
+        valid, invalid = Credential(digest_of(KEY)), Credential(digest_of(OTHER))
+        holder = gate.enter(Access(KeyScope.COMPUTE, valid))
         for access in (
-            Access(KeyScope.COMPUTE, known),
-            Access(KeyScope.READ, known),
-            Access(KeyScope.READ, unknown),
+            Access(KeyScope.COMPUTE, valid),
+            Access(KeyScope.READ, valid),
+            Access(KeyScope.READ, invalid),
             Access(KeyScope.READ, Credential(None, "no key")),
         ):
             with pytest.raises(Refusal):
                 gate.enter(access)
-        assert told == ["rate_limited", "forbidden", "unauthenticated", "unauthenticated"]
+        assert reasons == ["rate_limited", "forbidden", "unauthenticated", "unauthenticated"]
         holder.leave()
 
-    def test_without_keys_everybody_is_let_in(self) -> None:
+    def test_without_keys_every_request_is_accepted(self) -> None:
         assert Gate().enter(Access(KeyScope.ADMIN, Credential(None, "no key"))) is ANONYMOUS_HOLDER

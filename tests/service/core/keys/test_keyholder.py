@@ -1,4 +1,4 @@
-"""How much of its share a key has used up."""
+"""Rate and concurrency limits of a key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.core.keys.key_file import rate_of
 
 
 class Clock:
-    """A clock that stands still, but for what the test says."""
+    """Clock that only the test advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -21,13 +21,13 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr("service.core.keys.authentication.time", SimpleNamespace(monotonic=lambda: made.now))
-    return made
+    fake_clock = Clock()
+    monkeypatch.setattr("service.core.keys.authentication.time", SimpleNamespace(monotonic=lambda: fake_clock.now))
+    return fake_clock
 
 
 def passes(holder: Keyholder) -> int:
-    """How many requests get in now, one after the other."""
+    """Count the sequential requests that are accepted now."""
     count = 0
     while True:
         try:
@@ -39,16 +39,16 @@ def passes(holder: Keyholder) -> int:
 
 
 def refusal(holder: Keyholder) -> Refusal:
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as raised:
         holder.enter()
-    return told.value
+    return raised.value
 
 
 class TestRate:
-    """A bucket of tokens."""
+    """Token bucket."""
 
     @pytest.mark.parametrize(("rate", "count"), [("1/s", 1), ("10/s", 10), ("7/min", 7), ("1000/h", 1000), ("3/h", 3)])
-    def test_the_bucket_may_go_at_once_and_fills_again(self, clock: Clock, rate: str, count: int) -> None:
+    def test_full_bucket_may_be_used_at_once_and_refills(self, clock: Clock, rate: str, count: int) -> None:
         holder = Keyholder(ANONYMOUS, rate)
         requests, seconds = rate_of(rate)
         assert passes(holder) == count == requests
@@ -59,7 +59,7 @@ class TestRate:
         clock.now += 100 * seconds
         assert passes(holder) == count, "no more than a bucket is saved up"
 
-    def test_over_a_long_time_it_is_the_rate(self, clock: Clock) -> None:
+    def test_long_term_average_is_the_rate(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "10/s")
         total = 0
         for _ in range(1000):
@@ -67,7 +67,7 @@ class TestRate:
             total += passes(holder)
         assert abs(total - 370) <= 10
 
-    def test_what_is_refused_does_not_count(self, clock: Clock) -> None:
+    def test_refused_requests_use_no_rate(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "2/s")
         assert passes(holder) == 2
         for _ in range(100):
@@ -75,51 +75,53 @@ class TestRate:
         clock.now += 0.5
         assert passes(holder) == 1
 
-    def test_after_the_seconds_that_it_says_it_goes_on(self, clock: Clock) -> None:
+    def test_request_is_accepted_after_retry_after(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "2/h")
         assert passes(holder) == 2
-        told = refusal(holder)
-        assert told.retry_after == 1800
-        clock.now += told.retry_after
+        refused = refusal(holder)
+        assert refused.retry_after == 1800
+        clock.now += refused.retry_after
         assert passes(holder) == 1
 
-    def test_the_least_wait_is_a_second(self, clock: Clock) -> None:
+    def test_retry_after_is_at_least_one_second(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "1000/s")
         passes(holder)
-        told = refusal(holder)
-        assert (told.code, told.status, told.headers["Retry-After"]) == ("rate_limited", 429, "1")
-        assert told.detail == "this key has used up its rate of 1000 in 1 s; try again after the seconds in Retry-After"
+        refused = refusal(holder)
+        assert (refused.code, refused.status, refused.headers["Retry-After"]) == ("rate_limited", 429, "1")
+        assert (
+            refused.detail == "this key has used up its rate of 1000 in 1 s; try again after the seconds in Retry-After"
+        )
 
     @pytest.mark.parametrize(
         "text", ["", "10", "/s", "0/s", "-1/s", "1.5/s", "10/d", "10 /s", "10/s ", "١/s", "9" * 10 + "/s"]
     )
-    def test_what_is_no_rate(self, text: str) -> None:
+    def test_malformed_rate_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match="a rate is a whole number"):
             rate_of(text)
 
 
 class TestConcurrency:
-    """Requests in work."""
+    """Requests in progress."""
 
-    def test_no_more_than_so_many(self) -> None:
+    def test_concurrency_is_limited(self) -> None:
         holder = Keyholder(ANONYMOUS, concurrency=2)
         holder.enter()
         holder.enter()
-        told = refusal(holder)
-        assert (told.code, told.headers["Retry-After"]) == ("rate_limited", "1")
-        assert "has 2 requests in work" in told.detail
+        refused = refusal(holder)
+        assert (refused.code, refused.headers["Retry-After"]) == ("rate_limited", "1")
+        assert "has 2 requests in work" in refused.detail
         holder.leave()
         holder.enter()
         refusal(holder)
 
-    def test_what_is_refused_for_its_rate_is_not_in_work(self, clock: Clock) -> None:
+    def test_request_refused_for_its_rate_is_not_in_progress(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "1/s", concurrency=1)
         assert passes(holder) == 1
         refusal(holder)
         clock.now += 1
         assert passes(holder) == 1
 
-    def test_what_is_refused_for_others_in_work_costs_no_rate(self, clock: Clock) -> None:
+    def test_request_refused_for_concurrency_uses_no_rate(self, clock: Clock) -> None:
         holder = Keyholder(ANONYMOUS, "2/h", concurrency=1)
         holder.enter()
         for _ in range(10):
@@ -128,16 +130,16 @@ class TestConcurrency:
         holder.enter()
 
 
-def test_everybody_has_no_limit() -> None:
+def test_anonymous_caller_has_no_limits() -> None:
     for _ in range(10_000):
         ANONYMOUS_HOLDER.enter()
     for _ in range(10_000):
         ANONYMOUS_HOLDER.leave()
 
 
-def test_a_scope_is_there_or_named() -> None:
+def test_missing_scope_is_named() -> None:
     caller = Caller("a", "a", frozenset({KeyScope.WRITE, KeyScope.COMPUTE}))
     caller.require(KeyScope.WRITE)
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as refused:
         caller.require(KeyScope.READ)
-    assert (told.value.code, told.value.expected, told.value.got) == ("forbidden", "read", "compute, write")
+    assert (refused.value.code, refused.value.expected, refused.value.got) == ("forbidden", "read", "compute, write")

@@ -1,4 +1,4 @@
-"""Who is given an answer again that was kept for a call with an Idempotency-Key: keys that may write, and no others."""
+"""Replays of recorded answers: only keys with the write scope get them."""
 
 from __future__ import annotations
 
@@ -23,32 +23,34 @@ SCOPES = {
 
 @pytest.fixture
 def client(make_client: Callable[..., Any], tmp_path: Path) -> Any:
-    """A client of a server with three keys of one namespace, where the owner's step was taken."""
+    """A client of a server with three keys of one namespace, after the owner's step."""
     keys = [record(name, key, scopes, namespace="lab") for name, (key, scopes) in SCOPES.items()]
     client = make_client(keys_file=write(tmp_path / "keys.json", keys))
-    assert client.request("PUT", "/v1/tensors/w", json=VECTOR, headers=by(OWNER, "put")).status_code == 201
-    assert client.post("/v1/forward", json=step(), headers=by(OWNER)).status_code == 200
+    assert client.request("PUT", "/v1/tensors/w", json=VECTOR, headers=headers_of(OWNER, "put")).status_code == 201
+    assert client.post("/v1/forward", json=step(), headers=headers_of(OWNER)).status_code == 200
     return client
 
 
-def by(key: str, name: str = "step-1") -> dict[str, str]:
-    """The headers of a call by a key, which has a name."""
+def headers_of(key: str, name: str = "step-1") -> dict[str, str]:
+    """Build the headers of a call with a key and an Idempotency-Key."""
     return {"Authorization": f"Bearer {key}", "Idempotency-Key": name}
 
 
-def test_a_key_that_may_write_gets_it(client: Any) -> None:
-    again = client.post("/v1/forward", json=step(), headers=by(WRITER))
+def test_key_with_write_scope_gets_the_replay(client: Any) -> None:
+    again = client.post("/v1/forward", json=step(), headers=headers_of(WRITER))
     assert (again.status_code, again.headers.get("idempotency-replayed")) == (200, "true")
 
 
-def test_a_key_that_computes_alone_is_refused_as_if_it_were_new(client: Any) -> None:
-    again, new = (client.post("/v1/forward", json=step(), headers=by(COMPUTER, name)) for name in ("step-1", "step-2"))
+def test_compute_only_key_is_refused_as_for_a_new_call(client: Any) -> None:
+    again, new = (
+        client.post("/v1/forward", json=step(), headers=headers_of(COMPUTER, name)) for name in ("step-1", "step-2")
+    )
     assert problem(again, 403, "forbidden")["expected"] == "write"
     assert (again.status_code, again.json()["detail"]) == (new.status_code, new.json()["detail"])
     assert "idempotency-replayed" not in again.headers
 
 
-def test_nor_does_it_learn_that_another_call_had_the_name(client: Any) -> None:
+def test_compute_only_key_may_reuse_an_idempotency_key(client: Any) -> None:
     other = step()
     del other["store"]
-    assert client.post("/v1/forward", json=other | {"outputs": [4]}, headers=by(COMPUTER)).status_code == 200
+    assert client.post("/v1/forward", json=other | {"outputs": [4]}, headers=headers_of(COMPUTER)).status_code == 200

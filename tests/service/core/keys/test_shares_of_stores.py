@@ -1,4 +1,4 @@
-"""What one namespace keeps takes no room from another, and is not told to it."""
+"""Shares of the stores: a namespace neither uses up the room of another nor learns about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMITS = {"max_tensors": 8, "max_graphs": 8, "max_answers": 8}
 
 
 class Caller:
-    """Somebody with a key, who keeps one thing after the other."""
+    """Client with a key that stores items one by one."""
 
     def __init__(self, client: Any, key: str) -> None:
         self._client = client
@@ -32,12 +32,12 @@ class Caller:
         return self._client.post("/v1/graphs", json={"graph": {"nodes": nodes}}, headers=self._key)
 
     def answer(self, number: int) -> Any:
-        """One tensor, written again and again: what is kept each time is the answer."""
+        """Write the same tensor with a new Idempotency-Key, so that only the answer needs room."""
         headers = {**self._key, "Idempotency-Key": f"k{number}"}
         return self._client.request("PUT", "/v1/tensors/same", json=VECTOR, headers=headers)
 
     def fill(self, kind: str) -> list[int]:
-        """The statuses of ten attempts."""
+        """Store ten items and return the statuses."""
         return [getattr(self, kind)(number).status_code for number in range(10)]
 
 
@@ -51,7 +51,7 @@ def callers(make_client: Callable[..., Any], tmp_path: Path) -> tuple[Caller, Ca
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tensor", "graph", "answer"])
-def test_one_cannot_fill_the_store_of_all(callers: tuple[Caller, Caller, Caller], kind: str) -> None:
+def test_namespace_cannot_fill_the_whole_store(callers: tuple[Caller, Caller, Caller], kind: str) -> None:
     greedy, modest, _ = callers
     assert [status < 300 for status in greedy.fill(kind)] == [True] * 2 + [False] * 8  # a quarter of eight
     refused = getattr(greedy, kind)(10)
@@ -60,13 +60,13 @@ def test_one_cannot_fill_the_store_of_all(callers: tuple[Caller, Caller, Caller]
     assert [status < 300 for status in modest.fill(kind)] == [True] * 2 + [False] * 8
 
 
-def test_a_key_states_another_share(callers: tuple[Caller, Caller, Caller]) -> None:
+def test_key_may_set_its_own_share(callers: tuple[Caller, Caller, Caller]) -> None:
     *_, stated = callers
     assert sum(status < 300 for status in stated.fill("tensor")) == 3
     assert sum(status < 300 for status in stated.fill("graph")) == 1
 
 
-def test_where_all_is_full_nobody_learns_of_the_others(make_client: Callable[..., Any], tmp_path: Path) -> None:
+def test_full_store_does_not_reveal_other_namespaces(make_client: Callable[..., Any], tmp_path: Path) -> None:
     keys = [record(f"key{i}", key) for i, key in enumerate((GREEDY, MODEST, STATED))]
     client = make_client(keys_file=write(tmp_path / "keys.json", keys), namespace_share=50, max_tensors=4)
     for key in (GREEDY, MODEST):

@@ -1,4 +1,4 @@
-"""A started server, at the level debug: whatever it says, and wherever others may look, nothing of a key is there."""
+"""Secrecy of keys: a server at log level debug shows no part of a key in logs, answers, metrics or `ps`."""
 
 from __future__ import annotations
 
@@ -22,19 +22,21 @@ from tests.service.support import SQUARES, exchange
 pytestmark = pytest.mark.slow
 
 KEY, OTHER, OWN = new_key(), new_key(), new_key()
-#: the hashes too: they open nothing, and are nobody's business
+#: includes the hashes: they grant no access, but are confidential
 TRACES = [*(key[3:] for key in (KEY, OTHER, OWN)), *(digest_of(key).hex() for key in (KEY, OTHER, OWN))]
 LENGTH = 8
 
 
 def traces(text: str | bytes) -> list[str]:
-    """Every part of a key, or of a hash, that stands in a text."""
-    told = text.decode("latin-1") if isinstance(text, bytes) else text
-    return [part for trace in TRACES for i in range(len(trace) - LENGTH + 1) if (part := trace[i : i + LENGTH]) in told]
+    """Find all parts of keys and of their hashes in a text."""
+    decoded = text.decode("latin-1") if isinstance(text, bytes) else text
+    return [
+        part for trace in TRACES for i in range(len(trace) - LENGTH + 1) if (part := trace[i : i + LENGTH]) in decoded
+    ]
 
 
 class Running:
-    """A server with a file of keys and one of its environment; what it has said, once it has ended."""
+    """Server process with a key file and a key from the environment."""
 
     def __init__(self, folder: Path) -> None:
         self.file = write(folder / "keys.json", [record("alice", KEY), record("bob", OTHER, rate="1000/s")])
@@ -50,8 +52,8 @@ class Running:
         assert line.startswith(ANNOUNCEMENT), self._log.read_text(encoding="utf-8")
         self.url = line.removeprefix(ANNOUNCEMENT).strip()
 
-    def ended(self) -> str:
-        """All that it has said."""
+    def stop(self) -> str:
+        """Stop the server and return all its output."""
         self.process.terminate()
         rest, _ = self.process.communicate(timeout=60)
         return self._log.read_text(encoding="utf-8") + rest.decode()
@@ -59,13 +61,13 @@ class Running:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
-    started = Running(tmp_path)
-    yield started
-    started.process.kill()
-    started.process.communicate()
+    server = Running(tmp_path)
+    yield server
+    server.process.kill()
+    server.process.communicate()
 
 
-def test_nothing_of_a_key_is_told(running: Running) -> None:
+def test_no_part_of_a_key_is_shown(running: Running) -> None:
     address = (httpx.URL(running.url).host, httpx.URL(running.url).port or 80)
     answers: list[bytes] = []
     for headers in ([bearer(KEY)], [bearer(OTHER)], [bearer(OWN)], *unsound(KEY, OTHER).values()):
@@ -79,8 +81,8 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
             ("BREW", "/v1/ops", b""),
         ):
             answers.append(exchange(address, sent(method, path, body, *headers, b"Connection: close")))
-            doubtful = sent(method, path, body, *headers, b"Transfer-Encoding: chunked")
-            answers.append(exchange(address, doubtful, half_close=True))
+            ambiguous = sent(method, path, body, *headers, b"Transfer-Encoding: chunked")
+            answers.append(exchange(address, ambiguous, half_close=True))
     with httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {KEY}"}) as client:
         assert client.post("/v1/gradients", json=SQUARES).status_code == 200
         metrics = client.get("/metrics")
@@ -96,27 +98,27 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
         ):
             assert client.get(path, headers={"X-Request-Id": OWN}).status_code in (404, 405), "the sender may see it"
     running.file.write_text('{"format": 1, "keys": [{"name": "eve", "sha256": "' + KEY + '"}]}', encoding="ascii")
-    assert not [found for answer in answers for found in traces(answer)]
+    assert not [trace for answer in answers for trace in traces(answer)]
     shown = processes(running.process.pid)
     assert "keys.json" in shown, "that is where its command line stands"
     assert not traces(shown)
-    told = running.ended()
-    assert "caller=alice method=POST path=/v1/gradients status=200" in told
-    assert "caller=(environment) method=GET path=/metrics status=200" in told
-    assert "status=401" in told
-    assert "path=/v1/tensors/gs_… status=404" in told
-    assert not traces(told)
+    output = running.stop()
+    assert "caller=alice method=POST path=/v1/gradients status=200" in output
+    assert "caller=(environment) method=GET path=/metrics status=200" in output
+    assert "status=401" in output
+    assert "path=/v1/tensors/gs_… status=404" in output
+    assert not traces(output)
 
 
 def processes(pid: int) -> str:
-    """What `ps` shows everybody of a server and of its workers."""
+    """The output of `ps` about a server and its workers."""
     listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     own = [line for line in listed.splitlines() if re.match(rf"\s*(?:{pid}\s|\d+\s+{pid}\s)", line)]
     assert len(own) > 1, "a server has workers"
     return "\n".join(own)
 
 
-def test_workers_do_not_get_the_key(running: Running) -> None:
+def test_workers_do_not_inherit_the_key(running: Running) -> None:
     children = Path(f"/proc/{running.process.pid}/task/{running.process.pid}/children").read_text(encoding="ascii")
     assert children.split()
     for child in children.split():
@@ -124,7 +126,7 @@ def test_workers_do_not_get_the_key(running: Running) -> None:
 
 
 @pytest.mark.parametrize("command", [["settings"], ["serve", "--help"], ["keys", "--help"]])
-def test_the_command_does_not_show_it(command: list[str]) -> None:
+def test_settings_and_help_do_not_show_the_key(command: list[str]) -> None:
     done = called(*command, GRADSERVE_API_KEY=OWN)
     assert done.returncode == 0
     assert not traces(done.stdout + done.stderr)
@@ -133,12 +135,12 @@ def test_the_command_does_not_show_it(command: list[str]) -> None:
     )
 
 
-def test_it_is_taken_from_no_command_line() -> None:
+def test_key_on_the_command_line_is_refused() -> None:
     for arguments in (["--api-key", OWN], [f"--api-key={OWN}"], ["settings", "--api-key", OWN]):
         done = called(*arguments)
         assert done.returncode == 2
-        said = "--api-key would show the key to whoever lists processes; set GRADSERVE_API_KEY instead"
-        assert done.stderr == f"gradserve: {said}\n"
+        message = "--api-key would show the key to whoever lists processes; set GRADSERVE_API_KEY instead"
+        assert done.stderr == f"gradserve: {message}\n"
 
 
 @pytest.mark.parametrize(
@@ -152,28 +154,28 @@ def test_it_is_taken_from_no_command_line() -> None:
         "no ASCII",
         "long",
         "a whole head",
-    ],  # never the key, another each time
+    ],  # not the key, which differs in each run
 )
-def test_one_that_cannot_be_used_is_not_shown(key: str) -> None:
+def test_unusable_key_is_not_shown(key: str) -> None:
     done = called("settings", GRADSERVE_API_KEY=key)
     assert done.returncode == 2
     form = "a key has 22 to 512 letters, digits and characters of -._~+/, then = if any"
     assert done.stderr == f"gradserve: GRADSERVE_API_KEY cannot be used: {form}\n"
 
 
-def told(*arguments: str, **variables: str) -> Any:
+def run_command(*arguments: str, **variables: str) -> Any:
     return subprocess.run(
         [sys.executable, "-m", "service", *arguments],
         cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
 
-class TestElsewhere:
-    """Where other machines reach it, a server without keys does not start."""
+class TestPublicAddress:
+    """A server without keys does not start on an address that other machines can reach."""
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-    def test_it_says_so(self, host: str) -> None:
-        done = told("--host", host, "--port", "0")
+    def test_refusal_explains_the_options(self, host: str) -> None:
+        done = run_command("--host", host, "--port", "0")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
             f"gradserve: --host {host} lets other machines in, and no key is asked for; set --keys-file or "
@@ -181,8 +183,8 @@ class TestElsewhere:
         )
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1"])
-    def test_on_the_loopback_it_starts(self, host: str) -> None:
-        assert started("--host", host)
+    def test_server_starts_on_the_loopback(self, host: str) -> None:
+        assert starts("--host", host)
 
     @pytest.mark.parametrize(
         ("options", "variables"),
@@ -193,18 +195,18 @@ class TestElsewhere:
             ([], {"GRADSERVE_API_KEY": OWN}),
         ],
     )
-    def test_it_starts_where_that_is_meant(self, options: list[str], variables: dict[str, str]) -> None:
-        assert started("--host", "0.0.0.0", *options, **variables)
+    def test_server_starts_with_a_key_or_insecure(self, options: list[str], variables: dict[str, str]) -> None:
+        assert starts("--host", "0.0.0.0", *options, **variables)
 
-    def test_a_file_of_keys_that_is_not_there(self, tmp_path: Path) -> None:
-        done = told("--keys-file", str(tmp_path / "keys.json"), "--port", "0")
+    def test_missing_key_file_is_reported(self, tmp_path: Path) -> None:
+        done = run_command("--keys-file", str(tmp_path / "keys.json"), "--port", "0")
         assert (done.returncode, done.stdout) == (2, "")
-        said = f"the file of keys {tmp_path / 'keys.json'} cannot be used: No such file or directory"
-        assert done.stderr == f"gradserve: {said}\n"
+        message = f"the file of keys {tmp_path / 'keys.json'} cannot be used: No such file or directory"
+        assert done.stderr == f"gradserve: {message}\n"
 
 
-def started(*options: str, **variables: str) -> bool:
-    """Whether a server listens; it is ended again."""
+def starts(*options: str, **variables: str) -> bool:
+    """Start a server, stop it again, and return whether it listened."""
     command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--workers", "1", *options]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Headers of answers: those that the document declares are sent, and those that are sent it declares."""
+"""Response headers: the server sends the declared headers, and the document declares the sent ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.service.described import Json, answers, operations, refusals, resolve
 from tests.service.support import problem
 from tests.service.thread_pool import ThreadPool
 
-#: headers of HTTP itself or of the body, and one that every answer has: no document declares them
+#: headers that no document declares: those of HTTP itself, of the body, and one that every answer has
 UNDECLARED = {"content-type", "content-length", "x-content-type-options"}
 SETTINGS = Settings(device="cpu", compile="off")
 
@@ -38,14 +38,14 @@ def graph_id(client: Client) -> str:
 
 
 def declared(document: Json, operation: Json, status: int) -> dict[str, bool]:
-    """The headers of a response, and whether each is always there."""
+    """Map the declared headers of a response to whether each is required."""
     described = dict(answers(document, operation))[str(status)]
     headers = {name.lower(): resolved(document, header) for name, header in described["headers"].items()}
     return {name: header["required"] for name, header in headers.items()}
 
 
-def check(document: Json, operation: Json, answer: httpx.Response) -> set[str]:
-    """The headers that an answer has, each of which is declared; and none is missing."""
+def check_headers(document: Json, operation: Json, answer: httpx.Response) -> set[str]:
+    """Check that an answer has all required headers and only declared ones, and return them."""
     stated = declared(document, operation, answer.status_code)
     assert answer.headers["x-content-type-options"] == "nosniff"
     sent = set(answer.headers) - UNDECLARED
@@ -53,51 +53,51 @@ def check(document: Json, operation: Json, answer: httpx.Response) -> set[str]:
     return sent
 
 
-def well_asked(document: Json, graph_id: str) -> Iterator[tuple[Json, str, str, bytes]]:
-    """A request of each operation that it answers: what it is, the method, the path, the body."""
+def valid_requests(document: Json, graph_id: str) -> Iterator[tuple[Json, str, str, bytes]]:
+    """Yield a valid request for each operation: the operation, the method, the path and the body."""
     order = ["post", "put", "get"]
     asked = sorted(operations(document), key=lambda each: each[0])
-    ending = [each for each in reversed(asked) if each[1] == "delete"]  # models before their graphs
-    keeping_all = sorted((each for each in asked if each[1] != "delete"), key=lambda each: order.index(each[1]))
-    for path, method, operation in (*keeping_all, *ending):
-        at = placed(path, operation, name="add" if "/ops/" in path else "w", graph_id=graph_id)
-        yield operation, method.upper(), at, bodies(operation)[0]
+    deleting = [each for each in reversed(asked) if each[1] == "delete"]  # models before their graphs
+    creating = sorted((each for each in asked if each[1] != "delete"), key=lambda each: order.index(each[1]))
+    for path, method, operation in (*creating, *deleting):
+        target = placed(path, operation, name="add" if "/ops/" in path else "w", graph_id=graph_id)
+        yield operation, method.upper(), target, bodies(operation)[0]
 
 
-def test_of_answers(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
+def test_headers_of_answers(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
     client, seen = make_client(), set()
     client.post("/v1/graphs", json={"graph": MEAN["graph"]})
-    for operation, method, path, body in well_asked(document, graph_id):
+    for operation, method, path, body in valid_requests(document, graph_id):
         answer = client.request(method, path, content=body)
         assert answer.is_success, answer.text
-        seen |= check(document, operation, answer)
+        seen |= check_headers(document, operation, answer)
         if "etag" in answer.headers and method == "GET":
-            known = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
-            assert known.status_code == 304
-            check(document, operation, known)
+            unchanged = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+            assert unchanged.status_code == 304
+            check_headers(document, operation, unchanged)
     assert seen == {"etag", "location", "x-request-id"}
 
 
-def test_of_answers_that_come_again(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
-    """Whatever takes a key, and keeps something, is answered so; nothing else is."""
+def test_headers_of_replayed_answers(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
+    """Operations that accept a key and store something replay their answer; no others do."""
     client, replayed = make_client(), set()
-    for number, (operation, method, path, body) in enumerate(well_asked(document, graph_id)):
-        content = keeping(document, operation, body)
+    for number, (operation, method, path, body) in enumerate(valid_requests(document, graph_id)):
+        content = storing(document, operation, body)
         for _ in range(2):
             answer = client.request(method, path, content=content, headers={"Idempotency-Key": str(number)})
-            sent = check(document, operation, answer)
+            sent = check_headers(document, operation, answer)
         if "idempotency-replayed" in sent:
             replayed.add(operation["operationId"])
     assert len(replayed) >= 20
-    assert replayed == {operation["operationId"] for *_, operation in operations(document) if takes_key(operation)}
+    assert replayed == {operation["operationId"] for *_, operation in operations(document) if accepts_key(operation)}
 
 
-def takes_key(operation: Json) -> bool:
+def accepts_key(operation: Json) -> bool:
     return "Idempotency-Key" in {parameter["name"] for parameter in operation.get("parameters", ())}
 
 
-def keeping(document: Json, operation: Json, body: bytes) -> bytes:
-    """The same request, such that a value is kept, where it can say so."""
+def storing(document: Json, operation: Json, body: bytes) -> bytes:
+    """Change the request to store a value, if its operation can."""
     if "requestBody" not in operation:
         return body
     message = resolved(document, operation["requestBody"]["content"]["application/json"]["schema"])
@@ -107,43 +107,43 @@ def keeping(document: Json, operation: Json, body: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_of_refusals(client: Client, document: Json, graph_id: str) -> None:
+def test_headers_of_refusals(client: Client, document: Json, graph_id: str) -> None:
     ran = 0
     for path, method, operation in operations(document):
         for status, code, example in refusals(document, operation):
             if asked := example.get("x-request"):
-                at = asked.get("path", path).replace("{name}", "add").replace("{graph_id}", graph_id)
+                target = asked.get("path", path).replace("{name}", "add").replace("{graph_id}", graph_id)
                 content = asked.get("raw") or json.dumps(asked.get("body", {}))
-                answer = client.request(method.upper(), at, content=content, headers=asked.get("headers"))
+                answer = client.request(method.upper(), target, content=content, headers=asked.get("headers"))
                 problem(answer, int(status), code)
-                check(document, operation, answer)
+                check_headers(document, operation, answer)
                 ran += 1
     assert ran > 400
 
 
-def test_of_refusals_without_a_key(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
+def test_headers_of_refusals_without_a_key(make_client: Callable[..., Client], document: Json, graph_id: str) -> None:
     client = make_client(api_key="a-key-that-is-long-enough-for-a-server")
-    for operation, method, path, body in well_asked(document, graph_id):
+    for operation, method, path, body in valid_requests(document, graph_id):
         if operation.get("security") != []:
             answer = client.request(method, path, content=body)
             problem(answer, 401, "unauthenticated")
-            assert check(document, operation, answer) == {"www-authenticate", "x-request-id"}
+            assert check_headers(document, operation, answer) == {"www-authenticate", "x-request-id"}
 
 
-def test_of_refusals_while_the_server_stops(document: Json, graph_id: str) -> None:
+def test_headers_of_refusals_while_the_server_stops(document: Json, graph_id: str) -> None:
     pool, stopped = open_pool(SETTINGS), set()
     pool.drain()
     with closing(Client(create_app(SETTINGS, pool))) as client:
-        for operation, method, path, body in well_asked(document, graph_id):
+        for operation, method, path, body in valid_requests(document, graph_id):
             answer = client.request(method, path, content=body)
             if answer.status_code == 503:
-                assert check(document, operation, answer) == {"retry-after", "x-request-id"}
+                assert check_headers(document, operation, answer) == {"retry-after", "x-request-id"}
                 stopped.add(operation["operationId"])
     assert {"gradients", "putTensor", "registerGraph", "ready"} <= stopped
 
 
-def test_of_what_is_under_way(document: Json) -> None:
-    """409 states a time: then the first answer may be there."""
+def test_headers_of_a_conflict_with_a_running_call(document: Json) -> None:
+    """The 409 has a Retry-After: the first answer may exist by then."""
     worker, held = Worker(SETTINGS), Event()
 
     def work(job: Task) -> Reply:
@@ -151,7 +151,7 @@ def test_of_what_is_under_way(document: Json) -> None:
         return worker(job)
 
     async def second(http: httpx.AsyncClient) -> httpx.Response:
-        """The answer to the second of two, which comes before that to the first."""
+        """Return the answer to the second of two requests, which arrives before the first answer."""
         stated = {"json": MEAN["feeds"][0]["tensor"], "headers": {"Idempotency-Key": "a"}}
         both = [asyncio.ensure_future(http.put("/v1/tensors/w", **stated)) for _ in range(2)]
         (answered,), _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
@@ -163,4 +163,4 @@ def test_of_what_is_under_way(document: Json) -> None:
         answer = client._runner.run(second(client._http))
     problem(answer, 409, "conflict")
     operation = document["paths"]["/v1/tensors/{name}"]["put"]
-    assert check(document, operation, answer) == {"retry-after", "x-request-id"}
+    assert check_headers(document, operation, answer) == {"retry-after", "x-request-id"}

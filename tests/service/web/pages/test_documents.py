@@ -1,4 +1,4 @@
-"""All OpenAPI documents: they are valid, say each thing once, and generated clients outlive what is added."""
+"""All OpenAPI documents: they are valid, repeat nothing, and let generated clients survive additions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.service.described import OPEN, Json, answers, operations, resolved
 
 FULL, SDK = DOCUMENT_NAMES[:2], DOCUMENT_NAMES[2:]
 JSON, PROBLEM = "application/json", "application/problem+json"
-#: bytes of the largest
-MOST = 400_000
-#: names that other types of generated code have: of the DOM, of libraries, of other messages
+#: limit on the bytes of each document
+MAX_BYTES = 400_000
+#: names that collide with other types in generated code: from the DOM, libraries or other messages
 COLLIDING = {"Node", "Range", "Store", "Alias", "Encoding", "Planned", "Limits"}
 RENAMED = {"GraphNode", "ValueRange", "StoreEntry", "OpAlias", "TensorEncoding", "PlannedCall", "ServerLimits"}
 WORDS = {"op": sorted(registry().ops), "dtype": sorted(DTYPES)}
@@ -44,7 +44,7 @@ def sdk(request: pytest.FixtureRequest, documents: dict[str, Json]) -> Json:
 
 
 def objects(described: Any) -> Iterator[Json]:
-    """Every object of a document but for what is in examples, which is data."""
+    """Yield each object of a document, except those inside examples, which are data."""
     if isinstance(described, list):
         for item in described:
             yield from objects(item)
@@ -56,7 +56,7 @@ def objects(described: Any) -> Iterator[Json]:
 
 
 def schemas_under(document: Json, described: Any) -> Iterator[Json]:
-    """Every schema that this is, has, or refers to."""
+    """Yield this schema and all schemas that it contains or refers to."""
     seen, todo = set(), [described]
     while todo:
         for each in objects(todo.pop()):
@@ -67,43 +67,43 @@ def schemas_under(document: Json, described: Any) -> Iterator[Json]:
 
 
 @pytest.mark.slow
-def test_it_is_valid(document: Json) -> None:
+def test_document_is_valid(document: Json) -> None:
     newer = document["openapi"].startswith("3.1.")
     assert newer or document["openapi"] == "3.0.3"
     (OpenAPIV31SpecValidator if newer else OpenAPIV30SpecValidator)(document).validate()
 
 
-def test_every_reference_leads_somewhere_and_to_every_component(document: Json) -> None:
+def test_references_resolve_and_every_component_is_used(document: Json) -> None:
     referred = {each["$ref"] for each in objects(document) if "$ref" in each}
     for reference in referred:
         resolved(document, {"$ref": reference})
-    there = {
+    defined = {
         f"#/components/{kind}/{name}"
         for kind, named in document["components"].items()
         for name in named
         if kind != "securitySchemes"
     }
-    assert referred == there
+    assert referred == defined
 
 
 @pytest.mark.parametrize("name", DOCUMENT_NAMES)
-def test_its_size(client: Client, name: str) -> None:
-    assert len(client.get(f"/{name}", headers={"Accept-Encoding": "identity"}).content) < MOST
+def test_document_size(client: Client, name: str) -> None:
+    assert len(client.get(f"/{name}", headers={"Accept-Encoding": "identity"}).content) < MAX_BYTES
 
 
-def test_no_refusal_stands_where_it_is_answered(document: Json) -> None:
+def test_refusals_are_shared_components(document: Json) -> None:
     for _, _, operation in operations(document):
         for status, response in operation["responses"].items():
             assert ("$ref" in response) == (status[0] not in "23"), operation["operationId"]
 
 
-def test_components_stand_once(document: Json) -> None:
+def test_components_are_not_duplicated(document: Json) -> None:
     for kind in ("responses", "examples"):
         texts = [repr(component) for component in document["components"].get(kind, {}).values()]
         assert len(set(texts)) == len(texts)
 
 
-def test_examples_of_refusals_are_referred_to_by_their_codes(full: Json) -> None:
+def test_refusal_examples_are_references_named_by_code(full: Json) -> None:
     for response in full["components"]["responses"].values():
         shown = response["content"][PROBLEM]["examples"]
         assert response["description"] == ", ".join(shown)
@@ -112,50 +112,56 @@ def test_examples_of_refusals_are_referred_to_by_their_codes(full: Json) -> None
             assert set(example) == {"$ref"}
 
 
-def test_words_are_open(document: Json) -> None:
-    found = [
+def test_op_and_dtype_fields_are_open_enumerations(document: Json) -> None:
+    fields = [
         (name, field)
         for schema in document["components"]["schemas"].values()
         for name, field in schema.get("properties", {}).items()
         if name in WORDS
     ]
-    assert {name for name, _ in found} == set(WORDS)
-    assert len(found) > 8
-    for name, field in found:
+    assert {name for name, _ in fields} == set(WORDS)
+    assert len(fields) > 8
+    for name, field in fields:
         assert field["type"] == "string"
         assert sorted(field[OPEN]) == WORDS[name]
         assert "enum" not in field
 
 
-def test_what_is_unknown_is_refused_with_the_nearest_name(client: Client) -> None:
+def test_unknown_op_is_refused_with_a_suggestion(client: Client) -> None:
     def refused(**leaf: Any) -> tuple[str, str]:
         report = client.post("/v1/plan", json={"graph": {"nodes": [{"op": "parameter", **leaf}]}}).json()
         return report["code"], report["detail"]
 
-    told = "node 0 (paramter): there is no op called “paramter”; did you mean parameter?"
-    assert refused(op="paramter") == ("unknown_op", told)
+    expected = "node 0 (paramter): there is no op called “paramter”; did you mean parameter?"
+    assert refused(op="paramter") == ("unknown_op", expected)
     code, detail = refused(attrs={"dtype": "float31"})
     assert code == "bad_attribute"
     assert ", ".join(DTYPES) in detail
 
 
-def test_what_answers_hold_is_open(documents: dict[str, Json]) -> None:
-    """In 3.0 it says so. In 3.1 it says nothing: no message there takes fields that nobody has described."""
+def test_answer_schemas_are_open(documents: dict[str, Json]) -> None:
+    """Version 3.0 states additionalProperties. Version 3.1 omits it."""
     for name, document in documents.items():
         older = document["openapi"].startswith("3.0.")
-        held = [
+        answer_schemas = [
             schema
             for *_, operation in operations(document)
             for _, response in answers(document, operation)
             for schema in schemas_under(document, response.get("content", {}))
             if schema.get("type") == "object"
         ]
-        assert {schema["title"] for schema in held} > {"GradientsAnswer", "Stats", "Tensor", "Attrs", "Problem"}
-        for schema in held:
+        assert {schema["title"] for schema in answer_schemas} > {
+            "GradientsAnswer",
+            "Stats",
+            "Tensor",
+            "Attrs",
+            "Problem",
+        }
+        for schema in answer_schemas:
             assert schema.get("additionalProperties") == (True if older else None), (name, schema["title"])
 
 
-def test_names_of_messages_are_nobody_else_s(document: Json) -> None:
+def test_message_names_do_not_collide(document: Json) -> None:
     names = set(document["components"]["schemas"])
     assert not names & COLLIDING
     assert {
@@ -169,27 +175,27 @@ def test_names_of_messages_are_nobody_else_s(document: Json) -> None:
     } <= names
 
 
-def test_one_for_generators_has_json_alone(sdk: Json) -> None:
+def test_sdk_document_has_only_json(sdk: Json) -> None:
     for *_, operation in operations(sdk):
         bodies = [operation["requestBody"]] if "requestBody" in operation else []
         for described in (*bodies, *(response for _, response in answers(sdk, operation))):
             assert set(described.get("content", {})) in ({JSON}, {PROBLEM}, set()), operation["operationId"]
 
 
-def test_one_for_generators_has_no_examples(sdk: Json) -> None:
+def test_sdk_document_has_no_examples(sdk: Json) -> None:
     properties = [id(each["properties"]) for each in objects(sdk) if "properties" in each]
     for each in objects(sdk):
         assert id(each) in properties or not {"example", "examples", "x-request"} & set(each), each
 
 
 @pytest.mark.parametrize(("plain", "whole"), list(zip(SDK, FULL, strict=True)))
-def test_one_for_generators_says_what_the_full_one_says(documents: dict[str, Json], plain: str, whole: str) -> None:
+def test_sdk_document_matches_the_full_document(documents: dict[str, Json], plain: str, whole: str) -> None:
     ours, theirs = documents[plain], documents[whole]
     assert ours["openapi"] == theirs["openapi"]
     for ours_one, theirs_one in zip(operations(ours), operations(theirs), strict=True):
         (*place, operation), (*same_place, full) = ours_one, theirs_one
         assert place == same_place
-        assert said(ours, operation) == said(theirs, full)
+        assert json_only(ours, operation) == json_only(theirs, full)
     assert list(ours["components"]["schemas"]) == list(theirs["components"]["schemas"])
     for name, schema in ours["components"]["schemas"].items():
         assert without_examples(theirs["components"]["schemas"][name]) == schema
@@ -197,8 +203,8 @@ def test_one_for_generators_says_what_the_full_one_says(documents: dict[str, Jso
     assert "[/openapi.json](/openapi.json)" in ours["info"]["description"]
 
 
-def said(document: Json, operation: Json) -> Json:
-    """All of an operation that is neither an example nor in another media type than JSON."""
+def json_only(document: Json, operation: Json) -> Json:
+    """Return an operation without its examples and without media types other than JSON."""
     described = without_examples(operation)
     described["responses"] = {status: without_examples(response) for status, response in answers(document, operation)}
     for each in objects(described):
@@ -208,7 +214,7 @@ def said(document: Json, operation: Json) -> Json:
 
 
 def without_examples(described: Any) -> Any:
-    """The same without them."""
+    """Return a copy of a description without its examples."""
     if isinstance(described, list):
         return [without_examples(item) for item in described]
     if not isinstance(described, dict):

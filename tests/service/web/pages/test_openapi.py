@@ -1,4 +1,4 @@
-"""The document that clients are generated from: it is true, and its examples run."""
+"""The OpenAPI document that clients are generated from: it is accurate, and its examples run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.service.described import operations, refusals
 from tests.service.support import problem
 
 CALLS = list(calls())
-#: what each path is of a call, its own and that on a registered graph
+#: both paths of each call: its own, and the one on a registered graph
 PATHS = [f"/v1/{prefix}{call}" for call in CALLS for prefix in ("", "graphs/{graph_id}/")]
 
 METHODS = {
@@ -25,8 +25,8 @@ METHODS = {
     "listGraphs": "/v1/graphs", "getGraph": "/v1/graphs/{graph_id}", "listTensors": "/v1/tensors",
     "getTensor": "/v1/tensors/w", "listModels": "/v1/models", "getModel": "/v1/models/mean_of_squares",
 }  # fmt: skip
-#: what no single request brings about, or only one that is too large for a document; tested elsewhere
-NO_EXAMPLE = {
+#: codes that no single request of a size fit for a document produces; other files test them
+WITHOUT_EXAMPLE = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
     "worker_died", "not_ready", "unconfirmed", "deadline_exceeded", "store_full", "unauthenticated", "forbidden",
     "rate_limited", "conflict", "in_use",
@@ -35,11 +35,11 @@ NO_EXAMPLE = {
 
 @pytest.fixture(scope="module")
 def graph_id(client: Client) -> str:
-    """The id of the graph that all examples share, registered."""
+    """Register the graph that all examples share, and return its id."""
     registered = client.post("/v1/graphs", json={"graph": MEAN["graph"]})
     assert registered.status_code in (200, 201)
-    found: str = registered.json()["graph_id"]
-    return found
+    identifier: str = registered.json()["graph_id"]
+    return identifier
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> jsonschema_rs
     return jsonschema_rs.validator_for({**schema, "components": document["components"]})
 
 
-def test_the_operations(document: dict[str, Any]) -> None:
+def test_operation_ids(document: dict[str, Any]) -> None:
     ids = {operation["operationId"] for _, _, operation in operations(document)}
     graphs = {"registerGraph", "listGraphs", "getGraph", "deleteGraph"}
     on_graphs = {f"{call}{OF_GRAPH}" for call in CALLS}
@@ -66,7 +66,7 @@ def test_the_operations(document: dict[str, Any]) -> None:
     assert ids == {*CALLS, *on_graphs, *graphs, *tensors, *models, "listOps", "getOp", "live", "ready"}
 
 
-def test_the_id_that_the_document_shows_is_that_of_the_shared_graph(document: dict[str, Any], graph_id: str) -> None:
+def test_graph_id_example_is_the_id_of_the_shared_graph(document: dict[str, Any], graph_id: str) -> None:
     shown = {
         parameter["example"]
         for _, _, operation in operations(document)
@@ -85,19 +85,19 @@ def test_every_tag_is_described(document: dict[str, Any]) -> None:
 def test_every_problem_example_runs(client: Client, document: dict[str, Any], graph_id: str) -> None:
     ran = 0
     for path, method, status, code, example in problem_examples(document):
-        if sent := example.get("x-request"):
-            content = sent.get("raw") or json.dumps(sent.get("body", {}))
+        if asked := example.get("x-request"):
+            content = asked.get("raw") or json.dumps(asked.get("body", {}))
             response = client.request(
                 method.upper(),
-                sent.get("path", path).replace("{name}", "add").replace("{graph_id}", graph_id),
+                asked.get("path", path).replace("{name}", "add").replace("{graph_id}", graph_id),
                 content=content if method in ("post", "put") else None,
-                headers=sent.get("headers"),
+                headers=asked.get("headers"),
             )
             report = problem(response, int(status), code)
             assert report | {"request_id": ""} == example["value"] | {"request_id": ""}
             ran += 1
         else:
-            assert code in NO_EXAMPLE
+            assert code in WITHOUT_EXAMPLE
             assert example["value"]["code"] == code
     assert ran > 40
 
@@ -112,14 +112,14 @@ def test_every_request_example_runs(client: Client, document: dict[str, Any], pa
     for name, example in shown["examples"].items():
         answer = client.post(path.replace("{graph_id}", graph_id), json=example["value"])
         assert answer.status_code == 200, answer.text
-        varying = {"stats": 0, "description": "", "limits": {}}  # of the graph that came first, and of this server
+        varying = {"stats": 0, "description": "", "limits": {}}  # these depend on the first graph and on this server
         assert answer.json() | varying == answered["examples"][name]["value"] | varying
         validator(document, answered["schema"]).validate(answered["examples"][name]["value"])
         validator(document, answered["schema"]).validate(answer.json())
         validator(document, shown["schema"]).validate(example["value"])
 
 
-def test_a_tensor_is_put_and_deleted_as_described(client: Client, document: dict[str, Any]) -> None:
+def test_putting_and_deleting_a_tensor_matches_the_document(client: Client, document: dict[str, Any]) -> None:
     described = document["paths"]["/v1/tensors/{name}"]
     shown = described["put"]["requestBody"]["content"]["application/json"]["examples"]["a vector"]["value"]
     answers = described["put"]["responses"]
@@ -133,7 +133,9 @@ def test_a_tensor_is_put_and_deleted_as_described(client: Client, document: dict
     assert "content" not in described["get"]["responses"]["304"]
 
 
-def test_a_model_is_put_and_deleted_as_described(client: Client, document: dict[str, Any], graph_id: str) -> None:
+def test_putting_and_deleting_a_model_matches_the_document(
+    client: Client, document: dict[str, Any], graph_id: str
+) -> None:
     described = document["paths"]["/v1/models/{name}"]
     ((name, shown),) = described["put"]["requestBody"]["content"]["application/json"]["examples"].items()
     assert shown["value"]["graph_id"] == graph_id
@@ -148,14 +150,14 @@ def test_a_model_is_put_and_deleted_as_described(client: Client, document: dict[
     assert "content" not in described["get"]["responses"]["304"]
 
 
-def test_every_problem_is_as_described(document: dict[str, Any]) -> None:
+def test_problem_examples_match_the_problem_schema(document: dict[str, Any]) -> None:
     check = validator(document, {"$ref": "#/components/schemas/Problem"})
     for *_, example in problem_examples(document):
         check.validate(example["value"])
 
 
 @pytest.mark.parametrize(("operation", "path"), METHODS.items())
-def test_pages_answer_as_described(
+def test_get_answers_match_their_schemas(
     client: Client, document: dict[str, Any], operation: str, path: str, graph_id: str
 ) -> None:
     described = next(o for _, _, o in operations(document) if o["operationId"] == operation)
@@ -167,7 +169,7 @@ def test_pages_answer_as_described(
     client.request("DELETE", METHODS["getModel"])  # others delete the graphs of this server
 
 
-def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, Any]) -> None:
+def test_request_schemas_are_closed_and_answer_schemas_open(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     closed = {name for name, schema in schemas.items() if schema.get("additionalProperties") is False}
     requests = {name for name in schemas if name.endswith("Request")}
@@ -176,12 +178,12 @@ def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, A
     assert closed == parts | requests
 
 
-def test_the_vocabulary_is_in_the_document(document: dict[str, Any]) -> None:
+def test_graph_schema_describes_the_ops(document: dict[str, Any]) -> None:
     check = validator(document, {"$ref": "#/components/schemas/Graph"})
     assert check.is_valid({"nodes": [{"op": "sum", "operands": [0], "attrs": {"axes": [0]}}]})
     assert not check.is_valid({"nodes": [{"op": "sum", "operands": [0], "attrs": {"axes": 0}}]})
     assert check.is_valid({"nodes": [{"op": "additon"}]}), "what is unknown, the server refuses"
 
 
-def test_the_document_is_the_same_at_every_start(make_client: Callable[..., Client], client: Client) -> None:
+def test_document_is_the_same_at_every_start(make_client: Callable[..., Client], client: Client) -> None:
     assert make_client().get("/openapi.json").content == client.get("/openapi.json").content

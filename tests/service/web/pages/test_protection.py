@@ -1,4 +1,4 @@
-"""Pages by the rules of Mozilla's HTTP Observatory, as far as they do not ask for TLS: each test that it scores.
+"""Headers of pages: each rule that Mozilla's HTTP Observatory scores and that does not need TLS.
 
 https://developer.mozilla.org/en-US/observatory/docs/tests_and_scoring
 """
@@ -23,14 +23,14 @@ ASSETS = [
 
 def policy(response: httpx.Response) -> dict[str, list[str]]:
     """The directives of the one content security policy."""
-    (stated,) = response.headers.get_list("content-security-policy")
-    directives = [part.split() for part in stated.split(";") if part.strip()]
+    (header,) = response.headers.get_list("content-security-policy")
+    directives = [part.split() for part in header.split(";") if part.strip()]
     assert len({name for name, *_ in directives}) == len(directives), "the second of a name would be passed over"
     return {name: sources for name, *sources in directives}
 
 
 class Parts(HTMLParser):
-    """What a page loads, and what stands in it."""
+    """The URLs that a page loads, and its inline event handlers and styles."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -39,12 +39,12 @@ class Parts(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = dict(attrs)
-        self.handlers += [name for name in known if name.startswith("on") or name == "style"]
-        if tag in ("script", "img", "iframe") and known.get("src"):
-            self.loaded.append(known["src"] or "")
+        attributes = dict(attrs)
+        self.handlers += [name for name in attributes if name.startswith("on") or name == "style"]
+        if tag in ("script", "img", "iframe") and attributes.get("src"):
+            self.loaded.append(attributes["src"] or "")
         if tag == "link":
-            self.loaded.append(known.get("href") or "")
+            self.loaded.append(attributes.get("href") or "")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -65,7 +65,7 @@ def test_content_security_policy(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", [*PAGES, *ASSETS])
-def test_the_other_headers(client: Client, path: str) -> None:
+def test_security_headers(client: Client, path: str) -> None:
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
@@ -77,8 +77,8 @@ def test_the_other_headers(client: Client, path: str) -> None:
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_page_that_is_changed_is_not_run(client: Client) -> None:
-    """Each script and style that stands in a page is named by its hash, and no other is."""
+def test_policy_allows_inline_scripts_by_hash_only(client: Client) -> None:
+    """The policy lists the hash of each inline script and style, and no other hash."""
     for path in WITH_INLINE:
         response = client.get(path)
         inline = re.findall(r"<(script|style)>", response.text)
