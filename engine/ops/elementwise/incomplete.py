@@ -46,6 +46,14 @@ _START: Final = -3.7
 _NEGLIGIBLE: Final = 45.0
 
 
+def where_defined(y: Value, derivative: Value) -> Value:
+    """Return the derivative of a function, but NaN where its value y is NaN, outside of its domain.
+
+    There, a formula may be finite at single shapes: xᵃ⁻¹ of a negative x is 1 at a = 1.
+    """
+    return y.not_equal(y).where(y, derivative)
+
+
 def gamma_density(a: Value, x: Value) -> Value:
     """Return xᵃ⁻¹ exp(−x) / Γ(a) for x ≥ 0 and a ≥ 0.
 
@@ -205,7 +213,10 @@ class Igamma(IncompleteGamma):
     function = "gammainc"
     gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_TRUTH_OPERANDS, value=_P, gradients=(_SLOPE_A, _SLOPE_X), source=_SOURCE),)
-    partials = (lambda y, a, x: _partial_shape(a, x), lambda y, a, x: gamma_density(a, x))
+    partials = (
+        lambda y, a, x: where_defined(y, _partial_shape(a, x)),
+        lambda y, a, x: where_defined(y, gamma_density(a, x)),
+    )
 
 
 class Igammac(IncompleteGamma):
@@ -226,7 +237,10 @@ class Igammac(IncompleteGamma):
             source=_SOURCE,
         ),
     )
-    partials = (lambda y, a, x: -_partial_shape(a, x), lambda y, a, x: -gamma_density(a, x))
+    partials = (
+        lambda y, a, x: where_defined(y, -_partial_shape(a, x)),
+        lambda y, a, x: where_defined(y, -gamma_density(a, x)),
+    )
 
 
 def beta_density(a: Value, b: Value, x: Value) -> Value:
@@ -337,8 +351,8 @@ class Betainc(LibraryUfunc):
         ),
     )
     partials = (
-        lambda y, a, b, x: entrywise(betainc_partial_a, a, b, x, 1.0 - x),
+        lambda y, a, b, x: where_defined(y, entrywise(betainc_partial_a, a, b, x, 1.0 - x)),
         # I(x; a, b) = 1 − I(1 − x; b, a) (DLMF 8.17.4).
-        lambda y, a, b, x: -entrywise(betainc_partial_a, b, a, 1.0 - x, x),
-        lambda y, a, b, x: beta_density(a, b, x),
+        lambda y, a, b, x: where_defined(y, -entrywise(betainc_partial_a, b, a, 1.0 - x, x)),
+        lambda y, a, b, x: where_defined(y, beta_density(a, b, x)),
     )

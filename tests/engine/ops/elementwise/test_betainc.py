@@ -121,6 +121,15 @@ def test_ends_of_the_domain() -> None:
     np.testing.assert_array_equal(derivatives("betainc", half, half, np.array([0.0, 1.0]), by=2)[1], INF)
 
 
+def test_derivatives_are_nan_outside_the_domain() -> None:
+    """Also at a = b = 1, where the powers of x and 1 − x are 1: neighbouring shapes must agree."""
+    a = np.array([1.0, 1.0 - 2.0**-53, 1.0, -0.5, 1.5])
+    b = np.array([1.0, 1.0 - 2.0**-53, 1.0, 1.5, -2.5])
+    x = np.array([11.8, 11.8, -1.0, 0.5, 0.5])
+    for by in (0, 1, 2):
+        np.testing.assert_array_equal(derivatives("betainc", a, b, x, by=by)[1], NAN)
+
+
 def test_narrow_floats_are_rounded_once() -> None:
     narrow = [v.astype("float32") for v in (A, B, X)]
     wide = run("betainc", *(v.astype("float64") for v in narrow))

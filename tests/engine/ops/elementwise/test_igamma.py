@@ -110,6 +110,15 @@ def test_ends_of_the_domain() -> None:
     np.testing.assert_allclose(derivatives("igamma", np.zeros(1), np.ones(1), by=0)[1], -0.21938393439552029)  # E₁(1)
 
 
+@pytest.mark.parametrize("op", ["igamma", "igammac"])
+def test_derivatives_are_nan_outside_the_domain(op: str) -> None:
+    """Also at a = 1, where the power of a negative x is finite: neighbouring shapes must agree."""
+    a = np.array([1.0, 1.0 - 2.0**-53, 2.0, -0.5, -2.5])
+    x = np.array([-1.0, -1.0, -3.0, 1.5, 1.5])
+    for by in (0, 1):
+        np.testing.assert_array_equal(derivatives(op, a, x, by=by)[1], NAN)
+
+
 def test_narrow_floats_are_rounded_once() -> None:
     a, x = A[A < 1e3].astype("float32"), X[A < 1e3].astype("float32")
     np.testing.assert_array_equal(
