@@ -1,14 +1,14 @@
-"""The wire: what a request, an answer and a problem look like, as pydantic validates and documents them.
+"""Messages on the wire: requests, responses and problem reports, validated and documented by pydantic.
 
     graph → resources → request → answer → calls
-    document: all of them as JSON Schema
+    document: all messages as JSON Schema
 
-What may live here: the shape of messages, and their documentation. What may not: NumPy, the engine, HTTP, or any
-meaning beyond shape. The names of ops, attributes, dtypes and calls are handed in as plain data (`Vocabulary`), so that
-a new op or dtype is no change here, and a new call one file in `schemas/calls`.
+This package defines the shape of messages and documents them. It knows nothing of NumPy, the engine, HTTP, or any
+meaning beyond shape. Names of ops, attributes, dtypes and calls are passed in as plain data (`Vocabulary`). A new op or
+dtype therefore needs no change here, and a new call needs one file in `schemas/calls`.
 
-Messages are TypedDicts, not model classes: an absent field stays absent where a class would invent a null, and a
-graph of 100,000 nodes is validated in place.
+Messages are TypedDicts, not model classes: an absent field stays absent, whereas a class would add a null, and a graph
+of 100,000 nodes is validated in place.
 """
 
 from __future__ import annotations

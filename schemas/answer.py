@@ -1,6 +1,6 @@
-"""Answers: fields that they have in common, problems, and the catalogue of ops.
+"""Responses: common fields, problem reports, and the catalogue of ops.
 
-Nothing here is ever validated: the server writes it.
+These messages are never validated: the server writes them.
 """
 
 from __future__ import annotations
@@ -15,147 +15,172 @@ from schemas.request import Precision
 
 
 class NodeTensor(TypedDict):
-    """A tensor that belongs to a node: its value, or the gradient with respect to it."""
+    """A tensor of a node: its value, or the gradient with respect to it."""
 
     node: NodeId
     tensor: Tensor
 
 
 class Versions(TypedDict):
-    """What computed the answer."""
+    """Versions of the software that computed the result."""
 
     gradserve: str
     numpy: str
-    cupy: NotRequired[Annotated[str, Field(description="where a GPU computed")]]
+    cupy: NotRequired[Annotated[str, Field(description="Present if a GPU was used.")]]
 
 
 class ValueRange(TypedDict):
-    """The least and the greatest element of a tensor: an infinite one is absent, and both are where it has none."""
+    """Smallest and largest element of a tensor. An infinite bound is absent; an empty tensor has no bounds."""
 
     low: NotRequired[Double]
     high: NotRequired[Double]
 
 
 class Nonfinite(TypedDict):
-    """Where NaN or infinity first came out of finite operands, or was fed."""
+    """The first node that produced NaN or infinity from finite operands, or that was fed one."""
 
     node: NodeId
-    op: Annotated[OpName, Field(description="the node's op")]
-    backward: Annotated[bool, Field(description="whether it happened on the way back through the node")]
-    function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in, used by the node")]]
-    function_node: NotRequired[Annotated[Int64, Field(description="the node of that function")]]
-    steps: NotRequired[
-        Annotated[list[Int64], Field(description="the step of each loop around that node, the outermost first")]
+    op: Annotated[OpName, Field(description="Op of the node.")]
+    backward: Annotated[bool, Field(description="Whether it happened in the backward pass.")]
+    function: NotRequired[
+        Annotated[Int64, Field(description="Index of the function in which it happened. The node runs this function.")]
     ]
-    computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
-    operands: Annotated[list[ValueRange], Field(description="what the primitive's operands ranged over")]
+    function_node: NotRequired[Annotated[Int64, Field(description="Node inside that function.")]]
+    steps: NotRequired[Annotated[list[Int64], Field(description="Step of each enclosing loop, outermost first.")]]
+    computed: Annotated[str, Field(description="The primitive that produced it: the op, or a part of it.")]
+    operands: Annotated[list[ValueRange], Field(description="Ranges of the operands of the primitive.")]
 
 
-#: none of a run; what takes most of its time; all that can be compiled of it
+#: how much of a run compiled kernels did: nothing, the most expensive parts, or everything that can be compiled
 Tier = Literal["uncompiled", "partly_compiled", "compiled"]
 
 
 class Stats(TypedDict):
-    """What running the request took, and what it takes to run it again with the same result."""
+    """Run statistics, and what you need to reproduce the result."""
 
-    device: Annotated[str, Field(description="what ran it: cpu, or cuda:N")]
-    plan_cached: Annotated[bool, Field(description="whether a plan made earlier was used")]
-    execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
-    tier: Annotated[Tier, Field(description="how much of it compiled kernels did")]
-    precision: Annotated[
-        Precision,
-        Field(description="the least exact way in which a product or convolution of it read float32 operands"),
+    device: Annotated[str, Field(description="Device that ran the request: `cpu` or `cuda:N`.")]
+    plan_cached: Annotated[bool, Field(description="Whether the plan came from the cache.")]
+    execute_ms: Annotated[Double, Field(description="Execution time in milliseconds.")]
+    tier: Annotated[Tier, Field(description="How much of the run used compiled kernels.")]
+    precision: NotRequired[
+        Annotated[
+            Precision,
+            Field(
+                description="Lowest precision at which a matrix product or convolution read float32 operands. "
+                "Absent if none did."
+            ),
+        ]
     ]
-    peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
+    peak_bytes: Annotated[Int64, Field(description="Peak memory of tensors and kernels, in bytes.")]
     recomputed_flops: Annotated[
-        Int64, Field(description="floating-point operations that were done again for want of memory")
+        Int64, Field(description="Floating-point operations that were repeated to save memory (rematerialization).")
     ]
-    graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
+    graph_id: Annotated[
+        str, Field(description="Hash of the canonical form of the graph. Equal graphs have equal hashes.")
+    ]
     opset: Int64
-    dtype: Annotated[Dtype, Field(description="dtype of the node that the call is about: `of`, or the last output")]
+    dtype: Annotated[Dtype, Field(description="Dtype of `of`, or else of the last output.")]
     versions: Versions
     first_nonfinite: NotRequired[
-        Annotated[Nonfinite, Field(description="with `diagnose`: absent where everything was finite")]
+        Annotated[Nonfinite, Field(description="With `diagnose`. Absent if every value was finite.")]
     ]
     server: NotRequired[
-        Annotated[str, Field(description="the server that answered, where there are several: its address, or its name")]
+        Annotated[
+            str, Field(description="Address or name of the server that ran the request, if there are several servers.")
+        ]
     ]
     pieces: NotRequired[
-        Annotated[Int64, Field(description="of a sum over examples: pieces that it was cut into, for several workers")]
+        Annotated[
+            Int64,
+            Field(description="Sum over examples: number of pieces that it was divided into for several workers."),
+        ]
     ]
     repeated: NotRequired[
-        Annotated[Int64, Field(description="of a sum over examples: how often a piece was begun again")]
+        Annotated[Int64, Field(description="Sum over examples: number of times that a piece was started again.")]
     ]
 
 
 Disconnected = Annotated[
     list[NodeId],
-    Field(description="the `wrt` nodes without a path to what is differentiated; their gradients are zeros"),
+    Field(description="Nodes of `wrt` on which the differentiated node does not depend. Their gradients are zero."),
 ]
 
 
 class Health(TypedDict):
-    """The state of the server."""
+    """State of the server."""
 
-    status: Annotated[str, Field(description="live, or ready")]
+    status: Annotated[str, Field(description="`live` or `ready`.")]
     device: NotRequired[str]
 
 
 class Problem(TypedDict):
-    """A refusal. `detail` is one sentence for a person; programs read `code`, and accept codes they do not know."""
+    """Problem report of an error. `detail` is for people. Programs should branch on `code` and accept unknown codes."""
 
-    type: Annotated[str, Field(description="where the code is explained, relative to the server")]
-    title: Annotated[str, Field(description="what the code means")]
+    type: Annotated[str, Field(description="Page that explains the code, relative to the server.")]
+    title: Annotated[str, Field(description="Meaning of the code.")]
     status: Int64
-    detail: Annotated[str, Field(description="what, where, what was expected, what came, what to do")]
+    detail: Annotated[
+        str, Field(description="One sentence: what is wrong, where, what was expected and received, and how to fix it.")
+    ]
     code: str
     node: NotRequired[
         Annotated[
-            NodeId, Field(description="the node it happened at; inside a function, the node of the graph that uses it")
+            NodeId,
+            Field(
+                description="Node with the error. For an error inside a function: the node of the graph that uses it."
+            ),
         ]
     ]
-    function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in")]]
-    function_node: NotRequired[Annotated[Int64, Field(description="the node of that function it happened at")]]
-    operand: NotRequired[Annotated[Int64, Field(description="position among that node's operands, from 0")]]
+    function: NotRequired[Annotated[Int64, Field(description="Index of the function with the error.")]]
+    function_node: NotRequired[Annotated[Int64, Field(description="Node inside that function.")]]
+    operand: NotRequired[Annotated[Int64, Field(description="Position in the operands of that node, from 0.")]]
     expected: NotRequired[str]
     got: NotRequired[str]
-    pointer: NotRequired[Annotated[str, Field(description="JSON pointer into the request")]]
+    pointer: NotRequired[Annotated[str, Field(description="JSON pointer to the error in the request.")]]
     request_id: str
-    errors: NotRequired[Annotated[list[Problem], Field(description="all of them, where several were found at once")]]
+    errors: NotRequired[
+        Annotated[list[Problem], Field(description="All errors, this one included, if several were found at once.")]
+    ]
 
 
 class AttributeInfo(TypedDict):
-    """One attribute that an op takes."""
+    """An attribute of an op."""
 
     name: str
-    type: Annotated[str, Field(description="one of the kinds that there are, which the document lists")]
+    type: Annotated[str, Field(description="Kind of the attribute. The document lists all kinds.")]
     required: bool
     doc: str
-    since: Annotated[Int64, Field(description="the opset that introduced it, or its op")]
-    default: NotRequired[Annotated[str, Field(description="as JSON; without one, absence means what `doc` says")]]
+    since: Annotated[Int64, Field(description="Opset that introduced the attribute or its op.")]
+    default: NotRequired[
+        Annotated[
+            str, Field(description="Default as JSON. If there is none, `doc` says what an absent attribute means.")
+        ]
+    ]
     choices: NotRequired[list[str]]
 
 
 class OpAlias(TypedDict):
-    """Another spelling of an op, and the systems that use it."""
+    """An alias of an op, and the systems that use it."""
 
     name: str
     systems: str
 
 
 class OpInfo(TypedDict):
-    """One op."""
+    """An op."""
 
     name: str
     summary: str
     doc: str
-    operands: Annotated[list[str], Field(description='"b?" may be absent, "x..." stands for one or more')]
+    operands: Annotated[list[str], Field(description='Names of the operands. "b?" is optional; "x..." is one or more.')]
     attributes: list[AttributeInfo]
-    gradient: Annotated[str, Field(description="the gradient as a formula")]
+    gradient: Annotated[str, Field(description="Formula of the gradient.")]
     dtypes: list[Dtype]
     aliases: list[OpAlias]
-    several_outputs: Annotated[bool, Field(description="whether results are read through get_output")]
-    since: Annotated[Int64, Field(description="the opset that introduced it")]
+    several_outputs: Annotated[
+        bool, Field(description="Whether the op has several results, which are read with get_output.")
+    ]
+    since: Annotated[Int64, Field(description="Opset that introduced the op.")]
 
 
 class Catalogue(TypedDict):

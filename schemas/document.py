@@ -1,7 +1,7 @@
 """The messages as JSON Schema: the components of the OpenAPI document.
 
-There is one schema for each message, used by requests and answers alike. The vocabulary of ops and dtypes, which
-validation leaves to the engine, is written in here.
+Requests and responses share one schema per message. The names of ops and dtypes, which pydantic does not validate, are
+added here from the vocabulary.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from schemas.graph import OPEN, GraphFunction
 JsonSchema = dict[str, Any]
 
 REFERENCE: Final = "#/components/schemas/{model}"
-#: where a message has a tensor
+#: reference to the schema of tensors
 TENSOR: Final[JsonSchema] = {"$ref": REFERENCE.format(model="Tensor")}
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of an opset: canonical op names, and for each attribute its schema and what it says in which ops.
+    """Names of an opset: its ops, and for each attribute its schema and its documentation in each op.
 
-    `kinds` are those that attributes are of, as people are shown them, `dtypes` the names of those that tensors may
-    have, in the order in which they are listed, and `calls` those of the calls that compute.
+    `kinds` are the kinds of attributes as documentation spells them, `dtypes` the dtypes of tensors in the order of
+    lists, and `calls` the calls that run a graph.
     """
 
     ops: tuple[str, ...]
@@ -39,7 +39,7 @@ class Vocabulary:
 
 
 def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dict[str, JsonSchema]:
-    """Every message by its name, with the vocabulary in it; those of the calls are handed in."""
+    """Return the schema of every message by its name, with the vocabulary; the caller passes the messages of calls."""
     roots = (*dict.fromkeys(messages_of_calls), GraphFunction, Health, Catalogue, Problem)
     adapters: list[Any] = [(root.__name__, "validation", TypeAdapter(root)) for root in roots]
     _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
@@ -64,13 +64,13 @@ def _attrs(vocabulary: Vocabulary) -> JsonSchema:
     return {
         "type": "object",
         "title": "Attrs",
-        "description": "The attributes of all ops, every one optional; an op refuses those it does not have.",
+        "description": "The attributes of all ops, all optional here. An op rejects attributes that it does not have.",
         "properties": properties,
     }
 
 
 def _complete(field: JsonSchema, vocabulary: Vocabulary) -> None:
-    """Write in the words; and only models have a title: generators turn those of fields into classes of their own."""
+    """Insert the vocabulary, and remove titles of fields: generators would turn them into classes."""
     field.pop("title", None)
     for words in (field, field.get("items", {})):
         if OPEN in words:

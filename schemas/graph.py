@@ -1,6 +1,6 @@
-"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index.
+"""Computation graphs on the wire: lists of nodes that refer to earlier nodes by index.
 
-Below it: tensors, and the scalars that all messages are made of.
+Tensors, and the scalar types that all messages share.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Double = Annotated[float, WithJsonSchema({"type": "number", "format": "double"})
 NodeId = Annotated[
     int,
     Field(ge=-(2**63), le=2**63 - 1),
-    WithJsonSchema({"type": "integer", "format": "int64", "description": "index of a node in `nodes`"}),
+    WithJsonSchema({"type": "integer", "format": "int64", "description": "Index of a node in `nodes`."}),
 ]
 
-#: keyword of a string of which the document lists the words that there are: a later release has more, and answers them.
-#: A type says which they are, by the field of the vocabulary; the document has the words in place of its name
+#: keyword that lists the known values of a string; later releases may return more. In a type, its value is the name of
+#: a field of the vocabulary, which the document replaces with the values
 OPEN: Final = "x-extensible-enum"
 
 
@@ -29,36 +29,42 @@ def _leave_open(schema: dict[str, Any]) -> None:
 
 
 CLOSED: Final = ConfigDict(strict=True, extra="forbid")
-# Refused all the same, but by the server: a client generated today must read the answers of a later release.
+# The server still rejects unknown fields, but a client generated today must read the responses of later releases.
 OPEN_IN_DOCUMENT: Final = ConfigDict(strict=True, extra="forbid", json_schema_extra=_leave_open)
 
 
 NAME_CHARACTERS = 128
 
-Label = Annotated[str, Field(max_length=NAME_CHARACTERS, description="a label for people; refers to nothing")]
+Label = Annotated[
+    str, Field(max_length=NAME_CHARACTERS, description="A label for people. It has no effect on results.")
+]
 OpName = Annotated[str, Field(json_schema_extra={OPEN: "ops"})]
 
 
 @with_config(OPEN_IN_DOCUMENT)
 class GraphNode(TypedDict):
-    """One operation. Its id is its index in `nodes`; its operands are indices of earlier nodes."""
+    """An operation. Its id is its index in `nodes`; its operands are ids of earlier nodes."""
 
-    op: Annotated[OpName, Field(description="canonical name of an op; aliases are accepted too, ignoring case")]
+    op: Annotated[OpName, Field(description="Name of an op. Aliases are accepted, too. Case does not matter.")]
     operands: NotRequired[Annotated[list[NodeId], FailFast()]]
-    # Checked by the engine, which knows what the op takes and says so.
+    # The engine checks them against the op.
     attrs: NotRequired[dict[str, Any]]
     name: NotRequired[Label]
 
 
 @with_config(OPEN_IN_DOCUMENT)
 class GraphFunction(TypedDict):
-    """Nodes that a graph's nodes run. Their ids, and those in `outputs`, are the function's own.
+    """A function that nodes of the graph run. Node ids inside it, also in `outputs`, refer to its own `nodes`.
 
-    Its `input` nodes are its parameters, in their order; it sees nothing else of the graph.
+    Its `input` nodes are its parameters, in order. It cannot refer to other nodes of the graph.
     """
 
-    nodes: Annotated[list[GraphNode], FailFast(), Field(description="operands come before the nodes that use them")]
-    outputs: Annotated[list[NodeId], FailFast(), Field(description="the results; a node may be there several times")]
+    nodes: Annotated[
+        list[GraphNode], FailFast(), Field(description="Nodes in order: operands come before the nodes that use them.")
+    ]
+    outputs: Annotated[
+        list[NodeId], FailFast(), Field(description="Nodes that are the results. A node may appear several times.")
+    ]
     name: NotRequired[Label]
 
 
@@ -66,23 +72,28 @@ class GraphFunction(TypedDict):
 class Graph(TypedDict):
     """A computation graph."""
 
-    opset: NotRequired[Annotated[Int64, Field(description="version of the set of ops; default 1", examples=[1])]]
-    nodes: Annotated[list[GraphNode], FailFast(), Field(description="operands come before the nodes that use them")]
-    # Checked once the opset is known to have them.
+    opset: NotRequired[Annotated[Int64, Field(description="Version of the set of ops. Default: 1.", examples=[1])]]
+    nodes: Annotated[
+        list[GraphNode], FailFast(), Field(description="Nodes in order: operands come before the nodes that use them.")
+    ]
+    # Checked only if the opset has functions.
     functions: NotRequired[
-        Annotated[list[Any], Field(description="since opset 2; each may run those before it, by their index here")]
+        Annotated[
+            list[Any],
+            Field(description="Functions (since opset 2). A function may run earlier functions, by their index here."),
+        ]
     ]
 
 
-# Millions of elements: they are checked by the array library, never one by one by pydantic.
+# There may be millions of elements: the array library checks them, not pydantic one by one.
 _Elements = Annotated[
     Any,
     WithJsonSchema(
         {
             "type": "array",
             "items": {"type": "number", "format": "double"},
-            "description": "the elements, row-major and flat; bool as 0 and 1, complex numbers as the real part "
-            "and the imaginary one behind it",
+            "description": "Elements as a flat list in row-major order. Bools are 0 and 1. A complex number is two "
+            "numbers: the real part, then the imaginary part.",
         }
     ),
 ]
@@ -92,7 +103,7 @@ _Bytes = Annotated[
         {
             "type": "string",
             "format": "byte",
-            "description": "the elements as base64 of their little-endian bytes, row-major; lossless for every value",
+            "description": "Elements as base64 of little-endian bytes in row-major order. Lossless for every value.",
         }
     ),
 ]
@@ -100,13 +111,13 @@ _Bytes = Annotated[
 
 Dtype = Annotated[str, Field(json_schema_extra={OPEN: "dtypes"})]
 Shape = Annotated[
-    list[Int64], FailFast(), Field(description="extents of the axes; [] is a 0-d tensor with one element")
+    list[Int64], FailFast(), Field(description="Extents of the axes. [] is a 0-d tensor with one element.")
 ]
 
 
 @with_config(OPEN_IN_DOCUMENT)
 class Tensor(TypedDict):
-    """A dense array. Exactly one of `data` and `data_b64` holds its elements; neither is needed when it has none."""
+    """A dense array. Its elements are in exactly one of `data` and `data_b64`; an empty array may omit both."""
 
     dtype: Dtype
     shape: Shape

@@ -1,4 +1,4 @@
-"""Fields that requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
+"""Common fields of requests. Unknown fields are errors: a misspelt option must not be ignored."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing_extensions import TypeAliasType, TypedDict
 from schemas.graph import CLOSED, Dtype, Graph, Int64, NodeId, Shape, Tensor
 from schemas.resources import Etag, TensorName
 
-# The finest first. A message of its own in the document: generators else make one type for each request.
+# Most precise first. A schema of its own in the document: otherwise, generators make one type for each request.
 Precision = TypeAliasType("Precision", Literal["float32", "tf32x3", "tf32", "bfloat16"])
 
 
-# A message of its own in the document: generators else make one type for each request.
+# A schema of its own in the document: otherwise, generators make one type for each request.
 TensorEncoding = TypeAliasType("TensorEncoding", Literal["json", "base64"])
-AnswerEncoding = Annotated[TensorEncoding, Field(description="how the tensors of the answer are written; default json")]
+AnswerEncoding = Annotated[TensorEncoding, Field(description="Encoding of the tensors in the response. Default: json.")]
 
 
 Rows = Annotated[
     list[Int64],
     FailFast(),
     Field(
-        description="with `tensor_id`: start and stop of a part of its leading axis",
+        description="With `tensor_id`: use only the rows from start to before stop of the leading axis.",
         json_schema_extra={"minItems": 2, "maxItems": 2},
     ),
 ]
@@ -33,28 +33,32 @@ Rows = Annotated[
 class Feed(TypedDict):
     """A tensor for a node: the value of a leaf, a cotangent, a tangent or a vector.
 
-    Exactly one of `tensor` and `tensor_id` says which.
+    It needs exactly one of `tensor` and `tensor_id`.
     """
 
     node: NodeId
     tensor: NotRequired[Tensor]
-    tensor_id: NotRequired[Annotated[TensorName, Field(description="name of a resident tensor")]]
+    tensor_id: NotRequired[Annotated[TensorName, Field(description="Name of a resident tensor.")]]
     rows: NotRequired[Rows]
 
 
 @with_config(CLOSED)
 class StoreEntry(TypedDict):
-    """A node whose value, or the gradient by which, is to be kept as a resident tensor."""
+    """A node whose value or gradient the server stores as a resident tensor."""
 
     node: NodeId
-    gradient: NotRequired[Annotated[bool, Field(description="the gradient by the node, not its value; default no")]]
-    tensor_id: Annotated[TensorName, Field(description="name of the resident tensor, which need not be there yet")]
+    gradient: NotRequired[
+        Annotated[
+            bool, Field(description="Store the gradient with respect to the node instead of its value. Default: false.")
+        ]
+    ]
+    tensor_id: Annotated[TensorName, Field(description="Name of the resident tensor. It need not exist yet.")]
     if_match: NotRequired[
         Annotated[
             Etag,
             Field(
-                description="the etag that the tensor must have, * where any will do, empty where it must not be there "
-                "yet; otherwise nothing of this request is kept. Absent: no condition"
+                description="Condition: the etag that the tensor must have, `*` for any, or an empty string if it must "
+                "not exist yet. If the condition fails, nothing of this request is stored. Default: no condition."
             ),
         ]
     ]
@@ -62,8 +66,8 @@ class StoreEntry(TypedDict):
         Annotated[
             bool,
             Field(
-                description="whether it is on disk before the answer; if not, it is written within the time that the "
-                "answer states. Default: yes"
+                description="Whether to write the tensor to disk before responding. If false, it is written within the "
+                "time that the response states. Default: true."
             ),
         ]
     ]
@@ -71,7 +75,7 @@ class StoreEntry(TypedDict):
 
 @with_config(CLOSED)
 class NodeType(TypedDict):
-    """The type of a leaf, in place of its value."""
+    """Type of a leaf, in place of its value."""
 
     node: NodeId
     dtype: Dtype
@@ -81,39 +85,42 @@ class NodeType(TypedDict):
 Feeds = Annotated[
     list[Feed],
     FailFast(),
-    Field(description="a value for every input and parameter that the answer needs; other leaves may be fed too"),
+    Field(
+        description="A value for every input and parameter that the result depends on. You may feed other leaves, too."
+    ),
 ]
 Types = Annotated[
     list[NodeType],
     FailFast(),
-    Field(description="the type of every input and parameter that the answer needs; others may be given too"),
+    Field(description="Type of every input and parameter that the result depends on. Other leaves are allowed, too."),
 ]
 Outputs = Annotated[
     list[NodeId],
     FailFast(),
-    Field(description="nodes whose values come back; absent or empty: `of`, or else the last node"),
+    Field(description="Nodes whose values to return. If absent or empty: `of`, or else the last node."),
 ]
-Of = Annotated[NodeId, Field(description="the node to differentiate; default: the last")]
+Of = Annotated[NodeId, Field(description="Node to differentiate. Default: the last node.")]
 Wrt = Annotated[
     list[NodeId],
     FailFast(),
     Field(
-        description="the float nodes to differentiate with respect to, leaves or not, each once; "
-        "absent or empty: all parameter nodes"
+        description="Float nodes to differentiate with respect to, leaves or not, each once. "
+        "If absent or empty: all parameter nodes."
     ),
 ]
 MemoryBudget = Annotated[
     Int64,
     Field(
-        description="the most bytes that tensors and kernels may have at once, from 1 to the limit; what there is no "
-        "room for is computed again. Default: the limit, within which graphs of opset 1 compute nothing again"
+        description="Maximum memory of tensors and kernels in bytes, from 1 to the server's limit. Values that do not "
+        "fit are recomputed when needed. Default: the limit; graphs of opset 1 then recompute nothing."
     ),
 ]
 AskedPrecision = Annotated[
     Precision,
     Field(
-        description="how products and convolutions may read float32 operands on a GPU, their sums being float32; a "
-        "processor computes float32. Default: the server's, which is float32 unless it was told otherwise"
+        description="Lowest precision at which matrix products and convolutions may read float32 operands on a GPU. "
+        "Sums are always float32, and CPUs always use float32. Default: the setting of the server, which is itself "
+        "float32 by default."
     ),
 ]
 
@@ -131,26 +138,26 @@ class GraphRequest(TypedDict):
 
 @with_config(CLOSED)
 class ComputingRequest(GraphRequest):
-    """A graph, values for its leaves, and how values come back."""
+    """A graph, values for its leaves, and options for the results."""
 
     outputs: NotRequired[Outputs]
     diagnose: NotRequired[
         Annotated[
-            bool, Field(description="look for the first NaN or infinity, and report it in `stats`; slower; default no")
+            bool, Field(description="Find the first NaN or infinity and report it in `stats`. Slower. Default: false.")
         ]
     ]
     store: NotRequired[
         Annotated[
             list[StoreEntry],
             FailFast(),
-            Field(description="nodes whose values, or gradients, are kept as resident tensors: all of them, or none"),
+            Field(description="Nodes whose values or gradients to store as resident tensors. All are stored, or none."),
         ]
     ]
 
 
 @with_config(CLOSED)
 class TypesRequest(TypedDict):
-    """A graph, and the types of its leaves: nothing is run."""
+    """A graph, and the types of its leaves. The server does not run the graph."""
 
     graph: Graph
     types: NotRequired[Types]

@@ -1,4 +1,4 @@
-"""Resources: tensors, graphs and models that a server keeps, as requests and answers speak of them."""
+"""Resources on the server: tensors, graphs and models, as they appear in requests and responses."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing_extensions import TypedDict
 
 from schemas.graph import CLOSED, OPEN_IN_DOCUMENT, Dtype, Graph, Int64, NodeId, Shape, Tensor
 
-# The server checks names and etags, and reports an invalid one in a sentence.
+# The server checks names and etags itself, so that its error messages are readable.
 TensorName = Annotated[
-    str, Field(description="1 to 128 of A-Z a-z 0-9 _ . - of which the first is neither a dot nor a hyphen")
+    str, Field(description="1 to 128 of the characters `A-Z a-z 0-9 _ . -`. The first is not a dot or a hyphen.")
 ]
-Etag = Annotated[str, Field(description="16 hexadecimal digits that no other version of a tensor has")]
+Etag = Annotated[str, Field(description="Version of a tensor: 16 hexadecimal digits, different for each version.")]
 WrittenWithin = Annotated[
-    Int64, Field(description="milliseconds in which it will be on disk; absent where it is there already")
+    Int64, Field(description="Maximum delay in milliseconds before it is written to disk. Absent if it already is.")
 ]
 
 
 class StoredTensor(TypedDict):
-    """The value of a node, or the gradient by it, as it is kept now."""
+    """A value or gradient of a node that the server has stored."""
 
     node: NodeId
     tensor_id: TensorName
     etag: Etag
-    durable: Annotated[bool, Field(description="whether it is on disk")]
+    durable: Annotated[bool, Field(description="Whether the tensor is on disk.")]
     written_within_ms: NotRequired[WrittenWithin]
 
 
 StoredTensors = Annotated[
-    list[StoredTensor], Field(description="what was kept, in the order of `store`; absent where that was nothing")
+    list[StoredTensor], Field(description="Stored tensors, in the order of `store`. Absent if nothing was stored.")
 ]
 
 
@@ -41,9 +41,9 @@ class TensorSummary(TypedDict):
     tensor_id: TensorName
     dtype: Dtype
     shape: Shape
-    bytes: Annotated[Int64, Field(description="of its elements")]
+    bytes: Annotated[Int64, Field(description="Size of the elements.")]
     etag: Etag
-    durable: Annotated[bool, Field(description="whether it is on disk")]
+    durable: Annotated[bool, Field(description="Whether the tensor is on disk.")]
     written_within_ms: NotRequired[WrittenWithin]
 
 
@@ -57,20 +57,22 @@ class ResidentTensor(TypedDict):
 
 DESCRIPTION_CHARACTERS: Final = 1000
 
-GraphId = Annotated[str, Field(description="hash of the graph's canonical form, in 64 hexadecimal digits")]
-Description = Annotated[str, Field(max_length=DESCRIPTION_CHARACTERS, description="for people; changes nothing")]
+GraphId = Annotated[str, Field(description="Hash of the canonical form of the graph: 64 hexadecimal digits.")]
+Description = Annotated[
+    str, Field(max_length=DESCRIPTION_CHARACTERS, description="A description for people. It has no effect.")
+]
 
 
 @with_config(CLOSED)
 class RegisterGraphRequest(TypedDict):
-    """A graph that the server is to keep."""
+    """A graph to register."""
 
     graph: Graph
     description: NotRequired[Description]
 
 
 class GraphSummary(TypedDict):
-    """A graph that is kept, without itself."""
+    """A registered graph without its nodes."""
 
     graph_id: GraphId
     description: NotRequired[Description]
@@ -78,32 +80,32 @@ class GraphSummary(TypedDict):
 
 
 class RegisteredGraph(GraphSummary):
-    """A graph that is kept: its ops under their canonical names, and tensors that came beside it in it."""
+    """A registered graph. Ops have their canonical names. Tensors that were sent beside the JSON are part of it."""
 
     graph: Graph
 
 
 @cache
 def without_graph(request: Any) -> Any:
-    """The message that asks the same of a registered graph: it has all fields but `graph`."""
+    """Return the type of the same request on a registered graph: all fields except `graph`."""
     fields = {name: hint for name, hint in get_type_hints(request, include_extras=True).items() if name != "graph"}
-    registered: Any = TypedDict(f"Registered{request.__name__}", fields)  # type: ignore[misc] # named by what it is of
-    registered.__doc__ = f"{request.__doc__} The graph is the one that the path names."
+    registered: Any = TypedDict(f"Registered{request.__name__}", fields)  # type: ignore[misc] # the name is computed
+    registered.__doc__ = f"{request.__doc__} The path names the graph."
     return with_config(CLOSED)(registered)
 
 
 ModelName = Annotated[
-    str, Field(description="1 to 128 of A-Z a-z 0-9 _ . - of which the first is neither a dot nor a hyphen")
+    str, Field(description="1 to 128 of the characters `A-Z a-z 0-9 _ . -`. The first is not a dot or a hyphen.")
 ]
-ModelEtag = Annotated[str, Field(description="16 hexadecimal digits that no other version of a model has")]
+ModelEtag = Annotated[str, Field(description="Version of a model: 16 hexadecimal digits, different for each version.")]
 FreeShape = Annotated[
-    list[Int64], FailFast(), Field(description="extents of the axes; -1 is one that each call states anew")
+    list[Int64], FailFast(), Field(description="Extents of the axes. -1 means that each call chooses the extent.")
 ]
 
 
 @with_config(OPEN_IN_DOCUMENT)
 class ModelInput(TypedDict):
-    """A leaf that each call gives a value for, under a name."""
+    """A named leaf whose value each call sends."""
 
     name: ModelName
     node: NodeId
@@ -113,7 +115,7 @@ class ModelInput(TypedDict):
 
 @with_config(CLOSED)
 class NamedOutput(TypedDict):
-    """A node whose value comes back, under a name."""
+    """A named node whose value is returned."""
 
     name: ModelName
     node: NodeId
@@ -121,25 +123,31 @@ class NamedOutput(TypedDict):
 
 @with_config(CLOSED)
 class BoundLeaf(TypedDict):
-    """A leaf whose value is a resident tensor, read at each call in the version that is there then."""
+    """A leaf whose value is a resident tensor. Each call reads the current version."""
 
     node: NodeId
-    tensor_id: Annotated[TensorName, Field(description="name of a resident tensor")]
+    tensor_id: Annotated[TensorName, Field(description="Name of a resident tensor.")]
 
 
 @with_config(CLOSED)
 class PutModelRequest(TypedDict):
-    """A registered graph, with the names that it is to be called by."""
+    """A registered graph, with names for its inputs and outputs."""
 
     graph_id: GraphId
-    inputs: Annotated[list[ModelInput], FailFast(), Field(description="in the order in which protocols count them")]
-    outputs: Annotated[list[NamedOutput], FailFast(), Field(description="at least one, in the order of answers")]
-    bound: NotRequired[Annotated[list[BoundLeaf], FailFast(), Field(description="all other leaves that they need")]]
+    inputs: Annotated[
+        list[ModelInput], FailFast(), Field(description="Inputs, in the order that inference protocols use.")
+    ]
+    outputs: Annotated[
+        list[NamedOutput], FailFast(), Field(description="Outputs in the order of responses, at least one.")
+    ]
+    bound: NotRequired[
+        Annotated[list[BoundLeaf], FailFast(), Field(description="All other leaves that the outputs depend on.")]
+    ]
     description: NotRequired[Description]
 
 
 class ModelOutput(TypedDict):
-    """An output, and the type of its value; an extent of -1 depends on those that are free."""
+    """An output and its type. An extent of -1 depends on the free extents of the inputs."""
 
     name: ModelName
     node: NodeId
@@ -148,7 +156,7 @@ class ModelOutput(TypedDict):
 
 
 class ModelTensor(TypedDict):
-    """A bound leaf, and the type that its tensor had when the model was put, and has to have."""
+    """A bound leaf, and the required type of its tensor: the one that it had when the model was stored."""
 
     node: NodeId
     tensor_id: TensorName
@@ -157,7 +165,7 @@ class ModelTensor(TypedDict):
 
 
 class NamedModel(TypedDict):
-    """A model that is kept."""
+    """A model."""
 
     name: ModelName
     etag: ModelEtag
@@ -168,25 +176,25 @@ class NamedModel(TypedDict):
     bound: list[ModelTensor]
 
 
-_MORE = "where there are more, what to state as `after` to get those"
+_MORE = "Value of `after` for the next page. Absent on the last page."
 
 
 class GraphList(TypedDict):
-    """Graphs that are kept, in the order in which they came."""
+    """A page of registered graphs, in the order of registration."""
 
     graphs: list[GraphSummary]
     next: NotRequired[Annotated[GraphId, Field(description=_MORE)]]
 
 
 class TensorList(TypedDict):
-    """Tensors that are kept, by their names."""
+    """A page of resident tensors, by name."""
 
     tensors: list[TensorSummary]
     next: NotRequired[Annotated[TensorName, Field(description=_MORE)]]
 
 
 class ModelList(TypedDict):
-    """Models that are kept, by their names."""
+    """A page of models, by name."""
 
     models: list[NamedModel]
     next: NotRequired[Annotated[ModelName, Field(description=_MORE)]]

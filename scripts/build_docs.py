@@ -50,66 +50,67 @@ PORTING_HEAD = f"""{GENERATED}
 
 # Porting a graph from another system
 
-Other systems' spellings of an op are accepted in place of its name, ignoring case. A spelling renames
-the op and nothing else: attributes and defaults are those of [the op](ops.md). Where a system's
-convention differs, the note beside the spelling says what to write.
+The server accepts other systems' names of an op, in any case. Such a spelling only renames the op:
+attributes and defaults are those of [the op](ops.md). If a convention of the system differs, the note
+beside the spelling says what to write.
 
-Everywhere: a node used more than once gets the sum of its gradients; only the gradients asked for in
-`wrt` are computed; `relu` has gradient 0 at 0, and `at_zero` 1 gives that of the systems that let it
-pass there.
+In every graph: a node that is used more than once gets the sum of its gradients; the server computes
+only the gradients with respect to the nodes in `wrt`; the gradient of `relu` at 0 is 0, or 1 with
+`at_zero` 1, as in some systems.
 """
 
 #: sentence per system on how to run only a part of a program on a server
 BRIDGED = {
-    "pytorch": "A recorded function is a layer of PyTorch: [bridges](guide/bridges.md#pytorch).",
-    "jax": "A recorded function is one that JAX transforms: [bridges](guide/bridges.md#jax).",
-    "numpy": "SciPy minimises, fits and integrates recorded functions: [bridges](guide/bridges.md#scipy).",
+    "pytorch": "You can use a recorded function as a PyTorch layer: see [bridges](guide/bridges.md#pytorch).",
+    "jax": "JAX can transform a recorded function: see [bridges](guide/bridges.md#jax).",
+    "numpy": "SciPy can minimise, fit and integrate recorded functions: see [bridges](guide/bridges.md#scipy).",
 }
 
 COMING_FROM_HEAD = """<!-- Written by `make docs` from engine/ir/familiar_names.toml. Edit that, not this page. -->
 
 # Coming from PyTorch, JAX, NumPy, TensorFlow, ONNX
 
-The tables have what these systems call [the ops](ops.md), where that is another name than here. They are no spellings
-that a graph may use: `swish` is refused with `unknown_op`, and told `silu`, as the tables say it. A formula in the last
-column is written as several nodes, of which the op is the last or the main one.
+The tables list the names of [the ops](ops.md) in these systems, if they differ from the names here. You cannot use them
+in a graph: for `swish`, the server responds with `unknown_op` and suggests `silu`, as the tables do. A formula in the
+last column takes several nodes; the op is the last or the main one.
 
-A name that is in no table is the same here but for underscores (`LogSoftmax` is `log_softmax`; case does not matter),
-or has no counterpart. PyTorch is here with `torch.nn`, `linalg` and `special`, JAX with Flax and Optax, TensorFlow with
-Keras. Systems whose spellings are accepted have [tables of their own](porting.md).
+A name that is in no table is the same here except for underscores (`LogSoftmax` is `log_softmax`; case does not
+matter), or has no counterpart. PyTorch includes `torch.nn`, `linalg` and `special`; JAX includes Flax and Optax;
+TensorFlow includes Keras. Systems whose names the server accepts have [tables of their own](porting.md).
 
-Graphs are written with [a client](../clients/README.md), whose methods have the names of the ops: ten minutes with
-[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md),
-[Go](guide/ten-minutes-go.md), [Rust](guide/ten-minutes-rust.md), [Java](guide/ten-minutes-java.md) or
-[C++](guide/ten-minutes-cpp.md).
-A module of PyTorch or a model of ONNX is [imported](guide/importing.md) as it is.
-In Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
-[recorded](guide/recording.md), and has methods such as `grad` and `hessian`, which work like `jax.grad`.
+Write graphs with [a client](../clients/README.md): its methods have the names of the ops. Start with ten minutes of
+[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md), [Go](guide/ten-minutes-go.md),
+[Rust](guide/ten-minutes-rust.md), [Java](guide/ten-minutes-java.md) or [C++](guide/ten-minutes-cpp.md). You can
+[import](guide/importing.md) a PyTorch module or an ONNX model without changes. In Python, you can
+[record](guide/recording.md) a function that uses operators or the Array API standard as a graph. A recorded function
+has methods such as `grad` and `hessian`, which work like `jax.grad`.
 
-## The same name, and not the same
+## Same name, different behaviour
 
-- `conv2d`, its relatives and the pools: the channels are axis 1 and a kernel is [features, channels / groups, …], as in
-  PyTorch and ONNX. TensorFlow and Flax have the channels last: `transpose`. `padding` is numbers, not `SAME`.
-- `linear`: w is [in, out]. PyTorch's is [out, in]: `transpose` it first.
-- `gather` is PyTorch's. TensorFlow's and ONNX's take slices: `embedding` along axis 0, or `gather` with `indices`.
-- `transpose` swaps the last two axes unless `axes` says more. NumPy's, JAX's and TensorFlow's reverse all.
-- `sum`, `mean`, `max` and `min` reduce one operand. ONNX's `Sum`, `Mean`, `Max` and `Min` take several: `add`,
-  `maximum` and `minimum`. PyTorch's `max` along an axis has indices, too: `argmax`.
-- `var` divides by n. PyTorch's divides by n − 1: `ddof` 1.
-- `batch_norm` takes the statistics of its operand, always. `layer_norm` has `axes`, not their extents.
-- `split` takes the extents of all parts. PyTorch's takes one extent as well, those of NumPy,
-  JAX and TensorFlow a number of parts: `chunk`.
-- `pad` takes what is before and after the first axis, then the next. PyTorch begins with the last axis; ONNX has all
-  befores first.
-- `topk` looks along axis 0 unless `axis` is given, where the others take the last.
-- `mod` has the sign of the divisor, as `%` of Python, NumPy and JAX. ONNX's has it for integers alone.
-- `identity` is its operand. NumPy's and JAX's is a matrix: `one_hot` of `arange`.
+- `conv2d`, its relatives and the pooling ops: the channels are axis 1 and a kernel is [features, channels / groups, …],
+  as in PyTorch and ONNX. TensorFlow and Flax have the channels last: use `transpose`. `padding` takes numbers, not
+  `SAME`.
+- `linear`: w is [in, out]. In PyTorch it is [out, in]: `transpose` it first.
+- `gather` works as in PyTorch. TensorFlow's and ONNX's take slices: use `embedding` along axis 0, or `gather` with
+  `indices`.
+- `transpose` swaps the last two axes by default. In NumPy, JAX and TensorFlow it reverses all axes: give `axes`.
+- `sum`, `mean`, `max` and `min` reduce one operand. ONNX's `Sum`, `Mean`, `Max` and `Min` take several: use `add`,
+  `maximum` and `minimum`. PyTorch's `max` along an axis also returns indices: use `argmax`.
+- `var` divides by n. PyTorch's divides by n − 1: set `ddof` to 1.
+- `batch_norm` always takes the statistics of its operand. `layer_norm` takes `axes`, not their extents.
+- `split` takes the extents of all parts. PyTorch's also takes a single extent. NumPy's, JAX's and TensorFlow's take a
+  number of parts: use `chunk`.
+- `pad` takes the padding before and after the first axis, then the next axis. PyTorch begins with the last axis; ONNX
+  lists the padding before all axes first.
+- `topk` uses axis 0 by default; the other systems use the last axis.
+- `mod` has the sign of the divisor, like `%` in Python, NumPy and JAX. In ONNX this holds only for integers.
+- `identity` returns its operand. In NumPy and JAX it is a matrix: use `one_hot` of `arange`.
 
 ## Precision of float32
 
-How products of matrices and convolutions read float32 on a GPU is a field of a request,
-[`precision`](wire.md#precision), and `float32` unless it or [the server](guide/limits-and-operations.md) says less.
-Others have these defaults and names:
+[`precision`](wire.md#precision) in a request states how matrix products and convolutions read float32 on a GPU. The
+default is `float32`, unless [the server](guide/limits-and-operations.md) is configured with a lower precision. The
+other systems have these names and defaults:
 
 | here | PyTorch | JAX | TensorFlow |
 | --- | --- | --- | --- |
@@ -118,46 +119,48 @@ Others have these defaults and names:
 | `tf32` | `high`; convolutions by default | the default on GPUs; `TF32_TF32_F32` | the default on GPUs |
 | `bfloat16` | `medium` | `BF16_BF16_F32` | |
 
-ONNX and NumPy have none. PyTorch's are those of `torch.set_float32_matmul_precision` and of `fp32_precision`; its
-convolutions are told by `torch.backends.cudnn.allow_tf32`. JAX's are `precision` of a product,
-`jax_default_matmul_precision`, and the names of `jax.lax.DotAlgorithmPreset`; TensorFlow has
+ONNX and NumPy have no such setting. In PyTorch, these are values of `torch.set_float32_matmul_precision` and
+`fp32_precision`; for convolutions, `torch.backends.cudnn.allow_tf32`. In JAX, they are values of a product's
+`precision` and of `jax_default_matmul_precision`, and the names of `jax.lax.DotAlgorithmPreset`. TensorFlow has
 `tf.config.experimental.enable_tensor_float_32_execution`.
 
 ## Loops and functions
 
-A [function](guide/loops.md) sees its parameters alone: what a body of JAX, PyTorch or ONNX takes from around it is
-passed, as a const, which comes first. Trees are lists: each leaf is an operand and a result.
+A [function](guide/loops.md) sees only its parameters. If a body in JAX, PyTorch or ONNX reads a value from its
+surroundings, pass that value as a const; consts come first. Trees become lists: each leaf is an operand and a result.
 
 - `jax.lax.scan(f, init, xs)`: [`scan`](ops.md#scan) of the body (consts, carries, entries) → carries, stacks. `length`
-  and `reverse` are the same; `unroll` is not needed.
-- `jax.lax.fori_loop(a, b, f, x)`: `scan` of b − a steps, whose numbers are a sequence, `arange`.
+  and `reverse` are the same; you don't need `unroll`.
+- `jax.lax.fori_loop(a, b, f, x)`: `scan` with b − a steps, and `arange` as the sequence of step numbers.
 - `jax.lax.while_loop(cond, body, x)`: [`while`](ops.md#while) with `max_steps`; it has a gradient.
 - `jax.lax.map(f, xs, batch_size=n)`: [`map`](ops.md#map) with `at_once` n.
-- `jax.lax.cond(p, f, g, *x)`: [`cond`](ops.md#cond); `switch` is one within another.
+- `jax.lax.cond(p, f, g, *x)`: [`cond`](ops.md#cond). For `switch`, nest one in another.
 - `jax.lax.custom_root`, and solvers of JAXopt and Optimistix: [`fixed_point`](ops.md#fixed_point), with its implicit
   gradient.
-- `jax.custom_vjp`, `torch.autograd.Function`: [`call`](ops.md#call) with `derivative`, which is given operands, results
-  and cotangents. Everything else that it needs is an additional result of the body.
-- `jax.checkpoint`, `torch.utils.checkpoint`: `call` with `recompute`. Of a loop nothing needs to be said.
+- `jax.custom_vjp`, `torch.autograd.Function`: [`call`](ops.md#call) with `derivative`, which receives operands, results
+  and cotangents. If it needs other values, return them as additional results of the body.
+- `jax.checkpoint`, `torch.utils.checkpoint`: `call` with `recompute`. Loops need no such setting.
 - `jax.random`: [`random_*`](guide/random.md), with the same keys and the same bits.
 - `x[mask]`, `nonzero`, `jnp.nonzero(mask, size=k)`, `jnp.compress`: [`compress` and `nonzero`](guide/masks.md), which
-  state k.
+  require k.
 - `x[i, j]`, `x.at[i, j].add`, `index_put`: [`index`, `index_add`, `index_set`](guide/masks.md); `lax.dynamic_slice`:
   [`slice_at`](ops.md#slice_at).
-- Complex numbers: [`complex64`, `complex128`](guide/complex.md). Gradients are PyTorch's, and the conjugates of JAX's.
-- Transforms such as `fft` and `rfft`, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`, which needs
-  `axes`. `torch.stft` has its last two axes the other way round, and pads.
+- Complex numbers: [`complex64`, `complex128`](guide/complex.md). Gradients are the same as PyTorch's, and the
+  conjugates of JAX's.
+- Transforms such as `fft` and `rfft`, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`. Without `axes`,
+  `sizes` applies to the last axes. `torch.stft` swaps the last two axes and pads.
 - Functions of `linalg`, such as `eigh`, `svd`, `qr`, `lu`, `pinv`, `lstsq` and `matrix_exp`: ops of these names, with
-  [one answer at equal eigenvalues](guide/decompositions.md).
+  [a defined result for equal eigenvalues](guide/decompositions.md).
 - ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.
-- ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, the iteration's number a carry. Where
-  all iterations run, or there are scan outputs: `scan`.
-- ONNX's `If`: `cond`. What either branch reads is an operand of both.
+- ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, and the iteration number a carry. If
+  all iterations run, or there are scan outputs, use `scan`.
+- ONNX's `If`: `cond`. A value that either branch reads is an operand of both.
 """
 
 COMING_FROM_ATTRIBUTES = """## Attributes
 
-An attribute that an op does not have is refused with `bad_attribute`, and told the first of these that the op has.
+If a graph uses an attribute that an op does not have, the server responds with `bad_attribute` and suggests the first
+of these that the op has.
 """
 
 

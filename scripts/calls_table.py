@@ -16,7 +16,7 @@ _TABLE: Final = re.compile(r"(<!-- The calls[^\n]*-->\n).*?(\n<!-- end -->)", re
 def page_of_calls() -> str:
     """Return the page with its table regenerated."""
     rows = "\n".join(_row(call) for call in calls().values())
-    head = "| call | answers | costs about | ask it for |\n| --- | --- | --- | --- |"
+    head = "| call | result | approximate cost | use it for |\n| --- | --- | --- | --- |"
     return _TABLE.sub(lambda match: f"{match[1]}\n{head}\n{rows}\n{match[2]}", PAGE.read_text(encoding="utf-8"))
 
 

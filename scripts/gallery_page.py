@@ -29,8 +29,9 @@ _EXAMPLES_HEAD: Final = """<!-- Written by `make docs` from the programs of exam
 
 # The examples
 
-Programs that train, sample, integrate and solve through a server; `python examples/NAME.py` starts one by itself. With
-each is the graph that it sends first; of a large one, what is around its last node.
+These programs train, sample, integrate and solve equations on a server, and are written with [the Python
+client](guide/ten-minutes-python.md). `python examples/NAME.py` starts a server by itself. Each picture shows the first
+graph that the program sends, or, if that graph is large, the part around its last node.
 """
 
 

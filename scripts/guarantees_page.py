@@ -16,33 +16,33 @@ RESULTS: Final = ROOT / "build" / "guarantees.json"
 START, END = "<!-- measured: written by `make guarantees` -->\n", "<!-- end of measured -->"
 
 PROMISES: Final[Mapping[str, str]] = {
-    "1": "No accepted request exceeds its declared bytes or FLOPs; a refusal costs under 50 ms and no memory. A graph "
-    "whose gradients have too many nodes is refused within its caller's deadline, at bounded memory.",
-    "2": "Every bad input gets a 4xx report that names the node; no input alone causes a 5xx.",
-    "3": "Body, JSON depth, nodes and chunks are capped; the caps are settings, and documented.",
-    "4": "`/health/live` answers within 100 ms under any load.",
-    "5": "Surplus load gets 503 with `Retry-After` within 500 ms; what is accepted keeps 80 % of capacity.",
-    "6": "No 200 begins after the deadline, unless what it tells was being written by then; a 504 is there a second "
-    "after it at the latest.",
+    "1": "No accepted request exceeds its declared bytes or FLOPs; a rejection takes under 50 ms and no memory. A "
+    "graph whose gradients have too many nodes is rejected within its caller's deadline, at bounded memory.",
+    "2": "Every bad input gets a 4xx problem report that names the node; no input alone causes a 5xx.",
+    "3": "Body size, JSON depth, nodes and chunks have limits, which are documented settings.",
+    "4": "`/health/live` responds within 100 ms under any load.",
+    "5": "Excess load gets 503 with `Retry-After` within 500 ms; accepted requests get 80 % of capacity.",
+    "6": "No 200 begins after the deadline, unless its result was being written by then; a 504 arrives at most a "
+    "second after the deadline.",
     "7": "Work stops within a second of a disconnect.",
-    "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers hold "
-    "no memory for ever.",
-    "9": "What was acknowledged is there after `kill -9`, and whole: it is on disk, and so is its name, before the "
-    "answer is sent.",
-    "10": "On a full disk, writes get 507, the old values stand, and computing goes on.",
-    "11": "On SIGTERM work in flight finishes, new work is refused, and the exit is within the grace.",
+    "8": "Half-open and trickling connections are closed within 10 s, an honest slow upload is not; slow readers "
+    "cannot hold memory forever.",
+    "9": "An acknowledged write survives `kill -9` completely: the data and its file name are on disk before the "
+    "response is sent.",
+    "10": "On a full disk, writes get 507, the old values remain, and computing continues.",
+    "11": "After SIGTERM, running work finishes, new work is rejected, and the server exits within the grace period.",
     "12": "A dead worker is replaced within 5 s, and no health check fails.",
     "13": "Memory does not grow.",
     "14": "Unauthenticated bytes are never parsed; keys are compared in constant time, and never logged.",
-    "15": "A result never depends on what else is in flight.",
-    "16": "What one caller does, nobody else notices: beside it, the slowest of a hundred calls takes at most three "
-    "times as long as alone, none is refused, and nine of ten plans are still there.",
-    "17": "Of clients that race to store one tensor through different servers, each version is from exactly one, and "
-    "every other is told.",
-    "18": "Servers that share a state, or take it from each other, are linearizable in each namespace, whatever "
-    "is done to them; what one owned is kept again in 6 s.",
-    "19": "Once `/health/ready` answers 200, no call waits for the start of a worker.",
-    "20": "What an answer tells of a tensor is what was there when the call took effect, no matter who else writes it.",
+    "15": "A result never depends on other requests in progress.",
+    "16": "One caller does not affect another: beside it, the slowest of a hundred calls takes at most three times as "
+    "long as alone, none is rejected, and nine of ten plans are still cached.",
+    "17": "If clients race to store one tensor through different servers, each version is from exactly one of them, "
+    "and every other client gets a 412.",
+    "18": "Servers that share state, or take it over from each other, are linearizable in each namespace, whatever "
+    "happens to them; after a takeover, writes succeed again within 6 s.",
+    "19": "Once `/health/ready` returns 200, no call waits for a worker to start.",
+    "20": "A response describes a tensor as it was when the call took effect, no matter which other clients write it.",
 }
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Row]]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
@@ -25,7 +27,7 @@ from service.observe.tally import Tally
 from service.store.places import open_state
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
-from service.web.listening import monitor_settings
+from service.web.listening import bind_socket, monitor_settings
 from service.web.middleware import Cors, Envelope, Guard, OriginCheck, ProtocolErrors, TrailingSlash
 from service.web.model_routes import model_router
 from service.web.observer import Recorder
@@ -66,8 +68,9 @@ def run_server(settings: Settings) -> None:
     Raises OSError if the address is not available, RuntimeError for the device, the keys, the TLS files, or the metrics
     address.
     """
-    with composed(settings) as parts:
-        serve(parts.lifetime, parts.recorder, parts.gate, parts.make_monitor)
+    # The port comes first: a second server that differs in nothing is told about it, and not about the state folder.
+    with bind_socket(settings.host, settings.port) as listening, composed(settings) as parts:
+        serve(parts.lifetime, listening, parts.recorder, parts.gate, parts.make_monitor)
 
 
 @contextmanager
@@ -162,6 +165,7 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
     ])  # fmt: skip
     document = shipped_document()
     add_pages(app, document, playground=settings.playground == "on")
+    _add_head(app)
     app.state.service = State(
         settings=settings,
         pool=pool,
@@ -177,6 +181,7 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
 def create_monitor(routes: FastAPI, settings: Settings) -> ASGIApp:
     """Make the application of the metrics listener: metrics and health of the server with these routes."""
     app = _app_of_routers([health_router, metrics_router])
+    _add_head(app)
     app.state.service = routes.state.service
     return Envelope(OriginCheck(app, monitor_settings(settings), app.routes))
 
@@ -190,6 +195,14 @@ def _app_of_routers(routers: Iterable[APIRouter]) -> FastAPI:
         app.router.routes.extend(api_router.routes)  # flat, so that middleware can match them
     app.add_middleware(TrailingSlash, routes=app.routes)
     return app
+
+
+def _add_head(app: FastAPI) -> None:
+    """Let every route that takes GET take HEAD, for which the HTTP server leaves out the body."""
+    for i, route in enumerate(app.routes):
+        if isinstance(route, APIRoute) and "GET" in (route.methods or ()):
+            app.routes[i] = reading = copy(route)  # the routers are shared, and the OpenAPI documents leave out HEAD
+            reading.methods = {"GET", "HEAD"}
 
 
 def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | None = None) -> ASGIApp:

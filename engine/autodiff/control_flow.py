@@ -110,6 +110,7 @@ def split_operands(operands: Sequence[_T], carries: int, sequences: int = 0) -> 
         named = "carries and sequences count" if sequences else "carries counts"
         raise BadAttribute(
             f"{named} {counted(others, 'operand')}, but there are {len(operands)}",
+            attribute="carries" if carries else "sequences",
             expected=f"at least {counted(others, 'operand')}",
             got=counted(len(operands), "operand"),
         )
@@ -145,7 +146,8 @@ def require_count(name: str, body: Body, count: int, *, or_more: bool = False) -
     if received < count or (received > count and not or_more):
         expected = ("at least " if or_more else "") + counted(count, "output")
         detail = f"attribute {name}: the function must have {expected}, but has {received}"
-        raise _at_function(body, BadAttribute(detail, expected=expected, got=counted(received, "output")))
+        error = BadAttribute(detail, attribute=name, expected=expected, got=counted(received, "output"))
+        raise _at_outputs(body, error)
 
 
 def require_same(
@@ -156,11 +158,11 @@ def require_same(
         if expected.dtype != received.dtype:
             expected_text, received_text = expected.dtype.name, received.dtype.name
             detail = f"{subject} {k} must be of dtype {expected_text}, but the function gives {received_text}"
-            raise _at_function(body, DtypeMismatch(detail, expected=expected_text, got=received_text))
+            raise _at_outputs(body, DtypeMismatch(detail, expected=expected_text, got=received_text), k)
         if expected.shape != received.shape:
             expected_text, received_text = show_shape(expected.shape), show_shape(received.shape)
             detail = f"{subject} {k} must have shape {expected_text}, but the function gives {received_text}"
-            raise _at_function(body, ShapeMismatch(detail, expected=expected_text, got=received_text))
+            raise _at_outputs(body, ShapeMismatch(detail, expected=expected_text, got=received_text), k)
 
 
 def require_predicate(name: str, body: Body) -> None:
@@ -169,8 +171,9 @@ def require_predicate(name: str, body: Body) -> None:
     require_same(f"attribute {name}: result", body, (_PREDICATE,), body.outputs)
 
 
-def _at_function(body: Body, error: _E) -> _E:
-    return error if body.function is None else error.at_function(body.function)
+def _at_outputs(body: Body, error: _E, *position: int) -> _E:
+    """Locate the error at the outputs of the client's function, or at the one at `position`. Returns the error."""
+    return error if body.function is None else error.at_function(body.function).in_field("outputs", *position)
 
 
 #: appends a loop of a body over the same steps in reverse order

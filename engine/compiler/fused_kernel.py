@@ -225,7 +225,8 @@ class MicrokernelOp(Kernel):
     dtypes = DTYPES
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attrs", self.op.attrs)  # a class attribute of other ops
+        for name in ("attrs", "is_product"):  # class attributes of other ops
+            object.__setattr__(self, name, getattr(self.op, name))
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """Infer the types of the op."""

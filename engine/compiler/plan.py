@@ -27,7 +27,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final, NamedTuple, cast
 
@@ -40,7 +40,7 @@ from engine.ir.passes import UNBOUNDED, Allowance
 from engine.ir.program import Body
 from engine.ir.run_context import ALIGNMENT, NO_DEADLINE, Deadline, Limits, aligned
 from engine.ir.run_report import IEEE, Precision
-from engine.ir.tensor_type import HostArray, Strided, TensorType, read_only_copy
+from engine.ir.tensor_type import HostArray, Strided, TensorType, read_only_copy, real_dtype
 
 # Memory packing.
 
@@ -404,7 +404,8 @@ class Plan:
     feeds that are read, and the largest workspace of a step. `results_in_feeds` are the positions of results that lie
     in the memory of a feed. Tensors among the attributes belong to the plan and are read-only. `digest`, 32 bytes, is
     the same in every process for the same request. `recomputed_flops`, part of `flops`, are spent to save memory.
-    `precision` tells how products and convolutions may read float32 operands, if the device has a choice.
+    `precision` tells how products and convolutions may read float32 operands, if the device has a choice;
+    `reads_float32`, whether any of them does.
     """
 
     steps: tuple[Step, ...]
@@ -420,6 +421,7 @@ class Plan:
     digest: bytes = NO_DIGEST
     recomputed_flops: int = 0
     precision: Precision = IEEE
+    reads_float32: bool = False
 
     @property
     def working_bytes(self) -> int:
@@ -464,12 +466,20 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
         buffers=packing.buffers,
         feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
         results_in_feeds=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaf_blocks),
+        reads_float32=any(map(partial(_reads_float32, graph.nodes), graph.nodes)),
     )
 
 
 def with_identity_of(substitute: Plan, plan: Plan) -> Plan:
     """Return a plan that replaces another one, with the digest and the precision of that one."""
-    return replace(substitute, digest=plan.digest, precision=plan.precision)
+    return replace(substitute, digest=plan.digest, precision=plan.precision, reads_float32=plan.reads_float32)
+
+
+def _reads_float32(nodes: Sequence[Node], node: Node) -> bool:
+    """Return whether a node, or a body that it runs, is a product or convolution of float32 or complex64 operands."""
+    if node.op.is_product and real_dtype(nodes[node.operands[0]].type.dtype) == np.float32:
+        return True
+    return any(plan.reads_float32 for plan in node.op.runs)
 
 
 def graph_of(plan: Plan, registry: Registry) -> Graph:

@@ -199,7 +199,7 @@ class CuPyExecutor(Executor):
         try:
             return super().execute(plan, feeds, deadline, watch)
         except KernelOutOfRange:
-            deadline.begin_run(UNCOMPILED)
+            deadline.begin_run(UNCOMPILED, reads_float32=plan.reads_float32)
             return self.interpret(plan, feeds, deadline)
 
     def _run_prepared(self, *args: Any) -> list[Array]:

@@ -12,7 +12,7 @@ from engine.ir.errors import BadAttribute, Faults, OverBudget, counted, printabl
 from engine.ir.kinds import ATTRIBUTE_KINDS, key
 from engine.ir.kinds.kind import AttributeKind
 from engine.ir.opset import LATEST, admit_attribute
-from engine.ir.spellings import familiar_attributes, nearest, plain
+from engine.ir.spellings import choice_hint, familiar_attributes, nearest, plain
 
 REQUIRED: Final = object()
 
@@ -57,16 +57,17 @@ class Attr:
         """Return `value` in the form that rules receive. Raises BadAttribute."""
         kind = ATTRIBUTE_KINDS[self.kind]
         if not kind.admits(value):
-            raise _bad(name, kind.expected, value)
+            raise _bad(name, kind.expected, value, kind.hint(value))
         if kind.is_list and len(value) > self.max_length:
             received = counted(len(value), "entry", "entries")
             raise OverBudget(
                 f"attribute {name} has {received}, and may have at most {self.max_length}",
+                attribute=name,
                 expected=f"at most {counted(self.max_length, 'entry', 'entries')}",
                 got=received,
             )
         if self.choices and value not in self.choices:
-            raise _bad(name, "one of " + ", ".join(self.choices), value)
+            raise _bad(name, "one of " + ", ".join(self.choices), value, choice_hint(value, self.choices))
         if self.minimum is not None and np.min(value, initial=self.minimum) < self.minimum:
             entries = "whole numbers" if kind.is_list else "a whole number"
             raise _bad(name, f"{entries} of at least {self.minimum}", value)
@@ -75,14 +76,15 @@ class Attr:
     def default_value(self, name: str) -> Any:
         """Return the value for a node that does not state the attribute. Raises BadAttribute."""
         if self.required:
-            raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
+            raise BadAttribute(f"attribute {name} is required", attribute=name, expected=name, got="nothing")
         return self.default
 
 
-def _bad(name: str, expected: str, value: Any) -> BadAttribute:
+def _bad(name: str, expected: str, value: Any, advice: str = "") -> BadAttribute:
     is_list = isinstance(value, (list, tuple))  # show the first entries only
     received = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
-    return BadAttribute(f"attribute {name} must be {expected}, but is {received}", expected=expected, got=received)
+    detail = f"attribute {name} must be {expected}, but is {received}{advice and '; '}{advice}"
+    return BadAttribute(detail, attribute=name, expected=expected, got=received)
 
 
 def _shown(value: Any) -> str:
@@ -131,6 +133,7 @@ def _check_not_both(name: str, alternative: str, stated: Mapping[str, Any]) -> N
     if alternative and alternative in stated:
         raise BadAttribute(
             f"attribute {name} stands in place of {alternative}, but both are stated",
+            attribute=name,
             expected=f"{name} or {alternative}",
             got="both",
         )
@@ -168,7 +171,10 @@ def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
     hint = f"; did you mean {our_names[suggestion]}?" if suggestion else ""
     shown = printable(name)
     return BadAttribute(
-        f"there is no attribute {shown} here (known: {valid}){hint}", expected=f"one of: {valid}", got=shown
+        f"there is no attribute {shown} here (known: {valid}){hint}",
+        attribute=shown,
+        expected=f"one of: {valid}",
+        got=shown,
     )
 
 

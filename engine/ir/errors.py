@@ -46,10 +46,11 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
 class EngineError(Exception):
     """Reason why a graph cannot be run.
 
-    `detail` is one sentence for a person. `node` and `operand` (zero-based) locate the error in the client's own
-    numbering. `expected` and `got` repeat the two sides for programs. If the error is inside a function, `function` and
-    `function_node` locate it, and `node` is the node of the graph that calls the function, if there is one. `others`
-    are further errors of the same graph that are not consequences of this one.
+    `detail` is one sentence for a person. `node`, `operand` (zero-based) and `attribute` locate the error in the
+    client's own numbering. `expected` and `got` repeat the two sides for programs. If the error is inside a function,
+    `function` and `function_node` locate it, and `node` is the node of the graph that calls the function, if there is
+    one. `field` and `named_node` are those of `in_field`. `others` are further errors of the same graph that are not
+    consequences of this one.
     """
 
     code: ClassVar[str] = "invalid_field"
@@ -60,6 +61,7 @@ class EngineError(Exception):
         *,
         node: int | None = None,
         operand: int | None = None,
+        attribute: str | None = None,
         expected: str | None = None,
         got: str | None = None,
     ) -> None:
@@ -67,10 +69,13 @@ class EngineError(Exception):
         self.detail = detail
         self.node = node
         self.operand = operand
+        self.attribute = attribute
         self.expected = expected
         self.got = got
         self.function: int | None = None
         self.function_node: int | None = None
+        self.field: tuple[str | int, ...] = ()
+        self.named_node: int | None = None
         self.others: tuple[EngineError, ...] = ()
 
     def __str__(self) -> str:
@@ -104,6 +109,14 @@ class EngineError(Exception):
             self.function = function
         return self
 
+    def in_field(self, *keys: str | int, node: int | None = None) -> Self:
+        """Locate the error in the field of the call, or of `function`, to which `keys` lead. Returns the error.
+
+        With `node`, the error is in the field's entry that names this node, if the client stated one.
+        """
+        self.field, self.named_node = keys, node
+        return self
+
 
 def _location(node: int, op: str, label: str | None) -> str:
     name = f" “{printable(label)}”" if label else ""
@@ -132,6 +145,9 @@ class BadAttribute(EngineError):
     """An attribute is unknown, missing, of the wrong type or out of range."""
 
     code = "bad_attribute"
+
+    def __init__(self, detail: str, *, attribute: str, expected: str | None = None, got: str | None = None) -> None:
+        super().__init__(detail, attribute=attribute, expected=expected, got=got)
 
 
 class ShapeMismatch(EngineError):

@@ -138,6 +138,8 @@ class Definition(ABC):
     is_view: ClassVar[bool] = False
     #: whether it is a Kernel; a field for the same reason
     is_kernel: ClassVar[bool] = False
+    #: whether it is a matrix product or convolution, whose float32 operands a GPU may read less precisely
+    is_product: bool = False
     #: operands whose gradients may end here in spite of a derivative rule, if the result's dtype has no derivatives:
     #: the result is constant in them, or its dtype was requested by name. For other operands nobody would notice
     may_disconnect: ClassVar[tuple[str, ...]] = ()

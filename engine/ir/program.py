@@ -30,10 +30,12 @@ from engine.ir.attributes import bind
 from engine.ir.errors import (
     BadAttribute,
     BadReference,
+    DtypeMismatch,
     EngineError,
     Faults,
     InvalidField,
     MissingFeed,
+    ShapeMismatch,
     TooManyNodes,
     UnexpectedFeed,
     counted,
@@ -107,7 +109,10 @@ def check_functions(op: Definition, attrs: Mapping[str, Any], count: int) -> Non
                 f"the index of an earlier function, 0 to {count - 1}" if count else "absent: there is no function"
             )
             raise BadAttribute(
-                f"attribute {name} must be {expected}, but is {index}", expected=expected, got=str(index)
+                f"attribute {name} must be {expected}, but is {index}",
+                attribute=name,
+                expected=expected,
+                got=str(index),
             )
 
 
@@ -262,6 +267,7 @@ def check_arity(function: int, name: str, expected: int, received: int, noun: st
     if expected != received:
         raise BadAttribute(
             f"attribute {name}: function {function} has {counted(received, noun)}, but here it must have {expected}",
+            attribute=name,
             expected=counted(expected, noun),
             got=counted(received, noun),
         ).at_function(function)
@@ -359,7 +365,7 @@ class Program:
             for name, attr in op.attrs.items():
                 value = attrs.get(name)  # absent if checking stopped at too many faults
                 if value is not None and (dtype := attr.definition.dtype_of(value)) is not None:
-                    admit_dtype(f"attribute {name}", dtype, self.opset)
+                    admit_dtype(f"attribute {name}", dtype, self.opset, name)
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
@@ -520,12 +526,21 @@ class Program:
     ) -> Value:
         statement, attrs = self.statements[node], self.attrs[node]
         if statement.op.is_leaf:
-            (type,) = inferred(statement.op, (types[node],), attrs).types
-            return builder.leaf(type, node, statement.op.name)
+            return builder.leaf(self._leaf_type(node, types[node]), node, statement.op.name)
         first, operands = len(builder.nodes), [values[i] for i in statement.operands]
         value = builder.emit(statement.op, operands, typing.bound(statement.op, attrs) if self.functions else attrs)
         # A composite may return one of its operands. The client's node must still be a node of its own.
         return value if value.index >= first else value.identity()
+
+    def _leaf_type(self, node: int, fed: TensorType) -> TensorType:
+        """Return the type of a leaf that is fed this type. Raises ShapeMismatch and DtypeMismatch."""
+        try:
+            (type,) = inferred(self.statements[node].op, (fed,), self.attrs[node]).types
+        except (ShapeMismatch, DtypeMismatch) as error:
+            if self.index is None:  # the leaves of a function are fed by the node that calls it
+                error.in_field("feeds", node=node)
+            raise
+        return type
 
     def _used(self, types: Mapping[int, TensorType], needed: Sequence[int], faults: Faults) -> dict[int, TensorType]:
         leaves = set(self.leaves)
@@ -534,10 +549,11 @@ class Program:
             with faults:
                 if not 0 <= node < len(self.statements):
                     count = counted(len(self.statements), "node")
-                    raise UnexpectedFeed(f"feeds name node {node}, but the graph has {count}")
+                    outside = UnexpectedFeed(f"feeds name node {node}, but the graph has {count}")
+                    raise outside.in_field("feeds", node=node)
                 if node not in leaves:
                     unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
-                    raise self.located(unexpected, node)
+                    raise self.located(unexpected, node).in_field("feeds", node=node)
         for node in sorted(required.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
@@ -546,10 +562,14 @@ class Program:
             statement = self.statements[node]
             # Check feeds that nothing reads, too: a wrong one is more likely a mistake than intended.
             with faults.at(node, statement.op.name, statement.name):
-                statement.op.infer(types[node], **self.attrs[node])
+                self._leaf_type(node, types[node])
         for node in leaves.intersection(types) if self.opset < LATEST else ():
             with faults.at(node, self.statements[node].op.name, self.statements[node].name):
-                admit_dtype("the feed", types[node].dtype, self.opset)
+                try:
+                    admit_dtype("the feed", types[node].dtype, self.opset)
+                except DtypeMismatch as error:
+                    error.in_field("feeds", node=node)
+                    raise
         return {node: types[node] for node in required.intersection(types)}
 
 
@@ -582,7 +602,7 @@ class Function(Program):
                         "a function has no parameter nodes, which are fed: what is passed to it arrives at input nodes",
                         expected="input",
                         got="parameter",
-                    )
+                    ).in_field("nodes", node, "op")
         super().__init__(registry, statements, limits, faults, LATEST, functions)
         for position, output in enumerate(self.outputs):
             self._check_output(position, output)
@@ -596,10 +616,11 @@ class Function(Program):
                 f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
             )
             detail = f"function {self.index}: outputs[{position}] must be {expected}, but is {output}"
-            raise BadReference(detail, expected=expected, got=str(output)).at_function(self.index)
+            outside = BadReference(detail, expected=expected, got=str(output))
+            raise outside.at_function(self.index).in_field("outputs", position)
         if self.statements[output].op.several:
             several = BadReference(f"outputs[{position}] names this node, which has several outputs: name a get_output")
-            raise self.located(several, output)
+            raise self.located(several, output).in_field("outputs", position)
 
     @cached_property
     def weight(self) -> int:

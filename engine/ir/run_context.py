@@ -119,7 +119,8 @@ class Deadline:
     """Time on the monotonic clock at which work on a request stops, or earlier if the request is cancelled.
 
     It also reports on its last run: `backward_start` is the time at which the backward pass began, None if unknown;
-    `tier` says how much ran compiled kernels; `precision` says how precisely products and convolutions read float32.
+    `tier` says how much ran compiled kernels; `precision` says how precisely products and convolutions read float32,
+    None if none did.
     """
 
     __slots__ = ("backward_start", "precision", "seconds", "stop", "tier", "time")
@@ -133,7 +134,7 @@ class Deadline:
         self.stop = stop
         self.backward_start: float | None = None
         self.tier: RunTier = UNCOMPILED
-        self.precision: Precision = IEEE
+        self.precision: Precision | None = None
         start_time = time.monotonic() if start is None else start
         self.time = float("inf") if seconds is None else start_time + seconds
 
@@ -147,14 +148,14 @@ class Deadline:
         """The report of the last run."""
         return RunReport(self.tier, self.precision)
 
-    def begin_run(self, tier: RunTier) -> None:
-        """Begin the report of a run of this tier."""
+    def begin_run(self, tier: RunTier, *, reads_float32: bool) -> None:
+        """Begin the report of a run of this tier; `reads_float32` if its products or convolutions do."""
         if self.seconds is not None:
-            self.tier, self.precision = tier, IEEE
+            self.tier, self.precision = tier, IEEE if reads_float32 else None
 
     def record_precision(self, precision: Precision) -> None:
         """Record how precisely a product or convolution read float32 operands; the report has the least precise."""
-        if self.seconds is not None:
+        if self.seconds is not None and self.precision is not None:
             self.precision = coarsest(self.precision, precision)
 
     def check(self) -> None:

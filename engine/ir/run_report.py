@@ -28,7 +28,10 @@ def coarsest(*precisions: Precision) -> Precision:
 
 
 class RunReport(NamedTuple):
-    """Report of a run: the share of compiled kernels, and the least precise reading of float32 by a product."""
+    """Report of a run: the share of compiled kernels, and the least precise reading of float32 by a product.
+
+    `precision` is None if no product or convolution read float32 operands.
+    """
 
     tier: RunTier = UNCOMPILED
-    precision: Precision = IEEE
+    precision: Precision | None = None

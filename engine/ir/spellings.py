@@ -51,6 +51,19 @@ def familiar_attributes() -> Mapping[str, Sequence[str]]:
     return names
 
 
+def choice_hint(word: str, choices: Iterable[str]) -> str:
+    """Return “did you mean float64?” for a word that is none of `choices`; "" if none of them is close.
+
+    The dtypes of other systems come first.
+    """
+    known = {plain(choice): choice for choice in choices}
+    names: Mapping[str, Sequence[str]] = _read_table()["dtypes"]
+    meant = [name for name in names.get(plain(word), ()) if name in known]
+    if not meant and (closest := nearest(plain(word), known)):
+        meant = [known[closest]]
+    return f"did you mean {' or '.join(meant)}?" if meant else ""
+
+
 @cache
 def _read_table() -> Mapping[str, Any]:
     return tomllib.loads((files("engine.ir") / "familiar_names.toml").read_text(encoding="utf-8"))

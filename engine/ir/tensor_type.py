@@ -325,7 +325,9 @@ def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
     """Return `axis` counted from the front. Raises BadAttribute if a tensor of `ndim` axes has no such axis."""
     if not -ndim <= axis < ndim:
         span = f"between {-ndim} and {ndim - 1}" if ndim else "absent: a 0-d tensor has no axes"
-        raise BadAttribute(f"{attribute} must be {span}, but is {axis}", expected=span, got=str(axis))
+        raise BadAttribute(
+            f"{attribute} must be {span}, but is {axis}", attribute=attribute, expected=span, got=str(axis)
+        )
     return axis % ndim
 
 
@@ -339,7 +341,9 @@ def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes
     normalised = tuple(normalise_axis(a, ndim, attribute) for a in axes)
     if len(set(normalised)) != len(normalised):
         received = show_shape(axes)
-        raise BadAttribute(f"{attribute} names an axis twice: {received}", expected="distinct axes", got=received)
+        raise BadAttribute(
+            f"{attribute} names an axis twice: {received}", attribute=attribute, expected="distinct axes", got=received
+        )
     return normalised
 
 

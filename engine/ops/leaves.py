@@ -28,9 +28,9 @@ class Leaf(Definition):
     is_leaf = True
     gradient: ClassVar[str] = "none: there are no operands"
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "dtype": Attr("dtype", None, "declares the feed's dtype; absent: any"),
-        "shape": Attr("ints", None, "declares the feed's shape, -1 for a free extent; absent: any", minimum=-1),
-        "zero_d": Attr("bool", False, "declares a 0-d feed"),
+        "dtype": Attr("dtype", None, "required dtype of the feed; default: any"),
+        "shape": Attr("ints", None, "required shape of the feed, -1 for any extent; default: any", minimum=-1),
+        "zero_d": Attr("bool", False, "whether the feed must be 0-d"),
     }
     samples: ClassVar[tuple[Sample, ...]] = ()
 
@@ -53,7 +53,7 @@ class Leaf(Definition):
 class Input(Leaf):
     """Data, fed with the request.
 
-    Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the feed.
+    Its gradient is computed only if `wrt` names it. A declared `dtype` or `shape` must match the feed.
     """
 
     name = "input"
@@ -63,7 +63,7 @@ class Input(Leaf):
 class Parameter(Leaf):
     """A trainable tensor, fed with the request.
 
-    As `input`, but part of `wrt` by default.
+    Same as `input`, but part of `wrt` by default.
     """
 
     name = "parameter"
@@ -76,7 +76,7 @@ class Constant(NullaryOp):
     name = "constant"
     section = "leaves"
     is_captured = False
-    attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="the tensor")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="value of the tensor")}
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(value=np.array([[1.0, -2.0]])),
         Sample(value=np.array(3, dtype="int32")),
@@ -88,7 +88,10 @@ class Constant(NullaryOp):
         if value.dtype.name not in DTYPES:
             expected, received = "a tensor of dtype " + ", ".join(DTYPES), value.dtype.name
             raise BadAttribute(
-                f"attribute value must be {expected}, but is {received}", expected=expected, got=received
+                f"attribute value must be {expected}, but is {received}",
+                attribute="value",
+                expected=expected,
+                got=received,
             )
         return {"value": value.astype(value.dtype.newbyteorder("="), copy=False)}
 
@@ -118,18 +121,18 @@ def _dense_on_cpu(_: RunContext, value: HostArray) -> HostArray:
 
 
 class Full(NullaryOp):
-    """A tensor of one number, made on the server: y[…] = fill.
+    """A tensor filled with one number, created on the server: y[…] = fill.
 
-    An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and
-    JAX's `full`.
+    An absent or empty `shape` makes a 0-d tensor. To fill with an infinity or NaN, use `fill_as`. PyTorch and JAX:
+    `full`.
     """
 
     name = "full"
     section = "leaves"
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "shape": Attr("ints", (), "the result's shape", minimum=0),
-        "fill": Attr("number", 0.0, "the number", typed_by="dtype"),
-        "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+        "shape": Attr("ints", (), "shape of the result", minimum=0),
+        "fill": Attr("number", 0.0, "value of every element", typed_by="dtype"),
+        "dtype": Attr("dtype", FLOAT64, "dtype of the result"),
         "fill_as": FILL_AS,
     }
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -159,14 +162,14 @@ class Full(NullaryOp):
 
 
 class GetOutput(BatchedAsIs, View):
-    """One result of an op that has several: y = x[index]."""
+    """One result of an op with several results: y = x[index]."""
 
     name = "get_output"
     section = "leaves"
     operands = ("x",)
     dtypes = DTYPES
-    attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="which result, from 0", minimum=0)}
-    gradient = "g lands on that result; the others of the same op have 0"
+    attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="position of the result, from 0", minimum=0)}
+    gradient = "g for that result, 0 for the other results of the op"
     samples: ClassVar[tuple[Sample, ...]] = ()
     reshapes = True
 
@@ -175,7 +178,12 @@ class GetOutput(BatchedAsIs, View):
         (x,) = types
         if index >= len(x):
             expected = f"between 0 and {len(x) - 1}"
-            raise BadAttribute(f"attribute index must be {expected}, but is {index}", expected=expected, got=str(index))
+            raise BadAttribute(
+                f"attribute index must be {expected}, but is {index}",
+                attribute="index",
+                expected=expected,
+                got=str(index),
+            )
         return x[index]
 
     def compose(self, x: Value, *, index: int) -> Value | None:
@@ -193,19 +201,19 @@ class GetOutput(BatchedAsIs, View):
 
 
 class Arange(NullaryOp):
-    """Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+    """Evenly spaced numbers: y[i] = start + i · step, up to but not including stop.
 
-    Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start and
-    step, and a range that they hold.
+    The result has shape [⌈(stop − start) / step⌉], at least 0. Same as NumPy's arange, but exact: for an integer dtype,
+    start and step must be whole numbers, and all numbers must be in its range.
     """
 
     name = "arange"
     section = "arange"
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "start": Attr("number", 0.0, "the first number", typed_by="dtype"),
-        "stop": Attr("number", doc="the end, not included", typed_by="dtype"),
-        "step": Attr("number", 1.0, "the distance; negative to count down, not 0", typed_by="dtype"),
-        "dtype": Attr("dtype", INT64, "the result's dtype"),
+        "start": Attr("number", 0.0, "first number", typed_by="dtype"),
+        "stop": Attr("number", doc="end of the range, not included", typed_by="dtype"),
+        "step": Attr("number", 1.0, "distance between numbers; negative to count down, not 0", typed_by="dtype"),
+        "dtype": Attr("dtype", INT64, "dtype of the result"),
     }
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(stop=5.0),
@@ -222,9 +230,13 @@ class Arange(NullaryOp):
         require_real(attrs["dtype"])
         start, stop, step = attrs["start"], attrs["stop"], attrs["step"]
         if step == 0:
-            raise BadAttribute("attribute step must not be 0", expected="a number other than 0", got="0")
+            raise BadAttribute(
+                "attribute step must not be 0", attribute="step", expected="a number other than 0", got="0"
+            )
         if not math.isfinite((stop - start) / step):
-            raise BadAttribute("the range from start to stop by step is too long to count", expected="a finite range")
+            raise BadAttribute(
+                "the range from start to stop by step is too long to count", attribute="stop", expected="a finite range"
+            )
         if attrs["dtype"].kind != "f":
             _check_integers(start, stop, step, attrs["dtype"])
         return attrs
@@ -264,7 +276,10 @@ def _check_integers(start: float, stop: float, step: float, dtype: DType) -> Non
         expected = f"whole numbers, as dtype is {dtype.name}"
         received = f"{start:g} and {step:g}"
         raise BadAttribute(
-            f"attributes start and step must be {expected}, but are {received}", expected=expected, got=received
+            f"attributes start and step must be {expected}, but are {received}",
+            attribute="step" if is_integral(start) else "start",
+            expected=expected,
+            got=received,
         )
     (low, high), count = integer_limits(dtype), _count(start, stop, step, dtype)
     first, last = int(start), int(start) + (count - 1) * int(step)
@@ -273,6 +288,7 @@ def _check_integers(start: float, stop: float, step: float, dtype: DType) -> Non
         expected, received = f"between {low} and {high}", f"{start:g} to {stop:g} by {step:g}"
         raise BadAttribute(
             f"the range must lie {expected}, as dtype is {dtype.name}, but is {received}",
+            attribute="stop" if low <= first <= high else "start",
             expected=expected,
             got=received,
         )

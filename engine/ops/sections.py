@@ -12,134 +12,140 @@ from typing import Final
 SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "activations": (
-            "Activation functions. The smooth ones are formulas over stable parts; their gradients follow from those."
+            "Activation functions. The smooth ones are formulas over numerically stable parts and get their gradients "
+            "from these."
         ),
-        "any_all": "Truth of any or of all of the elements.",
-        "arange": "Ranges: numbers that are counted instead of sent.",
-        "arithmetic": "Arithmetic of two operands. Each gradient is one line a partial derivative.",
+        "any_all": "Logical reductions.",
+        "arange": "Ranges. Evenly spaced numbers that the server computes, so that you need not send them.",
+        "arithmetic": "Binary arithmetic.",
         "attention": "Scaled dot-product attention.",
-        "batch_statistics": "Batch norm by statistics that are given, and with running ones that it moves on.",
-        "bessel": "Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|).",
-        "betainc": "The incomplete beta function, regularised: the distribution function of the beta distribution.",
-        "betaln": "The logarithm of the beta function.",
-        "call": (
-            "A function in the place of a node, perhaps with a derivative of its own, or computed once more on "
-            "the way back."
+        "batch_statistics": "Batch normalisation with given or running statistics.",
+        "bessel": "Modified Bessel functions of the first kind. Plain, and scaled by exp(−|x|).",
+        "betainc": (
+            "Regularised incomplete beta function. The cumulative distribution function of the beta distribution."
         ),
-        "cast": "A tensor in another dtype.",
-        "cat": "Tensors joined: along an axis they have, or along a new one.",
-        "cdist": "Distances of all pairs of rows.",
-        "cholesky": "The Cholesky decomposition.",
-        "comparison": (
-            "Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient."
-        ),
-        "complex_parts": "Complex numbers made of two real ones, and taken apart again.",
-        "cond": "A choice between two functions, of which only one runs.",
-        "condition": "What singular values say of a matrix: its condition, and its rank.",
-        "containers": "Records and maps kept as one tensor, whose leading axis is cut into equal parts.",
+        "betaln": "Logarithm of the beta function.",
+        "call": "Function calls. A call may have a custom derivative, or recompute its body in the backward pass.",
+        "cast": "Dtype conversion.",
+        "cat": "Joining and stacking. Tensors are joined along an existing axis or along a new one.",
+        "cdist": "Pairwise distances.",
+        "cholesky": "Cholesky decomposition.",
+        "comparison": "Comparisons. Operands broadcast as in NumPy; the result is bool and has no gradient.",
+        "complex_parts": "Complex numbers and their parts.",
+        "cond": "Conditionals. Only one of the two functions runs.",
+        "condition": "Condition number and rank.",
+        "containers": "Records and maps. Each is stored as one tensor, whose leading axis is split into equal parts.",
         "conv": (
-            "Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of the other."
+            "Convolutions. On one, two and three spatial axes. A convolution and its adjoint are each the derivative "
+            "of the other."
         ),
-        "conv_transpose": "The adjoint of convolution, on one, two and three spatial axes.",
-        "cumsum": "Running sums.",
-        "cumulative": "Running products, extremes and logarithms of sums. The gradients are runs from the other end.",
-        "det": "The determinant itself.",
-        "diag": "Triangles and diagonals of the last two axes.",
+        "conv_transpose": "Transposed convolutions. The adjoints of convolutions, on one, two and three spatial axes.",
+        "cumsum": "Cumulative sums.",
+        "cumulative": "Cumulative products and extrema. Also cumulative log-sum-exp. Gradients are accumulated from the other end.",
+        "det": "Determinant.",
+        "diag": "Triangles and diagonals. These ops use the last two axes.",
         "draws": (
-            "Random numbers: functions of a key, with no state. One key gives the same numbers always, "
-            "everywhere, in a batch too."
+            "Random numbers. Pure functions of a key, without state: a key always gives the same numbers, everywhere, "
+            "also in a batch."
         ),
         "eigh": "Eigenvalues and eigenvectors of symmetric matrices.",
-        "einsum": "Einstein summation: products of several operands, summed over named axes.",
-        "embedding": "Between class numbers and vectors: rows of a table, and one-hot vectors.",
-        "erf": "The error function and its complement.",
+        "einsum": "Einstein summation. Products of several operands, summed over named axes.",
+        "embedding": "Embeddings and one-hot vectors.",
+        "erf": "Error function and its complement.",
         "erfinv": (
-            "Functions of the normal distribution: the inverse error function, and the logarithm of the "
-            "distribution function."
+            "Normal distribution. The inverse error function, and the logarithm of the cumulative distribution "
+            "function."
         ),
         "exponential": "Exponentials and logarithms.",
-        "fft": "Discrete Fourier transforms, of complex tensors, and of real ones to the half that says all.",
-        "fixed_point": "Fixed points: a function applied until nothing changes.",
-        "flip": "Entries in another order or more than once: flip, roll, tile.",
-        "gather": "Reading by an index tensor, and its adjoint: adding at an index tensor.",
-        "grad": "Differentiation as an op.",
-        "hyperbolic": "The hyperbolic functions and their inverses.",
-        "identity": "Ops that hand their operand on as it is: for differentiation too, or cut off from it.",
+        "fft": (
+            "Discrete Fourier transforms. Transforms of complex tensors, and of real ones to the non-redundant half."
+        ),
+        "fixed_point": "Fixed points. A function is applied until its result no longer changes.",
+        "flip": "Reordering and repeating. The ops flip, roll and tile.",
+        "gather": "Gather and scatter. Read at an index tensor, and the adjoint: add at an index tensor.",
+        "grad": "Gradients as nodes.",
+        "hyperbolic": "Hyperbolic functions and their inverses.",
+        "identity": "Identity and stopped gradients. These ops return their operand; gradients pass through or stop.",
         "igamma": (
-            "The incomplete gamma functions, regularised: of the gamma distribution, the distribution function "
-            "and the rest."
+            "Regularised incomplete gamma functions. The cumulative distribution function of the gamma distribution, "
+            "and its complement."
         ),
-        "index": "Reading at several index tensors, adding there, and writing there.",
-        "leaves": "Leaves: fed ones, constants, and tensors that are described instead of sent.",
-        "lgamma": "The logarithm of the gamma function, and its derivatives of every order.",
+        "index": "Advanced indexing. Read, add and write at several index tensors.",
+        "leaves": "Leaves. Fed tensors, constants, and tensors that are described instead of sent.",
+        "lgamma": "Logarithm of the gamma function. With its derivatives of every order.",
         "linear": "Dense layers.",
-        "log_softmax": "The logarithm of softmax.",
-        "logic": (
-            "Logic on truth values, and questions that are answered by one. A number counts as true where it is "
-            "not zero."
+        "log_softmax": "Log-softmax.",
+        "logic": "Logical operations. Nonzero numbers count as true.",
+        "logsumexp": (
+            "Stable reductions. Their naive formulas overflow, so they are computed relative to the largest element."
         ),
-        "logsumexp": "Reductions that overflow when written down naively: they work relative to the largest element.",
-        "losses": "Losses: a number for each row or element, and what is made of them.",
-        "lu": "The LU decomposition.",
-        "map": "A function of each entry.",
-        "masks": "What a mask picks, as many entries as are stated: where they are, and the entries themselves.",
-        "matmul": "The matrix product.",
-        "matrix_exp": "The exponential of a matrix.",
-        "matrix_power": "Whole powers of a matrix.",
-        "max_min": "The largest and the smallest element, and where they are.",
+        "losses": "Loss functions. One loss for each row or element, or their mean or sum.",
+        "lu": "LU decomposition.",
+        "map": "Mapping a function over entries.",
+        "masks": "Selection by a mask. The first k entries where the mask is true, or their positions.",
+        "matmul": "Matrix product.",
+        "matrix_exp": "Matrix exponential.",
+        "matrix_power": "Integer powers of a matrix.",
+        "max_min": "Maximum and minimum. Values and positions.",
         "normalization": (
-            "Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by "
+            "Normalisation. x is normalised to mean 0 and variance 1, or to mean square 1, then scaled and shifted by "
             "parameters."
         ),
-        "pinv": "Pseudoinverses, and least squares.",
-        "pooling": "Pooling: one number for each window of a plane, its maximum or its mean.",
+        "pinv": "Pseudoinverse and least squares.",
+        "pooling": "Pooling over planes. The maximum or the mean of each window.",
         "pooling_axes": (
-            "Pools over one axis and over three, dilated and with a ceiling; and pools that give a stated number "
-            "of windows."
+            "Pooling over one and three axes. With dilation and a ceiling mode. Adaptive pooling has a given number of "
+            "windows."
         ),
-        "power": "Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are.",
+        "power": "Powers and roots. Derivatives lower the exponent, and are finite at 0 if the exact derivative is.",
         "prod": "Products.",
-        "qr": "The QR decomposition.",
-        "reshape": "Movement that re-labels axes: reshape, broadcast_to, transpose.",
-        "resize": "Tensors brought to other extents by interpolation.",
-        "rounding": "Rounding to whole numbers: of a float in its own dtype, and of an integer nothing.",
+        "qr": "QR decomposition.",
+        "reshape": "Reshaping. Ops that relabel axes: reshape, broadcast_to, transpose.",
+        "resize": "Resizing by interpolation.",
+        "rounding": "Rounding to whole numbers. Floats keep their dtype; integers do not change.",
         "scalar": (
-            "Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a "
-            "float dtype."
+            "Arithmetic with a constant. The scalar is weakly typed, like a Python float in NumPy 2: it does not widen "
+            "a float dtype."
         ),
         "scan": "Loops of a known length.",
-        "segment_sum": "Sums over the rows of each segment.",
-        "segments": "The largest, smallest, mean and product of the rows of each segment.",
+        "segment_sum": "Segment sums.",
+        "segments": "Segment reductions. The maximum, minimum, mean and product of the rows of each segment.",
         "selection": (
-            "Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen."
+            "Selection between values. By a condition, by size or by bounds; the gradient goes to the selected value."
         ),
-        "sigmoid": "The logistic function and its integral, stable in both tails.",
-        "sign": "The sign of a number, and what it is without one.",
-        "sinc": "The normalised cardinal sine.",
-        "slice": "A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one.",
-        "slice_at": "Boxes whose starts are computed: read, and replaced.",
-        "slogdet": "The determinant.",
-        "softmax": "Softmax. This file is a complete op: every part of the contract, and nothing else.",
-        "solve": "Linear systems, and the inverse.",
-        "sort": "Order along an axis: stable, as NumPy's, NaN last.",
-        "split": "Tensors cut apart along an axis, into several results.",
-        "squeeze": "Axes of extent 1 put in and taken out, and axes merged: spellings of `reshape`.",
-        "stft": "The Fourier transform of a signal, window by window.",
+        "sigmoid": "Logistic function and its integral. Stable in both tails.",
+        "sign": "Sign and absolute value.",
+        "sinc": "Normalised sinc.",
+        "slice": (
+            "Slicing and padding. Read a box or a single index of a tensor, and the adjoint: put a tensor into a "
+            "larger one."
+        ),
+        "slice_at": "Slices at computed positions. Read or replace a box whose start is computed.",
+        "slogdet": "Sign and logarithm of the determinant.",
+        "softmax": "Softmax.",
+        "solve": "Linear systems and matrix inverse.",
+        "sort": "Sorting. Stable, with NaN last, as in NumPy.",
+        "split": "Splitting. A tensor is split along an axis into several results.",
+        "squeeze": (
+            "Inserting and removing axes. Axes of extent 1 are inserted or removed, or axes are merged: variants of "
+            "`reshape`."
+        ),
+        "stft": "Short-time Fourier transform.",
         "sum": "Sums and means.",
-        "svd": "The singular value decomposition.",
-        "symmetric_function": "Functions of symmetric matrices, by their eigenvalues.",
-        "take_along": "Reading along an axis at index tensors that broadcast.",
-        "topk": "The largest entries along an axis, in order.",
-        "triangular_solve": "Linear systems with triangular matrices.",
-        "trigonometry": "The circular functions and their inverses. Angles are in radians.",
-        "update_slice": "A tensor with a box of it replaced.",
+        "svd": "Singular value decomposition.",
+        "symmetric_function": "Functions of symmetric matrices. Computed from the eigenvalues.",
+        "take_along": "Gather with broadcasting. Read along an axis at index tensors that broadcast.",
+        "topk": "Largest entries. In order, along an axis.",
+        "triangular_solve": "Triangular linear systems.",
+        "trigonometry": "Trigonometric functions and their inverses. Angles are in radians.",
+        "update_slice": "Slice updates. Replace a box of a tensor.",
         "var": "Variance.",
-        "while_loop": "Loops that end when a condition says so, within a bound.",
+        "while_loop": "While loops. They run until a condition is false, within a bound on the steps.",
         "whole_division": (
-            "Quotients that are whole numbers, rounded down or towards 0, and the latter's remainder; the other's"
-            " is `mod`."
+            "Integer division and remainders. Quotients are rounded down (with the remainder `mod`) or towards 0 "
+            "(with the remainder `rem`)."
         ),
-        "xlogy": "Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods.",
-        "zeta": "The Hurwitz zeta function.",
+        "xlogy": "Products with a logarithm. They are 0 where the factor is 0: terms of entropies and likelihoods.",
+        "zeta": "Hurwitz zeta function.",
     }
 )

@@ -355,7 +355,7 @@ class Executor(ABC):
         the plan runs step by step.
         """
         if watch is not None:
-            deadline.begin_run(UNCOMPILED)
+            deadline.begin_run(UNCOMPILED, reads_float32=plan.reads_float32)
             return self.interpret(plan, feeds, deadline, watch)
         return self._run_tier(plan, feeds, deadline)
 
@@ -364,9 +364,10 @@ class Executor(ABC):
     ) -> list[Array]:
         """Run the plan, or the compiled plan that replaces it, by `run` or by the prepared plan's own `run`."""
         if self._tiers is None:
+            deadline.begin_run(UNCOMPILED, reads_float32=plan.reads_float32)
             return self._run_prepared(ExecutionTier(plan, self._uncompiled_binder), feeds, deadline, run)
         tier = self._tiers.current(plan, deadline)
-        deadline.begin_run(tier.name)
+        deadline.begin_run(tier.name, reads_float32=plan.reads_float32)
         if tier.name is UNCOMPILED and self.interprets_first_run and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.record_run(plan, stopwatch.seconds)

@@ -1,4 +1,4 @@
-"""The messages of the calls: a file for each call, with its request and, where no other call has the same, its answer.
+"""Messages of the calls: one file per call, with its request and, unless it shares that of another call, its response.
 
-What may live here: shapes of messages. The description in `service.api.calls` says which call has which.
+`service.api.calls` describes the calls, with the messages of each.
 """

@@ -1,4 +1,4 @@
-"""One graph on many examples."""
+"""Messages of `batch`: one graph on many examples."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from typing_extensions import TypeAliasType
 from schemas.graph import CLOSED, Int64, NodeId
 from schemas.request import ComputingRequest, Of, Wrt
 
-# A message of its own in the document, as other words are.
+# A schema of its own in the document: otherwise, generators make one type for each request.
 Reduction = TypeAliasType("Reduction", Literal["none", "sum", "mean"])
 
 Reduce = Annotated[
     Reduction,
-    Field(description="what is made of the N examples, differentiated as one; default none: the answer has their axis"),
+    Field(
+        description="Reduce the N examples to their sum or mean, and differentiate that. Default: none; results have a "
+        "leading axis N."
+    ),
 ]
 Block = Annotated[
-    Int64, Field(description="with `reduce`: how many examples are added up at a time; default: by their plan")
+    Int64, Field(description="With `reduce`: number of examples accumulated at a time. Default: chosen by the planner.")
 ]
 
 
 @with_config(CLOSED)
 class BatchRequest(ComputingRequest):
-    """A graph written for one example, and feeds for many."""
+    """A graph for one example, and feeds for many examples."""
 
     mapped: NotRequired[
         Annotated[
-            list[NodeId], FailFast(), Field(description="the leaves whose feeds have a leading axis N, at least one")
+            list[NodeId], FailFast(), Field(description="Leaves whose feeds have a leading axis N, at least one.")
         ]
     ]
     of: NotRequired[Of]

@@ -1,4 +1,4 @@
-"""A certificate for gradients."""
+"""Messages of `check`: a gradient check."""
 
 from __future__ import annotations
 
@@ -14,35 +14,40 @@ from schemas.request import GraphRequest, Of, Wrt
 
 @with_config(CLOSED)
 class CheckRequest(GraphRequest):
-    """A graph, values for its leaves, and which gradients to compare with central differences."""
+    """A graph, values for its leaves, and the gradients to compare with finite differences."""
 
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]
-    directions: NotRequired[Annotated[Int64, Field(description="random directions for each node, 1 to 64; default 4")]]
+    directions: NotRequired[
+        Annotated[Int64, Field(description="Number of random directions per node, 1 to 64. Default: 4.")]
+    ]
     tolerance: NotRequired[
-        Annotated[Double, Field(description="largest relative error that passes, between 0 and 1; default 1e-6")]
+        Annotated[Double, Field(description="Largest relative error that passes, between 0 and 1. Default: 1e-6.")]
     ]
 
 
 class GradientError(TypedDict):
-    """How far a gradient is from central differences, at the worst of the directions."""
+    """Difference between a gradient and central differences, in the worst direction."""
 
     node: NodeId
     relative_error: Double
 
 
 class Uncertified(TypedDict):
-    """A node whose gradient could not be compared, and why."""
+    """A node whose gradient could not be checked, and the reason."""
 
     node: NodeId
-    reason: Annotated[str, Field(description="kink, integer_path, not_finite, or roundoff; an open list")]
+    reason: Annotated[
+        str,
+        Field(description="kink, integer_path, stop_gradient, not_finite or roundoff. Later releases may add reasons."),
+    ]
     detail: str
 
 
 class CheckAnswer(TypedDict):
-    """The certificate: gradients against central differences, in float64, along random directions."""
+    """Result of the gradient check: gradients versus central differences, in float64, along random directions."""
 
-    passed: Annotated[bool, Field(description="whether every node was compared, and within the tolerance")]
+    passed: Annotated[bool, Field(description="Whether every node was compared and is within the tolerance.")]
     errors: list[GradientError]
     uncertified: list[Uncertified]
     directions: Int64

@@ -1,4 +1,4 @@
-"""The gradient as a graph."""
+"""Messages of `differentiate`: the gradient as a graph."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from schemas.request import TypesRequest
 
 @with_config(CLOSED)
 class DifferentiateRequest(TypesRequest):
-    """A graph, the types of its leaves, and what to differentiate."""
+    """A graph, the types of its leaves, and the gradients to compute."""
 
 
 class GradientNode(TypedDict):
-    """Where the gradient with respect to a node is computed."""
+    """A node, and the node that computes the gradient with respect to it."""
 
     node: NodeId
     gradient_node: NodeId
 
 
 class DifferentiateAnswer(TypedDict):
-    """The graph that was sent, under the same node ids, and behind it the nodes of its gradient."""
+    """The graph of the request with the same node ids, followed by the nodes of its gradients."""
 
     graph: Graph
     gradients: list[GradientNode]

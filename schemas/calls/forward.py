@@ -1,4 +1,4 @@
-"""Values of nodes."""
+"""Messages of `forward`: values of nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.resources import StoredTensors
 
 @with_config(CLOSED)
 class ForwardRequest(ComputingRequest):
-    """A graph, and values for its leaves."""
+    """A graph and values for its leaves."""
 
 
 class ForwardAnswer(TypedDict):

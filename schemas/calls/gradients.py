@@ -1,4 +1,4 @@
-"""Values, and the gradients of one node."""
+"""Messages of `gradients`: values, and the gradients of one node."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from schemas.resources import StoredTensors
 
 @with_config(CLOSED)
 class GradientsRequest(ComputingRequest):
-    """A graph, values for its leaves, and what to differentiate."""
+    """A graph, values for its leaves, and the gradients to compute."""
 
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]
     cotangent: NotRequired[
         Annotated[
-            Tensor, Field(description="seed for `of`, of its dtype and shape; default 1 where it has one element")
+            Tensor,
+            Field(description="Cotangent of `of`, with its dtype and shape. Default: 1 if `of` has one element."),
         ]
     ]
 
@@ -29,8 +30,9 @@ class GradientsRequest(ComputingRequest):
 class GradientsAnswer(TypedDict):
     """Values and gradients, in the order of the request. A gradient has the dtype and shape of its node.
 
-    From `vjp` with `batched`, gradients have a leading axis K; from `batch`, values and gradients a leading axis N.
-    Where `of` of `batch` has several elements, a gradient is a Jacobian: the shape of `of`, then that of its node.
+    In `vjp` with `batched`, gradients have a leading axis K. In `batch`, values and gradients have a leading axis N
+    unless it reduces; if `of` has several elements, each gradient is a Jacobian: its shape is that of `of` followed by
+    that of the node.
     """
 
     values: list[NodeTensor]

@@ -1,4 +1,4 @@
-"""The Hessian times vectors."""
+"""Messages of `hvp`: Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from schemas.resources import StoredTensors
 
 @with_config(CLOSED)
 class HvpRequest(ComputingRequest):
-    """A graph, values for its leaves, and the vectors that the Hessian is multiplied with."""
+    """A graph, values for its leaves, and the vectors to multiply the Hessian by."""
 
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]
     vectors: NotRequired[
-        Annotated[list[Feed], FailFast(), Field(description="one for each node of `wrt`, of its dtype and shape")]
+        Annotated[
+            list[Feed], FailFast(), Field(description="A vector for each node in `wrt`, with its dtype and shape.")
+        ]
     ]
 
 
 class HvpAnswer(TypedDict):
-    """Values, gradients, and the products of the Hessian with the vectors, one for each node of `wrt`."""
+    """Values, gradients, and the Hessian-vector product for each node in `wrt`."""
 
     values: list[NodeTensor]
     gradients: list[NodeTensor]

@@ -1,4 +1,4 @@
-"""Whole Jacobians."""
+"""Messages of `jacobian`: full Jacobians."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class JacobianRequest(ComputingRequest):
 
 
 class JacobianBlock(TypedDict):
-    """The derivative of one output by one node: the shape of `of`, then the shape of `wrt`, and its dtype."""
+    """Derivative of one output with respect to one node: the shape of `of`, then that of `wrt`; the dtype of `wrt`."""
 
     of: NodeId
     wrt: NodeId
@@ -29,7 +29,7 @@ class JacobianBlock(TypedDict):
 
 
 class JacobianAnswer(TypedDict):
-    """Values, and a block for each output and each node of `wrt`."""
+    """Values, and a block for each output and each node in `wrt`."""
 
     values: list[NodeTensor]
     jacobian: list[JacobianBlock]

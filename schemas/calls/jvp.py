@@ -1,4 +1,4 @@
-"""The Jacobian times tangents."""
+"""Messages of `jvp`: Jacobian-vector products."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from schemas.resources import StoredTensors
 
 @with_config(CLOSED)
 class JvpRequest(ComputingRequest):
-    """A graph, values for its leaves, and the direction in which these move."""
+    """A graph, values for its leaves, and tangents of leaves."""
 
     tangents: NotRequired[
         Annotated[
             list[Feed],
             FailFast(),
-            Field(description="for at least one leaf, of its dtype and shape; leaves that are absent stay as they are"),
+            Field(
+                description="Tangents of leaves, at least one, with their dtypes and shapes. Omitted tangents are 0."
+            ),
         ]
     ]
 
 
 class JvpAnswer(TypedDict):
-    """Values and their derivatives along the tangents, in the order of the outputs."""
+    """Values, and their derivatives along the tangents, in the order of the outputs."""
 
     values: list[NodeTensor]
     tangents: list[NodeTensor]

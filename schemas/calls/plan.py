@@ -1,4 +1,4 @@
-"""What a request would take."""
+"""Messages of `plan`: a dry run."""
 
 from __future__ import annotations
 
@@ -11,28 +11,25 @@ from schemas.calls.batch import Block, Reduce
 from schemas.graph import CLOSED, Dtype, Int64, NodeId, OpName, Shape
 from schemas.request import AskedPrecision, MemoryBudget, Outputs, TypesRequest
 
-# A message of its own in the document, where the names of the calls that compute are written in. The plan's
-# definition checks it, which knows them.
+# A schema of its own in the document, which lists the calls that run a graph. The execution of the plan call checks it.
 PlannedCall = TypeAliasType("PlannedCall", Annotated[Any, WithJsonSchema({"type": "string"})])
 
 
 @with_config(CLOSED)
 class PlanRequest(TypesRequest):
-    """A graph, the types of its leaves, and what would be asked of it."""
+    """A graph, the types of its leaves, and the call to plan."""
 
     call: NotRequired[
         Annotated[
             PlannedCall,
             Field(
-                description="the call to plan, its cotangents, vectors or (for the leaves of `wrt`) tangents being "
-                "taken to fit; default gradients, or forward where there is nothing to differentiate by"
+                description="The call to plan. Its cotangents, vectors or tangents (those of the leaves in `wrt`) are "
+                "assumed to fit. Default: gradients, or forward if there is nothing to differentiate with respect to."
             ),
         ]
     ]
     mapped: NotRequired[
-        Annotated[
-            list[NodeId], FailFast(), Field(description="for batch: the leaves whose types have a leading axis N")
-        ]
+        Annotated[list[NodeId], FailFast(), Field(description="For batch: leaves whose types have a leading axis N.")]
     ]
     reduce: NotRequired[Reduce]
     block: NotRequired[Block]
@@ -42,18 +39,18 @@ class PlanRequest(TypesRequest):
 
 
 class NodePlan(TypedDict):
-    """What a node of the graph is, and what it costs in all: its value, and the way back through it."""
+    """Type of a node, and its cost. FLOPs include the forward and the backward pass."""
 
     node: NodeId
     op: OpName
     dtype: Dtype
     shape: Shape
     flops: Int64
-    bytes: Annotated[Int64, Field(description="of its value")]
+    bytes: Annotated[Int64, Field(description="Size of its value.")]
 
 
 class ServerLimits(TypedDict):
-    """What one request may take on this server."""
+    """Limits of this server for one request."""
 
     nodes: Int64
     rank: Int64
@@ -69,21 +66,34 @@ class ServerLimits(TypedDict):
 
 
 class PlanAnswer(TypedDict):
-    """What the request would take. Nothing was run."""
+    """Estimate of what the request needs. The graph was not run."""
 
-    nodes: Annotated[list[NodePlan], Field(description="the nodes that the answer needs, in ascending order")]
+    nodes: Annotated[list[NodePlan], Field(description="Nodes that the result depends on, in ascending order.")]
     forward_flops: Int64
     backward_flops: Int64
-    recomputed_flops: Annotated[Int64, Field(description="of these two, for want of memory; 0 in the fastest plan")]
-    saved_bytes: Annotated[Int64, Field(description="of results of the forward pass that the backward pass reads")]
-    peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels have at once")]
-    fastest_flops: Annotated[Int64, Field(description="of the plan that there would be if memory were no matter")]
-    fastest_peak_bytes: Annotated[Int64, Field(description="and its peak")]
-    response_bytes: Annotated[Int64, Field(description="how long the answer can get, in the encoding asked for")]
-    stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
-    admitted: Annotated[bool, Field(description="whether the request is within the limits")]
-    block: NotRequired[
-        Annotated[Int64, Field(description="where `batch` reduces: examples at a time, of which bytes are")]
+    recomputed_flops: Annotated[
+        Int64, Field(description="Part of these FLOPs that is rematerialization. 0 in the fastest plan.")
     ]
-    blocks: NotRequired[Annotated[Int64, Field(description="how many times, of which FLOPs are")]]
+    saved_bytes: Annotated[Int64, Field(description="Size of the forward results that the backward pass reads.")]
+    peak_bytes: Annotated[Int64, Field(description="Peak memory of tensors and kernels.")]
+    fastest_flops: Annotated[Int64, Field(description="FLOPs of the fastest plan, which has no memory limit.")]
+    fastest_peak_bytes: Annotated[Int64, Field(description="Peak memory of the fastest plan.")]
+    response_bytes: Annotated[Int64, Field(description="Maximum size of the response in the requested encoding.")]
+    stops_gradient: Annotated[
+        list[NodeId], Field(description="Nodes between `wrt` and `of` that pass no derivative on.")
+    ]
+    admitted: Annotated[bool, Field(description="Whether the request is within the limits.")]
+    block: NotRequired[
+        Annotated[
+            Int64,
+            Field(
+                description="If `batch` reduces: number of examples accumulated at a time. Byte figures are per block."
+            ),
+        ]
+    ]
+    blocks: NotRequired[
+        Annotated[
+            Int64, Field(description="If `batch` reduces: number of blocks. FLOP figures are totals over all blocks.")
+        ]
+    ]
     limits: ServerLimits

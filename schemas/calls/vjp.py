@@ -1,4 +1,4 @@
-"""Cotangents times the Jacobian."""
+"""Request of `vjp`: vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class VjpRequest(ComputingRequest):
 
     wrt: NotRequired[Wrt]
     cotangents: NotRequired[
-        Annotated[list[Feed], FailFast(), Field(description="one for each output, of its dtype and shape")]
+        Annotated[list[Feed], FailFast(), Field(description="A cotangent for each output, with its dtype and shape.")]
     ]
     batched: NotRequired[
         Annotated[
-            bool, Field(description="every cotangent has a leading axis K, and so have the gradients; default no")
+            bool, Field(description="Cotangents and gradients have a leading axis K (K products). Default: false.")
         ]
     ]

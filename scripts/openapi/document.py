@@ -1,7 +1,7 @@
-"""Generation of the OpenAPI document: paths from the routes, messages from the schemas, and errors of every call.
+"""Generate the OpenAPI document: paths from the routes, messages from the schemas, and the errors of every call.
 
-`make docs` writes it to a file, which servers read. Client generators need a single document, without input and output
-variants and without nulls.
+`make docs` writes it to a file, which servers read. Client generators need one schema per message, without input and
+output variants and without nulls.
 """
 
 from __future__ import annotations
@@ -31,27 +31,31 @@ from service.web.pages.error_pages import REQUEST_ID, Failure
 from service.workers.task import REGISTER, Reply, Task
 
 DESCRIPTION: Final = (
-    "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "
-    "operands are earlier nodes. Unknown request fields are refused. The calls that take a graph speak JSON and "
-    "safetensors: there the request stands in `__metadata__.request` without its tensors, and these are named by "
-    "their place (`feeds.0`, `constants.3`, `cotangents.6`, `tangents.0`, `vectors.1`); the answer likewise. Errors "
-    f"are `application/problem+json`; their codes are explained at [{ERRORS}]({ERRORS})."
+    "Send a computation graph, get gradients back. A graph is a list of nodes. The id of a node is its index, and its "
+    "operands are ids of earlier nodes. Unknown request fields are errors. Calls that take a graph accept and return "
+    "JSON or safetensors. In safetensors, `__metadata__.request` is the request without its tensors, and tensors are "
+    "named by field and node (`feeds.0`, `constants.3`, `cotangents.6`, `tangents.0`, `vectors.1`). Responses have the "
+    "same form, with `__metadata__.response`. Errors are `application/problem+json` reports; "
+    f"[{ERRORS}]({ERRORS}) explains their codes."
 )
 ABOUT: Final[Json] = {
     "contact": {"name": "The gradserve authors"},
     "license_info": {"name": "MIT", "url": "https://opensource.org/license/mit"},
-    "servers": [{"url": "/", "description": "the server that this document comes from"}],
+    "servers": [{"url": "/", "description": "The server that sent this document."}],
     "tags": [
         {"name": "compute", "description": "Run a graph."},
         {
             "name": "analysis",
-            "description": "What a graph takes; whether its gradients are right; these as a graph.",
+            "description": "Estimate the cost of a graph, check its gradients, or get them as a graph.",
         },
-        {"name": "graphs", "description": "Graphs that the server keeps, so that requests can name them."},
-        {"name": "tensors", "description": "Tensors that the server keeps, so that requests can name them."},
-        {"name": "models", "description": "Registered graphs with names for what goes in and what comes out."},
-        {"name": "catalogue", "description": "The ops that a graph may use."},
-        {"name": "health", "description": "For whatever watches the server."},
+        {"name": "graphs", "description": "Graphs that are stored on the server, so that requests can refer to them."},
+        {
+            "name": "tensors",
+            "description": "Tensors that are stored on the server, so that requests can refer to them.",
+        },
+        {"name": "models", "description": "Registered graphs with named inputs and outputs."},
+        {"name": "catalogue", "description": "The ops that graphs can use."},
+        {"name": "health", "description": "Health checks for monitoring."},
     ],
 }
 TIMEOUT: Final = 60.0
@@ -61,7 +65,7 @@ ETAG: Final = "9f86d081884c7d65"
 
 
 class _Shown:
-    """Answers of a worker to the examples, on the shared graph once it is registered."""
+    """Responses of a worker to the examples, on the shared graph if it is registered."""
 
     def __init__(self, work: Callable[[Task], Reply]) -> None:
         self._work = work
@@ -81,10 +85,12 @@ _SECURITY: Final[Json] = {
     "key": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A key, where the server asks for one; whoever runs the server has it.",
+        "description": "An API key, if the server requires one. Ask the operator of the server for a key.",
     }
 }
 
+#: name of the default response of every operation, so that generators make one type of error
+_ANY_REFUSAL: Final = "Refused"
 #: a body in safetensors, as far as a schema can describe it
 _BINARY: Final[Json] = {"schema": {"type": "string", "format": "binary"}}
 
@@ -95,7 +101,7 @@ def document(
     work: Callable[[Task], Reply],
     scope_of: Callable[[str, str], KeyScope | None],
 ) -> Json:
-    """Return the document of these routes and messages. `work` answers the failing examples that it shows.
+    """Return the document of these routes and messages. `work` computes the responses to the examples.
 
     `scope_of` returns the scope that a key needs for a method and a path.
     """
@@ -116,9 +122,17 @@ def document(
             _complete(operation, replace(details, failures=(*details.failures, *denials(needed))), shown)
             if needed is None:
                 operation["security"] = []
+    refusals = shared_refusals(described["paths"])
+    refusals["responses"][_ANY_REFUSAL] = {
+        "description": "Any other error.",
+        "headers": of_refusals(()),
+        "content": {PROBLEM: {"schema": _reference("Problem")}},
+    }
+    for operation in (operation for methods in described["paths"].values() for operation in methods.values()):
+        operation["responses"]["default"] = {"$ref": f"#/components/responses/{_ANY_REFUSAL}"}
     described["components"] = {
         "schemas": dict(components),
-        **shared_refusals(described["paths"]),
+        **refusals,
         "headers": dict(HEADERS),
         "securitySchemes": _SECURITY,
     }
@@ -151,12 +165,12 @@ def _body(details: Operation) -> Json:
 
 
 def _answers(details: Operation, shown: _Shown) -> Json:
-    """Return the answer in each of its media types."""
+    """Return the response in each of its media types."""
     return {JSON: _answer(details, shown)} | ({SAFETENSORS: _BINARY} if details.is_binary else {})
 
 
 def _answer(details: Operation, shown: _Shown) -> Json:
-    """Return the answer of a call, with that to each example request."""
+    """Return the schema of a response, with the response to each example request."""
     answers = {name: {"value": _answered(details, body, shown)} for name, body in details.requests.items()}
     return {"schema": _reference(details.answer)} | ({"examples": answers} if answers else {})
 
@@ -188,7 +202,7 @@ def _refused(details: Operation, failures: Sequence[Failure], shown: _Shown) -> 
 
 
 def _example(details: Operation, failure: Failure, shown: _Shown) -> Json:
-    """Return an example object. Its `x-request` is a request that provokes it."""
+    """Return an example object. Its `x-request` is a request that causes the error."""
     if failure.refusal is not None:
         problem = dict(failure.refusal.problem(REQUEST_ID))
     else:

@@ -1,6 +1,6 @@
-"""For every refusal in the document, a request that provokes it.
+"""Requests that cause the errors of the OpenAPI document, one for each error.
 
-The reports shown with them are not written by hand: they are the server's responses to these requests.
+The problem reports in the document are not written by hand: they are the server's responses to these requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from service.core.keys.caller import ANONYMOUS, KeyScope, credential_of, missing
 from service.core.settings import Settings
 from service.store.commits import unconfirmed
 from service.store.fence import unseen
-from service.store.tables import no_graph
+from service.store.tables import no_graph, table_full
 from service.web.head import OriginPolicy, malformed, media_of, too_large, too_long
 from service.web.pages.error_pages import Failure
 from service.web.routes import no_such_op
@@ -30,7 +30,7 @@ from service.workers.process_pool import worker_died
 
 
 def by_head(refusal: Refusal, head: Mapping[str, Any] | None = None) -> Failure:
-    """Return a failure with this refusal, which this `head` provokes, or no request at all."""
+    """Return a failure with this refusal, caused by a request with this `head`, or else by no single request."""
     return Failure(refusal.code, head=head or {}, refusal=refusal)
 
 
@@ -57,7 +57,7 @@ READING: Final = (*ANY, _ONLY_JSON)
 GET_OP: Final = (by_head(no_such_op("additon", registry().hint("additon")), {"path": "/v1/ops/additon"}),)
 #: failure of every request that reads the state
 UNSEEN: Final = by_head(unseen())
-#: failure of every request that stores something
+#: failure of every request that stores a resource
 UNCONFIRMED: Final = by_head(unconfirmed())
 #: failures of every request that a worker runs
 WAITING: Final = (
@@ -83,7 +83,7 @@ STATED: Final = (
 
 
 def _spend() -> None:
-    """Make one request more than a key may."""
+    """Exceed the rate limit of a key by one request."""
     holder = Keyholder(ANONYMOUS, "10/s")
     for _ in range(11):
         holder.enter()
@@ -103,14 +103,7 @@ _NO_GRAPH: Final = "0" * 64
 _UNKNOWN_GRAPH: Final = by_head(no_graph(_NO_GRAPH))
 _REGISTERING: Final = (
     of_headers("GET", {"Accept": SAFETENSORS}),
-    by_head(
-        Refusal(
-            "store_full",
-            "the server keeps 10000 graphs already, of at most 10000 graphs; delete one that is no longer needed",
-            expected="at most 10000 graphs",
-            got="one more",
-        )
-    ),
+    by_head(table_full("the server keeps 10000 graphs", "at most 10000 graphs")),
 )
 
 #: mistakes in a node of the shared graph: code → position of the node and its replacement
@@ -126,7 +119,7 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
 
 
 def failures(call: type[CallDescription]) -> tuple[Failure, ...]:
-    """Return every refusal of a call that a single request can provoke."""
+    """Return every error of a call that a single request can cause."""
     request = next(iter(call.examples.values()))
     mistaken = [Failure(code, _mistaken(request, *mistake)) for code, mistake in _MISTAKES.items()]
     wrong_values = _wrong_types(request) if "types" in request else _wrong_feeds(request)
@@ -136,7 +129,7 @@ def failures(call: type[CallDescription]) -> tuple[Failure, ...]:
 
 
 def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
-    """Return the refusals of unauthorised callers, by a server with keys, which need this scope, and by one without."""
+    """Return the errors of unauthorised callers, with and without API keys, if the operation needs this scope."""
     if needed is None:
         return ()
     other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
@@ -144,12 +137,12 @@ def denials(needed: KeyScope | None) -> tuple[Failure, ...]:
 
 
 def unknown_graph(path: str) -> Failure:
-    """Return the refusal of a path with `{graph_id}` for a graph that does not exist."""
+    """Return the error of a path with `{graph_id}` for a graph that does not exist."""
     return replace(_UNKNOWN_GRAPH, head={"path": path.replace("{graph_id}", _NO_GRAPH)})
 
 
 def failures_on_registered(call: type[CallDescription]) -> tuple[Failure, ...]:
-    """Return every refusal of a call on the shared graph once it is registered."""
+    """Return every error of a call on the shared graph, if it is registered."""
     possible = (f for f in failures(call) if f.code != "too_many_nodes")
     return tuple(on_registered(f) for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])
 
@@ -165,7 +158,7 @@ def without_its_graph(body: Json) -> Json:
 
 
 def registration_failures() -> tuple[Failure, ...]:
-    """Return every refusal of a graph to register."""
+    """Return every error of a registration."""
     graph = {"graph": MEAN["graph"]}
     type_errors = {"shape_mismatch", "dtype_mismatch", "over_budget", "operand_count"}
     mistaken = [Failure(code, _mistaken(graph, *m)) for code, m in _MISTAKES.items() if code not in type_errors]
@@ -178,14 +171,14 @@ def registration_failures() -> tuple[Failure, ...]:
 
 
 def uploading_failures(tensor: Json) -> tuple[Failure, ...]:
-    """Return every refusal of a body that is a single tensor."""
+    """Return every error that a body with a single tensor can cause."""
     bad_tensor = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
     large = Failure("over_budget", {"dtype": "float64", "shape": [1] * 40, "data": [1]})
     return (*answered_in_json(), bad_tensor, large)
 
 
 def answered_in_json() -> tuple[Failure, ...]:
-    """Return the refusals of any body without a graph whose response can only be JSON."""
+    """Return the errors that any body without a graph can cause, if the response can only be JSON."""
     stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
     return (*stated, _ONLY_JSON)
 
@@ -195,7 +188,7 @@ def _mistaken(request: Json, position: int, node: Json) -> Json:
 
 
 def _indexed(request: Json) -> Json:
-    """Return the request with elements of w picked, by a constant, in place of squares: node 2 picks them."""
+    """Return the request with a `gather` of w as node 2, in place of the squares; one index is out of range."""
     outside = {"op": "constant", "attrs": {"value": {"dtype": "int64", "shape": [2], "data": [0, 7]}}}
     picked = {"op": "gather", "operands": [0, 1]}
     moved = {"outputs": [2]} if "outputs" in request else {}
@@ -205,7 +198,7 @@ def _indexed(request: Json) -> Json:
 
 
 def _wrong_feeds(request: Json) -> list[Failure]:
-    """Return a missing value, a superfluous one, a malformed one, an integer one, and an index out of range."""
+    """Return failures for an index out of range and for a missing, an unexpected, a malformed and an integer feed."""
     (stated,) = request["feeds"]
     shape, data = stated["tensor"]["shape"], stated["tensor"]["data"]
     return [

@@ -22,16 +22,18 @@ def _header(description: str, schema: Json | None = None, *, always: bool = True
 
 #: headers by name; `required` if every response that lists the header has it
 HEADERS: Final[Mapping[str, Json]] = {
-    ETAG: _header("the version, in quotation marks"),
+    ETAG: _header("Version of the resource, in quotation marks."),
     REPLAYED: _header(
-        "true, where a call with this `Idempotency-Key` was answered so before", {"type": "boolean"}, always=False
+        "`true` if this is the stored response to an earlier request with the same `Idempotency-Key`.",
+        {"type": "boolean"},
+        always=False,
     ),
-    LOCATION: _header("the path of what is kept"),
+    LOCATION: _header("Path of the stored resource."),
     "Retry-After": _header(
-        "seconds after which the request may be sent again", {"type": "integer", "format": "int64"}, always=False
+        "Number of seconds to wait before a retry.", {"type": "integer", "format": "int64"}, always=False
     ),
-    "WWW-Authenticate": _header("the scheme by which a key is sent"),
-    REQUEST_ID: _header("the id that the request came with, or a new one: its line of the server's log has it"),
+    "WWW-Authenticate": _header("Authentication scheme for the API key."),
+    REQUEST_ID: _header("Id of the request: the one that the client sent, or a new one. The server logs it."),
 }
 
 

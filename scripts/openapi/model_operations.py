@@ -44,7 +44,7 @@ _KEEPING: Final = (_FULL, *KEEPING[1:])
 
 
 def in_use_failure() -> Failure:
-    """Return the refusal to delete a graph that a model uses."""
+    """Return the error for deleting a graph that a model uses."""
     table, graph_id = ModelTable(Quota(1, 1)), "0" * 64
     table.load(("", _SUBJECT), StoredModel(graph_id, STALE, b""))
     return by_head(refusal_of(lambda: table.require_unused(("", graph_id))))
@@ -61,13 +61,13 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
             model,
             (*_putting_failures(body), replace(_NO_NAME, body=body), replace(_PRECONDITION, body=body), *_KEEPING),
             PutModelRequest.__name__,
-            {"a mean of squares, of any number of elements": body},
+            {"mean of squares of any number of elements": body},
             (_NAME, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
             PUT_MODEL,
             registered=True,
             takes_binary=False,
             subject=_SUBJECT,
-            statuses={"201": "The model is kept", "200": "The model is kept, in place of the one before"},
+            statuses={"201": "A new model was stored", "200": "An existing model was replaced"},
             headers=("ETag",),
         ),
     )
@@ -79,7 +79,7 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
             known,
             parameters=(_NAME, *_CONDITIONS),
             headers=("ETag",),
-            bodiless={"304": "It is the one that the client has"},
+            bodiless={"304": "The client has the current version"},
         ),
     )
     yield (
@@ -90,7 +90,7 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
 
 
 def _putting_failures(body: Json) -> Iterator[Failure]:
-    """Yield every refusal of a model's body."""
+    """Yield every error that the body of a model can cause."""
     (leaf,), (output,) = body["inputs"], body["outputs"]
 
     def of_leaf(**changed: object) -> Json:

@@ -1,4 +1,4 @@
-"""Description of an operation in the OpenAPI document, beyond its path and its docstring."""
+"""Description of an operation in the OpenAPI document, in addition to its path and its docstring."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from service.web.pages.error_pages import Failure
 class Operation:
     """Everything that the document states about one operation.
 
-    `call` names the task that answers the examples, on the shared graph if `registered`, about the tensor or model
-    `subject`. `statuses` are those of successful responses, with their meanings, and `bodiless` those without a body.
-    `is_binary` tells whether responses may be safetensors, `takes_binary` whether requests may. `headers` are those of
-    the responses.
+    `call` names the task that computes the responses to the examples, on the shared graph if `registered`, for the
+    tensor or model `subject`. `statuses` maps the statuses of successful responses to their meanings, and `bodiless`
+    those of responses without a body. `is_binary` tells whether responses may be safetensors, `takes_binary` whether
+    requests may. `headers` are those of the responses.
     """
 
     answer: str
@@ -27,7 +27,7 @@ class Operation:
     call: str = ""
     registered: bool = False
     subject: str | None = None
-    statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "The answer"})
+    statuses: Mapping[str, str] = field(default_factory=lambda: {"200": "Success"})
     bodiless: Mapping[str, str] = field(default_factory=dict)
     headers: Sequence[str] = ()
     is_binary: bool = False

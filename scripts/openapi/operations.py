@@ -35,7 +35,7 @@ _NAME: Final = {
     "name": "name",
     "in": "path",
     "required": True,
-    "description": "an op, by its name or any alias, ignoring case",
+    "description": "Name or alias of an op. Case does not matter.",
     "schema": {"type": "string"},
     "example": "matmul",
 }
@@ -91,11 +91,11 @@ def _on_registered(call: type[CallDescription]) -> Operation:
 
 def _of_graphs() -> Iterator[tuple[str, Operation]]:
     """Yield the operations on registered graphs, except calls."""
-    statuses = {"201": "The graph is kept", "200": "The graph was kept already"}
+    statuses = {"201": "The graph was registered", "200": "The graph was already registered"}
     failing, message = (*examples.registration_failures(), *KEEPING[1:]), RegisterGraphRequest.__name__
     full_record, summary = RegisteredGraph.__name__, GraphSummary.__name__
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
-    shown = {"a graph": SHARED}
+    shown = {"mean of squares": SHARED}
     yield (
         REGISTER,
         Operation(full_record, failing, message, shown, named, REGISTER, statuses=statuses, headers=("Location",)),
@@ -103,8 +103,8 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
     yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(full_record, unknown, parameters=(_graph_id(),))
-    forgetting = (*unknown, in_use_failure(), *KEEPING)
-    yield "deleteGraph", Operation(summary, forgetting, parameters=(_graph_id(), IDEMPOTENCY_KEY))
+    deleting = (*unknown, in_use_failure(), *KEEPING)
+    yield "deleteGraph", Operation(summary, deleting, parameters=(_graph_id(), IDEMPOTENCY_KEY))
 
 
 @cache
@@ -114,7 +114,7 @@ def _graph_id() -> Json:
         "name": "graph_id",
         "in": "path",
         "required": True,
-        "description": "the id of a registered graph",
+        "description": "Id of a registered graph.",
         "schema": {"type": "string"},
         "example": graph_id(shared),
     }

@@ -1,4 +1,4 @@
-"""Deduplication of refusals in the OpenAPI document: each response and each example is a component."""
+"""Deduplication of error responses in the OpenAPI document: each response and each example is a component."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.api.media import PROBLEM
 
 
 def shared_refusals(paths: Json) -> dict[str, Json]:
-    """Move responses and examples of refusals to components, and replace them in the paths with references.
+    """Move error responses and their examples to components, and replace them in the paths with references.
 
     Return the components `responses` and `examples`.
     """
@@ -33,7 +33,7 @@ def shared_refusals(paths: Json) -> dict[str, Json]:
 
 
 class _Refused(NamedTuple):
-    """A response with refusals, its operation, and the responses of the operation that it belongs to."""
+    """An error response, its operation, and all responses of that operation."""
 
     operation: str
     answers: Json

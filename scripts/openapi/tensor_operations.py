@@ -34,34 +34,34 @@ _TEXT: Final[Json] = {"type": "string"}
 TIMEOUT_MS: Final = _parameter(
     "timeout_ms",
     "query",
-    "milliseconds that this request may take; the server's own limit stays",
+    "Timeout of this request in milliseconds. It can only shorten the timeout of the server.",
     {"type": "integer", "format": "int64", "minimum": 1},
 )
 IDEMPOTENCY_KEY: Final = _parameter(
     "Idempotency-Key",
     "header",
-    "1 to 255 visible characters that name this call: sent again with them, it is answered as the first time, and "
-    "nothing is kept twice",
+    "1 to 255 visible characters that identify this request. If you repeat the request with the same key, the server "
+    "returns the first response and stores nothing twice.",
     _TEXT,
 )
 LIMIT: Final = _parameter(
     "limit",
     "query",
-    "entries of one page",
+    "Maximum number of entries in the page.",
     {"type": "integer", "format": "int64", "minimum": 1, "maximum": 1000, "default": 100},
 )
-AFTER: Final = _parameter("after", "query", "`next` of the page before", _TEXT)
+AFTER: Final = _parameter("after", "query", "Value of `next` from the previous page.", _TEXT)
 
 
 def name_of(noun: str, example: str) -> Json:
     """Return the parameter for a name in a path."""
-    return _parameter("name", "path", f"name of {noun}", _TEXT, required=True, example=example)
+    return _parameter("name", "path", f"Name of {noun}.", _TEXT, required=True, example=example)
 
 
 def conditions(noun: str) -> tuple[Json, Json]:
-    """Return the headers that state conditions."""
-    of_any = f"etags, in quotation marks, of which the {noun} must have one; * where any will do"
-    of_none = f"etags that the {noun} must not have; * where it must not be there"
+    """Return the parameters for conditional requests."""
+    of_any = f"Etags in quotation marks: the {noun} must have one of them. `*` accepts any version."
+    of_none = f"Etags in quotation marks: the {noun} must have none of them. `*` means that it must not exist."
     return (
         _parameter("If-Match", "header", of_any, _TEXT),
         _parameter("If-None-Match", "header", of_none, _TEXT),
@@ -71,10 +71,10 @@ def conditions(noun: str) -> tuple[Json, Json]:
 _NAME: Final = name_of("a resident tensor", SUBJECT)
 _CONDITIONS: Final = conditions("tensor")
 _DURABLE: Final = _parameter(
-    "durable", "query", "whether it is on disk before the answer", {"type": "boolean", "default": True}
+    "durable", "query", "Whether to write the tensor to disk before responding.", {"type": "boolean", "default": True}
 )
 _ENCODING: Final = _parameter(
-    "encoding", "query", "how the elements are written; default json", {"$ref": "#/components/schemas/TensorEncoding"}
+    "encoding", "query", "Encoding of the elements. Default: json.", {"$ref": "#/components/schemas/TensorEncoding"}
 )
 
 _PATH: Final = "/v1/tensors/"
@@ -87,17 +87,17 @@ _PRECONDITION: Final = by_head(
 _FULL: Final = by_head(table_full("the server keeps 10000 tensors", "at most 10000 tensors"))
 _UNDER_WAY: Final = by_head(under_way())
 _NO_PAGE: Final = by_head(refusal_of(lambda: page_of(b"limit=0")))
-#: failures of every request that stores something
+#: failures of every request that stores a resource
 KEEPING: Final = (_FULL, _UNDER_WAY, examples.UNCONFIRMED)
 
 
 def listing_failures(path: str) -> tuple[Failure, ...]:
-    """Return the refusals of a listing."""
+    """Return the errors of a listing."""
     return (*examples.READING, examples.UNSEEN, replace(_NO_PAGE, head={"path": f"{path}?limit=0"}))
 
 
 def storing_failures(request: Json) -> tuple[Failure, ...]:
-    """Return the further refusals of a call with `store`."""
+    """Return the additional errors of a call with `store`."""
     stored = {"node": 0, "tensor_id": _ABSENT, "if_match": STALE}
     return (*KEEPING, replace(_PRECONDITION, head={}, body=request | {"store": [stored]}))
 
@@ -117,11 +117,11 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
                 *KEEPING,
             ),
             Tensor.__name__,
-            {"a vector": vector},
+            {"vector": vector},
             (_NAME, _DURABLE, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
             PUT_TENSOR,
             subject=SUBJECT,
-            statuses={"201": "The tensor is kept", "200": "The tensor is kept, in place of the one before"},
+            statuses={"201": "A new tensor was stored", "200": "An existing tensor was replaced"},
             headers=("ETag",),
         ),
     )
@@ -133,7 +133,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
             parameters=(_NAME, _ENCODING, TIMEOUT_MS, *_CONDITIONS),
             is_binary=True,
             headers=("ETag",),
-            bodiless={"304": "It is the one that the client has"},
+            bodiless={"304": "The client has the current version"},
         ),
     )
     yield (

@@ -14,8 +14,8 @@ from service.web.pages.error_pages import ErrorPage, Example, error_pages, forma
 _INDEX = f"""
 # Error codes
 
-{OPENING} A server shows these pages itself, under `/docs/errors`. How to read a report is told in
-[the guide](../guide/errors.md).
+{OPENING} A server has these pages, too, under `/docs/errors`. [The guide](../guide/errors.md) explains how to read a
+problem report.
 """.lstrip()
 
 
@@ -58,8 +58,8 @@ def page(page: ErrorPage) -> str:
 def _example(example: Example) -> list[str]:
     problem = f"```json\n{format_json(example.problem)}\n```"
     if example.request is None:
-        return ["## Example", "Such a report:", problem]
-    return ["## Example", "This request:", f"```http\n{example.request.text}\n```", "is answered:", problem]
+        return ["## Example", "Response:", problem]
+    return ["## Example", "This request:", f"```http\n{example.request.text}\n```", "gets this response:", problem]
 
 
 def prose(text: str) -> str:

@@ -21,6 +21,17 @@ COMMANDS: Final = {
 }
 
 
+#: names of commands in other programs, with ours
+_ALIASES: Final = {
+    **dict.fromkeys(("run", "start", "server", "up", "launch"), "serve"),
+    **dict.fromkeys(("config", "configuration", "env"), "settings"),
+    **dict.fromkeys(("check", "diagnose", "status"), "doctor"),
+    **dict.fromkeys(("dump", "export", "save"), "backup"),
+    **dict.fromkeys(("load", "import"), "restore"),
+    "proxy": "ingress",
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser without abbreviated flags that reports errors in one sentence; its subparsers do the same."""
 
@@ -42,7 +53,8 @@ def parse(arguments: Sequence[str], version: str) -> dict[str, Any]:
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands = {name: subparsers.add_parser(name, help=text) for name, text in COMMANDS.items()}
     if not words[0].startswith("-") and words[0] not in COMMANDS:
-        advice = hint(words[0], {name: name for name in COMMANDS}, "gradserve --help lists the commands")
+        word = _ALIASES.get(words[0].lower(), words[0])
+        advice = hint(word, {name: name for name in COMMANDS}, "gradserve --help lists the commands")
         parser.error(f"there is no command {printable(words[0])}; {advice}")
     if words[0] not in COMMANDS:
         parser.parse_args(words)

@@ -27,6 +27,15 @@ _INGRESS_FLAGS: Final = (
     ("max-connections", "4096", "connections at a time"),
     ("server-connections", "500", "connections to each server, less than its --max-connections-per-client"),
 )
+#: flags of one letter in other programs, with our settings
+_LETTERS: Final = {
+    "-p": "port",
+    "-w": "workers",
+    "-H": "host",
+    "-k": "keys-file",
+    "-l": "log-level",
+    "-t": "timeout-ms",
+}
 #: commands that take every setting
 _SETTINGS_COMMANDS: Final = ("serve", "settings", "doctor")
 
@@ -60,7 +69,8 @@ def stray(word: str, command: str) -> str:
             return f"{given_flag} would show the key to whoever lists processes; set {variable(name)} instead"
     settings = Settings.model_fields if command in _SETTINGS_COMMANDS else ()
     flags = {flag(name)[2:]: flag(name) for name in settings if name not in SECRETS}
-    advice = hint(given_flag.lstrip("-"), flags, f"gradserve {command} --help lists all flags")
+    word = given_flag.lstrip("-") if given_flag.startswith("--") else _LETTERS.get(given_flag[:2], given_flag)
+    advice = hint(word, flags, f"gradserve {command} --help lists all flags")
     return f"there is no flag {printable(given_flag)}; {advice}"
 
 

@@ -86,6 +86,9 @@ def result_fields(
     """Return the fields of an answer: for each kind of result, a list of tensors or of their placeholders."""
     answer: dict[str, Any] = {}
     for label, tensor in labelled:
+        if label.offsets:
+            answer |= {"hessian": [], "matrix": {"offsets": [place._asdict() for place in label.offsets], **tensor}}
+            continue
         fields = _FIELDS.get(label.kind, ("node",))
         answer.setdefault(label.kind, []).append({**dict(zip(fields, label.nodes, strict=True)), **tensor})
     if disconnected is not None:
@@ -98,14 +101,19 @@ def int64(count: int) -> int:
     return min(count, 2**63 - 1)
 
 
+def report_fields(report: RunReport) -> dict[str, str]:
+    """Return the fields of `stats` for the report of a run."""
+    precision = {} if report.precision is None else {"precision": report.precision}
+    return {"tier": report.tier, **precision}
+
+
 def stats_fields(stats: RunStats) -> dict[str, Any]:
     """Return `stats` as a field of an answer."""
     fields: dict[str, Any] = {
         "device": stats.device,
         "plan_cached": stats.plan_cached,
         "execute_ms": stats.execute_ms,
-        "tier": stats.report.tier,
-        "precision": stats.report.precision,
+        **report_fields(stats.report),
         "peak_bytes": stats.peak_bytes,
         "recomputed_flops": int64(stats.recomputed_flops),
         "graph_id": stats.graph_id,

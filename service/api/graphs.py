@@ -36,9 +36,10 @@ from engine import (
 from engine.compiler.compiler import Cache, collector_paused
 from engine.ir.op import Definition
 from schemas import Graph, GraphFunction, GraphNode, Tensor
+from service.api.hints import join_hint, tensor_hint
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import FunctionPlace, Location, NodePlace, decode, format_location, pointer, validate
-from service.core.errors import Refusal, from_engine
+from service.api.tensors import FunctionPlace, Location, NodePlace, decode, format_location, validate
+from service.core.errors import Refusal, from_engine, pointer
 
 #: bytes of a program for each of its nodes, without tensors, and for each function, as measured in CPython
 NODE_BYTES: Final = 600
@@ -127,15 +128,13 @@ class Translator:
 
     def _attribute(self, node_place: NodePlace, node: GraphNode, name: str, value: Any) -> Any:
         """Translate the value of an attribute. The engine, which knows the op, checks numbers and lists."""
-        place = (*node_place.location, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
-        expected = "a value" if kind is None else kind.roughly
-        if value is None:
-            raise _bad_attribute(node_place, node, place, f"{expected}, or absent", value)
         if kind is None:
             return value
+        place = (*node_place.location, "attrs", printable(name))
         if isinstance(value, dict) is not kind.is_object:
-            raise _bad_attribute(node_place, node, place, expected, value)
+            advice = tensor_hint(value) if kind.is_object else ""
+            raise _bad_attribute(node_place, node, place, kind.roughly, value, advice)
         return kind.from_wire(
             value,
             lambda tensor: read_array(validate(Tensor, tensor, place, node_place), self._limits, place, node_place),
@@ -239,11 +238,12 @@ def unexpected_tensor(name: str, reason: str) -> Refusal:
     return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {reason}", got=printable(name))
 
 
-def _bad_attribute(node_place: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
+def _bad_attribute(
+    node_place: NodePlace, node: GraphNode, place: Location, expected: str, value: object, advice: str
+) -> Refusal:
     got = json_kind(value)
-    detail = (
-        f"{node_place.description} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}"
-    )
+    sentence = f"attribute {place[-1]} must be {expected}, but is {got}"
+    detail = f"{node_place.description} ({printable(node['op'])}): {join_hint(sentence, advice)}"
     return Refusal("bad_attribute", detail, expected=expected, got=got, pointer=pointer(place), **node_place.fields)
 
 
@@ -255,7 +255,7 @@ def _opset(graph: Graph) -> int:
         detail = f"the graph is of opset {opset}, and this server has opset {supported}"
         raise Refusal("invalid_field", detail, expected=supported, got=str(opset), pointer="/graph/opset")
     if opset == OPSET and graph.get("functions"):
-        detail, place = "graph.functions must be absent or empty: opset 1 has no functions", "/graph/functions"
+        detail, place = 'functions need opset 2: add "opset": 2 to the graph', "/graph/functions"
         raise Refusal("invalid_field", detail, expected="an empty list", got="functions", pointer=place)
     return opset
 

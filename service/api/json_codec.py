@@ -1,4 +1,4 @@
-"""Strict JSON parser: no duplicate keys, no NaN, no deep nesting, exact integers.
+"""Strict JSON parser: no duplicate keys, no NaN, no deep nesting, exact integers; a field that is null is absent.
 
 A text is checked before it is parsed: a few megabytes of brackets would become a hundred times as many bytes of Python
 objects. `_levels` computes the nesting of all brackets outside of strings with NumPy, chunk by chunk, so that
@@ -75,7 +75,7 @@ def parse_json(body: bytes, max_depth: int, subject: str = "the body") -> dict[s
 
 
 def parse_value(body: bytes, max_depth: int, subject: str) -> object:
-    """Parse a JSON value. Raises Refusal, as `parse_json` does, and MemoryError."""
+    """Parse a JSON value, without fields that are null. Raises Refusal, as `parse_json` does, and MemoryError."""
     if not body:
         raise Refusal("invalid_json", f"{subject} is empty; a JSON object is expected")
     if body.startswith(b"\xef\xbb\xbf"):
@@ -89,7 +89,21 @@ def parse_value(body: bytes, max_depth: int, subject: str) -> object:
         if type(error).__name__ == _RUST_PANIC:
             raise MemoryError from None
         raise
+    if b"null" in body:
+        _drop_nulls(value)
     return value
+
+
+def _drop_nulls(value: object) -> None:
+    """Remove the fields that are null from every object of a parsed text; nulls in lists stay."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            for name in [name for name, field in part.items() if field is None]:
+                del part[name]
+        fields = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        pending += [field for field in fields if isinstance(field, dict | list)]
 
 
 def json_kind(value: object) -> str:

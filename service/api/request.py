@@ -15,7 +15,7 @@ from engine import NO_END, EngineError, HostArray, Label, Limits, Program, Tenso
 from engine.ir.run_report import IEEE, PRECISIONS, Precision, RunReport, RunTier
 from engine.ir.tensor_type import dtype_name
 from schemas import Feed, Graph, NodeType
-from service.api.answers import AnswerBody, RunStats, result_fields
+from service.api.answers import AnswerBody, RunStats, report_fields, result_fields
 from service.api.graphs import Programs, Translator, read_array, unexpected_tensor, with_location
 from service.api.json_reader import Message, admit_nodes
 from service.api.residents import FindTensor, ResidentFeed, fed_rows, is_condition, is_span, rows_refusal
@@ -61,7 +61,10 @@ class RequestReader:
         `find` returns resident tensors. With `packed`, the answer is in safetensors. Raises Refusal.
         """
         self._admit(message.body)
-        fields: Mapping[str, Any] = validate(model, message.body)
+        source = message.source
+        fields: Mapping[str, Any] = validate(
+            model, message.body, graph=None if source is None else lambda: source.graph
+        )
         for role, place in message.tensors:
             if role not in roles:
                 expected_names = ", ".join(f"{name}.NODE" for name in roles)
@@ -130,7 +133,7 @@ class ParsedRequest:
     def _tensor(self, entry: Feed, role: str, i: int) -> HostArray:
         if ("tensor" in entry) == ("tensor_id" in entry):
             raise _not_one_tensor(entry, role, i)
-        if "rows" in entry and "tensor" in entry:
+        if entry.get("rows") and "tensor" in entry:
             raise rows_refusal(entry, role, i, "absent beside a tensor", str(entry["rows"]))
         if "tensor" in entry:
             return read_array(entry["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(entry["node"]))
@@ -139,13 +142,13 @@ class ParsedRequest:
         version = self.find(name)
         if version is None:
             raise unknown_tensor(name, place, entry["node"])
-        return fed_rows(version.array, entry, role, i) if "rows" in entry else version.array
+        return fed_rows(version.array, entry, role, i) if entry.get("rows") else version.array
 
     def residents(self, role: str) -> dict[int, ResidentFeed]:
         """Return the resident tensors of a role, by node."""
         entries: Sequence[Feed] = self.fields.get(role, [])
         return {
-            entry["node"]: ResidentFeed(entry["tensor_id"], "rows" in entry)
+            entry["node"]: ResidentFeed(entry["tensor_id"], bool(entry.get("rows")))
             for entry in entries
             if "tensor_id" in entry
         }
@@ -231,10 +234,10 @@ LONGEST_SHAPE: Final = 1 << 14
 #: most bytes of the elements in a template's answer: beyond that, copies cost more than the template saves
 MOST_ELEMENT_BYTES: Final = 1 << 16
 _NO_DATA: Final = b'"data":[]'
-_TIME_TEXT: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
+_TIME_TEXT: Final = b'"execute_ms":0.0,"tier":"uncompiled"'
 _REPORT_TEXTS: Final = {
-    report: f',"tier":"{report.tier}","precision":"{report.precision}"'.encode()
-    for report in starmap(RunReport, product(get_args(RunTier), PRECISIONS))
+    report: b"," + orjson.dumps(report_fields(report))[1:-1]
+    for report in starmap(RunReport, product(get_args(RunTier), (None, *PRECISIONS)))
 }
 
 

@@ -5,10 +5,10 @@ Shapes and counts are compared before anything is allocated. Error messages neve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, NamedTuple, NotRequired, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pybase64
@@ -17,34 +17,13 @@ from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
+from engine.ir.spellings import choice_hint
 from engine.ir.tensor_type import ELEMENT_TYPES, DType, dtype_name, real_dtype
 from schemas import Feed, NodeType, StoreEntry, Tensor
+from service.api.hints import field_hint, index_hint, join_hint
 from service.api.json_codec import LongList, json_kind
-from service.core.errors import Refusal
-from service.core.spelling import hint
+from service.core.errors import Refusal, pointer
 
-#: advice for null in place of a list that may be absent
-OR_LEFT_OUT: Final = "leave the field out or send []"
-#: names of fields in other systems, with ours; a message has at most one of ours
-_FIELD_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
-    "args": ("operands",),
-    "input": ("operands",),
-    "inputs": ("operands", "feeds", "types"),
-    "parents": ("operands",),
-    "attr": ("attrs",),
-    "attributes": ("attrs",),
-    "params": ("attrs",),
-    "kind": ("op",),
-    "type": ("op", "dtype"),
-    "label": ("name",),
-    "feed": ("feeds",),
-    "values": ("feeds", "types", "data"),
-    "value": ("tensor", "data"),
-    "dims": ("shape",),
-    "size": ("shape",),
-    "id": ("node",),
-    "index": ("node",),
-}
 _MAX_ERRORS: Final = 10
 _EXPECTED_KINDS: Final = {
     "int_type": "a whole number",
@@ -54,16 +33,6 @@ _EXPECTED_KINDS: Final = {
     "bool_type": "true or false",
     "float_type": "a number",
 }
-
-
-def advice(name: str, fields: Iterable[str]) -> str:
-    """Suggest a field for the unknown field `name` of a message with these fields; empty if none is similar."""
-    known = {field: field for field in fields}
-    lower_name = name.lower()
-    if lower_name == "id" and "operands" in known:
-        return "a node's id is its index in nodes: leave it out"
-    field = next((field for field in _FIELD_ALIASES.get(lower_name, ()) if field in known), lower_name)
-    return hint(field, known, "")
 
 
 class FunctionPlace(NamedTuple):
@@ -125,10 +94,17 @@ GraphPlace = NodePlace | FunctionPlace
 T = TypeVar("T")
 
 
-def validate(model: type[T], value: object, location: Location = (), node: NodePlace | None = None) -> T:
+def validate(
+    model: type[T],
+    value: object,
+    location: Location = (),
+    node: NodePlace | None = None,
+    graph: Callable[[], Mapping[str, Any]] | None = None,
+) -> T:
     """Validate `value`, at this location of the request, as the TypedDict `model`.
 
     Raises Refusal: bad_tensor inside a tensor, otherwise invalid_field; with the node that the location is in, if any.
+    `graph` returns the request's graph for hints, if it is not in `value`.
     """
     _check_sizes(model, value, location, node)
     try:
@@ -139,7 +115,8 @@ def validate(model: type[T], value: object, location: Location = (), node: NodeP
         return valid
     # First: a misspelt field explains why another one is missing.
     details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    refusals = [_refusal(model, value, detail, location, node) for detail in details]
+    nodes = _nodes(value, graph)
+    refusals = [_refusal(model, value, detail, location, node, nodes) for detail in details]
     raise replace(refusals[0], errors=refusals if len(refusals) > 1 else [])
 
 
@@ -173,11 +150,6 @@ def _models_along(model: type, location: Location) -> Iterator[type | None]:
         yield current
 
 
-def pointer(place: Location) -> str:
-    """Format a location as a JSON pointer (RFC 6901)."""
-    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
-
-
 def format_location(place: Location) -> str:
     """Format a location for a sentence: `feeds[0].tensor`."""
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in place]
@@ -192,7 +164,7 @@ def _check_sizes(model: type, value: object, location: Location, node: GraphPlac
         name = next(name for name in value if name not in _field_models(model))
         place = (*location, printable(name))
         node = _graph_node(place) if node is None else node
-        raise _refusal_at(*_unknown_field(model, place), "invalid_field", place, node)
+        raise _refusal_at(*_unknown_field(model, place, value[name], None), "invalid_field", place, node)
     for field, inner_model in _inner_models(model).items():
         inner_value = value.get(field)
         if isinstance(inner_value, list):
@@ -205,7 +177,17 @@ def _check_sizes(model: type, value: object, location: Location, node: GraphPlac
             _check_sizes(inner_model, inner_value, (*location, field), node)
 
 
-def _refusal(model: type, value: object, detail: ErrorDetails, root: Location, node: GraphPlace | None) -> Refusal:
+def _nodes(value: object, graph: Callable[[], Mapping[str, Any]] | None) -> object:
+    """Return the nodes that `value` refers to by index: those of the graph, or of the function that it is."""
+    holder = value if graph is None else graph()
+    if isinstance(holder, dict) and "graph" in holder:
+        holder = holder["graph"]
+    return holder.get("nodes") if isinstance(holder, dict) else None
+
+
+def _refusal(
+    model: type, value: object, detail: ErrorDetails, root: Location, node: GraphPlace | None, nodes: object
+) -> Refusal:
     location = tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
     models, place = list(_models_along(model, location)), root + location
     # An error about a missing tensor, or a field that should not exist, is about the message around it.
@@ -213,7 +195,7 @@ def _refusal(model: type, value: object, detail: ErrorDetails, root: Location, n
     in_tensor = Tensor in models[:-1] or (models[-1] is Tensor and kind != "missing")
     code = "bad_tensor" if in_tensor and kind != "extra_forbidden" else "invalid_field"
     node = _node(model, place, value) if node is None else node
-    return _refusal_at(*_describe_error(models[-2] if location else model, detail, place), code, place, node)
+    return _refusal_at(*_describe_error(models[-2] if location else model, detail, place, nodes), code, place, node)
 
 
 def _refusal_at(expected: str, got: str, sentence: str, code: str, place: Location, node: GraphPlace | None) -> Refusal:
@@ -221,20 +203,21 @@ def _refusal_at(expected: str, got: str, sentence: str, code: str, place: Locati
     return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place), **fields)
 
 
-def _describe_error(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
+def _describe_error(model: type | None, detail: ErrorDetails, place: Location, nodes: object) -> tuple[str, str, str]:
     """Return what was expected, what was received, and the sentence."""
     place_name = format_location(place)
     if detail["type"] == "missing":
-        return f"the field {place[-1]}", "nothing", f"{place_name} is missing, and required"
+        assert model is not None
+        is_list = get_origin(get_type_hints(model)[str(place[-1])]) is list
+        advice_text = "; an empty list is []" if is_list else ""
+        return f"the field {place[-1]}", "nothing", f"{place_name} is required, but is missing or null{advice_text}"
     if detail["type"] == "extra_forbidden":
         assert model is not None
-        return _unknown_field(model, place)
+        return _unknown_field(model, place, detail["input"], nodes)
     expected, got = _expected_and_got(detail)
+    field = next((key for key in reversed(place) if isinstance(key, str)), "")
     sentence = f"{place_name} must be {expected}, but is {got}"
-    if detail["type"] == "list_type" and detail["input"] is None:
-        field_type = get_type_hints(model, include_extras=True)[str(place[-1])]
-        sentence += f"; {OR_LEFT_OUT if get_origin(field_type) is NotRequired else 'an empty list is []'}"
-    return expected, got, sentence
+    return expected, got, join_hint(sentence, index_hint(field, detail["input"], nodes))
 
 
 def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:
@@ -250,11 +233,12 @@ def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:
     return _EXPECTED_KINDS.get(kind, "something else"), json_kind(value)
 
 
-def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
+def _unknown_field(model: type, place: Location, value: object, nodes: object) -> tuple[str, str, str]:
     name, known_fields = str(place[-1]), ", ".join(_field_models(model))
     container = format_location(place[:-1]) or "the request"
     sentence = f"{container} has no field “{name}” (known: {known_fields})"
-    return f"one of: {known_fields}", name, "; ".join(filter(None, [sentence, advice(name, _field_models(model))]))
+    advice = field_hint(name, value, model, _field_models(model), nodes)
+    return f"one of: {known_fields}", name, join_hint(sentence, advice)
 
 
 def _graph_node(place: Location) -> GraphPlace | None:
@@ -369,7 +353,9 @@ def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
     dtype, shape = tensor["dtype"], tensor["shape"]
     if dtype not in DTYPES:
         supported, got = "one of " + ", ".join(DTYPES), printable(dtype)
-        raise _bad_tensor(f"has the dtype “{got}”; {supported} is expected", supported, got)
+        suggestion = choice_hint(dtype, DTYPES)
+        sentence = f"has the unsupported dtype “{got}”; {suggestion or f'{supported} is expected'}"
+        raise _bad_tensor(sentence, supported, got)
     if shape and min(shape) < 0:
         raise _bad_tensor("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
     limits.admit_rank(len(shape))
@@ -397,10 +383,7 @@ def _check_numbers(data: object, is_present: bool, tensor_type: TensorType) -> N
         return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
-        advice_text = f"; {OR_LEFT_OUT}" if elements is None else ""
-        raise _bad_tensor(
-            f"has data that is {got}; a flat list of numbers is expected{advice_text}", "a list of numbers", got
-        )
+        raise _bad_tensor(f"has data that is {got}; a flat list of numbers is expected", "a list of numbers", got)
     if len(elements) != count or not {int, float}.issuperset(map(type, elements)):
         raise _numbers_refusal(elements, tensor_type, count)
     return elements

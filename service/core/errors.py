@@ -7,12 +7,14 @@ The service raises `Refusal`; the engine raises `EngineError`, which `from_engin
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from engine import EngineError
+from engine.ir.errors import DtypeMismatch, OperandCount, ShapeMismatch, UnknownOp
 from schemas import Problem
 
 
@@ -29,47 +31,47 @@ ERRORS: Final = "/docs/errors"
 _PLACE: Final = ("node", "function", "function_node", "operand", "expected", "got")
 
 KINDS: Final[dict[str, Kind]] = {
-    "invalid_json": Kind(400, "The body is not JSON"),
-    "duplicate_key": Kind(400, "A JSON object has a key twice"),
-    "too_deep": Kind(400, "The JSON is nested too deeply"),
-    "bad_request_framing": Kind(400, "The request is not well-formed HTTP"),
-    "unauthenticated": Kind(401, "A key is needed"),
-    "forbidden": Kind(403, "Not allowed"),
-    "not_found": Kind(404, "There is no such thing"),
-    "method_not_allowed": Kind(405, "The path does not take this method"),
-    "not_acceptable": Kind(406, "None of the accepted media types is spoken here"),
-    "request_timeout": Kind(408, "The body did not arrive in time"),
-    "conflict": Kind(409, "The state has changed"),
-    "in_use": Kind(409, "Something that is kept needs it"),
-    "precondition_failed": Kind(412, "A condition of the request does not hold"),
-    "body_too_large": Kind(413, "The body is too large"),
-    "too_many_nodes": Kind(413, "The graph has too many nodes"),
-    "over_budget": Kind(413, "The request needs more than the server gives one request"),
-    "unsupported_media_type": Kind(415, "The media type is not spoken here"),
-    "misdirected": Kind(421, "The server is not known by this name"),
-    "unknown_op": Kind(422, "There is no such op"),
-    "bad_reference": Kind(422, "A node is referred to that cannot be"),
-    "operand_count": Kind(422, "Too few or too many operands"),
-    "bad_attribute": Kind(422, "An attribute is wrong"),
-    "shape_mismatch": Kind(422, "Shapes do not fit"),
-    "dtype_mismatch": Kind(422, "A dtype does not fit"),
-    "index_out_of_range": Kind(422, "An index is outside its axis"),
-    "missing_feed": Kind(422, "A leaf has no value"),
-    "unexpected_feed": Kind(422, "A value is given for a node that takes none"),
-    "bad_tensor": Kind(422, "A tensor is malformed"),
-    "non_scalar_output": Kind(422, "A tensor of several elements is differentiated without a cotangent"),
-    "not_differentiable": Kind(422, "There is no derivative"),
-    "invalid_field": Kind(422, "A field is wrong"),
+    "invalid_json": Kind(400, "Invalid JSON"),
+    "duplicate_key": Kind(400, "Duplicate key in a JSON object"),
+    "too_deep": Kind(400, "JSON nested too deeply"),
+    "bad_request_framing": Kind(400, "Malformed HTTP request"),
+    "unauthenticated": Kind(401, "Missing or invalid API key"),
+    "forbidden": Kind(403, "Permission denied"),
+    "not_found": Kind(404, "Not found"),
+    "method_not_allowed": Kind(405, "Method not allowed"),
+    "not_acceptable": Kind(406, "Not acceptable"),
+    "request_timeout": Kind(408, "Timed out receiving the body"),
+    "conflict": Kind(409, "The same request is in progress"),
+    "in_use": Kind(409, "Resource in use"),
+    "precondition_failed": Kind(412, "Precondition failed"),
+    "body_too_large": Kind(413, "Body too large"),
+    "too_many_nodes": Kind(413, "Too many nodes"),
+    "over_budget": Kind(413, "Resource limit exceeded"),
+    "unsupported_media_type": Kind(415, "Unsupported media type"),
+    "misdirected": Kind(421, "Unknown host name"),
+    "unknown_op": Kind(422, "Unknown op"),
+    "bad_reference": Kind(422, "Invalid node reference"),
+    "operand_count": Kind(422, "Wrong number of operands"),
+    "bad_attribute": Kind(422, "Invalid attribute"),
+    "shape_mismatch": Kind(422, "Shape mismatch"),
+    "dtype_mismatch": Kind(422, "Dtype mismatch"),
+    "index_out_of_range": Kind(422, "Index out of range"),
+    "missing_feed": Kind(422, "Missing feed"),
+    "unexpected_feed": Kind(422, "Unexpected feed"),
+    "bad_tensor": Kind(422, "Invalid tensor"),
+    "non_scalar_output": Kind(422, "Cotangent required for a non-scalar node"),
+    "not_differentiable": Kind(422, "Not differentiable"),
+    "invalid_field": Kind(422, "Invalid field"),
     "rate_limited": Kind(429, "Too many requests"),
-    "headers_too_large": Kind(431, "The headers are too large"),
-    "internal_error": Kind(500, "A fault of the server"),
-    "queue_full": Kind(503, "The server is busy"),
-    "shutting_down": Kind(503, "The server is stopping"),
-    "not_ready": Kind(503, "The server cannot do this now"),
-    "worker_died": Kind(503, "A worker ended with the request"),
-    "unconfirmed": Kind(503, "It is not known whether this was kept"),
-    "deadline_exceeded": Kind(504, "The time is up"),
-    "store_full": Kind(507, "There is no room left"),
+    "headers_too_large": Kind(431, "Headers too large"),
+    "internal_error": Kind(500, "Internal server error"),
+    "queue_full": Kind(503, "Server busy"),
+    "shutting_down": Kind(503, "Server shutting down"),
+    "not_ready": Kind(503, "Server not ready"),
+    "worker_died": Kind(503, "Worker process died"),
+    "unconfirmed": Kind(503, "Write not confirmed"),
+    "deadline_exceeded": Kind(504, "Deadline exceeded"),
+    "store_full": Kind(507, "Storage full"),
 }
 #: detail for an unexpected exception while a request is parsed: the bug is ours, but the input triggers it
 UNREADABLE: Final = "the server could not read the request; its log has the cause under this request_id"
@@ -133,28 +135,92 @@ def with_prefixed_links(reports: bytes, prefix: str) -> bytes:
     return reports.replace(f'"type":"{ERRORS}/'.encode(), f'"type":"{prefix}{ERRORS}/'.encode())
 
 
-def from_engine(error: EngineError) -> Refusal:
-    """Convert an engine error, with a JSON pointer to the node or operand, also inside a function.
+def pointer(place: Sequence[str | int]) -> str:
+    """Format a location as a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in place)
 
-    If the error carries further errors, `errors` lists all of them.
+
+def from_engine(error: EngineError, request: Mapping[str, Any] | None = None) -> Refusal:
+    """Convert an engine error, with a JSON pointer to the innermost place that it is about.
+
+    That is a place in the graph, or in a field of the `request`, if the client stated the field there. If the error
+    carries further errors, `errors` lists all of them.
     """
     refusals = [
-        Refusal(each.code, each.detail, **{name: getattr(each, name) for name in _PLACE}, pointer=_pointer(each))
+        Refusal(
+            each.code,
+            each.detail,
+            **{name: getattr(each, name) for name in _PLACE},
+            pointer=_pointer(each, request),
+        )
         for each in (error, *error.others)
     ]
     return replace(refusals[0], errors=refusals) if len(refusals) > 1 else refusals[0]
 
 
-def _pointer(error: EngineError) -> str | None:
-    inside, node = error.function is not None, error.node
-    if inside:
-        node = error.function_node
+_Place = tuple[str | int, ...]
+#: names that requests give to a field of the engine, if not the same one alone: leaves have values or types,
+#: `gradients` takes one cotangent, and `plan` assumes a tangent for each leaf in `wrt`
+_FIELD_NAMES: Final = {
+    "feeds": ("feeds", "types", "inputs", "bound"),
+    "cotangents": ("cotangents", "cotangent"),
+    "tangents": ("tangents", "wrt"),
+}
+
+
+def _pointer(error: EngineError, request: Mapping[str, Any] | None) -> str | None:
+    root: _Place = ("graph",)
+    node = error.node
+    if error.function is not None:
+        root, node = ("graph", "functions", error.function), error.function_node
+        if error.field:
+            return pointer((*root, *error.field))
+    elif error.field and request is not None and (place := _place_in_request(error, request)):
+        return pointer(place)
     elif node is None:
         return None
-    function = f"/functions/{error.function}" if inside else ""
-    place = "" if node is None else f"/nodes/{node}"
-    operand = "" if node is None or error.operand is None else f"/operands/{error.operand}"
-    return f"/graph{function}{place}{operand}"
+    return pointer(root if node is None else (*root, "nodes", node, *_part_of_node(error)))
+
+
+def _part_of_node(error: EngineError) -> _Place:
+    if error.attribute is not None:
+        return ("attrs", error.attribute)
+    if error.operand is not None:
+        return ("operands", error.operand)
+    if isinstance(error, OperandCount):
+        return ("operands",)
+    return ("op",) if isinstance(error, UnknownOp) else ()
+
+
+def _place_in_request(error: EngineError, request: Mapping[str, Any]) -> _Place | None:
+    """Return the place of an error in a field of the request; None if no entry of the field names its node.
+
+    If several entries name the node, the last one repeats the others.
+    """
+    if error.named_node is None:
+        return error.field
+    field = str(error.field[0])
+    for name in _FIELD_NAMES.get(field, (field,)):
+        value = request.get(name)
+        if not isinstance(value, list):
+            if value is not None:
+                return (name,)  # `of` or `cotangent`: it has no entries
+            continue
+        for i in reversed(range(len(value))):
+            entry = value[i]
+            if entry == error.named_node:
+                return (name, i)
+            if isinstance(entry, dict) and entry["node"] == error.named_node:
+                return (name, i, _part_of_entry(error, entry))
+    return None
+
+
+def _part_of_entry(error: EngineError, entry: Mapping[str, Any]) -> str:
+    """Return the key of an entry at which the error is: the tensor or a part of its type if that does not fit."""
+    if not isinstance(error, ShapeMismatch | DtypeMismatch):
+        return "node"
+    keys = ("tensor", "tensor_id", "shape" if isinstance(error, ShapeMismatch) else "dtype")
+    return next((key for key in keys if key in entry), "node")
 
 
 def internal_error() -> Refusal:

@@ -1,7 +1,7 @@
 """Every setting of the server: default, limits and description.
 
 A setting is given as a flag (`--timeout-ms 5000`) or in the environment (`GRADSERVE_TIMEOUT_MS=5000`); a flag wins.
-Sizes may have units (`--max-bytes 4GiB`).
+Sizes may have units (`--max-bytes 4GiB`, or 4G for the same).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pydantic import (
     field_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from engine import printable
 from engine.ir.run_report import IEEE, PRECISIONS, Precision
@@ -47,24 +47,27 @@ from service.core.spelling import hint
 
 _DECIMAL: Final = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _BINARY: Final = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_UNITS: Final = {name.upper(): factor for name, factor in (_DECIMAL | _BINARY).items()}
+#: a single letter means a power of 1024, as in Docker and systemd
+_LETTERS: Final = {name[0]: factor for name, factor in _BINARY.items()}
+_UNITS: Final = {name.upper(): factor for name, factor in (_DECIMAL | _BINARY | _LETTERS).items()}
 _WITH_UNIT: Final = re.compile(r"([0-9]{1,30})\s*([A-Za-z]+)")
 _LETTER: Final = re.compile(r"[A-Za-z]")
 _READABLE: Final = 10_000  # a larger number of units is as hard to read as the number of bytes
 
 
 def parse_size(value: object) -> object:
-    """Convert a text with a unit, in any case, to bytes; return other values unchanged. Raises PydanticCustomError.
-
-    A single letter (4G) is rejected: some programs mean powers of 1000 by it, others powers of 1024.
-    """
+    """Convert a text with a unit, in any case, to bytes; return other values unchanged. Raises PydanticCustomError."""
     if not isinstance(value, str) or not _LETTER.search(value):
         return value
     match = _WITH_UNIT.fullmatch(value.strip())
     factor = match and _UNITS.get(match[2].upper())
     if not match or not factor:
-        units = ", ".join(_DECIMAL | _BINARY)
-        raise PydanticCustomError("size", "a size is a whole number, alone or with one of {units}", {"units": units})
+        units = ", ".join(_DECIMAL | _BINARY | _LETTERS)
+        raise PydanticCustomError(
+            "size",
+            "a size is a whole number of bytes, or one with a unit, as in 4GiB (units: {units})",
+            {"units": units},
+        )
     return int(match[1]) * factor
 
 
@@ -610,8 +613,38 @@ def settings_error(error: ValidationError) -> str:
     """Return one sentence on the first error in the settings."""
     first = error.errors()[0]
     name = str(first["loc"][0])
-    message = first["msg"].removeprefix("Value error, ")
-    reason = message[:1].lower() + message[1:]
     if name in SECRETS:
-        return f"{variable(name)} cannot be used: {reason}"
-    return f"setting {flag(name)} ({variable(name)}) is {first['input']!r}: {reason}"
+        return f"{variable(name)} cannot be used: {_reason(first)}"
+    place, shown = f"{flag(name)} ({variable(name)})", printable(str(first["input"]))
+    expected = _expected(name, first)
+    return (
+        f"{place} must be {expected}, but is “{shown}”"
+        if expected
+        else f"{place} cannot be “{shown}”: {_reason(first)}"
+    )
+
+
+def _reason(error: ErrorDetails) -> str:
+    message = error["msg"].removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
+
+
+def _expected(name: str, error: ErrorDetails) -> str:
+    """Return what a setting must be, with an example; "" for errors with a sentence of their own."""
+    kind, info = error["type"], Settings.model_fields[name]
+    if kind == "literal_error":
+        return str(error["ctx"]["expected"]).replace("'", "")
+    if not kind.startswith(("int_", "float_", "greater_", "less_")):
+        return ""
+    is_size = SIZE in info.metadata
+    noun = "a size" if is_size else "a number" if info.annotation is float else "a whole number"
+    bounds = {
+        key: value
+        for item in info.metadata
+        for key in ("ge", "gt", "le")
+        if (value := getattr(item, key, None)) is not None
+    }
+    low = f"at least {bounds['ge']}" if "ge" in bounds else f"above {bounds['gt']}" if "gt" in bounds else ""
+    limits = " and ".join(filter(None, [low, f"at most {bounds['le']}" if "le" in bounds else ""]))
+    example = format_setting(name, default(info, Settings.model_construct()))
+    return f"{noun}{limits and ' of '}{limits}, as in {flag(name)} {'4GiB' if is_size else example}"

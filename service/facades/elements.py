@@ -14,8 +14,8 @@ import pybase64
 from engine import HostArray, TensorType, printable
 from engine.ir.tensor_type import BOOL, FLOAT64
 from service.api.json_codec import json_kind
-from service.api.tensors import Location, encoded_bytes, pointer
-from service.core.errors import Refusal
+from service.api.tensors import Location, encoded_bytes
+from service.core.errors import Refusal, pointer
 
 #: maximum number of extents of a shape in an error message
 _SHOWN: Final = 16

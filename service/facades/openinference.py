@@ -97,7 +97,7 @@ class Infer(ForeignCall):
     def read_request(self, body: bytes, head: str, model: Model, limits: ReadLimits) -> OwnRequest:
         """Read an inference request; `head` is the length of the JSON if bytes follow it."""
         text, rest = _split_body(body, head, limits.json_bytes)
-        request: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
+        request: Mapping[str, Any] = validate(_Inference, parse_json(text, limits.json_depth))
         _require_names(request, model)
         parameters = request.get("parameters", {})
         for name in ("sequence_id", "sequence_start", "sequence_end"):
@@ -130,17 +130,6 @@ def _split_body(body: bytes, stated_length: str, max_bytes: int) -> tuple[bytes,
         detail = f"the JSON of the body may have {expected}, but has {got}"
         raise Refusal("body_too_large", detail, expected=expected, got=got)
     return body[:length], memoryview(body)[length:]
-
-
-def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
-    """Drop fields that are null: clients of the protocol send unset fields that way."""
-    return {
-        key: [{k: v for k, v in item.items() if v is not None} if isinstance(item, dict) else item for item in value]
-        if isinstance(value, list)
-        else value
-        for key, value in fields.items()
-        if value is not None
-    }
 
 
 def _require_names(request: Mapping[str, Any], model: Model) -> None:

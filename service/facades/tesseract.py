@@ -15,8 +15,8 @@ from schemas import Tensor
 from service.api.answers import FIELD_BYTES
 from service.api.graphs import read_array, with_location
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import Location, encoded_bytes, pointer, type_of
-from service.core.errors import Refusal
+from service.api.tensors import Location, encoded_bytes, type_of
+from service.core.errors import Refusal, pointer
 from service.facades.elements import (
     bad_tensor,
     base64_tensor,

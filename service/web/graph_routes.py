@@ -34,9 +34,10 @@ graph_router: Final = APIRouter()
 
 @graph_router.post(GRAPHS, operation_id=REGISTER, tags=["graphs"])
 async def register_graph(request: Request) -> Response:
-    """Keep a graph.
+    """Register a graph
 
-    It is on disk before the answer, where the server has one for its state.
+    The server stores the graph under its hash, the `graph_id`. If the server stores its state on disk, the graph is on
+    disk before the server responds.
     """
     if request.state.media.answer_type == SAFETENSORS:
         detail = f"the answer is {JSON}, which Accept: {SAFETENSORS} rules out"
@@ -78,10 +79,10 @@ async def _store_graph(store: StoreService, task: Task, reply: Reply, repetition
 
 @graph_router.get(GRAPHS, operation_id="listGraphs", tags=["graphs"])
 async def list_graphs(request: Request) -> Response:
-    """The graphs that are kept.
+    """List registered graphs
 
-    Without their nodes, in the order in which they came, and page by page: where there are more, `next` says what to
-    state as `after`.
+    Returns a page of graphs without their nodes, in the order of registration. If there are more, pass the value of
+    `next` as `after` to get the next page.
     """
     limit, after = page_of(request.scope["query_string"])
     await wait_until_current(request)
@@ -99,7 +100,7 @@ async def list_graphs(request: Request) -> Response:
 
 @graph_router.get(GRAPHS + "/{graph_id}", operation_id="getGraph", tags=["graphs"])
 async def get_graph(request: Request) -> Response:
-    """One graph, whole."""
+    """Get a registered graph"""
     await wait_until_current(request)
     graph = store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
     return Response(graph.record, media_type=JSON)
@@ -107,9 +108,9 @@ async def get_graph(request: Request) -> Response:
 
 @graph_router.delete(GRAPHS + "/{graph_id}", operation_id="deleteGraph", tags=["graphs"])
 async def delete_graph(request: Request) -> Response:
-    """Forget a graph.
+    """Delete a registered graph
 
-    What computes with it at the time goes on. The answer is what was forgotten.
+    Calls that are using the graph continue. Returns the summary of the deleted graph.
     """
     store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
@@ -118,4 +119,4 @@ async def delete_graph(request: Request) -> Response:
     )
 
 
-add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")
+add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " (registered graph)")

@@ -31,11 +31,11 @@ model_router: Final = APIRouter()
 
 @model_router.put(_MODEL, operation_id=PUT_MODEL, tags=["models"])
 async def put_model(request: Request) -> Response:
-    """Keep a model.
+    """Store a model
 
-    Under this name, in place of the one before: a registered graph, with names for what goes in and what comes out,
-    and resident tensors for the leaves that are bound. All that is wrong with it is said at once. It is on disk before
-    the answer, where the server has one for its state.
+    Stores the model under this name and replaces the previous version, if any. A model is a registered graph with names
+    for its inputs and outputs, and with resident tensors for its bound leaves. The server reports all errors of the
+    request at once. If the server stores its state on disk, the model is on disk before the server responds.
     """
     state, name, condition = state_of(request), _name(request), condition_of(request)
     store = store_of(request)
@@ -88,7 +88,7 @@ async def _store_model(
 
 @model_router.get(_MODEL, operation_id="getModel", tags=["models"])
 async def get_model(request: Request) -> Response:
-    """A model that is kept."""
+    """Get a model"""
     name, condition = _name(request), condition_of(request)
     parameters_of(request.scope["query_string"], ())
     await wait_until_current(request)
@@ -97,16 +97,11 @@ async def get_model(request: Request) -> Response:
     return unmodified or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
 
 
-# HEAD: the same without the body of the response.
-model_router.add_api_route(_MODEL, get_model, methods=["HEAD"], include_in_schema=False)
-
-
 @model_router.delete(_MODEL, operation_id="deleteModel", tags=["models"])
 async def delete_model(request: Request) -> Response:
-    """Keep a model no more.
+    """Delete a model
 
-    Its graph and the tensors that are bound stay. What computes with it at the time goes on. The answer is what there
-    was.
+    Its graph and its bound tensors stay. Calls that are using the model continue. Returns the deleted model.
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
@@ -116,9 +111,9 @@ async def delete_model(request: Request) -> Response:
 
 @model_router.get(MODELS, operation_id="listModels", tags=["models"])
 async def list_models(request: Request) -> Response:
-    """The models that are kept.
+    """List models
 
-    By name, and page by page: where there are more, `next` says what to state as `after`.
+    Returns a page of models, by name. If there are more, pass the value of `next` as `after` to get the next page.
     """
     limit, after = page_of(request.scope["query_string"])
     await wait_until_current(request)

@@ -11,14 +11,18 @@ from termios import TIOCOUTQ
 from typing import Any, Final
 
 import orjson
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from engine import printable
 from service.api.media import JSON, PROBLEM
 from service.core.errors import Refusal, internal_error, out_of_memory
+from service.core.prefix import path_within
+from service.core.spelling import hint
 from service.store.changes import Condition
 from service.workers.task import Reply
 
@@ -185,8 +189,33 @@ def refusal_of(request: Request, error: Exception) -> Refusal:
 def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
     path = printable(request.url.path)
     if error.status_code == 405:
-        allow = (error.headers or {}).get("Allow", "")
+        matching = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        allow = ", ".join(sorted({method for route in matching for method in getattr(route, "methods", ())}))
         method = printable(request.method)
-        detail = f"{path} does not take {method}; it takes {allow}"
+        advice = _lower_path_hint(request)
+        detail = f"{path} does not take {method}; it takes {allow}{advice and '; '}{advice}"
         return Refusal("method_not_allowed", detail, expected=allow, got=method, allow=allow)
-    return Refusal("not_found", f"there is nothing at {path}; {request.state.prefix}/docs lists the calls", got=path)
+    advice = _path_hint(request) or f"{request.state.prefix}/docs lists the calls"
+    return Refusal("not_found", f"there is nothing at {path}; {advice}", got=path)
+
+
+def _path_hint(request: Request) -> str:
+    """Suggest the path that is most like the request's; "" if none is close."""
+    prefix = request.state.prefix
+    paths = {path.lower(): f"{prefix}{path}" for path, _ in _api_paths(request)}
+    return hint(path_within(request.scope), paths, "")
+
+
+def _lower_path_hint(request: Request) -> str:
+    """Suggest a path one level below the request's that takes its method, or PUT for POST; "" if there is none."""
+    method = {"POST": "PUT"}.get(request.method, request.method)
+    parent = path_within(request.scope)
+    paths = (path for path, methods in _api_paths(request) if method in methods and path.rpartition("/")[0] == parent)
+    path = next(paths, "")
+    return path and f"did you mean {method} {request.state.prefix}{path}?"
+
+
+def _api_paths(request: Request) -> Iterator[tuple[str, set[str]]]:
+    for route in request.app.routes:
+        if isinstance(route, APIRoute):
+            yield route.path, route.methods or set()

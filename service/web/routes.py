@@ -34,15 +34,19 @@ metrics_router: Final = APIRouter()
 
 
 def add_calls(router: APIRouter, prefix: str, suffix: str = "", note: str = "") -> None:
-    """Add a route for each call. If `prefix` contains `{graph_id}`, it is for registered graphs."""
+    """Add a route for each call. If `prefix` contains `{graph_id}`, it is for registered graphs.
+
+    `note` is appended to the summary of each operation.
+    """
     for call in calls().values():
+        summary, _, rest = inspect.cleandoc(call.__doc__ or "").partition("\n")
         router.add_api_route(
             f"{prefix}/{call.name}",
             _endpoint(call.name),
             methods=["POST"],
             operation_id=f"{call.name}{suffix}",
             tags=[call.tag],
-            description=f"{inspect.cleandoc(call.__doc__ or '')}{note}",
+            description=f"{summary}{note}\n{rest}",
         )
 
 
@@ -111,16 +115,19 @@ add_calls(router, "/v1")
 
 @router.get("/v1/ops", operation_id="listOps", tags=["catalogue"])
 async def list_ops(request: Request) -> Response:
-    """All ops.
+    """List all ops
 
-    Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
+    Returns the operands, attributes and dtypes of each op, the formula of its gradient, and its names in other systems.
     """
     return json_response(state_of(request).catalogue.content)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
 async def get_op(request: Request) -> Response:
-    """One op, by its name or by any alias, ignoring case."""
+    """Get an op
+
+    Accepts the name of the op or any alias. Case does not matter.
+    """
     name, catalogue = request.path_params["name"], state_of(request).catalogue
     op = catalogue.find(name)
     if op is None:
@@ -136,19 +143,20 @@ def no_such_op(name: str, hint: str | None) -> Refusal:
 
 @health_router.get("/health/live", operation_id="live", tags=["health"])
 async def live() -> Response:
-    """Whether the process answers at all.
+    """Check whether the process is alive
 
-    Says nothing of whether it takes work; restart a server that fails this.
+    Restart a server that fails this check. A server that passes it may still be unable to accept work.
     """
     return json_response({"status": "live"})
 
 
 @health_router.get("/health/ready", operation_id="ready", tags=["health"])
 async def ready(request: Request) -> Response:
-    """Whether the server takes work.
+    """Check whether the server accepts work
 
-    A worker has computed something on the device within the last second, and the state that it keeps is its own. 503
-    while the server stops, where the workers do not answer, and where another server has the state.
+    200 means that a worker has computed something on the device within the last second and that the server owns its
+    state. 503 means that the server is shutting down, that its workers do not respond, or that another server owns the
+    state.
     """
     state = state_of(request)
     await state.readiness.check()

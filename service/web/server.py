@@ -23,7 +23,6 @@ from service.web.listening import (
     BACKLOG,
     announce,
     bind_monitor,
-    bind_socket,
     monitor_settings,
     require_keys_for_remote,
     tls_context,
@@ -124,19 +123,19 @@ async def _accept(listener: Listener) -> asyncio.Server:
 
 def serve(
     lifetime: Lifetime,
+    listening: socket.socket,
     observer: RequestObserver | None = None,
     gate: Gate | None = None,
     make_monitor: Callable[[], ASGIApp] | None = None,
 ) -> None:
-    """Serve until a signal; `make_monitor` makes the application of the metrics listener, after the main one.
+    """Serve on a bound socket until a signal; `make_monitor` makes the application of the metrics listener.
 
-    Raises OSError if the address is not available. Raises RuntimeError for the device, the TLS files, or the metrics
-    address, or if other machines would reach a server without keys.
+    Raises RuntimeError for the device, the TLS files, or the metrics address, or if other machines would reach a server
+    without keys.
     """
     tune_front_gc()
     settings = lifetime.settings
     with (
-        bind_socket(settings.host, settings.port) as listening,
         bind_monitor(settings) as metrics_socket,
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):

@@ -33,11 +33,11 @@ tensor_router: Final = APIRouter()
 
 @tensor_router.put(_TENSOR, operation_id=PUT_TENSOR, tags=["tensors"])
 async def put_tensor(request: Request) -> Response:
-    """Keep a tensor.
+    """Store a tensor
 
-    Under this name, in place of the one before. The body is a tensor in JSON, or a safetensors file with one tensor in
-    it. The answer comes when it is on disk, unless `durable=false`: then it is there at once, and written within
-    `written_within_ms`.
+    Stores the tensor under this name and replaces the previous version, if any. The body is a tensor in JSON, or a
+    safetensors file that contains one tensor. The server responds after the tensor is on disk. With `durable=false` it
+    responds at once, and the tensor is on disk within `written_within_ms` milliseconds.
     """
     state, store, name = state_of(request), store_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("durable", TIMEOUT))
@@ -68,7 +68,7 @@ async def put_tensor(request: Request) -> Response:
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
 async def get_tensor(request: Request) -> Response:
-    """A tensor that is kept, whole."""
+    """Get a tensor"""
     state, name = state_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("encoding", TIMEOUT))
     body = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
@@ -82,15 +82,11 @@ async def get_tensor(request: Request) -> Response:
     return from_reply(await run_task(state.pool, task))
 
 
-# HEAD: the same without the body of the response.
-tensor_router.add_api_route(_TENSOR, get_tensor, methods=["HEAD"], include_in_schema=False)
-
-
 @tensor_router.delete(_TENSOR, operation_id="deleteTensor", tags=["tensors"])
 async def delete_tensor(request: Request) -> Response:
-    """Keep a tensor no more.
+    """Delete a tensor
 
-    What computes with it at the time goes on. The answer is what there was.
+    Calls that are using the tensor continue. Returns the deleted tensor without its elements.
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
@@ -102,9 +98,10 @@ async def delete_tensor(request: Request) -> Response:
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
 async def list_tensors(request: Request) -> Response:
-    """The tensors that are kept.
+    """List resident tensors
 
-    Without their elements, by name, and page by page: where there are more, `next` says what to state as `after`.
+    Returns a page of tensors without their elements, by name. If there are more, pass the value of `next` as `after` to
+    get the next page.
     """
     limit, after = page_of(request.scope["query_string"])
     store, settings = store_of(request), state_of(request).settings

@@ -286,7 +286,7 @@ class ModelCheck:
         except DeadlineExceeded:
             raise
         except EngineError as error:
-            raise self._name_extent(from_engine(error), extent) from None
+            raise self._name_extent(from_engine(error, self._request), extent) from None
         types = dict(zip(nodes, compiled.plan.result_types, strict=True))
         return [types[entry["node"]] for entry in self._request["outputs"]]
 

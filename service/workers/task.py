@@ -32,6 +32,8 @@ from service.workers.claims import Claim
 
 #: header of the reply to a piece that tells how it was run, and for how long
 RUN_HEADER: Final = "Gradserve-Run"
+#: in place of the precision if nothing read float32
+_NO_PRECISION: Final = "-"
 #: header of the request of a piece; if there are several peers, requests with the same value go to the same one
 PIECE_HEADER: Final = "Gradserve-Piece"
 _TIERS: Final[tuple[RunTier, ...]] = (UNCOMPILED, PARTLY_COMPILED, COMPILED)
@@ -76,7 +78,7 @@ class Total(NamedTuple):
     repeated: int
     seconds: float
     tier: RunTier
-    precision: Precision
+    precision: Precision | None
     buffer: int
     nbytes: int
 
@@ -104,21 +106,23 @@ def read_part(text: str) -> SumPart:
 
 def run_header(report: RunReport, seconds: float) -> tuple[str, str]:
     """Return the header that tells how a piece was run, and for how long."""
-    return RUN_HEADER, f"{report.tier} {report.precision} {seconds:.6f}"
+    return RUN_HEADER, f"{report.tier} {report.precision or _NO_PRECISION} {seconds:.6f}"
 
 
 def read_run(headers: Sequence[tuple[str, str]]) -> tuple[RunReport, float]:
     """Read from its headers how a piece was run, and for how long. Raises ValueError if they do not tell."""
     header = next((value for name, value in headers if name.lower() == RUN_HEADER.lower()), "")
     tier, precision, seconds = header.split(" ")
-    return RunReport(_TIERS[_TIERS.index(tier)], PRECISIONS[PRECISIONS.index(precision)]), float(seconds)
+    stated = None if precision == _NO_PRECISION else PRECISIONS[PRECISIONS.index(precision)]
+    return RunReport(_TIERS[_TIERS.index(tier)], stated), float(seconds)
 
 
 def combine_reports(reports: Sequence[RunReport]) -> RunReport:
     """Combine the reports of pieces into one that claims no more compilation and precision than any of them."""
     # `_TIERS` goes from the least compiled tier to the most.
     tier = min((report.tier for report in reports), key=_TIERS.index)
-    return RunReport(tier, coarsest(*(report.precision for report in reports)))
+    precisions = [report.precision for report in reports if report.precision is not None]
+    return RunReport(tier, coarsest(*precisions) if precisions else None)
 
 
 class ModelOfGraph(NamedTuple):

@@ -105,7 +105,7 @@ def _never_raising(
         except Refusal as refusal:
             done = refused(refusal, task.request_id)
         except EngineError as error:
-            done = refused(from_engine(error), task.request_id)
+            done = refused(from_engine(error, context.fields), task.request_id)
         except MemoryError:
             done = refused(out_of_memory(), task.request_id, recycle="memory")
         except Exception:
@@ -300,7 +300,7 @@ class Worker:
         if key is not None:
             # To make the key, the numbers were taken out of the message.
             key.template.put_back()
-        request = self._open(context.task, call, message)
+        request = self._open(context, call, message)
         # Once asked for, None means that there is no such tensor: reading the call reports it.
         if context.task.may_ask and (names := request.residents_to_fetch(call.description.roles)):
             return NeedsTensors(names)
@@ -348,13 +348,16 @@ class Worker:
         divisible = offer_division(ready, context, cost.response_bytes)
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
 
-    def _open(self, task: Task, call: AnyExecution, message: Message) -> ParsedRequest:
+    def _open(self, context: TaskContext, call: AnyExecution, message: Message) -> ParsedRequest:
         """Check a request, with its own graph or a registered one."""
-        model, roles = call.description.request, call.description.roles
+        task, model, roles = context.task, call.description.request, call.description.roles
         if task.graph is not None:
             model, roles = without_graph(model), tuple(role for role in roles if role != "constants")
         packed = task.answer_type in (SAFETENSORS, PIECE_SUMS)
-        return self._reader.open(message, model, roles, task.tensor, packed=packed)
+        request = self._reader.open(message, model, roles, task.tensor, packed=packed)
+        if context.translated is None:
+            context.fields = request.fields
+        return request
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
         """Return the registered graph of this key; None if this worker does not have it, and was not sent it."""

@@ -101,7 +101,7 @@ class TestCodes:
             assert f"\n# {code}\n" in pages[f"errors/{code}.md"]
             assert "\n## What to do\n" in pages[f"errors/{code}.md"]
             reserved = "\n## Example\n" not in pages[f"errors/{code}.md"]
-            assert ("\n\nReserved: no call answers it yet.\n\n" in pages[f"errors/{code}.md"]) == reserved
+            assert ("\n\nReserved: no call returns it yet.\n\n" in pages[f"errors/{code}.md"]) == reserved
             assert ("\n## Where\n" in pages[f"errors/{code}.md"]) != reserved
 
     def test_server_link_becomes_text(self) -> None:

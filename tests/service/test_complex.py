@@ -158,7 +158,7 @@ def test_complex_constant(client: Client) -> None:
 def test_opset_1_has_no_complex_dtypes(client: Client) -> None:
     body_json = {"graph": {"nodes": [node("input")]}, "feeds": [{"node": 0, "tensor": tensor(Z)}]}
     report = problem(client.post("/v1/forward", json=body_json), 422, "dtype_mismatch")
-    assert "since opset 2" in report["detail"]
+    assert "needs opset 2" in report["detail"]
     assert report["node"] == 0
 
 

@@ -196,8 +196,8 @@ MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
         "function 0, node 1 (add): takes 2 operands (a, b), but got 1",
     ),
     "an attribute": (
-        function([1], IN, node("mul_scalar", 0, scalar=None)), "bad_attribute", 1, "/nodes/1/attrs/scalar",
-        "function 0, node 1 (mul_scalar): attribute scalar must be a number, or absent, but is null",
+        function([1], IN, node("mul_scalar", 0, scalar="2")), "bad_attribute", 1, "/nodes/1/attrs/scalar",
+        "function 0, node 1 (mul_scalar): attribute scalar must be a number, but is “2”",
     ),
     "an attribute that is a tensor": (
         function([0], node("constant", value=tensor([2], [1]))), "bad_tensor", 0, "/nodes/0/attrs/value",
@@ -213,7 +213,7 @@ MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
     ),
     "no outputs": (
         {"nodes": []}, "invalid_field", None, "/outputs",
-        "function 0: graph.functions[0].outputs is missing, and required",
+        "function 0: graph.functions[0].outputs is required, but is missing or null",
     ),
     "no object": (
         5, "invalid_field", None, "", "function 0: graph.functions[0] must be an object, but is a whole number",
@@ -291,9 +291,9 @@ def test_opset_1_has_no_functions(client: Client, opset: int | None, functions: 
     del report["request_id"]
     assert report == {
         "type": "/docs/errors/invalid_field",
-        "title": "A field is wrong",
+        "title": "Invalid field",
         "status": 422,
-        "detail": "graph.functions must be absent or empty: opset 1 has no functions",
+        "detail": 'functions need opset 2: add "opset": 2 to the graph',
         "code": "invalid_field",
         "expected": "an empty list",
         "got": "functions",

@@ -15,7 +15,7 @@ from tests.service.support import node, problem
 SEED = {"node": 0, "tensor": {"dtype": "int64", "shape": [], "data": [42]}}
 UINT32_TENSOR = {"dtype": "uint32", "shape": [2], "data": [0, 2**32 - 1]}
 KEY_FEED = {"node": 0, "tensor": UINT32_TENSOR}
-HINT = 'since opset 2: say "opset": 2 in the graph, which is of opset 1'
+HINT = 'needs opset 2: add "opset": 2 to the graph, which is of opset 1'
 
 
 def graph(*nodes: dict[str, Any], opset: int | None = 2) -> dict[str, Any]:
@@ -63,20 +63,20 @@ def test_value_beyond_uint32_is_refused(client: Client, wrong: float) -> None:
     [
         (
             [node("input"), node("random_key", 0)], [SEED], "unknown_op",
-            f"node 1 (random_key): random_key is an op {HINT}",
+            f"node 1 (random_key): the op random_key {HINT}",
         ),
-        ([node("input")], [KEY_FEED], "dtype_mismatch", f"node 0 (input): the feed is uint32, a dtype {HINT}"),
+        ([node("input")], [KEY_FEED], "dtype_mismatch", f"node 0 (input): the feed is uint32, which {HINT}"),
         (
             [node("constant", value=UINT32_TENSOR)], [], "dtype_mismatch",
-            f"node 0 (constant): attribute value is uint32, a dtype {HINT}",
+            f"node 0 (constant): attribute value is uint32, which {HINT}",
         ),
         (
             [node("full", dtype="uint32")], [], "dtype_mismatch",
-            f"node 0 (full): attribute dtype is uint32, a dtype {HINT}",
+            f"node 0 (full): attribute dtype is uint32, which {HINT}",
         ),
         (
             [node("input", dtype="uint32")], [KEY_FEED], "dtype_mismatch",
-            f"node 0 (input): attribute dtype is uint32, a dtype {HINT}",
+            f"node 0 (input): attribute dtype is uint32, which {HINT}",
         ),
     ],
     ids=["op", "feed", "constant", "result", "leaf"],

@@ -119,7 +119,7 @@ def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[
     if not mapped:
         raise InvalidField(
             "mapped is empty: name the leaves whose feeds have a leading axis", expected="a leaf", got="none"
-        )
+        ).in_field("mapped")
     nodes = distinct("mapped", checked(program, "mapped", mapped))
     size = None
     for node in nodes:
@@ -133,15 +133,17 @@ def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[
 def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> int:
     """Return the leading extent of a mapped feed. Raises ShapeMismatch unless it equals the previous `size`."""
     if node not in program.leaves:
-        raise InvalidField("mapped names this node, but only leaves can be mapped", expected="a leaf")
+        error = InvalidField("mapped names this node, but only leaves can be mapped", expected="a leaf")
+        raise error.in_field("mapped", node=node)
     if node not in types:
         raise MissingFeed("is mapped, but has no feed", expected="a feed")
     if not types[node].ndim:
-        raise ShapeMismatch("is mapped: its feed must have a leading axis, but is 0-d", expected="an axis", got="none")
+        flat = ShapeMismatch("is mapped: its feed must have a leading axis, but is 0-d", expected="an axis", got="none")
+        raise flat.in_field("feeds", node=node)
     extent = types[node].shape[0]
     if size is not None and extent != size:
         detail = f"is mapped: its feed must have the leading extent {size} of the others, but has {extent}"
-        raise ShapeMismatch(detail, expected=str(size), got=str(extent))
+        raise ShapeMismatch(detail, expected=str(size), got=str(extent)).in_field("feeds", node=node)
     return extent
 
 
@@ -180,7 +182,7 @@ class BatchSum(Batch):
             if node in differing:
                 detail = "wrt names this node, which examples differ in: a sum over them has no gradient by it"
                 error = InvalidField(detail, expected="a node that depends on no mapped leaf")
-                raise program.statements[node].located(error, node)
+                raise program.statements[node].located(error, node).in_field("wrt", node=node)
         return call
 
     def of_examples(self, count: int) -> Self:
@@ -198,7 +200,7 @@ class BatchSum(Batch):
         wrt_count = len(self.each.wrt_nodes)
         nodes = list(dict.fromkeys((*self.each.outputs, *self.each.differentiated[wrt_count:])))
         for node in nodes:
-            _require_float(scope, node)
+            _require_float(scope, node, "outputs" if node in self.each.outputs else "of")
         batched = vmap_onto(scope.builder, [scope.nodes[i] for i in nodes], self._examples(scope), self.size)
         totals = {}
         for node, value in zip(nodes, batched, strict=True):
@@ -207,8 +209,8 @@ class BatchSum(Batch):
         return totals
 
 
-def _require_float(scope: Scope, node: int) -> None:
-    """Raise DtypeMismatch for a node whose dtype has no derivatives."""
+def _require_float(scope: Scope, node: int, field: str) -> None:
+    """Raise DtypeMismatch for a node, named in `field`, whose dtype has no derivatives."""
     dtype = scope.nodes[node].dtype
     if not scope.nodes[node].type.is_differentiable:
         error = DtypeMismatch(
@@ -216,7 +218,7 @@ def _require_float(scope: Scope, node: int) -> None:
             expected="a float dtype",
             got=dtype.name,
         )
-        raise scope.program.statements[node].located(error, node)
+        raise scope.program.statements[node].located(error, node).in_field(field, node=node)
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,23 @@ FeedTypes = Mapping[int, TensorType]
 GivenTypes = tuple[tuple[int, TensorType], ...]
 
 
+class Offset(NamedTuple):
+    """Place of a node's elements along an axis over the elements of several nodes: the first one, and their number."""
+
+    node: int
+    offset: int
+    size: int
+
+
 class Label(NamedTuple):
-    """Name of a result: its kind (values, gradients, tangents, jacobian, hvp, hessian), and the nodes it belongs to."""
+    """Name of a result: its kind (values, gradients, tangents, jacobian, hvp, hessian), and the nodes it belongs to.
+
+    A result of the kind matrix belongs to all nodes of `offsets`, which are along both of its axes.
+    """
 
     kind: str
     nodes: tuple[int, ...]
+    offsets: tuple[Offset, ...] = ()
 
 
 class Results(NamedTuple):
@@ -139,7 +151,8 @@ class Scope:
         # A leaf has the dtype of its feed, so the client can change it.
         if node in self.program.leaves:
             detail = f"is {name}, which has no derivatives: feed it as a float dtype, or take it out of {role}"
-        raise self.program.statements[node].located(NotDifferentiable(detail, expected="a float dtype", got=name), node)
+        error = NotDifferentiable(detail, expected="a float dtype", got=name).in_field(role, node=node)
+        raise self.program.statements[node].located(error, node)
 
     def differentiable_nodes(self, role: str, nodes: Sequence[int]) -> list[Value]:
         """Return the values of several nodes. Raises NotDifferentiable, naming all that have no derivatives."""
@@ -158,7 +171,7 @@ class Scope:
         try:
             require_type(type, expected, subject)
         except EngineError as error:
-            raise self.program.statements[node].located(error, node) from None
+            raise self.program.statements[node].located(error, node).in_field(role, node=node) from None
         return self.builder.leaf(type, (role, node))
 
     def real_node(self, role: str, node: int, advice: str) -> Value:
@@ -169,7 +182,7 @@ class Scope:
             error = DtypeMismatch(
                 f"{role} names this node, which is {received}: {advice}", expected="a real dtype", got=received
             )
-            raise self.program.statements[node].located(error, node)
+            raise self.program.statements[node].located(error, node).in_field(role, node=node)
         return value
 
     def real_nodes(self, role: str, nodes: Sequence[int], advice: str) -> list[Value]:
@@ -184,13 +197,19 @@ class Scope:
         faults.report()
         return values
 
-    def unit_seed(self, of: int) -> Value:
-        """Return the seed for a node with one element, 1. Raises NonScalarOutput, NotDifferentiable, DtypeMismatch."""
-        value = self.real_node("of", of, "give a cotangent of that dtype, or make it real (real, imag, abs)")
+    def unit_seed(self, of: int, *, takes_cotangent: bool) -> Value:
+        """Return the seed for a node with one element, 1. Raises NonScalarOutput, NotDifferentiable, DtypeMismatch.
+
+        Errors advise giving a cotangent if the call takes one.
+        """
+        alternative = "give a cotangent of that dtype, or " if takes_cotangent else ""
+        value = self.real_node("of", of, f"{alternative}make it real (real, imag, abs)")
         if value.type.size != 1:
             shape = show_shape(value.shape)
-            detail = f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)"
-            raise self.program.statements[of].located(NonScalarOutput(detail, expected="one element", got=shape), of)
+            alternative = "give a cotangent of that shape" if takes_cotangent else "ask for its jacobian"
+            detail = f"has shape {shape}: reduce it to one element (sum, mean), or {alternative}"
+            error = NonScalarOutput(detail, expected="one element", got=shape).in_field("of", node=of)
+            raise self.program.statements[of].located(error, of)
         self.begin(of)
         return value.full_like(1.0)
 
@@ -202,7 +221,8 @@ class Scope:
 def last(program: Program) -> int:
     """Return the last node, the default subject of a call. Raises InvalidField for an empty graph."""
     if not program.statements:
-        raise InvalidField("the graph has no nodes", expected="at least one node", got="none")
+        error = InvalidField("the graph has no nodes", expected="at least one node", got="none")
+        raise error.in_field("graph", "nodes")
     return len(program.statements) - 1
 
 
@@ -218,11 +238,11 @@ def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ..
                 f"{field} names node {node}, but the nodes are 0 to {count - 1}",
                 expected=f"0 to {count - 1}",
                 got=str(node),
-            )
+            ).in_field(field, node=node)
         statement = program.statements[node]
         if statement.op.several:
             several = BadReference(f"{field} names this node, which has several outputs: name a get_output of it")
-            raise statement.located(several, node)
+            raise statement.located(several, node).in_field(field, node=node)
     return tuple(nodes)
 
 
@@ -242,7 +262,7 @@ def parameters(program: Program, wrt: Sequence[int] | None) -> tuple[int, ...]:
             "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
             expected="at least one node in wrt",
             got="none",
-        )
+        ).in_field("wrt")
     return distinct("wrt", targets)
 
 
@@ -251,7 +271,8 @@ def distinct(field: str, nodes: tuple[int, ...]) -> tuple[int, ...]:
     seen: set[int] = set()
     for node in nodes:
         if node in seen:
-            raise InvalidField(f"{field} names node {node} twice", node=node, expected="distinct nodes")
+            error = InvalidField(f"{field} names node {node} twice", node=node, expected="distinct nodes")
+            raise error.in_field(field, node=node)
         seen.add(node)
     return nodes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, product
 from typing import Final, Self
 
 from engine.autodiff.calls.call import (
@@ -11,6 +12,7 @@ from engine.autodiff.calls.call import (
     Derivative,
     GivenTypes,
     Label,
+    Offset,
     Results,
     Scope,
     checked,
@@ -58,11 +60,15 @@ class Values(Call):
 
 @dataclass(frozen=True)
 class Gradients(Call):
-    """Gradients of `of` with respect to `wrt`. `cotangent` is the type of the seed; None for the number one."""
+    """Gradients of `of` with respect to `wrt`. `cotangent` is the type of the seed; None for the number one.
+
+    Errors advise giving a cotangent if `takes_cotangent`.
+    """
 
     of: int
     wrt: tuple[int, ...]
     cotangent: TensorType | None = None
+    takes_cotangent: bool = False
 
     @classmethod
     def of_program(
@@ -120,7 +126,7 @@ class Gradients(Call):
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:
-            return scope.unit_seed(self.of)
+            return scope.unit_seed(self.of, takes_cotangent=self.takes_cotangent)
         expected = scope.nodes[self.of].type
         return scope.call_tensor(COTANGENTS, "its cotangent", self.of, self.cotangent, expected)
 
@@ -194,9 +200,8 @@ class VJP(Derivative):
         if type.ndim:
             return type.shape[0]
         detail = "its cotangent must have a leading axis K, since batched is true, but is 0-d"
-        raise scope.program.statements[node].located(
-            ShapeMismatch(detail, expected="a leading axis", got="shape []"), node
-        )
+        error = ShapeMismatch(detail, expected="a leading axis", got="shape []").in_field(COTANGENTS, node=node)
+        raise scope.program.statements[node].located(error, node)
 
 
 @dataclass(frozen=True)
@@ -215,9 +220,12 @@ class JVP(Call):
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
             if node not in program.leaves:
                 error = InvalidField("tangents name this node, but only leaves take one", expected="a leaf")
-                raise program.statements[node].located(error, node)
+                raise program.statements[node].located(error, node).in_field(TANGENTS, node=node)
         if not tangents:
-            raise InvalidField("tangents are missing: give one for at least one leaf", expected="a tangent", got="none")
+            missing = InvalidField(
+                "tangents are missing: give one for at least one leaf", expected="a tangent", got="none"
+            )
+            raise missing.in_field(TANGENTS)
         return cls(checked_outputs, tangents)
 
     @property
@@ -271,7 +279,7 @@ class HVP(Gradients):
     ) -> Self:
         """Use the defaults of `Gradients`. Raises BadReference and InvalidField."""
         base = Gradients.of_program(program, of, wrt, outputs)
-        return cls(base.outputs, base.of, base.wrt, None, _in_order("vectors", "wrt", base.wrt, vectors))
+        return cls(base.outputs, base.of, base.wrt, vectors=_in_order("vectors", "wrt", base.wrt, vectors))
 
     def with_types(self, values: Mapping[int, Value]) -> Self:
         """Give the vectors the types of their nodes."""
@@ -302,11 +310,12 @@ def _in_order(field: str, nodes_field: str, nodes: tuple[int, ...], tensors: Giv
                 f"{field} name node {node}, which is not in {nodes_field}",
                 expected=f"a node of {nodes_field}",
                 got=str(node),
-            )
+            ).in_field(field, node=node)
     for node in nodes:
         if node not in types:
             detail = f"{field} have none for node {node}: one is needed for each node of {nodes_field}"
-            raise InvalidField(detail, node=node, expected=f"one for each node of {nodes_field}", got="none")
+            missing = InvalidField(detail, node=node, expected=f"one for each node of {nodes_field}", got="none")
+            raise missing.in_field(field)
     return tuple((node, types[node]) for node in nodes)
 
 
@@ -341,7 +350,12 @@ class Jacobian(Derivative):
 
 @dataclass(frozen=True)
 class Hessian(Gradients):
-    """∂²of/∂row ∂column for all pairs of `wrt`: shape of the row, then shape and dtype of the column."""
+    """∂²of/∂row ∂column for all pairs of `wrt`: shape of the row, then shape and dtype of the column.
+
+    If `is_matrix`, these blocks are flat and make up one matrix, in the order of `wrt`.
+    """
+
+    is_matrix: bool = False
 
     @property
     def is_swept(self) -> bool:
@@ -353,14 +367,35 @@ class Hessian(Gradients):
         return scope.real_nodes("wrt", self.wrt, BY_PARTS)
 
     def write_graph(self, scope: Scope) -> Results:
-        """Append the values, the gradients, then the blocks, row by row."""
+        """Append the values, the gradients, then the blocks, row by row, or the matrix.
+
+        Raises as `Gradients` does, and InvalidField for a matrix of several dtypes.
+        """
         first, nodes = super().write_graph(scope), self.nodes(scope)
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         blocks, dependence = _Blocks("hessian", self.wrt, nodes), Dependence()
         for row, g in zip(self.wrt, gradients, strict=True):
             scope.begin(self.of)
             blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.chunk_bytes, dependence))
-        return Results([*first.results, *blocks.results], first.disconnected)
+        results = [_matrix(blocks.results, self.wrt, nodes)] if self.is_matrix else blocks.results
+        return Results([*first.results, *results], first.disconnected)
+
+
+def _matrix(blocks: Sequence[tuple[Label, Value]], wrt: Sequence[int], nodes: Sequence[Value]) -> tuple[Label, Value]:
+    """Join the blocks of all pairs of `wrt`, row by row, into one matrix. Raises InvalidField for several dtypes."""
+    if len(dtypes := dict.fromkeys(x.type.dtype.name for x in nodes)) > 1:
+        received = ", ".join(dtypes)
+        detail = f"a matrix has one dtype, but the nodes of wrt have {received}: cast them, or ask for blocks"
+        raise InvalidField(detail, expected="nodes of one dtype", got=received).in_field("layout")
+    sizes = [x.type.size for x in nodes]
+    flat = [block.reshape(shape=shape) for (_, block), shape in zip(blocks, product(sizes, sizes), strict=True)]
+    rows = [_joined(flat[i : i + len(wrt)], 1) for i in range(0, len(flat), len(wrt))]
+    offsets = tuple(map(Offset, wrt, accumulate(sizes, initial=0), sizes))
+    return Label("matrix", (), offsets), _joined(rows, 0)
+
+
+def _joined(parts: Sequence[Value], axis: int) -> Value:
+    return parts[0].cat(*parts[1:], axis=axis) if len(parts) > 1 else parts[0]
 
 
 class _Blocks:
@@ -426,7 +461,8 @@ def _require_matrices(scope: Scope, of: int) -> None:
         return
     shape = show_shape(scope.nodes[of].shape)
     detail = (
-        f'has shape {shape}, whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, which is of '
+        f'has shape {shape}, and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which is of '
         "opset 1, or reduce it to one element (sum, mean)"
     )
-    raise scope.program.statements[of].located(NonScalarOutput(detail, expected="one element", got=shape), of)
+    error = NonScalarOutput(detail, expected="one element", got=shape).in_field("of", node=of)
+    raise scope.program.statements[of].located(error, of)

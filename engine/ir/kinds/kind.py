@@ -52,6 +52,10 @@ class AttributeKind(ABC):
         """
         return isinstance(stated, self.forms)
 
+    def hint(self, stated: Any) -> str:
+        """Return a hint for a value that is not admitted; "" if there is none."""
+        return ""
+
     def bound(self, stated: Any) -> Any:
         """Return an admitted value in the form that rules receive."""
         return stated

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from engine.ir.kinds.kind import LONGEST_CACHED, AttributeKind, JsonSchema
+from engine.ir.spellings import choice_hint
 from engine.ir.tensor_type import DTYPES, DType, has_infinities
 
 WHOLE: Final[JsonSchema] = {"type": "integer", "format": "int64"}
@@ -140,6 +141,10 @@ class IntsKind(AttributeKind):
         """Return whether it is a list of 64-bit integers."""
         return isinstance(stated, (list, tuple)) and all(map(is_whole, stated))
 
+    def hint(self, stated: Any) -> str:
+        """Write a single number as a list."""
+        return f"write [{stated}]" if is_whole(stated) else ""
+
     def bound(self, stated: Any) -> tuple[int, ...]:
         """Return a tuple, which is immutable."""
         return tuple(stated)
@@ -217,6 +222,10 @@ class DtypeKind(AttributeKind):
     def admits(self, stated: Any) -> bool:
         """Return whether it names a dtype of the opset."""
         return isinstance(stated, str) and stated in DTYPES
+
+    def hint(self, stated: Any) -> str:
+        """Suggest our name of another system's dtype, or the closest name."""
+        return choice_hint(stated, DTYPES) if isinstance(stated, str) else ""
 
     def bound(self, stated: Any) -> DType:
         """Return the dtype with this name."""

@@ -33,7 +33,7 @@ _SPECIAL_NUMBERS: Final[Mapping[str, float]] = {"inf": math.inf, "-inf": -math.i
 FILL_AS: Final = Attr(
     "string",
     None,
-    "an infinity or NaN, in place of `fill`; of a float dtype",
+    "infinity or NaN to use instead of `fill`; float dtypes only",
     choices=tuple(_SPECIAL_NUMBERS),
     since=2,
     instead_of="fill",
@@ -61,14 +61,18 @@ def check_representable(fill: float, dtype: DType) -> None:
     """Raise BadAttribute unless the attribute `fill` is representable in `dtype`."""
     if not is_representable(fill, dtype):
         expected = f"a whole number that {dtype.name} holds"
-        raise BadAttribute(f"attribute fill must be {expected}, but is {fill:g}", expected=expected, got=f"{fill:g}")
+        raise BadAttribute(
+            f"attribute fill must be {expected}, but is {fill:g}", attribute="fill", expected=expected, got=f"{fill:g}"
+        )
 
 
 def require_real(dtype: DType) -> None:
     """Raise DtypeMismatch if the attribute `dtype` is complex."""
     if is_complex(dtype):
         expected, received = "a dtype that is not complex", dtype.name
-        raise DtypeMismatch(f"attribute dtype must be {expected}, but is {received}", expected=expected, got=received)
+        raise DtypeMismatch(
+            f"attribute dtype must be {expected}, but is {received}", attribute="dtype", expected=expected, got=received
+        )
 
 
 def is_representable(number: float, dtype: DType) -> bool:
@@ -98,7 +102,10 @@ def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
     if dtype.kind != "f":
         received = dtype.name
         raise BadAttribute(
-            f"attribute fill_as needs a float dtype, but fills {received}", expected="a float dtype", got=received
+            f"attribute fill_as needs a float dtype, but fills {received}",
+            attribute="fill_as",
+            expected="a float dtype",
+            got=received,
         )
     return {**attrs, "fill": _SPECIAL_NUMBERS[name], "fill_as": None}
 

@@ -48,14 +48,16 @@ class Transform(Op):
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "axes": Attr("ints", None, "the axes to transform; absent: the last"),
+        "axes": Attr(
+            "ints", None, "axes to transform; default: the last axis, or as many last axes as there are sizes"
+        ),
         "sizes": Attr(
-            "ints", None, "points on each of axes: x is cut, or padded with zeros; absent: as many as x has", minimum=1
+            "ints", None, "points on each axis, to which x is cut or zero-padded; default: x's extents", minimum=1
         ),
         "norm": Attr(
             "string",
             "backward",
-            "which way is divided by the number of points: that back, that forth, or both by its root",
+            "direction that divides by the number of points: the inverse, the forward one, or both by its square root",
             choices=tuple(_ADJOINT),
         ),
     }
@@ -64,11 +66,17 @@ class Transform(Op):
         """Count the axes from the front, and fill in the points of each. Raises BadAttribute, ShapeMismatch."""
         (x,) = types
         axes, sizes = attrs["axes"], attrs["sizes"]
-        if axes is None and sizes is not None:
-            raise BadAttribute("attribute sizes needs axes, one for each", expected="axes", got="none")
         if not x.ndim or axes == ():
             raise ShapeMismatch(f"{self.name} needs an axis to transform", operand=0, expected="an axis", got="none")
-        axes = normalise_axes(axes, x.ndim) if axes else (x.ndim - 1,)
+        if axes is None and sizes is not None and len(sizes) > x.ndim:
+            expected, received = f"at most {counted(x.ndim, 'size')}", str(len(sizes))
+            raise BadAttribute(
+                f"attribute sizes must have {expected}, one for each axis, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
+            )
+        axes = normalise_axes(axes, x.ndim) if axes else tuple(range(x.ndim - len(sizes or (0,)), x.ndim))
         if sizes is None:
             sizes = self.points([x.shape[axis] for axis in axes])
             for axis, size in zip(axes, sizes, strict=True):
@@ -79,7 +87,10 @@ class Transform(Op):
         elif len(sizes) != len(axes):
             expected, received = f"length {len(axes)}", f"length {len(sizes)}"
             raise BadAttribute(
-                f"attribute sizes must have {expected}, as axes, but has {received}", expected=expected, got=received
+                f"attribute sizes must have {expected}, as axes, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         return {**attrs, "axes": axes, "sizes": tuple(sizes)}
 
@@ -183,13 +194,13 @@ class CompleteTransform(Transform):
 class Fft(CompleteTransform):
     """y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
 
-    `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
-    complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+    `norm` is as in NumPy: `forward` divides by n, `ortho` by √n. Real operands are converted to complex. float16 gives
+    complex64, integers give complex128. PyTorch, JAX and NumPy: `fft`; over several axes, `fft2` and `fftn`.
     """
 
     name = "fft"
     function = "fftn"
-    gradient = "ifft(g) without its division: of a real operand, the real part"
+    gradient = "ifft(g) without the division by n; for a real operand, its real part"
     samples = (
         Sample(Real(4)),
         Sample(Real(2, 3), axes=[0], norm="ortho"),
@@ -224,13 +235,14 @@ class Fft(CompleteTransform):
 class InverseFft(CompleteTransform):
     """y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
 
-    `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16 gives
-    complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several axes.
+    `norm` is as in NumPy: `forward` does not divide, `ortho` divides by √n. Real operands are converted to complex.
+    float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy: `ifft`; over several axes, `ifft2` and
+    `ifftn`.
     """
 
     name = "ifft"
     function = "ifftn"
-    gradient = "fft(g) / n: of a real operand, the real part"
+    gradient = "fft(g) / n; for a real operand, its real part"
     samples = (
         Sample(Real(4)),
         Sample(Real(2, 3), axes=[0], norm="ortho"),
@@ -261,15 +273,15 @@ class HalfTransform(Transform):
 
 
 class RealFft(HalfTransform):
-    """The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their conjugates.
+    """The first ⌊n / 2⌋ + 1 entries of `fft` of a real x on the last of `axes`; the other entries are their conjugates.
 
-    float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
-    `rfft2` and `rfftn` by several axes.
+    float16 gives complex64, integers give complex128. `norm` is as in `fft`. PyTorch, JAX and NumPy: `rfft`; over
+    several axes, `rfft2` and `rfftn`.
     """
 
     name = "rfft"
     dtypes = Op.dtypes
-    gradient = "the real part of ifft(g) without its division, g filled up with zeros"
+    gradient = "the real part of ifft(g) without the division by n, with g padded with zeros"
     samples = (
         Sample(Real(4)),
         Sample(Real(5), norm="ortho"),
@@ -312,15 +324,15 @@ class RealFft(HalfTransform):
 
 
 class InverseRealFft(HalfTransform):
-    """The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of x.
+    """The real y whose `rfft` is x, with n = `sizes` points on the last of `axes`; default: 2 (m − 1) for m entries.
 
-    The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken as
-    complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's `irfft`,
-    and `irfft2` and `irfftn` by several axes.
+    The imaginary parts of entry 0, and of entry n / 2 if n is even, are ignored. Real operands are converted to
+    complex. float16 gives float16, integers give float64. `norm` is as in `ifft`. PyTorch, JAX and NumPy: `irfft`; over
+    several axes, `irfft2` and `irfftn`.
     """
 
     name = "irfft"
-    gradient = "rfft(g) / n, the inner entries twice"
+    gradient = "rfft(g) / n, with the inner entries doubled"
     samples = (
         Sample(Real(3)),
         Sample(Real(3), axes=[0], sizes=[5], norm="ortho"),
@@ -403,9 +415,9 @@ def _scale_inner(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
 class ShortTimeFft(Composite):
     """y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n / 2⌋ + 1].
 
-    `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer. Nothing is
-    padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and SciPy's `stft` have
-    the last two axes the other way round, and pad by default. By NumPy and JAX, frames and `rfft`.
+    Applies `rfft` to each part of x that the window [w] covers, with n = w points unless `sizes` states another number.
+    x is not padded: to get frames around its ends, `pad` it first. TensorFlow: `signal.stft`. PyTorch and SciPy:
+    `stft`, with the last two axes swapped, and with padding by default. NumPy and JAX: frames and `rfft`.
     """
 
     name = "stft"
@@ -413,10 +425,10 @@ class ShortTimeFft(Composite):
     since = 2
     operands = ("x", "window")
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "stride": Attr("ints", doc="one: from the beginning of a frame to that of the next", minimum=1),
-        "sizes": Attr("ints", None, "one: the points of each transform; absent: as many as the window has", minimum=1),
+        "stride": Attr("ints", doc="one number: distance between the starts of adjacent frames", minimum=1),
+        "sizes": Attr("ints", None, "one number: points of each transform; default: the window's length", minimum=1),
     }
-    gradient = "that of rfft, times the window, added where frames overlap"
+    gradient = "that of rfft, times the window, summed where frames overlap"
     samples = (
         Sample(Real(7), Real(4), stride=[2]),
         Sample(Real(2, 6), Real(3), stride=[3], sizes=[5]),
@@ -460,7 +472,10 @@ class ShortTimeFft(Composite):
             if len(value) != 1:
                 received = f"length {len(value)}"
                 raise BadAttribute(
-                    f"attribute {name} must have length 1, but has {received}", expected="length 1", got=received
+                    f"attribute {name} must have length 1, but has {received}",
+                    attribute=name,
+                    expected="length 1",
+                    got=received,
                 )
         return {name: tuple(value) for name, value in complete.items()}
 

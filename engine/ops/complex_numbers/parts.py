@@ -18,10 +18,10 @@ _IN_VJP = NoGradient("written out in vjp")
 
 
 class MakeComplex(Binary):
-    """y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+    """y = re + i · im, elementwise with broadcasting; complex64 for float32 and narrower floats, else complex128.
 
-    The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
-    PyTorch's `complex`, JAX's `lax.complex`.
+    Infinities, NaN and the signs of zeros in both parts are preserved, unlike in the expression re + im · i. PyTorch:
+    `complex`. JAX: `lax.complex`.
     """
 
     name = "make_complex"
@@ -71,7 +71,7 @@ class ComplexPart(Unary):
 
 
 class RealPart(ComplexPart):
-    """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
+    """y = Re x; a real x is returned unchanged. PyTorch, JAX and NumPy: `real`."""
 
     name = "real"
     complex_scalar = staticmethod(lambda x: x.real())
@@ -100,7 +100,7 @@ class RealPart(ComplexPart):
 
 
 class ImaginaryPart(ComplexPart):
-    """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
+    """y = Im x; 0 for a real x. JAX and NumPy: `imag`. PyTorch's `imag` rejects a real x."""
 
     name = "imag"
     complex_scalar = staticmethod(lambda x: x.imag())
@@ -129,7 +129,7 @@ class ImaginaryPart(ComplexPart):
 
 
 class Conj(Unary):
-    """y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`."""
+    """y = conj x: the imaginary part is negated; a real x is returned unchanged. PyTorch, JAX and NumPy: `conj`."""
 
     name = "conj"
     section = "complex_parts"
@@ -161,10 +161,10 @@ class Conj(Unary):
 
 
 class Angle(Unary):
-    """y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+    """y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN if a part is NaN.
 
-    The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's carg).
-    At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+    The branch cut is the negative real axis; on it, the sign of the imaginary zero selects the side (as in C99's carg).
+    At 0 the gradient is 0, as in PyTorch; in JAX it is NaN.
     """
 
     name = "angle"

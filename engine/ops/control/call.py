@@ -35,27 +35,30 @@ from engine.ops.control.scan import select_by_example
 
 
 class FunctionCall(RunsFunctions):
-    """body(operands).
+    """The results of body(operands).
 
-    With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
-    cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside is
-    kept for the way back, which computes the body once more. With `derivative`, JAX's `custom_vjp` and PyTorch's
-    `autograd.Function`, whose rules are given what they have kept; with `recompute`, JAX's and PyTorch's `checkpoint`.
+    `derivative` defines a custom gradient: a function of the operands, the results and the cotangents of the results
+    that returns one cotangent for each float operand. It replaces the derivative of the body. With `recompute`, no
+    values inside the body are stored for the backward pass, which runs the body again.
+
+    For `derivative`, JAX has `custom_vjp` and PyTorch has `autograd.Function`; their rules receive the values that the
+    forward pass saved. For `recompute`, both have `checkpoint`.
     """
 
     name = "call"
     section = "call"
     inlines = True
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "body": Attr("function", doc="of the operands"),
+        "body": Attr("function", doc="function of the operands"),
         "derivative": Attr(
             "function",
             None,
-            "of operands, results and cotangents: a cotangent for each float operand; absent: the body's",
+            "function of operands, results and cotangents; returns a cotangent for each float operand; "
+            "default: the body's derivative",
         ),
-        "recompute": Attr("bool", False, "keep nothing inside for the way back, but compute it again"),
+        "recompute": Attr("bool", False, "whether the backward pass recomputes the body instead of storing its values"),
     }
-    gradient = "that of the body, or its own `derivative`"
+    gradient = "that of the body, or `derivative`"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the functions for these operands. Raises EngineError for a function that does not fit."""
@@ -147,19 +150,19 @@ def _cotangent(result: TensorType) -> TensorType:
 
 
 class Cond(RunsFunctions):
-    """then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
+    """then(operands) if the predicate, a bool [], is true, else otherwise(operands). Only one of them runs.
 
-    Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
+    Both functions must return results of the same types. JAX: `lax.cond`. PyTorch: `cond`.
     """
 
     name = "cond"
     section = "cond"
     operands = ("predicate", "operands...?")
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "then": Attr("function", doc="of the operands behind the predicate, where that holds"),
-        "otherwise": Attr("function", doc="of the same, where it does not"),
+        "then": Attr("function", doc="function of the operands after the predicate; runs if the predicate is true"),
+        "otherwise": Attr("function", doc="function of the same operands; runs if the predicate is false"),
     }
-    gradient = "that of the function that ran; the other adds exact zeros"
+    gradient = "that of the function that ran; the other one contributes exact zeros"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type both functions for these operands. Raises EngineError for a function that does not fit."""
@@ -246,15 +249,16 @@ def _require_truth(predicate: TensorType) -> None:
 class Grad(Definition):
     """The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
 
-    A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-    where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im x.
+    Other nodes can use the result, and you can differentiate it again, to any order. x may be any float node. If y does
+    not depend on x, the result is zeros. A complex y needs a cotangent. With respect to a complex x, the gradient is
+    ∂/∂Re x + i ∂/∂Im x.
     """
 
     name = "grad"
     section = "grad"
     operands = ("y", "x", "cotangent?")
     dtypes = DTYPES
-    gradient = "the gradient is written out as nodes first, and those are differentiated"
+    gradient = "that of the nodes that compute the gradient"
     samples = (Sample(Real(2), Real(2)), Sample(Real(2, 3), Real(2), Real(2, 3)))
 
     def infer(self, y: TensorType, x: TensorType, cotangent: TensorType | None = None) -> ResultTypes:

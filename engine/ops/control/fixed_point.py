@@ -32,33 +32,39 @@ from engine.ops.control.call import emit_call
 
 
 class FixedPoint(RunsFunctions):
-    """x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+    """Repeats x = body(consts, x) until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
 
-    x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
-    iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The gradient is implicit,
-    as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of Python and a rule.
+    x stands for the `carries`, which must be floats; each maximum is over all of them, and max |x| is that of the new
+    x. An infinity or NaN in x ends the iteration, unfinished. Results: x; `steps`, int64 [], the number of steps that
+    ran; `finished`, bool []. The gradient is implicit, as in JAX's `lax.custom_root`, which takes a solver. In PyTorch,
+    write a Python loop and a custom rule.
     """
 
     name = "fixed_point"
     section = "fixed_point"
     operands = ("operands...",)
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "body": Attr("function", doc="of consts and x: the next x"),
-        "carries": Attr("int", 0, "how many operands, the last ones, are x at first; at least one", minimum=0),
-        "tolerance": Attr("float", doc="how much may change, relative to 1 + max |x|; 0: nothing"),
-        "max_steps": Attr("int", doc="how many steps there may be at most", minimum=0),
+        "body": Attr("function", doc="function of consts and x; returns the next x"),
+        "carries": Attr("int", 0, "number of operands, the last ones, that are the initial x; at least one", minimum=0),
+        "tolerance": Attr("float", doc="largest change at the end, relative to 1 + max |x|; 0: no change at all"),
+        "max_steps": Attr("int", doc="maximum number of steps", minimum=0),
     }
-    gradient = "implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x"
+    gradient = "implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none for the initial x"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands. Raises EngineError for operands or a body that do not fit."""
         parts = split_operands(types, attrs["carries"])
         if not parts.carries:
-            raise BadAttribute("attribute carries must count at least one operand", expected="at least 1", got="0")
+            raise BadAttribute(
+                "attribute carries must count at least one operand", attribute="carries", expected="at least 1", got="0"
+            )
         if attrs["tolerance"] < 0:
             received = f"{attrs['tolerance']:g}"
             raise BadAttribute(
-                f"attribute tolerance must not be negative, but is {received}", expected="at least 0", got=received
+                f"attribute tolerance must not be negative, but is {received}",
+                attribute="tolerance",
+                expected="at least 0",
+                got=received,
             )
         for position, type in enumerate(parts.carries, len(parts.consts)):
             if not type.is_differentiable:

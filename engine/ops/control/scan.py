@@ -62,25 +62,28 @@ _BATCH_BYTES: Final = 1 << 26
 
 
 class Scan(RunsFunctions):
-    """carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+    """carries, stacks = body(consts, carries, entry t of each sequence), step by step for t = 0 … length − 1.
 
-    The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
-    consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
-    through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the
-    stacks [length, …]. JAX's `lax.scan`, whose body may read what is around it; of PyTorch, a loop of Python.
+    The operands are consts, then `carries` initial values, then `sequences` tensors that are read along the leading
+    axis; with `reverse`, from the last entry to the first. The body returns the carries for the next step, of the same
+    types, and then values to stack. Entry t of a stack is the value from step t. Results: the last carries, then the
+    stacks [length, …]. JAX: `lax.scan`, whose body can read variables around it. PyTorch: a Python loop.
     """
 
     name = "scan"
     section = "scan"
     steps_body = True
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),
-        "carries": Attr("int", 0, "how many operands are initial values of carries", minimum=0),
-        "sequences": Attr("int", 0, "how many operands, the last ones, are gone through", minimum=0),
-        "length": Attr("int", None, "how many steps; absent: as many as the sequences have entries", minimum=0),
-        "reverse": Attr("bool", False, "from the last entry to the first"),
+        "body": Attr(
+            "function",
+            doc="function of consts, carries and one entry of each sequence; returns carries, then values to stack",
+        ),
+        "carries": Attr("int", 0, "number of operands that are initial values of carries", minimum=0),
+        "sequences": Attr("int", 0, "number of operands, the last ones, that are sequences", minimum=0),
+        "length": Attr("int", None, "number of steps; default: the sequences' number of entries", minimum=0),
+        "reverse": Attr("bool", False, "whether to run from the last entry to the first"),
     }
-    gradient = "a scan the other way round, which computes each step again"
+    gradient = "a scan in the opposite direction that recomputes each step"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands and set the length. Raises EngineError for a body that does not fit."""
@@ -341,33 +344,40 @@ def scan_length(parts: Parts, given: int | None = None) -> int:
             )
         length = type.shape[0]
     if length is None:
-        raise BadAttribute("attribute length is required without sequences", expected="length", got="nothing")
+        raise BadAttribute(
+            "attribute length is required without sequences", attribute="length", expected="length", got="nothing"
+        )
     return length
 
 
 class Map(RunsFunctions):
-    """stacks = body(consts, entry t of each sequence), for every t, in no order.
+    """stacks = body(consts, entry t of each sequence) for every t, in no particular order.
 
-    Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
-    Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is `at_once`; JAX's and
-    PyTorch's `vmap`, which computes all entries in one batch.
+    The operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
+    batch. Each result of the body gives a stack [entries, …]. JAX: `lax.map`, whose batch_size is `at_once`. JAX and
+    PyTorch: `vmap`, which computes all entries in one batch.
     """
 
     name = "map"
     section = "map"
     operands = ("operands...",)
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "body": Attr("function", doc="of consts and one entry of each sequence: what is stacked"),
-        "sequences": Attr("int", 0, "how many operands, the last ones, are gone through; at least one", minimum=0),
-        "at_once": Attr("int", None, "how many entries are computed in one batch; absent: as many as fit", minimum=1),
+        "body": Attr("function", doc="function of consts and one entry of each sequence; returns the values to stack"),
+        "sequences": Attr("int", 0, "number of operands, the last ones, that are sequences; at least one", minimum=0),
+        "at_once": Attr("int", None, "number of entries computed in one batch; default: as many as fit", minimum=1),
     }
-    gradient = "a map of the body's, summed over the entries for consts"
+    gradient = "a map of the body's gradient, summed over the entries for consts"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type the body for these operands. Raises EngineError for a body or sequences that do not fit."""
         parts = split_operands(types, 0, attrs["sequences"])
         if not parts.sequences:
-            raise BadAttribute("attribute sequences must count at least one operand", expected="at least 1", got="0")
+            raise BadAttribute(
+                "attribute sequences must count at least one operand",
+                attribute="sequences",
+                expected="at least 1",
+                got="0",
+            )
         scan_length(parts)
         entries = [type.with_shape(type.shape[1:]) for type in parts.sequences]
         body: Body = attrs["body"].typed((*parts.consts, *entries))

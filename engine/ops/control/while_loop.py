@@ -51,12 +51,11 @@ from engine.ops.control.scan import (
 
 
 class While(RunsFunctions):
-    """carries = body(consts, carries), again and again while condition(consts, carries) holds.
+    """Repeats carries = body(consts, carries) while condition(consts, carries) is true, at most `max_steps` times.
 
-    At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
-    last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
-    the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated forwards alone; of PyTorch, a
-    loop of Python.
+    The condition returns a bool []. It is evaluated before each step, and after the last step that is allowed. Results:
+    the carries; `steps`, int64 [], the number of steps that ran; `finished`, bool [], false if the loop stopped at the
+    bound. JAX: `lax.while_loop`, which has no bound and supports forward-mode derivatives only. PyTorch: a Python loop.
     """
 
     name = "while"
@@ -75,12 +74,12 @@ class While(RunsFunctions):
         return _emit(builder, attrs["condition"], attrs["body"], parts, attrs["max_steps"])
 
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
-        "body": Attr("function", doc="of consts and carries: the carries after a step"),
-        "carries": Attr("int", 0, "how many operands, the last ones, are initial values of carries", minimum=0),
-        "max_steps": Attr("int", doc="how many steps there may be at most", minimum=0),
+        "condition": Attr("function", doc="function of consts and carries; returns whether to continue, a bool []"),
+        "body": Attr("function", doc="function of consts and carries; returns the next carries"),
+        "carries": Attr("int", 0, "number of operands, the last ones, that are initial values of carries", minimum=0),
+        "max_steps": Attr("int", doc="maximum number of steps", minimum=0),
     }
-    gradient = "back over the steps that ran, each computed again; none by the condition, and none of `steps`"
+    gradient = "backward over the steps that ran, recomputing each; the condition and `steps` have none"
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Type both functions for these operands. Raises EngineError for a function that does not fit."""

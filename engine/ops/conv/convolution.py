@@ -37,15 +37,15 @@ from engine.ops.conv.windows import (
     check_spread,
 )
 
-GROUPS = Attr("int", 1, "how many equal parts the channels are cut into, each with its own kernels", minimum=1)
+GROUPS = Attr("int", 1, "number of equal groups of channels, each with its own kernels", minimum=1)
 
 
 def placing_attrs(rank: int) -> dict[str, Attr]:
     """Return the attributes of a convolution on `rank` spatial axes."""
     return {
-        "stride": Attr("ints", (1,) * rank, "distance of the windows along each spatial axis", minimum=1),
-        "padding": Attr("ints", (0,) * rank, "zeros put on both sides of each spatial axis", minimum=0),
-        "dilation": Attr("ints", (1,) * rank, "distance of the kernel's taps along each spatial axis", minimum=1),
+        "stride": Attr("ints", (1,) * rank, "distance between windows along each spatial axis", minimum=1),
+        "padding": Attr("ints", (0,) * rank, "zeros added on both sides of each spatial axis", minimum=0),
+        "dilation": Attr("ints", (1,) * rank, "distance between the kernel's taps along each spatial axis", minimum=1),
         "groups": GROUPS,
     }
 
@@ -59,6 +59,7 @@ def transposed_placing_attrs(rank: int) -> dict[str, Attr]:
 class Convolution(Op):
     """Base: images [n, channels, *extents] and a kernel of the same rank; a bias has one number per feature."""
 
+    is_product = True
     supports_partial_results = True
     #: number of spatial axes
     rank: ClassVar[int]
@@ -196,6 +197,7 @@ class KernelGradient(Op):
     convolution, from the cotangent and x.
     """
 
+    is_product = True
     name = "kernel_gradient"
     internal = True
     operands = ("wide", "narrow")
@@ -350,8 +352,9 @@ class Correlation(Convolution):
 class Conv1D(Composite, Correlation):
     """y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
 
-    x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with
-    w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+    s, d and p are stride, dilation and padding. x [n, channels, w], zero outside; kernel [features, channels / groups,
+    kw]; y [n, features, w'] with w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Each feature reads only the channels of its
+    own group. Same as PyTorch's conv1d.
     """
 
     name = "conv1d"
@@ -374,8 +377,9 @@ class Conv1D(Composite, Correlation):
 class Conv2D(Correlation):
     """y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a cross-correlation.
 
-    x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w'] with
-    h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+    s, d and p are stride, dilation and padding. x [n, channels, h, w], zero outside; kernel [features, channels /
+    groups, kh, kw]; y [n, features, h', w'] with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Each feature reads only the
+    channels of its own group. Same as PyTorch's conv2d.
     """
 
     name = "conv2d"
@@ -393,8 +397,8 @@ class Conv2D(Correlation):
 class Conv3D(Correlation):
     """y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] + bias[o].
 
-    x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d', h',
-    w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+    A cross-correlation. x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n,
+    features, d', h', w'] with extents as in conv2d. Same as PyTorch's conv3d.
     """
 
     name = "conv3d"
@@ -479,9 +483,9 @@ class TransposedConvolution(Convolution):
 class ConvTranspose1D(Composite, TransposedConvolution):
     """y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
 
-    x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and
-    w' = (w − 1)·s + d·(kw − 1) + 1 + output_padding − 2p. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with
-    transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s + d·(kw − 1) +
+    1 + output_padding − 2p. PyTorch: `conv_transpose1d`. JAX: `lax.conv_transpose` with transpose_kernel, which has the
+    kernel's axes in another order and takes the padding of the underlying dilated convolution.
     """
 
     name = "conv_transpose1d"
@@ -516,8 +520,8 @@ class ConvTranspose1D(Composite, TransposedConvolution):
 class ConvTranspose2D(TransposedConvolution):
     """y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
 
-    x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with
-    h' = (h − 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+    x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h − 1)·s −
+    2p + d·(kh − 1) + 1 + output_padding. Same as PyTorch's conv_transpose2d.
     """
 
     name = "conv_transpose2d"
@@ -534,8 +538,8 @@ class ConvTranspose2D(TransposedConvolution):
 class ConvTranspose3D(TransposedConvolution):
     """y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
 
-    x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
-    extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+    x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with extents
+    as in conv_transpose2d. Same as PyTorch's conv_transpose3d.
     """
 
     name = "conv_transpose3d"

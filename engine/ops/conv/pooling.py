@@ -31,8 +31,8 @@ from engine.ops.conv.im2col import slices, within_chunk
 from engine.ops.conv.windows import Windows, check_fits, check_spatial
 
 KERNEL_SIZE = Attr("ints", doc="extents of the windows along each spatial axis", minimum=1)
-STRIDE = Attr("ints", None, "distance of the windows along each spatial axis; absent: the kernel size", minimum=1)
-PADDING = Attr("ints", (0, 0), "added on both sides of each spatial axis, at most half the kernel size", minimum=0)
+STRIDE = Attr("ints", None, "distance between windows along each spatial axis; default: the kernel size", minimum=1)
+PADDING = Attr("ints", (0, 0), "padding on both sides of each spatial axis; at most half the kernel size", minimum=0)
 
 Ufunc = Callable[..., Array]
 
@@ -84,7 +84,12 @@ def check_padding(size: Shape, padding: Shape) -> None:
     """Raise BadAttribute if a window could lie in the padding alone."""
     if any(2 * p > k for p, k in zip(padding, size, strict=True)):
         expected, received = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
-        raise BadAttribute(f"attribute padding must be {expected}, but is {received}", expected=expected, got=received)
+        raise BadAttribute(
+            f"attribute padding must be {expected}, but is {received}",
+            attribute="padding",
+            expected=expected,
+            got=received,
+        )
 
 
 def pool_windows(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
@@ -191,9 +196,9 @@ def _axis_indices(windows: slice, elements: slice, axis: int) -> tuple[tuple[obj
 
 
 class MaxPool2D(Pooling):
-    """y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+    """y[…, i, j] = the largest element of the window at (i, j); NaN if the window contains NaN.
 
-    x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+    x [..., h, w]; padding counts as −∞. Same as PyTorch's max_pool2d.
     """
 
     name = "max_pool2d"
@@ -214,9 +219,9 @@ class MaxPool2D(Pooling):
 
 
 class MaxPool2DIndices(Pooling):
-    """y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+    """y[…, i, j] = the position h · width + w of the first maximum (in row-major order) of the window at (i, j).
 
-    int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+    Positions are int64 and flat within each plane, as in PyTorch's return_indices. NaN counts as a maximum.
     """
 
     name = "max_pool2d_indices"
@@ -256,14 +261,15 @@ class MaxPool2DIndices(Pooling):
 
 
 class MaxPool2DBack(Pooling):
-    """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+    """y[…, h, w] = Σ g[…, i, j] over the windows (i, j) whose first maximum, in row-major order, is x[…, h, w].
 
-    g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a maximum.
+    The gradient of max_pool2d with respect to x for the cotangent g [..., h', w'], with x [..., h, w]; 0 at all other
+    elements. NaN counts as a maximum.
     """
 
     name = "max_pool2d_back"
     operands = ("g", "x")
-    gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
+    gradient = "dg = the cotangent at max_pool2d_indices; none for x: the result is piecewise constant in x"
     may_disconnect = ("x",)
     samples = (
         Sample(Real(2, 2, 2, 2), Real(2, 2, 4, 6), kernel_size=[2, 3]),
@@ -328,7 +334,7 @@ def _planes_at_once(x: Array | TensorType) -> int:
 class AvgPool2D(Pooling):
     """y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
 
-    x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+    x [..., h, w]. Integers give float64. Same as PyTorch's avg_pool2d.
     """
 
     name = "avg_pool2d"

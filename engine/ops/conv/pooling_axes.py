@@ -17,13 +17,13 @@ from engine.ops.conv.pooling import KERNEL_SIZE, STRIDE, check_padding
 from engine.ops.conv.windows import Windows, adaptive_ranges, check_spatial, first_max, gather_windows, tap_positions
 from engine.ops.index.indices import axis_shape
 
-_CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
+_CEILING = Attr("bool", False, "whether to count a last window that extends past the end padding but starts before it")
 _LINE_TRUTH = {"kernel_size": [2], "ceiling": True}
 
 
 def _attrs(rank: int, *, dilated: bool) -> dict[str, Attr]:
-    dilation = {"dilation": Attr("ints", (1,) * rank, "distance of a window's taps along each axis", minimum=1)}
-    padding = Attr("ints", (0,) * rank, "added on both sides of each axis, at most half the kernel size", minimum=0)
+    dilation = {"dilation": Attr("ints", (1,) * rank, "distance between a window's taps along each axis", minimum=1)}
+    padding = Attr("ints", (0,) * rank, "padding on both sides of each axis; at most half the kernel size", minimum=0)
     return {
         "kernel_size": KERNEL_SIZE,
         "stride": STRIDE,
@@ -156,10 +156,10 @@ class AvgAxisPool(AxisPool):
 
 
 class MaxPool1D(MaxAxisPool):
-    """y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
+    """y[…, i] = the largest element of the window at i; NaN if it contains NaN. x [..., w]; padding counts as −∞.
 
-    w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
-    `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+    w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch:
+    `max_pool1d`, whose `ceil_mode` is `ceiling`. JAX: `lax.reduce_window` with window_dilation; it has no ceiling mode.
     """
 
     name = "max_pool1d"
@@ -184,10 +184,10 @@ class MaxPool1D(MaxAxisPool):
 
 
 class MaxPool3D(MaxAxisPool):
-    """y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+    """y[…, i, j, k] = the largest element of the window at (i, j, k); NaN if it contains NaN. x [..., d, h, w].
 
-    Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
-    whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+    Padding counts as −∞. Extents are as in max_pool1d. To pool planes with dilation or `ceiling`, use a first kernel
+    size of 1. PyTorch: `max_pool3d`, whose `ceil_mode` is `ceiling`. JAX: `lax.reduce_window`.
     """
 
     name = "max_pool3d"
@@ -212,8 +212,8 @@ class MaxPool3D(MaxAxisPool):
 class AvgPool1D(AvgAxisPool):
     """y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
 
-    Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
-    `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    Extents are as in max_pool1d. With `ceiling`, the part of a window beyond the padding is not counted. PyTorch:
+    `avg_pool1d`, whose `ceil_mode` is `ceiling`. Flax: `avg_pool`, which has no ceiling mode.
     """
 
     name = "avg_pool1d"
@@ -238,8 +238,8 @@ class AvgPool1D(AvgAxisPool):
 class AvgPool3D(AvgAxisPool):
     """y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
 
-    Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not
-    count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    Integers give float64. Extents are as in max_pool1d. With `ceiling`, the part of a window beyond the padding is not
+    counted. PyTorch: `avg_pool3d`, whose `ceil_mode` is `ceiling`. Flax: `avg_pool`, which has no ceiling mode.
     """
 
     name = "avg_pool3d"
@@ -268,7 +268,7 @@ class AdaptivePool(Composite):
     section = "pooling_axes"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "sizes": Attr("ints", doc="how many windows there are on each of the last axes", minimum=1)
+        "sizes": Attr("ints", doc="number of windows on each of the last axes", minimum=1)
     }
     dtypes: ClassVar[tuple[str, ...]] = NUMBERS
     since = 2
@@ -285,7 +285,10 @@ class AdaptivePool(Composite):
         if not 0 < len(sizes) <= x.ndim:
             expected, received = f"1 to {counted(x.ndim, 'entry', 'entries')}", counted(len(sizes), "entry", "entries")
             raise BadAttribute(
-                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+                f"attribute sizes must have {expected}, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         if 0 in x.shape[x.ndim - len(sizes) :]:
             received = show_shape(x.shape)
@@ -326,10 +329,10 @@ class AdaptivePool(Composite):
 
 
 class AdaptiveMaxPool(AdaptivePool):
-    """y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds one.
+    """y[…, i] = the maximum of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN if the window contains NaN.
 
-    As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
-    none.
+    Pools as many of the last axes as `sizes` has entries. PyTorch: `adaptive_max_pool1d`, 2d and 3d. JAX has no
+    equivalent.
     """
 
     name = "adaptive_max_pool"
@@ -353,12 +356,12 @@ class AdaptiveMaxPool(AdaptivePool):
 class AdaptiveAvgPool(AdaptivePool):
     """y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
 
-    As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
-    none.
+    Pools as many of the last axes as `sizes` has entries. PyTorch: `adaptive_avg_pool1d`, 2d and 3d. JAX has no
+    equivalent.
     """
 
     name = "adaptive_avg_pool"
-    gradient = "g / (elements of the window) to each of these"
+    gradient = "g / (number of elements in the window), added to each of them"
     truths = (
         Truth(
             operands=[[1.0, 4.0, 4.0, 2.0, 6.0]],

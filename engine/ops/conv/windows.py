@@ -163,7 +163,9 @@ def check_spatial(name: str, numbers: Sequence[int], rank: int = 2) -> None:
     if len(numbers) != rank:
         axes = f"each of the {rank} spatial axes" if rank > 1 else "the spatial axis"
         expected, received = f"one number for {axes}", show_shape(numbers)
-        raise BadAttribute(f"attribute {name} must hold {expected}, but is {received}", expected=expected, got=received)
+        raise BadAttribute(
+            f"attribute {name} must hold {expected}, but is {received}", attribute=name, expected=expected, got=received
+        )
 
 
 def check_ranks(x: TensorType, kernel: TensorType, rank: int, channels: str) -> None:
@@ -182,7 +184,12 @@ def check_groups(groups: int, count: int, noun: str) -> None:
     """Raise BadAttribute unless `count` divides into equal groups. `noun` names the counted things in the message."""
     if count % groups:
         expected = f"a divisor of {count}, the number of {noun}"
-        raise BadAttribute(f"attribute groups must be {expected}, but is {groups}", expected=expected, got=str(groups))
+        raise BadAttribute(
+            f"attribute groups must be {expected}, but is {groups}",
+            attribute="groups",
+            expected=expected,
+            got=str(groups),
+        )
 
 
 def check_fits(windows: Windows, extents: Sequence[int], operand: int = 0) -> None:
@@ -229,6 +236,7 @@ def check_spread(windows: Windows, positions: Sequence[int], output_padding: Seq
         )
         raise BadAttribute(
             f"attribute output_padding must be {expected}, but is {received_padding}",
+            attribute="output_padding",
             expected=expected,
             got=received_padding,
         )
@@ -241,6 +249,7 @@ def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:
         raise BadAttribute(
             f"attribute padding is {received}, which takes away more than the result has: its extents would be "
             f"{show_shape(extents)}",
+            attribute="padding",
             expected="padding that leaves extents of at least 0",
             got=received,
         )

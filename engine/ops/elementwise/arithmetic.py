@@ -39,7 +39,7 @@ _FLOATS = (
 
 
 class Add(Binary):
-    """y = a + b, elementwise, broadcasting as NumPy."""
+    """y = a + b, elementwise, with NumPy broadcasting."""
 
     name = "add"
     section = "arithmetic"
@@ -53,7 +53,7 @@ class Add(Binary):
 
 
 class Sub(Binary):
-    """y = a − b, elementwise, broadcasting as NumPy."""
+    """y = a − b, elementwise, with NumPy broadcasting."""
 
     name = "sub"
     section = "arithmetic"
@@ -66,7 +66,7 @@ class Sub(Binary):
 
 
 class Mul(Binary):
-    """y = a · b, elementwise, broadcasting as NumPy."""
+    """y = a · b, elementwise, with NumPy broadcasting."""
 
     name = "mul"
     section = "arithmetic"
@@ -86,7 +86,7 @@ class Mul(Binary):
 
 
 class Div(Binary):
-    """y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN."""
+    """y = a / b, elementwise, with NumPy broadcasting; integers give floats, x / 0 gives ±inf or NaN."""
 
     name = "div"
     section = "arithmetic"
@@ -114,7 +114,7 @@ def _mod_partial_b(y: Value, a: Value, b: Value) -> Value:
 
 
 class Mod(Binary):
-    """y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+    """y = a − b · ⌊a / b⌋: the remainder with the divisor's sign, as in Python's % and NumPy's mod.
 
     A float modulo 0 is NaN, an integer modulo 0 is 0.
     """
@@ -165,7 +165,7 @@ class WithScalar(WithConstants):
 
     section = "scalar"
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
-    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="the constant")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"scalar": Attr("float", doc="constant operand")}
     samples = (Sample(Real(2, 3), scalar=2.5), Sample(Real(), scalar=-0.5), Sample(Ints(3, high=9), scalar=4))
     #: name of the function of an element and the constant in numpy and cupy
     function: ClassVar[str]
@@ -221,7 +221,7 @@ class MulScalar(WithScalar):
 
 
 class DivScalar(WithScalar):
-    """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`."""
+    """y = x / scalar. A scalar of 0 gives ±inf or NaN, as in `div`."""
 
     name = "div_scalar"
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
@@ -242,15 +242,15 @@ class WholeQuotient(Binary):
     section = "whole_division"
     since = 2
     cost = 20
-    gradient: ClassVar[str] = "none: constant between its steps"
+    gradient: ClassVar[str] = "none: piecewise constant"
     partials = vjp = NoGradient("it is constant between its steps")
     samples: ClassVar[tuple[Sample, ...]] = (*_FLOATS, *_INTEGERS)
 
 
 class FloorDiv(WholeQuotient):
-    """y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+    """y = ⌊a / b⌋, elementwise with broadcasting: Python's //; `mod` is the remainder. Integer division by 0 gives 0.
 
-    PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+    PyTorch and NumPy: `floor_divide`. JAX: `jnp.floor_divide`, which gives −1 for integer division by 0.
     """
 
     name = "floor_div"
@@ -262,9 +262,10 @@ class FloorDiv(WholeQuotient):
 
 
 class TruncDiv(WholeQuotient):
-    """y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is 0.
+    """y = a / b rounded towards 0, elementwise with broadcasting: C's /. Integer division by 0 gives 0.
 
-    PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+    `rem` is the remainder. PyTorch: `div` with rounding_mode trunc. JAX: `lax.div` of integers, which gives −1 for
+    division by 0.
     """
 
     name = "trunc_div"
@@ -287,9 +288,9 @@ class TruncDiv(WholeQuotient):
 
 
 class Rem(Binary):
-    """y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+    """y = a − b · (a / b rounded towards 0): C's % and fmod, with the sign of a. `mod` has the sign of b.
 
-    A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+    If b is 0, y is NaN for floats and 0 for integers. PyTorch: `fmod`. JAX: `lax.rem`, which gives a for integers.
     """
 
     name = "rem"
@@ -297,7 +298,7 @@ class Rem(Binary):
     ufunc = "fmod"
     since = 2
     cost = 20
-    gradient = "da = g, db = −g · (a / b without its fraction)"
+    gradient = "da = g, db = −g · (a / b rounded towards 0)"
     samples = (*_FLOATS, *_INTEGERS)
     partials = (lambda y, a, b: 1, lambda y, a, b: ((y - a) / b).round())
     truths = (
@@ -313,7 +314,7 @@ class Rounding(Unary):
 
     section = "rounding"
     cost = 1
-    gradient = "none: constant between its steps"
+    gradient = "none: piecewise constant"
     samples = (Sample(Real(2, 3)), Sample(Real()), Sample(Ints(3, high=5)))
     partials = vjp = NoGradient("it is constant between its steps")
 
@@ -331,21 +332,21 @@ class Rounding(Unary):
 
 
 class Floor(Rounding):
-    """y = ⌊x⌋: down to the next whole number."""
+    """y = ⌊x⌋: x rounded down to a whole number."""
 
     name = "floor"
     ufunc = "floor"
 
 
 class Ceil(Rounding):
-    """y = ⌈x⌉: up to the next whole number."""
+    """y = ⌈x⌉: x rounded up to a whole number."""
 
     name = "ceil"
     ufunc = "ceil"
 
 
 class Round(Rounding):
-    """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
+    """y = x rounded to the nearest whole number, ties to even: 0.5 → 0, 1.5 → 2."""
 
     name = "round"
     ufunc = "rint"
@@ -376,7 +377,7 @@ class Neg(Unary):
 
 
 class Abs(Unary):
-    """y = |x|, real where x is complex. At 0 the gradient is 0, in every order."""
+    """y = |x|; real for a complex x. At 0 the gradient is 0, in every order."""
 
     name = "abs"
     section = "sign"
@@ -384,7 +385,7 @@ class Abs(Unary):
     dtypes = DTYPES
     ufunc = "absolute"
     cost = 1
-    gradient = "g · sign x; of a complex x, g · x / |x|"
+    gradient = "g · sign x; for a complex x, g · x / |x|"
     samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(3, low=-2, high=-0.5)), Sample(Real()))
     partials = (lambda y, x: x.sign(),)
 
@@ -401,6 +402,6 @@ class Sign(Unary):
     ufunc = "sign"
     scalar = staticmethod(lambda x: (x > 0).where(1.0, (x < 0).where(-1.0, x.abs())))
     cost = 1
-    gradient = "none: constant between its steps"
+    gradient = "none: piecewise constant"
     samples = (Sample(Real(2, 3)), Sample(Ints(3, low=-2, high=2)))
     partials = vjp = NoGradient("it is constant between its steps")

@@ -455,10 +455,10 @@ def power_series(coefficients: Sequence[float], x: Value) -> Value:
 
 
 class Cast(BatchedAsIs):
-    """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+    """y = x converted to another dtype, as in NumPy's astype: fractions are cut off towards zero, nonzero is true.
 
-    float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex one
-    never real, of which `real` says what is meant.
+    Float to float is differentiable; no gradient passes through integers or bool. A real x can become complex. To
+    convert a complex x to real, use `real`.
     """
 
     name = "cast"
@@ -466,7 +466,7 @@ class Cast(BatchedAsIs):
     aliases: ClassVar[Mapping[str, str]] = {"Cast": "born", "astype": "sadl"}
     operands = ("x",)
     dtypes = DTYPES
-    attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="dtype of the result")}
     gradient = "g, cast back"
     may_disconnect = ("x",)
     rewrites = (no_op,)
@@ -531,7 +531,7 @@ class PassThrough(BatchedAsIs, View):
 
 
 class Identity(PassThrough):
-    """y = x, as a node of its own."""
+    """y = x, as a separate node."""
 
     name = "identity"
 
@@ -539,7 +539,7 @@ class Identity(PassThrough):
 class CopyToDevice(PassThrough):
     """y = x.
 
-    Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+    The server chooses where a graph runs, so nothing is moved. The gradient passes through.
     """
 
     name = "copy_to_device"
@@ -547,7 +547,7 @@ class CopyToDevice(PassThrough):
 
 
 class StopGradient(PassThrough):
-    """y = x, and no derivative passes: for differentiation y is a constant."""
+    """y = x, treated as a constant in differentiation."""
 
     name = "stop_gradient"
     gradient = "none: that is its purpose"

@@ -79,10 +79,10 @@ class Bessel(FloatUnary):
 
 
 class I0e(Bessel):
-    """y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+    """y = exp(−|x|) I₀(x). Accurate to 4 ulp.
 
-    The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it is
-    0, as PyTorch's and JAX's.
+    The derivative is accurate even for large x, where I₀ and I₁ agree in most digits. At 0, where |x| has a kink, it is
+    0, as in PyTorch and JAX. SciPy and PyTorch: `special.i0e`. JAX: `bessel_i0e`.
     """
 
     name = "i0e"
@@ -93,9 +93,9 @@ class I0e(Bessel):
 
 
 class I1e(Bessel):
-    """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+    """y = exp(−|x|) I₁(x). Accurate to 4 ulp. At 0, the derivative is 1/2.
 
-    At 0, the derivative is 1/2.
+    SciPy and PyTorch: `special.i1e`. JAX: `bessel_i1e`.
     """
 
     name = "i1e"
@@ -106,9 +106,9 @@ class I1e(Bessel):
 
 
 class I0(Bessel):
-    """y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+    """y = I₀(x). Accurate to 5 ulp; infinite for |x| > 713.98.
 
-    There SciPy's is infinite from 709.78 on.
+    SciPy's is infinite from 709.78 on. NumPy: `i0`. PyTorch: `special.i0`. JAX: `scipy.special.i0`.
     """
 
     name = "i0"
@@ -119,7 +119,10 @@ class I0(Bessel):
 
 
 class I1(Bessel):
-    """y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2."""
+    """y = I₁(x). Accurate to 5 ulp. At 0, the derivative is 1/2.
+
+    SciPy and PyTorch: `special.i1`. JAX: `scipy.special.i1`.
+    """
 
     name = "i1"
     gradient = "g · (i0(x) − y / x), and g / 2 at 0"

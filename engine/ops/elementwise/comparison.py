@@ -28,7 +28,7 @@ class Comparison(Predicate, Binary):
 
 
 class Equal(Comparison):
-    """y = (a = b), elementwise; NaN equals nothing."""
+    """y = (a = b), elementwise; false if either is NaN."""
 
     name = "equal"
     aliases = {"Equal": "born"}
@@ -38,7 +38,7 @@ class Equal(Comparison):
 
 
 class NotEqual(Comparison):
-    """y = (a ≠ b), elementwise; NaN differs from everything."""
+    """y = (a ≠ b), elementwise; true if either is NaN."""
 
     name = "not_equal"
     aliases = {"NotEqual": "born"}
@@ -48,7 +48,7 @@ class NotEqual(Comparison):
 
 
 class Greater(Comparison):
-    """y = (a > b), elementwise; false beside NaN."""
+    """y = (a > b), elementwise; false if either is NaN."""
 
     name = "greater"
     aliases = {"Greater": "born"}
@@ -56,7 +56,7 @@ class Greater(Comparison):
 
 
 class GreaterEqual(Comparison):
-    """y = (a ≥ b), elementwise; false beside NaN."""
+    """y = (a ≥ b), elementwise; false if either is NaN."""
 
     name = "greater_equal"
     aliases = {"GreaterEqual": "born"}
@@ -64,7 +64,7 @@ class GreaterEqual(Comparison):
 
 
 class Less(Comparison):
-    """y = (a < b), elementwise; false beside NaN."""
+    """y = (a < b), elementwise; false if either is NaN."""
 
     name = "less"
     aliases = {"Lower": "born"}
@@ -72,7 +72,7 @@ class Less(Comparison):
 
 
 class LessEqual(Comparison):
-    """y = (a ≤ b), elementwise; false beside NaN."""
+    """y = (a ≤ b), elementwise; false if either is NaN."""
 
     name = "less_equal"
     aliases = {"LowerEqual": "born"}
@@ -88,7 +88,7 @@ class Connective(Predicate, Binary):
 
 
 class LogicalAnd(Connective):
-    """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+    """y = a and b, elementwise with broadcasting. Nonzero numbers, including NaN, are true."""
 
     name = "logical_and"
     aliases = {"And": "born"}
@@ -96,7 +96,7 @@ class LogicalAnd(Connective):
 
 
 class LogicalOr(Connective):
-    """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
+    """y = a or b (or both), elementwise with broadcasting. Nonzero numbers, including NaN, are true."""
 
     name = "logical_or"
     aliases = {"Or": "born"}
@@ -104,7 +104,7 @@ class LogicalOr(Connective):
 
 
 class LogicalNot(Predicate, Unary):
-    """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
+    """y = not x, elementwise. Nonzero numbers, including NaN, are true."""
 
     name = "logical_not"
     section = "logic"
@@ -115,7 +115,7 @@ class LogicalNot(Predicate, Unary):
 
 
 class IsFinite(Predicate, Unary):
-    """y = whether x is neither infinite nor NaN."""
+    """y = true if x is neither infinite nor NaN."""
 
     name = "is_finite"
     section = "logic"
@@ -128,9 +128,9 @@ class IsFinite(Predicate, Unary):
 
 
 class Where(Elementwise):
-    """y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+    """y = on_true where cond is true, else on_false; all three broadcast. Nonzero numbers in cond are true.
 
-    Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+    Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch contains.
     """
 
     name = "where"
@@ -182,21 +182,21 @@ class PairwiseExtremum(Binary):
 
 
 class Maximum(PairwiseExtremum):
-    """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
+    """y = the larger of a and b, elementwise with broadcasting; NaN if either is NaN."""
 
     name = "maximum"
     aliases = {"maximum": "sadl"}
     ufunc = "maximum"
-    gradient = "da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
+    gradient = "da = g where a > b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise"
 
 
 class Minimum(PairwiseExtremum):
-    """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
+    """y = the smaller of a and b, elementwise with broadcasting; NaN if either is NaN."""
 
     name = "minimum"
     aliases = {"minimum": "sadl"}
     ufunc = "minimum"
-    gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
+    gradient = "da = g where a < b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise"
 
 
 def _clamped(x: Scalar, min: float | None, max: float | None) -> Scalar:
@@ -206,18 +206,18 @@ def _clamped(x: Scalar, min: float | None, max: float | None) -> Scalar:
 
 
 class Clamp(WithConstants):
-    """y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+    """y = x limited to [min, max]; either bound may be absent. If min > max, y is max.
 
-    NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there
-    are: whole numbers within its range; else they give float64.
+    NaN stays NaN and gets the gradient. Integers keep their dtype if all bounds given are whole numbers within its
+    range; otherwise they give float64.
     """
 
     name = "clamp"
     section = "selection"
     aliases = {"Clamp": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "min": Attr("number", None, "the lower bound; absent: none"),
-        "max": Attr("number", None, "the upper bound; absent: none"),
+        "min": Attr("number", None, "lower bound; default: none"),
+        "max": Attr("number", None, "upper bound; default: none"),
     }
     cost = 2
     gradient = "g where min ≤ x ≤ max or x is NaN, else 0"

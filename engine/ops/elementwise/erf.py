@@ -18,7 +18,7 @@ def _erf_derivative(x: Value) -> Value:
 
 
 class Erf(FloatUnary):
-    """y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place."""
+    """y = erf x = 2/√π ∫₀ˣ exp(−t²) dt. Accurate to 2 units in the last place (ulp)."""
 
     name = "erf"
     section = "erf"
@@ -29,7 +29,7 @@ class Erf(FloatUnary):
 
 
 class Erfc(FloatUnary):
-    """y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small."""
+    """y = erfc x = 1 − erf x. Accurate to 2 units in the last place (ulp), even where y is small."""
 
     name = "erfc"
     section = "erf"
@@ -40,7 +40,7 @@ class Erfc(FloatUnary):
 
 
 class Erfinv(LibraryFunction):
-    """y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units."""
+    """y such that erf y = x: ±∞ at ±1, NaN beyond. Accurate to 2 ulp."""
 
     name = "erfinv"
     section = "erfinv"
@@ -78,16 +78,16 @@ def _inverse_mills_ratio(z: Value) -> Value:
 
 
 class LogNdtr(LibraryFunction):
-    """y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+    """y = log Φ(x), with Φ the standard normal distribution function. Accurate to 4 ulp in both tails.
 
-    Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
-    derivatives of that. Where x > 0, it is as accurate as exp(−x²/2): to x²/2 units.
+    The derivative φ(x) / Φ(x) and its own derivatives keep their relative accuracy where Φ(x) underflows. For x > 0,
+    the derivative is as accurate as exp(−x²/2): to x²/2 ulp.
     """
 
     name = "log_ndtr"
     section = "erfinv"
     function = "log_ndtr"
-    gradient = "g · φ(x) / Φ(x), φ the density"
+    gradient = "g · φ(x) / Φ(x), with φ the density"
     samples = (
         Sample(Real(2, 3, low=-3, high=3)),
         Sample(Real(low=-3, high=3)),

@@ -50,8 +50,8 @@ class Expm1(Unary):
 class Log(Unary):
     """y = ln x: −∞ at 0, NaN for x < 0.
 
-    Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
-    which side it is seen (C99).
+    For a complex x, y = ln |x| + i · angle x. The branch cut is the negative real axis; on it, the sign of the
+    imaginary zero selects the side (C99).
     """
 
     name = "log"
@@ -94,7 +94,7 @@ class LogEps(Formula):
     section = "exponential"
     aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
     operands = ("x",)
-    attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "number added to x")}
     dtypes = REALS
     samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0, high=2), eps=0.5), Sample(Ints(3, high=5)))
     gradient = "g / (x + eps)"
@@ -125,7 +125,7 @@ def _log_of_sum(a: Scalar, b: Scalar) -> Scalar:
 
 
 class LogAddExp(FloatBinary):
-    """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
+    """y = ln(eᵃ + eᵇ), stable. If both are −∞, y is −∞ and the gradients are 0; if both are ∞, each gets half of g."""
 
     name = "logaddexp"
     section = "exponential"
@@ -178,14 +178,14 @@ _COMPLEX_POWERS: Mapping[float, Callable[[Namespace, Array, Array], object]] = {
 class PowScalar(WithConstants):
     """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
 
-    Of a complex x, exp(exponent · log x), with the cut of `log`.
+    For a complex x, y = exp(exponent · log x), with the branch cut of `log`.
     """
 
     name = "pow_scalar"
     section = "power"
     aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
     dtypes = DTYPES
-    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="exponent")}
     cost = 20
     gradient = "g · exponent · x^(exponent − 1), and 0 for an exponent of 0"
     samples = (
@@ -218,18 +218,19 @@ class PowScalar(WithConstants):
 
 
 class Pow(Binary):
-    """y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+    """y = aᵇ with broadcasting; with one operand, y = a^exponent, as in `pow_scalar`. 0⁰ = 1.
 
-    A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
-    and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a negative
-    exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with 0⁻¹ → 0.
+    A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with respect
+    to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b < 0. Powers of integers are integers and wrap around as in
+    NumPy. With a negative exponent they are cut off towards zero (2⁻¹ → 0, as in CuPy and PyTorch; NumPy raises an
+    error), and 0⁻¹ → 0.
     """
 
     name = "pow"
     section = "power"
     aliases = {"power": "sadl", "Pow": "cjc"}
     operands = ("a", "b?")
-    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "the exponent, where there is no operand b")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "exponent, if there is no operand b")}
     ufunc = "power"
     cost = 20
     gradient = "da = g · b · aᵇ⁻¹, db = g · y · log a"
@@ -246,7 +247,9 @@ class Pow(Binary):
     def infer(self, *types: TensorType, exponent: float | None) -> Any:
         """Infer as `power` or as `pow_scalar`. Raises unless the exponent is either an operand or an attribute."""
         if len(types) == 2 and exponent is not None:
-            raise BadAttribute("attribute exponent is for one operand, but there are 2", expected="one operand")
+            raise BadAttribute(
+                "attribute exponent is for one operand, but there are 2", attribute="exponent", expected="one operand"
+            )
         if len(types) == 1 and exponent is None:
             expected = "2 operands (a, b), or one and the attribute exponent"
             raise OperandCount(
@@ -329,7 +332,7 @@ class Square(Unary):
 
 
 class Reciprocal(WithConstants):
-    """y = 1 / x; integers give floats, as `div`."""
+    """y = 1 / x; integers give floats, as in `div`."""
 
     name = "reciprocal"
     section = "power"
@@ -346,10 +349,10 @@ class Reciprocal(WithConstants):
 
 
 class Sqrt(Unary):
-    """y = √x, NaN for x < 0. At 0 the derivative is infinite.
+    """y = √x; NaN for x < 0. At 0 the derivative is infinite.
 
-    Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says from
-    which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    For a complex x, y is the root with Re y ≥ 0. The branch cut is the negative real axis; on it, the sign of the
+    imaginary zero selects the side for value and gradient, as in PyTorch. JAX uses the derivative of one side for both.
     """
 
     name = "sqrt"
@@ -364,7 +367,7 @@ class Sqrt(Unary):
 
 
 class Rsqrt(FloatUnary):
-    """y = 1 / √x, NaN for x < 0."""
+    """y = 1 / √x; NaN for x < 0."""
 
     name = "rsqrt"
     section = "power"
@@ -402,10 +405,11 @@ class TimesLogarithm(FloatBinary):
 
 
 class Xlogy(TimesLogarithm):
-    """y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+    """y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
 
-    As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x = 0
-    and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+    Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0. Where
+    x = 0 and y < 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y everywhere: NaN
+    where both are 0.
     """
 
     name = "xlogy"
@@ -431,11 +435,11 @@ class Xlogy(TimesLogarithm):
 
 
 class Xlog1py(TimesLogarithm):
-    """y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+    """y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
 
-    As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0 and
-    y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0 and
-    y = −1.
+    Same as in SciPy and PyTorch (`special.xlog1py`); JAX gives 0 for NaN, too. The derivative with respect to x is 0
+    where x = 0 and y = −1. Where x = 0 and y < −1 it is NaN, as in JAX. The derivative with respect to y is x / (1 + y)
+    everywhere: NaN where x = 0 and y = −1.
     """
 
     name = "xlog1py"

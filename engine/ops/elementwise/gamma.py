@@ -45,9 +45,9 @@ _WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOUL
 
 
 class Lgamma(LibraryFunction):
-    """y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
+    """y = log |Γ(x)|; ∞ at 0, −1, −2, …. Accurate to 4 ulp; near negative zeros (−2.457, −2.748, −3.144, …) to 1e-15.
 
-    SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps all.
+    Near its positive zeros, 1 and 2, all digits are correct; SciPy has no correct digit within 1e-16 of them.
     """
 
     name = "lgamma"
@@ -60,9 +60,9 @@ class Lgamma(LibraryFunction):
 
 
 class Digamma(LibraryFunction):
-    """y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
+    """y = ψ(x) = Γ'(x) / Γ(x); −∞ at 0, NaN at −1, −2, …. Accurate to 10 ulp; near its zeros below −1 to 1e-15.
 
-    SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
+    Near its negative poles all digits are correct; SciPy loses one digit for each digit by which x is closer to a pole.
     """
 
     name = "digamma"
@@ -76,16 +76,19 @@ class Digamma(LibraryFunction):
 class Polygamma(FloatUnary):
     """y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
 
-    ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
-    below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are inaccurate or 0.
+    ±∞ at 0, −1, −2, …, with the sign that y has to the right of 0. Accurate to 10 ulp. For even orders, near the
+    negative zeros, accurate to 10 ulp of the sum over the nearest poles. Values below 1e-307 · n! are inaccurate or 0.
 
-    Orders go to 170, whose factorial is the largest in a float64; `polygamma` of order 170 has no derivative.
+    The largest order is 170, because 170! is the largest factorial that fits a float64; `polygamma` of order 170 has no
+    derivative.
     """
 
     name = "polygamma"
     section = "lgamma"
     is_captured = False
-    attrs: ClassVar[Mapping[str, Attr]] = {"order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0)}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "order": Attr("int", doc="order of the derivative of digamma, 0 to 170", minimum=0)
+    }
     cost = 200
     gradient = "g · polygamma(x, order + 1)"
     samples = (
@@ -102,7 +105,12 @@ class Polygamma(FloatUnary):
         """Raise BadAttribute if the order is too large."""
         order, expected = attrs["order"], f"a whole number of at most {LARGEST_ORDER}"
         if order > LARGEST_ORDER:
-            raise BadAttribute(f"attribute order must be {expected}, but is {order}", expected=expected, got=str(order))
+            raise BadAttribute(
+                f"attribute order must be {expected}, but is {order}",
+                attribute="order",
+                expected=expected,
+                got=str(order),
+            )
         return attrs
 
     def compose(self, x: Value, *, order: int) -> Value | None:
@@ -119,12 +127,13 @@ class Polygamma(FloatUnary):
 
 
 class Betaln(FloatBinary):
-    """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
+    """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, with broadcasting. Accurate to 10 ulp of y, or of 1 if |y| < 1.
 
-    Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few digits
-    of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at infinity it is −∞.
+    One ulp is that of float64, on NumPy. If an operand is large, a sum of `lgamma` would have few correct digits, and
+    SciPy's loses up to 9 of 16. For operands that are not positive, y equals SciPy's; at infinity it is −∞.
 
-    The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by b.
+    The derivative with respect to a is as accurate, or, if b < a < 100, accurate to 1e-15 · a / b of its value. The
+    same holds for b.
     """
 
     name = "betaln"
@@ -219,11 +228,13 @@ def _asymptotic_difference(a: Value, b: Value) -> Value:
 
 
 class Zeta(FloatBinary):
-    """y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s > 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
+    """y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, with broadcasting, for s > 1: the Hurwitz zeta function.
 
-    ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and where q < 0 and s is no whole number. To 8 units where q > 0,
-    SciPy's own on NumPy; below, as `polygamma`. Derivatives are of any order: those by q as accurate, those by s, of
-    which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and then by q, to a unit over s − 1.
+    ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and for q < 0 if s is not a whole number. For q > 0 accurate to 8
+    ulp (on NumPy, it is SciPy's function); for q < 0 as accurate as `polygamma`. Derivatives exist to any order. With
+    respect to q, they are as accurate as y. With respect to s, for which PyTorch and JAX have none, they are accurate
+    to 1e-12 of the terms that they sum. With respect to s and then q, they are accurate to 1 ulp / (s − 1). SciPy and
+    PyTorch: `special.zeta`. JAX: `zeta`.
     """
 
     name = "zeta"

@@ -203,15 +203,16 @@ class IncompleteGamma(LibraryUfunc):
 
 
 class Igamma(IncompleteGamma):
-    """y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
+    """y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), with broadcasting.
 
-    To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their value,
-    by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by a.
+    On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. The derivative
+    with respect to x is accurate to 1e-12 of its value. With respect to a, it is accurate to 1e-12 (in JAX, to 1e-7 of
+    1; PyTorch has none), and there is no second derivative. SciPy and PyTorch: `special.gammainc`. JAX: `igamma`.
     """
 
     name = "igamma"
     function = "gammainc"
-    gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
+    gradient = "da = g · ∂P/∂a, an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_TRUTH_OPERANDS, value=_P, gradients=(_SLOPE_A, _SLOPE_X), source=_SOURCE),)
     partials = (
         lambda y, a, x: where_defined(y, _partial_shape(a, x)),
@@ -220,15 +221,15 @@ class Igamma(IncompleteGamma):
 
 
 class Igammac(IncompleteGamma):
-    """y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's `igammac`, SciPy's.
+    """y = Q(a, x) = 1 − P(a, x), with broadcasting; accurate even where y is small.
 
-    To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`, with the
-    other sign.
+    On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. Derivatives are
+    those of `igamma` with the opposite sign. SciPy and PyTorch: `special.gammaincc`. JAX: `igammac`.
     """
 
     name = "igammac"
     function = "gammaincc"
-    gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
+    gradient = "da = −g · ∂P/∂a, an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (
         Truth(
             operands=_TRUTH_OPERANDS,
@@ -318,10 +319,11 @@ def _stable_log(x: Value, complement: Value) -> Value:
 
 
 class Betainc(LibraryUfunc):
-    """y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b > 0: SciPy's, JAX's.
+    """y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), with broadcasting, for 0 ≤ x ≤ 1 and a, b > 0.
 
-    To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value, by a
-    and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+    On NumPy, this is SciPy's function. Accurate to 256 ulp. Derivatives with respect to all operands exist to any
+    order. They are accurate to 1e-12 of their value with respect to x, and to 1e-11 with respect to a and b, for which
+    JAX has none. SciPy and JAX: `betainc`. PyTorch has no equivalent.
     """
 
     name = "betainc"
@@ -330,7 +332,7 @@ class Betainc(LibraryUfunc):
     since = 2
     function = "betainc"
     cost = 300
-    gradient = "da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)"
+    gradient = "da, db = g · ∂I/∂a, g · ∂I/∂b, integrals; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b)"
     samples = (
         Sample(Real(2, 3, low=0.5, high=3), Real(2, 3, low=0.5, high=3), Real(2, 3, low=0.1, high=0.9)),
         Sample(Real(2, 3, low=0.5, high=8), Real(3, low=0.5, high=8), Real(2, 1, low=0.2, high=0.8)),

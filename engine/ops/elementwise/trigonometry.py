@@ -85,9 +85,10 @@ class Atan(Unary):
 
 
 class Atan2(Binary):
-    """y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+    """y = the angle in [−π, π] of the point with abscissa b and ordinate a, with broadcasting.
 
-    At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
+    At a = b = 0 the value is NumPy's (0 or ±π), and the derivatives, which do not exist there, are NaN. At infinity the
+    derivatives are 0.
     """
 
     name = "atan2"
@@ -209,9 +210,10 @@ def _sinc_derivative(y: Value, x: Value) -> Value:
 
 
 class Sinc(FloatUnary):
-    """y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+    """y = sin(πx) / πx, and 1 at 0. Exactly 0 at all other whole numbers and at infinity.
 
-    To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ / x.
+    Accurate to 4 ulp even next to whole numbers, where other libraries lose all digits. At whole numbers other than 0,
+    the derivative is (−1)ˣ / x. NumPy, PyTorch and JAX: `sinc`.
     """
 
     name = "sinc"

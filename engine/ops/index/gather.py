@@ -29,7 +29,7 @@ from engine.ops.index.indices import (
 
 #: elements of a chunk: its positions stay in the L2 cache
 CHUNK_ELEMENTS: Final = 1 << 14
-_AXIS = Attr("int", 0, "the axis that is indexed")
+_AXIS = Attr("int", 0, "axis to index")
 
 
 class IndexChunk(NamedTuple):
@@ -209,12 +209,12 @@ def _add_one_by_one(sparsetools: Any, sums: HostArray, positions: HostArray, val
 
 
 class Gather(Op):
-    """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+    """y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
 
-    `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
-    the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent); with `from_end`,
-    in [−extent, extent), and negative ones count from the end, as those of x[i] in PyTorch, JAX and NumPy do.
-    PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
+    `index` has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape. With one operand,
+    the list `indices` selects slices: y is x at those positions of the axis. Indices lie in [0, extent). With
+    `from_end`, they lie in [−extent, extent), and negative ones count from the end, as in x[i] of PyTorch, JAX and
+    NumPy. PyTorch: `gather`, which rejects negative indices. JAX: `take_along_axis`.
     """
 
     name = "gather"
@@ -224,7 +224,7 @@ class Gather(Op):
     dtypes = DTYPES
     attrs = {
         "axis": _AXIS,
-        "indices": Attr("ints", None, "positions on the axis, in place of `index`", max_length=10**6),
+        "indices": Attr("ints", None, "positions on the axis, instead of `index`", max_length=10**6),
         "from_end": FROM_END,
     }
     gradient = "dx = scatter_add(0, index, g): repeated indices accumulate; none for index"
@@ -254,7 +254,7 @@ class Gather(Op):
         """
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         if len(types) == 2 and attrs["indices"]:
-            raise BadAttribute("takes an index operand or the attribute indices, but got both")
+            raise BadAttribute("takes an index operand or the attribute indices, but got both", attribute="indices")
         listed, extent = attrs["indices"], types[0].shape[axis]
         if len(types) == 1:
             _check_list(listed, extent, -extent if attrs["from_end"] else 0)
@@ -306,11 +306,12 @@ class Gather(Op):
 
 
 class ScatterAdd(Op):
-    """y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+    """y = x, then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0; likewise for the other axes.
 
-    `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-    accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones count from the end.
-    PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those outside.
+    `index` and `updates` have the same shape, of x's rank, and may be smaller than x on the other axes. Repeated
+    indices accumulate. This is the adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones
+    count from the end. PyTorch: `scatter_add`, which rejects negative indices. JAX: `x.at[…].add`, which accepts them
+    and drops updates that are out of range.
     """
 
     name = "scatter_add"
@@ -403,7 +404,12 @@ def _check_list(indices: Sequence[int] | None, extent: int, least: int) -> None:
     for i in indices:
         if not least <= i < extent:
             expected = f"in [{least}, {extent})"
-            raise BadAttribute(f"attribute indices must lie {expected}, but holds {i}", expected=expected, got=str(i))
+            raise BadAttribute(
+                f"attribute indices must lie {expected}, but holds {i}",
+                attribute="indices",
+                expected=expected,
+                got=str(i),
+            )
 
 
 def _check_index_shape(shape: Shape, index: TensorType, axis: int) -> None:
@@ -439,19 +445,19 @@ def _distinct_indices(index: Array, axis: int) -> Array:
 
 
 class TakeAlong(Composite):
-    """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
+    """y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes. Same as NumPy's take_along_axis.
 
-    `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in
-    [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
-    `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
+    `index` has x's rank. On the axis, y has the extent of the index; on the other axes, x and the index broadcast.
+    Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch:
+    `take_along_dim`, which rejects negative indices. JAX: `take_along_axis`, which accepts them.
     """
 
     name = "take_along"
     section = "take_along"
     operands = ("x", "index")
     dtypes = DTYPES
-    attrs = {"axis": Attr("int", 0, "the axis that is indexed"), "from_end": FROM_END}
-    gradient = "g added where it was read: repeated indices accumulate; none for index"
+    attrs = {"axis": Attr("int", 0, "axis to index"), "from_end": FROM_END}
+    gradient = "g, added where x was read: repeated indices accumulate; none for index"
     samples = (
         Sample(Real(4, 3), Ints(2, 3, high=4)),
         Sample(Real(3, 4), Ints(1, 5, high=4), axis=-1),

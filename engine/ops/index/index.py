@@ -23,7 +23,7 @@ from engine.ops.index.indices import FROM_END, axis_shape, check_indices, requir
 from engine.ops.reduce.segments import offset_indices, reduce_segments
 
 #: attribute `axes` of ops that index several axes
-INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
+INDEXED_AXES: Final = Attr("ints", None, "axis of each index; default: the first axes, in order")
 _ATTRS: Mapping[str, Attr] = {"axes": INDEXED_AXES, "from_end": FROM_END}
 
 
@@ -100,7 +100,12 @@ def resolve_axes(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple
             f"{counted(count, 'entry', 'entries')}, one an index",
             counted(len(axes), "entry", "entries"),
         )
-        raise BadAttribute(f"attribute axes must have {expected}, but has {received}", expected=expected, got=received)
+        raise BadAttribute(
+            f"attribute axes must have {expected}, but has {received}",
+            attribute="axes",
+            expected=expected,
+            got=received,
+        )
     return tuple(normalise_axes(axes, x.ndim))
 
 
@@ -198,11 +203,12 @@ class IndexedAxes:
 
 
 class ReadAtIndices(Composite):
-    """y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
+    """y = x[i, j, …]: entries or slices of x at index tensors, one for each of `axes`, which broadcast together.
 
-    As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come first.
-    Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
-    and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here, and JAX moves them.
+    As in NumPy's x[i, j], the axes of the indices replace the indexed axes if these are adjacent, and come first
+    otherwise. Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end.
+    PyTorch and JAX: x[i, j], in which negative indices always count from the end. An index out of range is an error
+    here and in PyTorch; JAX moves it into the range.
     """
 
     name = "index"
@@ -313,10 +319,10 @@ def _check_updates(updates: TensorType, layout: IndexedAxes, operand: int) -> No
 
 
 class IndexAdd(WritesAtIndices):
-    """y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+    """y = x, then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
 
-    Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
-    `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+    The operands are x, an index for each of `axes`, and updates, which broadcast to what `index` reads. Indices are as
+    in `index`. PyTorch: `index_put` with accumulate. JAX: x.at[i, j].add, which drops updates that are out of range.
     """
 
     name = "index_add"
@@ -338,15 +344,16 @@ class IndexAdd(WritesAtIndices):
 
 
 class IndexSet(WritesAtIndices):
-    """y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major order stands.
+    """y = x, then y[i, j, …] = updates. If a position is written twice, the last update in row-major order wins.
 
-    It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
-    Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of several stands, and
-    the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+    Only the winning update gets a gradient. The operands are x, an index for each of `axes`, and updates, which
+    broadcast to what `index` reads. Indices are as in `index`. PyTorch: `index_put`. JAX: x.at[i, j].set. Neither
+    defines which of several updates wins; PyTorch sends the gradient to all of them, and JAX drops updates that are out
+    of range.
     """
 
     name = "index_set"
-    gradient = "dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices"
+    gradient = "dx = g, 0 where an update was written; d updates = g where the update won, else 0; none for indices"
     truths = (
         Truth(
             operands=[[[1.0, 2.0], [4.0, 8.0]], [1, 0, 1], [-1, 0, 1], [16.0, 32.0, 64.0]],

@@ -19,7 +19,7 @@ from engine.ops.common.numerics import with_extent
 #: arbitrary elements of their arrays
 INDEX_ERRORS: Final[ContextVar[IndexErrors | None]] = ContextVar("INDEX_ERRORS", default=None)
 #: attribute of ops that read or write at indices
-FROM_END: Final = Attr("bool", False, "whether a negative index counts from the end: −1 is the last", since=2)
+FROM_END: Final = Attr("bool", False, "whether negative indices count from the end; −1 is the last", since=2)
 
 # Asynchronous index checks: on a device, an invalid index is recorded in device memory, which is read after the run.
 # Raising at once would make the host wait for every index tensor.

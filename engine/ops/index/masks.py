@@ -15,7 +15,7 @@ from engine.ops.common.batching import pack
 from engine.ops.common.numerics import FILL_AS, require_axes, require_shape, resolve_fill, with_extent
 from engine.ops.index.indices import axis_shape, take_slices
 
-_K = Attr("int", doc="how many entries there are to be", minimum=0)
+_K = Attr("int", doc="number of entries in the result", minimum=0)
 
 
 def _true_positions(mask: Value, k: int) -> tuple[Value, Value]:
@@ -38,11 +38,11 @@ def _int64(builder: Builder, number: int) -> Value:
 
 
 class NonZero(Composite):
-    """The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+    """The first k positions where `mask` is true, in row-major order: int64 [k, rank]; and the total number: int64 [].
 
-    k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-    there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple side
-    by side; PyTorch's `nonzero`, which has as many rows as there are.
+    You set k, so that shapes do not depend on the mask. If there are more than k positions, the rest are dropped; if
+    there are fewer, the remaining rows are zeros. The total number tells you which rows are valid. JAX: `nonzero` with
+    a size, which returns the columns as a tuple. PyTorch: `nonzero`, which has as many rows as there are positions.
     """
 
     name = "nonzero"
@@ -52,7 +52,7 @@ class NonZero(Composite):
     dtypes = ("bool",)
     since = 2
     several = True
-    gradient = "none: places are whole numbers"
+    gradient = "none: positions are whole numbers"
     vjp = NoGradient("places are whole numbers")
     samples = (
         Sample(Bools(6), k=4),
@@ -82,11 +82,12 @@ class NonZero(Composite):
 
 
 class Compress(Composite):
-    """The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+    """The first k entries of x along `axis` where `mask` [extent] is true; and the total number: int64 [].
 
-    k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-    lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and a
-    fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+    You set k, so that shapes do not depend on the mask. If there are more than k entries, the rest are dropped; if
+    there are fewer, the remaining entries are `fill`. The total number tells you which entries are valid. NumPy:
+    `compress`. JAX: `compress`, which also takes a size and a fill_value. PyTorch: x[mask], which has as many entries
+    as the mask selects.
     """
 
     name = "compress"
@@ -95,13 +96,13 @@ class Compress(Composite):
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
         "k": _K,
-        "axis": Attr("int", 0, "the axis that the mask is of"),
-        "fill": Attr("number", 0.0, "what lies behind the count"),
+        "axis": Attr("int", 0, "axis that the mask applies to"),
+        "fill": Attr("number", 0.0, "value of the remaining entries"),
         "fill_as": FILL_AS,
     }
     since = 2
     several = True
-    gradient = "g to the entries taken; none for mask"
+    gradient = "g to the entries that were read; none for mask"
     samples = (
         Sample(Real(5, 2), Bools(5), k=3),
         Sample(Real(2, 4), Bools(4), k=6, axis=-1, fill=2.5),

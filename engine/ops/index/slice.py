@@ -57,8 +57,8 @@ def dilate(x: Value, axis: int, step: int) -> Value:
 class Slice(View):
     """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
 
-    A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
-    NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    A list may be shorter than x has axes: for the remaining axes, the defaults apply. Bounds are as in NumPy: negative
+    ones count from the end, and bounds beyond an end are moved to that end. Steps are at least 1.
     """
 
     name = "slice"
@@ -66,9 +66,9 @@ class Slice(View):
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "starts": Attr("ints", None, "first position on each axis; absent: 0"),
-        "stops": Attr("ints", None, "the position to stop before, on each axis; absent: the extent"),
-        "steps": Attr("ints", None, "distance between positions on each axis; absent: 1", minimum=1),
+        "starts": Attr("ints", None, "first position on each axis; default: 0"),
+        "stops": Attr("ints", None, "end position on each axis, not included; default: the extent"),
+        "steps": Attr("ints", None, "distance between positions on each axis; default: 1", minimum=1),
     }
     gradient = "g at the positions that were read, 0 elsewhere"
     samples = (
@@ -123,7 +123,10 @@ def _entries(name: str, entries: Sequence[int] | None, ndim: int) -> Sequence[in
         expected = f"at most {counted(ndim, 'entry', 'entries')}, one for each axis"
         received = counted(len(listed), "entry", "entries")
         raise BadAttribute(
-            f"attribute {name} must have {expected}, but has {received}", expected=expected, got=received
+            f"attribute {name} must have {expected}, but has {received}",
+            attribute=name,
+            expected=expected,
+            got=received,
         )
     return [*listed, *[None] * (ndim - len(listed))]
 
@@ -143,7 +146,7 @@ def _count(span: range) -> int:
 class Select(Composite):
     """y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
 
-    A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+    A negative index counts from the end. Same as PyTorch's select. To read at many indices, use `gather`.
     """
 
     name = "select"
@@ -151,8 +154,8 @@ class Select(Composite):
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "index": Attr("int", doc="the position to read at"),
-        "axis": Attr("int", 0, "the axis that is read at one position"),
+        "index": Attr("int", doc="position to read"),
+        "axis": Attr("int", 0, "axis to read at one position"),
     }
     gradient = "g at the index, 0 elsewhere"
     samples = (
@@ -184,17 +187,22 @@ def _position(index: int, extent: int, axis: int) -> int:
     if not extent:
         expected, received = f"an entry of axis {axis}", "extent 0"
         raise BadAttribute(
-            f"attribute index must name {expected}, but its extent is 0", expected=expected, got=received
+            f"attribute index must name {expected}, but its extent is 0",
+            attribute="index",
+            expected=expected,
+            got=received,
         )
     expected = f"between {-extent} and {extent - 1} on axis {axis}"
-    raise BadAttribute(f"attribute index must be {expected}, but is {index}", expected=expected, got=str(index))
+    raise BadAttribute(
+        f"attribute index must be {expected}, but is {index}", attribute="index", expected=expected, got=str(index)
+    )
 
 
 class Pad(Op):
     """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
 
-    An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and NumPy's
-    `pad` have pairs, in the order here.
+    To pad with an infinity or NaN, use `fill_as`. PyTorch's `functional.pad` lists the last axis first. JAX's and
+    NumPy's `pad` take pairs, in the same order as here.
     """
 
     name = "pad"
@@ -202,11 +210,11 @@ class Pad(Op):
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
-        "fill": Attr("number", 0.0, "the number around x"),
+        "pad_width": Attr("ints", doc="entries before and after, one axis after the other", minimum=0),
+        "fill": Attr("number", 0.0, "value of the padding"),
         "fill_as": FILL_AS,
     }
-    gradient = "g where x is"
+    gradient = "g without the padding"
     rewrites = (no_op,)
     samples = (
         Sample(Real(2, 3), pad_width=[1, 0, 0, 2]),
@@ -223,7 +231,10 @@ class Pad(Op):
         if received != count:
             expected = f"{count} entries, before and after each axis"
             raise BadAttribute(
-                f"attribute pad_width must have {expected}, but has {received}", expected=expected, got=str(received)
+                f"attribute pad_width must have {expected}, but has {received}",
+                attribute="pad_width",
+                expected=expected,
+                got=str(received),
             )
         return {**attrs, "pad_width": tuple(attrs["pad_width"])}
 
@@ -351,10 +362,11 @@ def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
 
 
 class SliceAt(Op):
-    """y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+    """y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], where s is the operand `starts`: int64 [rank].
 
-    Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
-    `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one axis.
+    Each start, negative ones included, is moved into [0, extent − size], so that the result always has the same shape.
+    JAX: `lax.dynamic_slice`, which first counts negative starts from the end. PyTorch: x.narrow, which takes a start on
+    one axis.
     """
 
     name = "slice_at"
@@ -365,7 +377,7 @@ class SliceAt(Op):
     attrs: ClassVar[Mapping[str, Attr]] = {
         "sizes": Attr("ints", doc="extents of the box, one for each axis", minimum=0)
     }
-    gradient = "g where the box was, 0 elsewhere; none for starts"
+    gradient = "g in the box, 0 elsewhere; none for starts"
     samples = (
         Sample(Real(4, 5), Ints(2, low=-1, high=4), sizes=[2, 3]),
         Sample(Real(3, 4, 2), Ints(3, high=4), sizes=[3, 1, 0]),
@@ -389,13 +401,19 @@ class SliceAt(Op):
         if len(sizes) != x.ndim:
             expected, received = one_per_axis(x.ndim), counted(len(sizes), "entry", "entries")
             raise BadAttribute(
-                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+                f"attribute sizes must have {expected}, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         for axis, (size, extent) in enumerate(zip(sizes, x.shape, strict=True)):
             if size > extent:
                 expected = f"at most {extent} on axis {axis}"
                 raise BadAttribute(
-                    f"attribute sizes must be {expected}, but is {size}", expected=expected, got=str(size)
+                    f"attribute sizes must be {expected}, but is {size}",
+                    attribute="sizes",
+                    expected=expected,
+                    got=str(size),
                 )
         return {"sizes": sizes}
 
@@ -425,11 +443,11 @@ class SliceAt(Op):
 
 
 class UpdateSliceAt(Op):
-    """y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are computed.
+    """y = x with the box that begins at `starts` replaced by `updates`; `starts` is an operand, int64 [rank].
 
-    Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result has
-    the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from the
-    end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+    Each start, negative ones included, is moved into [0, extent − size], so that all of `updates` fits. The result has
+    the common dtype of x and updates. JAX: `lax.dynamic_update_slice`, which first counts negative starts from the end.
+    PyTorch: `slice_scatter`, which takes a start on one axis, as a number.
     """
 
     name = "update_slice_at"
@@ -437,7 +455,7 @@ class UpdateSliceAt(Op):
     operands = ("x", "updates", "starts")
     dtypes = DTYPES
     since = 2
-    gradient = "dx = g, zero where the updates lie; d updates = g there; none for starts"
+    gradient = "dx = g, 0 in the box; d updates = g in the box; none for starts"
     samples = (
         Sample(Real(4, 5), Real(2, 3), Ints(2, low=-1, high=4)),
         Sample(Real(3, 4), Real(3, 0), Ints(2, high=4)),
@@ -490,10 +508,10 @@ class UpdateSliceAt(Op):
 
 
 class UpdateSlice(Op):
-    """y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+    """y = x with the box that begins at `starts`, one entry for each axis, replaced by `update`.
 
-    A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The result has
-    the common dtype of x and update.
+    A negative start counts from the end, as in slice. A box that extends beyond x is an error; it is not moved. The
+    result has the common dtype of x and update.
     """
 
     name = "update_slice"
@@ -501,7 +519,7 @@ class UpdateSlice(Op):
     operands = ("x", "update")
     dtypes = DTYPES
     attrs = {"starts": Attr("ints", doc="first position of the update on each axis")}
-    gradient = "dx = g, zero where the update lies; d update = g there"
+    gradient = "dx = g, 0 in the box; d update = g in the box"
     samples = (
         Sample(Real(4, 5), Real(2, 3), starts=[1, 2]),
         Sample(Real(3, 4), Real(3, 1), starts=[0, -1]),
@@ -518,7 +536,10 @@ class UpdateSlice(Op):
         if len(starts) != x.ndim:
             expected, received = one_per_axis(x.ndim), counted(len(starts), "entry", "entries")
             raise BadAttribute(
-                f"attribute starts must have {expected}, but has {received}", expected=expected, got=received
+                f"attribute starts must have {expected}, but has {received}",
+                attribute="starts",
+                expected=expected,
+                got=received,
             )
         return {"starts": tuple(map(_start, range(x.ndim), starts, x.shape, update.shape))}
 
@@ -560,5 +581,10 @@ def _start(axis: int, start: int, extent: int, length: int) -> int:
     first = start + extent if start < 0 else start
     if not 0 <= first <= extent - length:
         expected = f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} are replaced"
-        raise BadAttribute(f"attribute starts must be {expected}, but is {start}", expected=expected, got=str(start))
+        raise BadAttribute(
+            f"attribute starts must be {expected}, but is {start}",
+            attribute="starts",
+            expected=expected,
+            got=str(start),
+        )
     return first

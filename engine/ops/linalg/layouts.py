@@ -45,6 +45,7 @@ class StridedProducts(Kernel):
     name = "laid_products"
     operands = ("x...",)
     internal = True
+    is_product = True
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """Return `type`."""

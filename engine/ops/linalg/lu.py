@@ -36,22 +36,24 @@ _MOST_COLUMNS: Final = 16
 
 
 class LU(Decomposition):
-    """permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+    """permutation, l, u with x[permutation] = l u: rows are exchanged so that no entry of l is larger than 1.
 
     x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
-    [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve`
-    is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of
-    x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The permutation has
-    none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give
-    float64; float16 is computed in a wider float, and rounded once.
-    F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011).
-    PyTorch's `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+    [batch…, k, n] upper triangular, k = min(m, n). To solve a system, use `solve`, which is faster. Complex numbers are
+    compared by |Re| + |Im|. The gradient is valid if the first k columns of x[permutation] are independent in their
+    first k rows; otherwise it is infinite or NaN. The permutation has no gradient. A matrix with an infinity or NaN
+    gives NaN in l and u, and its rows are not exchanged; the other matrices of the batch are unaffected. Integers give
+    float64; float16 is computed in a wider float and rounded once.
+
+    PyTorch: `linalg.lu`, which returns a matrix instead of the permutation. JAX: `lax.linalg.lu`, which returns the
+    results in another order. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular
+    factorization (2011).
     """
 
     name = "lu"
     section = "lu"
     several = True
-    gradient = "of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back"
+    gradient = "for square matrices, l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ with rows moved back to their places"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 4, 2, diagonal=4)),
@@ -313,16 +315,17 @@ def cofactors(x: Value) -> Value:
 
 
 class Det(Decomposition):
-    """y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix without entries.
+    """y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
 
-    `slogdet` neither overflows nor underflows. The gradient is the matrix of cofactors, exact for singular matrices,
-    too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for itself alone. Integers
-    give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and NumPy's `linalg.det`.
+    If the determinant may overflow or underflow, use `slogdet`. The gradient is the matrix of cofactors and is exact
+    for singular matrices, too; their second derivatives are NaN or infinite. A matrix with NaN gives NaN; the other
+    matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+    PyTorch, JAX and NumPy: `linalg.det`.
     """
 
     name = "det"
     section = "det"
-    gradient = "g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular"
+    gradient = "g · the conjugate cofactors of x; if x is invertible, those are the conjugate of det(x) x⁻ᵀ"
     samples = (
         Sample(Real(3, 3)),
         Sample(Real(2, 2, 2, diagonal=-7)),
@@ -376,13 +379,12 @@ class Det(Decomposition):
 
 
 class SLogDet(SquareMatrix):
-    """sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
+    """sign, log|det x| of matrices on the last two axes: [batch…, n, n] → [batch…] for both; det x = sign · exp(log).
 
-    The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
-    logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
-    The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
-    Several results, read through get_output.
-    Integers give float64; float16 is computed in a wider float, and rounded once.
+    The logarithm does not overflow or underflow where the determinant does. A singular matrix has sign 0 and logarithm
+    −∞, and its gradient is NaN, as is that of the inverse; the other matrices of the batch are unaffected. The sign has
+    no gradient. For a complex matrix, the sign is complex, det x / |det x|, and the logarithm is real. Integers give
+    float64; float16 is computed in a wider float and rounded once.
     """
 
     name = "slogdet"

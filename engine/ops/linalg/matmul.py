@@ -83,12 +83,13 @@ def _batches(a: Shape, b: Shape) -> Shape:
 
 
 class MatMul(Op):
-    """y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+    """y = a @ b, as in NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j]; the leading axes broadcast.
 
-    A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
-    float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+    A 1-d operand is a row on the left and a column on the right; that axis is dropped from the result. float16
+    accumulates in float32. Integers and bool are multiplied in their own dtype, as in NumPy.
     """
 
+    is_product = True
     name = "matmul"
     section = "matmul"
     aliases = {"MatMulOp": "born", "MatMul": "born, cjc, minima", "BatchMatMulOp": "born", "BatchMatMul": "born"}
@@ -160,15 +161,15 @@ class MatMul(Op):
 
 
 class Einsum(Composite):
-    """y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+    """y[output letters] = Σ a[letters] · b[letters] · … over all letters that are not in the output.
 
-    `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
-    after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No ellipsis
-    and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has the common
-    dtype of the operands, as NumPy's.
+    For two operands, `equation` looks like "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands,
+    and after the arrow the axes of the result. Each letter has one extent and appears at most once in each operand. An
+    ellipsis or an implicit output is not allowed; spaces are ignored. The number of operands is 1 to 32. The result has
+    the common dtype of the operands, as in NumPy.
 
     Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
-    than the equation written as one loop (greedy order, as in numpy.einsum_path).
+    than the equation evaluated as one loop (greedy order, as in numpy.einsum_path).
     """
 
     name = "einsum"
@@ -176,8 +177,8 @@ class Einsum(Composite):
     promotes_operands = True
     operands = ("a", "b...")
     dtypes = DTYPES
-    attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}
-    gradient = "for each operand the einsum of g with the other operands"
+    attrs = {"equation": Attr("string", doc="letters of each operand, then -> and the letters of the result")}
+    gradient = "for each operand, the einsum of g with the other operands"
     samples = (
         Sample(Real(2, 3), Real(3, 4), equation="ab,bc->ac"),
         Sample(Real(2, 3), equation="ij -> ji"),
@@ -300,7 +301,10 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
         if not holds:
             excerpt = printable(equation)
             raise BadAttribute(
-                f"attribute equation must {requirement}, but is “{excerpt}”", expected=requirement, got=excerpt
+                f"attribute equation must {requirement}, but is “{excerpt}”",
+                attribute="equation",
+                expected=requirement,
+                got=excerpt,
             )
     return terms, output
 

@@ -405,7 +405,7 @@ def real_flops(x: TensorType, flops: int) -> int:
 DEGENERATE: Final = Attr(
     "string",
     "nan",
-    "where values are equal and vectors are read: nan, or whole: only whole spaces are depended on",
+    "gradient through vectors of equal values; nan: NaN; whole: assume that only whole spaces matter",
     choices=("nan", "whole"),
 )
 #: distance in units of n ε ‖x‖ within which two values count as equal

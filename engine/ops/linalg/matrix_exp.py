@@ -229,15 +229,16 @@ _SLOPE: Final = ExponentialSlope()
 
 
 class MatrixExp(Decomposition):
-    """y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+    """y = exp x = 1 + x + x² / 2 + … of square matrices on the last two axes.
 
-    Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often: the
-    error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself
-    alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is
-    an exponential again.
-    P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an optimized Taylor polynomial approximation
-    (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H. Al-Mohy, N. J. Higham (2009). PyTorch's
-    `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
+    x is halved until its norm is below 1.1, a Taylor polynomial of degree 18 is evaluated, and the result is squared as
+    often. The error is a few rounding units times the norm of y. A matrix with an infinity or NaN gives NaN; the other
+    matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+    The gradient, to any order, is an exponential again.
+
+    PyTorch: `linalg.matrix_exp`. JAX and SciPy: `linalg.expm`. P. Bader, S. Blanes, F. Casas, Computing the matrix
+    exponential with an optimized Taylor polynomial approximation (2019). For the derivative: I. Najfeld, T. F. Havel
+    (1995), and A. H. Al-Mohy, N. J. Higham (2009).
     """
 
     name = "matrix_exp"
@@ -291,20 +292,20 @@ class MatrixExp(Decomposition):
 
 
 class MatrixPower(Composite):
-    """y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the inverse.
+    """y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ is the power of the inverse.
 
-    By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that,
-    very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
-    NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+    Computed by repeated squaring, with about 2 log₂ k products. A negative power of a singular matrix is NaN, or very
+    large if rounding hides the singularity. Integers give float64; float16 is computed in a wider float and rounded
+    once. PyTorch, JAX and NumPy: `linalg.matrix_power`; in JAX and NumPy, integers stay integers.
     """
 
     name = "matrix_power"
     section = "matrix_power"
     operands = ("x",)
     dtypes = DTYPES
-    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="the exponent; may be 0 or negative")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="exponent; may be 0 or negative")}
     since = 2
-    gradient = "Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it"
+    gradient = "Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, through the products"
     samples = (
         Sample(Real(3, 3), k=3),
         Sample(Real(2, 2, 2), k=6),

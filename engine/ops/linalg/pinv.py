@@ -29,7 +29,7 @@ from engine.ops.linalg.matrices import (
     real_like,
 )
 
-_RCOND = "of the largest singular value, the part up to which others are taken for 0; absent: "
+_RCOND = "singular values up to this fraction of the largest count as 0; default: "
 
 
 def _check_rcond(attrs: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,10 @@ def _check_rcond(attrs: dict[str, Any]) -> dict[str, Any]:
     if rcond is not None and not rcond >= 0:
         received = f"{rcond:g}"
         raise BadAttribute(
-            f"attribute rcond must be at least 0, but is {received}", expected="at least 0", got=received
+            f"attribute rcond must be at least 0, but is {received}",
+            attribute="rcond",
+            expected="at least 0",
+            got=received,
         )
     return attrs
 
@@ -49,15 +52,17 @@ def rank_tolerance(shape: Sequence[int], dtype: DType) -> float:
 
 
 class PInv(Decomposition):
-    """y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are 0.
+    """y = x⁺, the Moore–Penrose pseudoinverse: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without the s that are 0.
 
-    x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
-    max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
-    values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the rank changes,
-    the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
-    itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
-    G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
-    separate (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+    x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest count as 0; the default is
+    max(m, n) ε. The gradient is that at constant rank. It is exact if only zeros are cut off, even with equal singular
+    values. If larger values are cut off, its relative error is their ratio to the values that remain. Where the rank
+    changes, the pseudoinverse jumps. A matrix with an infinity or NaN, or for which LAPACK does not converge, gives
+    NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and
+    rounded once.
+
+    PyTorch: `linalg.pinv` (with rtol). JAX and NumPy: `linalg.pinv`, with other defaults. G. H. Golub, V. Pereyra, The
+    differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), eq. 4.12.
     """
 
     name = "pinv"
@@ -133,13 +138,13 @@ class PInv(Decomposition):
 
 
 class LstSq(Composite):
-    """y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+    """y that minimises |a y − b|: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
 
-    y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape without
-    the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by `qr`: the
-    columns of a have to be independent. With it, by `pinv`: singular values up to that part of the largest are taken
-    for 0, and of all y the shortest is given. Integers give float64; float16 is computed in float32, and rounded once.
-    PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+    y [n], [batch…, n] or [batch…, n, k]. b holds vectors if it is 1-d, or if it has a's shape without the last axis and
+    its last two axes cannot be matrices of m rows; otherwise it holds matrices. Without `rcond`, y is computed by `qr`,
+    and the columns of a must be independent. With `rcond`, y is computed by `pinv`: singular values up to that fraction
+    of the largest count as 0, and y is the solution of least norm. Integers give float64; float16 is computed in
+    float32 and rounded once. PyTorch, JAX and NumPy: the first result of `linalg.lstsq`.
     """
 
     name = "lstsq"
@@ -147,7 +152,7 @@ class LstSq(Composite):
     operands = ("a", "b")
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "rcond": Attr("float", None, _RCOND + "none is, and columns are independent")
+        "rcond": Attr("float", None, _RCOND + "none, and the columns must be independent")
     }
     since = 2
     gradient = "that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ"
@@ -218,11 +223,11 @@ def _singular_values(x: Value) -> Value:
 
 
 class CondNumber(Composite):
-    """y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+    """y = s₀ / sₖ₋₁, the condition number in the 2-norm: the largest singular value over the smallest.
 
-    x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one of
-    zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded once.
-    PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+    x [batch…, m, n], y [batch…]. A rank-deficient matrix gives infinity if rounding leaves an exact 0. A zero matrix,
+    or one with an infinity or NaN, gives NaN. Integers give float64; float16 is computed in float32 and rounded once.
+    PyTorch, JAX and NumPy: `linalg.cond` without p.
     """
 
     name = "cond_number"
@@ -230,7 +235,7 @@ class CondNumber(Composite):
     operands = ("x",)
     dtypes = DTYPES
     since = 2
-    gradient = "that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁)"
+    gradient = "g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁), with the singular vectors of s₀ and sₖ₋₁"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 3, 2, diagonal=3)),
@@ -262,10 +267,10 @@ class CondNumber(Composite):
 
 
 class MatrixRank(Composite):
-    """y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
+    """y = the number of singular values larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
 
-    ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
-    `linalg.matrix_rank` without a tolerance.
+    ε is that of x's dtype. A matrix with an infinity or NaN has rank 0. PyTorch, JAX and NumPy: `linalg.matrix_rank`
+    without a tolerance.
     """
 
     name = "matrix_rank"

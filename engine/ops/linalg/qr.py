@@ -27,22 +27,23 @@ from engine.ops.linalg.matrices import (
 
 
 class QR(Decomposition):
-    """q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+    """q, r with x = q r: the columns of q are orthonormal, r is upper triangular; reduced form.
 
-    x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The signs
-    of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a meaning
-    only if it does not depend on them. The gradient holds where the columns of x are independent; where they are not,
-    it is infinite or NaN. Of fewer rows than columns there are values, and no gradient: `not_differentiable`. A matrix
-    that holds an infinity or NaN gives NaN for itself alone. Integers give float64; float16 is computed in a wider
-    float, and rounded once.
-    S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra functions with application in optimum
-    experimental design, arXiv:1001.1654 (2010). PyTorch's and JAX's `linalg.qr`, reduced.
+    x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). LAPACK chooses the signs of r's diagonal; each
+    sign flips a row of r together with the column of q. Use q and r only in functions that do not depend on these
+    signs. The gradient is valid if the columns of x are independent; otherwise it is infinite or NaN. With fewer rows
+    than columns, there are values but no gradient: `not_differentiable`. A matrix with an infinity or NaN gives NaN;
+    the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and
+    rounded once.
+
+    PyTorch and JAX: `linalg.qr`, reduced. S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra
+    functions with application in optimum experimental design, arXiv:1001.1654 (2010).
     """
 
     name = "qr"
     section = "qr"
     several = True
-    gradient = "(ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns"
+    gradient = "(ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none if rows < columns"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 4, 2, diagonal=3)),

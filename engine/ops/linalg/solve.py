@@ -27,12 +27,13 @@ _CALLS_PER_ROW = 4
 
 
 class Solve(System):
-    """y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+    """y such that a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
 
-    b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and its
-    last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding hides
-    that, very large; the other systems of the batch are as if it were not there.
-    Integers give float64; float16 is computed in a wider float, and rounded once.
+    b holds vectors if it is 1-d, as in NumPy 2, or if it has a's shape without the last axis and its last two axes
+    cannot be matrices of n rows; otherwise it holds matrices. If a is singular, y is NaN, or very large if rounding
+    hides the singularity; the other systems of the batch are unaffected. Integers give float64; float16 is computed in
+    a wider float and rounded once.
+
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """
 
@@ -89,9 +90,9 @@ class Solve(System):
 class Inv(SquareMatrix):
     """y = x⁻¹, for matrices on the last two axes.
 
-    Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it were
-    not there. To solve a system, `solve` is quicker and more accurate.
-    Integers give float64; float16 is computed in a wider float, and rounded once.
+    If x is singular, y is NaN, or very large if rounding hides the singularity; the other matrices of the batch are
+    unaffected. To solve a system, use `solve`, which is faster and more accurate. Integers give float64; float16 is
+    computed in a wider float and rounded once.
     """
 
     name = "inv"
@@ -121,21 +122,22 @@ class Inv(SquareMatrix):
 
 
 class TriangularSolve(System):
-    """y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
+    """y such that t y = b, or tᵀ y = b with `transpose`; t is the lower (or upper) triangle of a, with the diagonal.
 
-    a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read as
-    in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN.
-    Integers compute in float64, float16 in float32.
+    a [batch…, n, n]: the other triangle is ignored, whatever it contains. b [n], [batch…, n] or [batch…, n, m], read as
+    in `solve`. Batch axes broadcast. If the diagonal contains a 0, y is infinite or NaN. Integers are computed in
+    float64, float16 in float32.
+
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
     """
 
     name = "triangular_solve"
     section = "triangular_solve"
     attrs = {
-        "lower": Attr("bool", True, "read the lower triangle of a; false: the upper one"),
-        "transpose": Attr("bool", False, "solve with the triangle's transpose"),
+        "lower": Attr("bool", True, "whether to read the lower triangle of a; false: the upper one"),
+        "transpose": Attr("bool", False, "whether to solve with the triangle's transpose"),
     }
-    gradient = "db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ)"
+    gradient = "db = t⁻ᴴ g, da = the triangle of −(db yᴴ); with transpose, db = (conj t)⁻¹ g, da that of −(conj y dbᵀ)"
     samples = (
         Sample(Real(3, 3, diagonal=4), Real(3)),
         Sample(Real(3, 3, diagonal=4), Real(3, 2), lower=False),
@@ -243,17 +245,18 @@ def _substitute_on_cuda(_: RunContext, t: Array, y: Array, lower: bool, transpos
 
 
 class Cholesky(SquareMatrix):
-    """y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
+    """y lower triangular with a positive diagonal and y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
 
-    x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
-    A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
-    Integers give float64; float16 is computed in a wider float, and rounded once.
+    x is made symmetric (Hermitian) first, as in JAX, so that the gradient is symmetric and valid in every direction. A
+    matrix that is not positive definite gives NaN; the other matrices of the batch are unaffected. Integers give
+    float64; float16 is computed in a wider float and rounded once.
+
     I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
     """
 
     name = "cholesky"
     section = "cholesky"
-    gradient = "(s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal"
+    gradient = "(s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle with half the diagonal"
     samples = (
         Sample(Real(3, 3, low=-1, high=1, diagonal=4)),
         Sample(Real(2, 2, 2, low=-1, high=1, diagonal=4)),

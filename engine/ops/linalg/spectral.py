@@ -77,23 +77,27 @@ class EighValues(Decomposition):
 
 
 class Eigh(Decomposition):
-    """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
+    """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2 = v diag(w) vᴴ, with vᴴ v = 1.
 
-    x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
-    get_output.
-    Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal
-    ones, too, as long as the function treats these alike.
+    x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], one vector per column. If you read only eigenvalues,
+    vectors are not computed. The gradient of eigenvalues alone is valid at equal ones, too, if your function treats
+    these alike.
 
-    Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it does
-    not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are
-    taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is
-    whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not,
-    and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of
-    equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
-    itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
-    M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
-    section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer
-    NaN, or what rounding makes of it, at equal eigenvalues.
+    LAPACK chooses the signs of vectors, and the phases of complex ones. Use v only in functions that depend neither on
+    them nor on single vectors of equal eigenvalues.
+
+    Eigenvalues closer than 16 n ε ‖x‖ count as equal. For them, the gradient of a function of v is NaN; the other
+    matrices of the batch are unaffected. If `degenerate` is whole, the pair is left out instead. That is correct if the
+    function depends on whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does not,
+    use `symmetric_function`. Second derivatives are NaN if a pair was left out, and also for eigenvalues alone if some
+    are equal.
+
+    A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the batch
+    are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+
+    PyTorch and JAX: `linalg.eigh`, which reads the lower triangle unless told to read both. At equal eigenvalues, their
+    gradients are NaN or rounding noise. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+    algorithmic differentiation (2008), section 3.1.
     """
 
     name = "eigh"
@@ -101,7 +105,7 @@ class Eigh(Decomposition):
     several = True
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
-    gradient = "the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread"
+    gradient = "the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F if v is unread"
     samples = (
         Sample(Real(3, 3)),
         Sample(Real(2, 2, 2), degenerate="whole"),
@@ -205,23 +209,27 @@ class SingularValues(Decomposition):
 
 
 class SVD(Decomposition):
-    """u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+    """u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; reduced form.
 
-    x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
-    through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
-    values, too, as long as the function treats these alike.
+    x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). If you read only s,
+    vectors are not computed. The gradient of s alone is valid at equal values, too, if your function treats these
+    alike.
 
-    Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
-    function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
-    extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors
-    are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they
-    are left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
-    wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values. A
-    matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
-    float64; float16 is computed in a wider float, and rounded once.
-    J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions;
-    Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and
-    JAX's, which at a 0 take whichever vectors LAPACK gave.
+    LAPACK chooses the signs, or for complex vectors the phases, of each column of u together with the row of vh. Use u
+    and vh only in functions that do not depend on them.
+
+    Singular values closer than 16 n ε ‖x‖, with n the larger extent, count as equal, and smaller ones count as 0. A
+    value of 0 gets no gradient, like `abs` at 0. If you read vectors, equal values and zeros make the gradient NaN; the
+    other matrices of the batch are unaffected. If `degenerate` is whole, they are left out instead. That is correct if
+    the function depends on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise. Second
+    derivatives are NaN if a pair was left out, and also for s alone if values are equal.
+
+    A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the batch
+    are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+
+    PyTorch: `linalg.svd` with full_matrices false. JAX: `linalg.svd`. At a 0, both use whichever vectors LAPACK
+    returned. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
+    fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019), on phases.
     """
 
     name = "svd"
@@ -231,7 +239,7 @@ class SVD(Decomposition):
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
     gradient = (
         "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); "
-        "P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
+        "P, Q = uᴴ ḡu, vh ḡvhᴴ minus their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
     )
     samples = (
         Sample(Real(3, 3)),

@@ -148,13 +148,14 @@ def function_slope(x: Value, y: Value, e: Value, function: str) -> Value:
 class SymmetricFunction(Decomposition):
     """y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
 
-    f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by divided
-    differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second, where
-    v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or below,
-    gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no answer.
-    Integers give float64; float16 is computed in a wider float, and rounded once.
-    N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm`
-    of symmetric matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues, but for exp.
+    f is applied to the eigenvalues: the square root, its reciprocal, the logarithm or the exponential. The gradient
+    uses divided differences, which have a limit where eigenvalues meet. So it is exact at equal eigenvalues, and so is
+    the second derivative; v f vᵀ written with `eigh` has no gradient there. A matrix gives NaN if f is not finite at an
+    eigenvalue (such as log at 0 or below), if it contains an infinity or NaN, or if LAPACK does not converge; the other
+    matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+
+    SciPy: `sqrtm`, `logm` and `expm` of symmetric matrices. PyTorch and JAX have no such function with a gradient at
+    equal eigenvalues, except for exp. N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein.
     """
 
     name = "symmetric_function"
@@ -163,12 +164,12 @@ class SymmetricFunction(Decomposition):
         "function": Attr(
             "string",
             REQUIRED,
-            "the function of eigenvalues; rsqrt is 1 / sqrt",
+            "function of the eigenvalues; rsqrt is 1 / sqrt",
             choices=("sqrt", "rsqrt", "log", "exp"),
         )
     }
     dtypes = REALS
-    gradient = "v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ"
+    gradient = "v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), or f′(wᵢ) if wᵢ = wⱼ"
     samples = (
         *(Sample(Real(3, 3, low=-1, high=1, diagonal=4), function=f) for f in ("sqrt", "rsqrt", "log", "exp")),
         Sample(Real(2, 2, 2, low=-1, high=1, diagonal=4), function="sqrt"),

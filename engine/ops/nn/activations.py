@@ -23,12 +23,12 @@ _SMOOTH = (Sample(Real(2, 3, low=-3, high=3)), Sample(Real()), Sample(Real(0, 2)
 
 
 class Relu(Unary):
-    """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there."""
+    """y = max(x, 0). The derivative at 0 is `at_zero`; some systems use 1."""
 
     name = "relu"
     section = "activations"
     aliases = {"ReLUOp": "born", "ReLU": "born, minima", "Relu": "cjc"}
-    attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "the derivative at 0")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "derivative at 0")}
     dtypes = NUMBERS
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Real(), at_zero=1), Sample(Ints(3, low=-2, high=3)))
@@ -51,7 +51,7 @@ class LeakyRelu(WithConstants):
 
     name = "leaky_relu"
     section = "activations"
-    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "slope for x ≤ 0")}
     cost = 2
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
     gradient = "g where x > 0 or NaN, else g · alpha"
@@ -64,7 +64,7 @@ class LeakyRelu(WithConstants):
 
 
 class Elu(FloatUnary):
-    """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+    """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are the left ones: alpha.
 
     D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
     """
@@ -72,7 +72,7 @@ class Elu(FloatUnary):
     name = "elu"
     section = "activations"
     aliases = {"Elu": "cjc"}
-    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "limit of −y for x → −∞")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
     gradient = "g where x > 0 or NaN, else g · alpha · eˣ"
     scalar = staticmethod(lambda x, alpha: (x > 0).where(x, x.minimum(0).expm1() * alpha))
@@ -102,7 +102,7 @@ class Activation(Formula):
 
 
 class Selu(Activation):
-    """y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+    """y = 1.0507… · elu(x, alpha = 1.6732…), which preserves mean 0 and variance 1.
 
     G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
     """
@@ -133,15 +133,16 @@ class Silu(Activation):
 
 
 class Gelu(Activation):
-    """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+    """y = x · Φ(x), with Φ the standard normal distribution function; 0 at −∞.
 
-    `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained with.
+    With `approximate` tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models were trained with. D.
+    Hendrycks, K. Gimpel, arXiv:1606.08415.
     """
 
     name = "gelu"
     aliases = {"Gelu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))
+        "approximate": Attr("string", "none", "none: use the error function; tanh: approximate it", ("none", "tanh"))
     }
     samples = (*_SMOOTH, Sample(Real(2, 3, low=-3, high=3), approximate="tanh"), Sample(Real(), approximate="tanh"))
     gradient = "g · (Φ(x) + x · Φ′(x))"
@@ -178,7 +179,7 @@ def _complex_logistic(z: Scalar) -> Scalar:
 
 
 class Sigmoid(FloatUnary):
-    """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula."""
+    """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. The same formula holds for complex x."""
 
     name = "sigmoid"
     section = "sigmoid"

@@ -166,24 +166,25 @@ def _to_half(x: Value) -> Value:
 
 
 class Attention(Formula):
-    """y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+    """y = softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how well its key matches.
 
     q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
-    mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
-    where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
-    memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are a multiple of
-    those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
-    dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie
-    et al., "GQA" (2023).
+    mask broadcasts to [..., queries, keys]; it is bool (true = keep) or float (added). `causal` also hides key j from
+    query i if j > i. A query with no visible keys gives NaN. With `grouped`, the number of heads of q (axis -3) is a
+    multiple of that of k and v, and adjacent heads of q share a head of k and v: PyTorch's enable_gqa, and what JAX's
+    dot_product_attention does if k and v have fewer heads. Scores of at least 16 MiB that are larger than q, k and v
+    together are not stored, except for tangents and second derivatives.
+
+    A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
     """
 
     name = "attention"
     section = "attention"
     operands = ("q", "k", "v", "mask?")
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "scale": Attr("float", None, "what q kᵀ is multiplied by; absent: 1/√d"),
-        "causal": Attr("bool", False, "hide key j from query i where j > i"),
-        "grouped": Attr("bool", False, "whether each head of k and v serves several of q, on the axis -3", since=2),
+        "scale": Attr("float", None, "factor of q kᵀ; default: 1/√d"),
+        "causal": Attr("bool", False, "whether to hide key j from query i if j > i"),
+        "grouped": Attr("bool", False, "whether each head of k and v serves several heads of q; axis -3", since=2),
     }
     dtypes = REALS
     gradient = (

@@ -47,9 +47,10 @@ class ScoreOp(Op):
     """
 
     internal = True
+    is_product = True
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "scale": Attr("float", doc="what q kᵀ is multiplied by"),
-        "causal": Attr("bool", doc="hide key j from query i where j > i"),
+        "scale": Attr("float", doc="factor of q kᵀ"),
+        "causal": Attr("bool", doc="whether to hide key j from query i if j > i"),
     }
     #: matrix products that each score takes part in, over d or over the width of v
     products: ClassVar[int]

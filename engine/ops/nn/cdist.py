@@ -17,19 +17,19 @@ from engine.ops.nn.attention import leading
 
 
 class CDist(Formula):
-    """y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+    """y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance between row i of a and row j of b.
 
-    a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0, and
-    so is that of the gradient. Differences are taken before they are squared, so that no digits are lost: PyTorch's
-    `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+    a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient and its
+    own gradient are 0. Differences are taken before they are squared, so that no digits are lost. PyTorch: `cdist` with
+    compute_mode donot_use_mm_for_euclid_dist. JAX has no equivalent.
     """
 
     name = "cdist"
     section = "cdist"
     operands = ("a", "b")
     since = 2
-    attrs: ClassVar[Mapping[str, Attr]] = {"p": Attr("float", 2.0, "the exponent; positive")}
-    gradient = "da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0"
+    attrs: ClassVar[Mapping[str, Attr]] = {"p": Attr("float", 2.0, "exponent; positive")}
+    gradient = "da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), 0 where y = 0; db likewise"
     samples = (
         Sample(Real(3, 2), Real(4, 2, low=3, high=5)),
         Sample(Real(2, 3, 2), Real(1, 2, 2, low=3, high=5), p=1.0),
@@ -55,7 +55,9 @@ class CDist(Formula):
         """Check the exponent. Raises BadAttribute if it is 0 or less."""
         if attrs["p"] <= 0:
             received = f"{attrs['p']:g}"
-            raise BadAttribute(f"attribute p must be positive, but is {received}", expected="above 0", got=received)
+            raise BadAttribute(
+                f"attribute p must be positive, but is {received}", attribute="p", expected="above 0", got=received
+            )
         return attrs
 
     def infer(self, a: TensorType, b: TensorType, *, p: float) -> ResultTypes:

@@ -26,7 +26,7 @@ class Dense(Formula):
     """Base of layers: a matrix product, a bias, an activation."""
 
     section = "linear"
-    attrs = {"activation": Attr("string", "none", "the op that is applied to the sum", ACTIVATIONS)}
+    attrs = {"activation": Attr("string", "none", "op applied to the sum", ACTIVATIONS)}
     dtypes = DTYPES
     #: axis of w that is contracted with x
     inner: ClassVar[int]
@@ -55,9 +55,9 @@ class Dense(Formula):
 
 
 class Linear(Dense):
-    """y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+    """y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b, nothing is added.
 
-    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+    b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
     """
 
     name = "linear"
@@ -81,8 +81,8 @@ class Linear(Dense):
 class MlpLayer(Dense):
     """y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
 
-    b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's `gelu`
-    here is the tanh form: write that one as parts.
+    b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults. CJC's
+    layer uses the tanh form of `gelu`: for that, build the layer from its parts.
     """
 
     name = "mlp_layer"
@@ -120,10 +120,10 @@ def _check_inner(x: Shape, w: Shape, inner: int) -> None:
 class Embedding(Composite):
     """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 
-    weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
-    `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
-    which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes negative ones, and moves
-    those outside to the nearest row.
+    weight [rows, features…], indices of any shape with entries in [0, rows), y [shape of indices…, features…]. With
+    `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch: `functional.embedding`,
+    which rejects negative indices and has `padding_idx`. JAX: weight[indices], which accepts negative indices and moves
+    those out of range to the nearest row.
     """
 
     name = "embedding"
@@ -133,9 +133,9 @@ class Embedding(Composite):
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
         "from_end": FROM_END,
-        "padding_idx": Attr("int", None, "a row that gets no gradient, read as others are; absent: none", since=2),
+        "padding_idx": Attr("int", None, "row that gets no gradient but is read as usual; default: none", since=2),
     }
-    gradient = "d weight = g added to the rows that were read, repeated ones accumulating; none for indices"
+    gradient = "d weight = g, added to the rows that were read: repeated indices accumulate; none for indices"
     samples = (
         Sample(Real(4, 3), Ints(2, 5, high=4)),
         Sample(Real(4, 2, 3), Ints(3, high=4)),
@@ -170,7 +170,10 @@ class Embedding(Composite):
         if not -rows <= row < rows:
             expected = f"in [{-rows}, {rows})"
             raise BadAttribute(
-                f"attribute padding_idx must lie {expected}, but is {row}", expected=expected, got=str(row)
+                f"attribute padding_idx must lie {expected}, but is {row}",
+                attribute="padding_idx",
+                expected=expected,
+                got=str(row),
             )
         return {**attrs, "padding_idx": row % rows}
 
@@ -194,14 +197,14 @@ class Embedding(Composite):
 
 
 class OneHot(Op):
-    """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes)."""
+    """y[…, c] = 1 where indices[…] = c, else 0, on a new last axis of extent `classes`. Indices lie in [0, classes)."""
 
     name = "one_hot"
     section = "embedding"
     operands = ("indices",)
     attrs = {
-        "classes": Attr("int", doc="the number of classes", minimum=0),
-        "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+        "classes": Attr("int", doc="number of classes", minimum=0),
+        "dtype": Attr("dtype", FLOAT64, "dtype of the result"),
     }
     gradient = "none: indices have no derivative"
     vjp = NoGradient("indices have no derivative")

@@ -25,9 +25,7 @@ from engine.ops.common.numerics import (
 from engine.ops.elementwise.base import Formula
 from engine.ops.nn.softmax import Softmax
 
-REDUCTION = Attr(
-    "string", "mean", "what is made of the single losses; none: they are the result", ("mean", "sum", "none")
-)
+REDUCTION = Attr("string", "mean", "how to combine the losses; none: return each one", ("mean", "sum", "none"))
 
 
 class Loss(Formula):
@@ -52,10 +50,10 @@ def reduced(shape: Shape, reduction: str, *floats: TensorType) -> TensorType:
 
 
 class CrossEntropy(Loss):
-    """loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+    """loss = −Σ p · log softmax(logits) over the last axis, the axis of the classes; then the mean over all rows.
 
-    logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
-    distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+    logits [..., classes]; targets are either class indices [...] of an integer dtype (p is 1 at the index), or the
+    distribution p itself, a float tensor of the logits' shape. Indices lie in [0, classes).
     """
 
     name = "cross_entropy"
@@ -107,7 +105,7 @@ class ElementwiseLoss(Loss):
 
 
 class MSELoss(ElementwiseLoss):
-    """loss = (x − y)², elementwise on equal shapes; then the mean."""
+    """loss = (x − y)², elementwise for equal shapes; then the mean."""
 
     name = "mse_loss"
     gradient = "dx = g · 2 (x − y) / n, dy = −dx"
@@ -123,9 +121,9 @@ class MSELoss(ElementwiseLoss):
 
 
 class BCEWithLogits(ElementwiseLoss):
-    """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+    """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise for equal shapes; then the mean.
 
-    x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+    x are logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one step.
     """
 
     name = "bce_with_logits"
@@ -149,13 +147,13 @@ def _logarithm(x: Scalar) -> Scalar:
 class LogSoftmax(Softmax):
     """y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
 
-    A row that is −inf throughout gives NaN.
+    A row that contains only −inf gives NaN.
     """
 
     name = "log_softmax"
     section = "log_softmax"
     aliases = {"LogSoftmaxOp": "born, cjc"}
-    gradient = "g − exp(y) · Σ g, the sum along the axis"
+    gradient = "g − exp(y) · Σ g, with the sum along the axis"
     rows = staticmethod(lambda x, count: _logarithm(x))
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:

@@ -19,8 +19,8 @@ from engine.ops.conv.windows import check_groups
 from engine.ops.elementwise.base import Formula
 
 _AXES = Attr("ints", (-1,), "axes to normalise over")
-FEATURES = Attr("int", 1, "the axis of the features")
-EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
+FEATURES = Attr("int", 1, "axis of the features")
+EPS = Attr("float", 1e-5, "positive number added to the variance or mean square")
 
 
 class Normalization(Formula):
@@ -70,7 +70,9 @@ def feature_attrs(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
 def check_eps(eps: float) -> None:
     """Raise BadAttribute unless eps is positive: with 0, a constant row has no gradient."""
     if eps <= 0:
-        raise BadAttribute(f"attribute eps must be positive, but is {eps:g}", expected="above 0", got=f"{eps:g}")
+        raise BadAttribute(
+            f"attribute eps must be positive, but is {eps:g}", attribute="eps", expected="above 0", got=f"{eps:g}"
+        )
 
 
 def align_parameter(parameter: Value, axes: Sequence[int], x: Value) -> Value:
@@ -86,10 +88,10 @@ def standardise(x: Value, axes: Sequence[int], eps: float) -> Value:
 
 
 class LayerNorm(Normalization):
-    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+    """y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance (n in the denominator) over `axes`.
 
-    weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
-    normalization" (2016). CJC normalises the whole tensor: give all axes.
+    weight and bias have x's extents on `axes`, in ascending order. CJC normalises the whole tensor: for that, pass all
+    axes. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization" (2016).
     """
 
     name = "layer_norm"
@@ -108,17 +110,17 @@ class LayerNorm(Normalization):
 
 
 class BatchNorm(Normalization):
-    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+    """y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each feature over all other axes.
 
-    `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
-    training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the whole
-    tensor: reshape it to [n, 1].
+    `axis` is the axis of the features; weight and bias have its extent. The statistics are those of the operand, as in
+    training, with n in the denominator. CJC normalises the whole tensor: for that, reshape it to [n, 1]. S. Ioffe, C.
+    Szegedy, "Batch normalization" (2015).
     """
 
     name = "batch_norm"
     aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
-    gradient = "as of layer_norm, over all axes but the features'"
+    gradient = "as in layer_norm, over all axes but that of the features"
     samples = (
         Sample(Real(4, 3)),
         Sample(Real(2, 3, 2, 2), Real(3), eps=0.1),
@@ -141,19 +143,20 @@ class BatchNorm(Normalization):
 
 
 class GroupNorm(Normalization):
-    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+    """y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each group of channels per example.
 
-    x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
-    Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+    x [n, channels, …]; weight and bias [channels]. The channels are divided into `groups` equal groups. The variance
+    has n in the denominator. PyTorch: `group_norm`. Flax: `GroupNorm`, with channels last. Y. Wu, K. He, "Group
+    normalization" (2018).
     """
 
     name = "group_norm"
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "groups": Attr("int", doc="how many equal parts the channels are cut into", minimum=1),
+        "groups": Attr("int", doc="number of equal groups of channels", minimum=1),
         "eps": EPS,
     }
-    gradient = "as of layer_norm, over each group"
+    gradient = "as in layer_norm, over each group"
     samples = (
         Sample(Real(2, 4, 3), groups=2),
         Sample(Real(2, 3, 2, 2), Real(3), groups=1, eps=0.1),
@@ -189,7 +192,7 @@ class GroupNorm(Normalization):
 
 
 class RMSNorm(Normalization):
-    """y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+    """y = x / √(mean x² + eps) · weight, with the mean over `axes`; weight has x's extents there, in ascending order.
 
     B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
     """
@@ -212,10 +215,10 @@ def _check(names: tuple[str, ...], types: tuple[TensorType, ...], axis: int) -> 
 
 
 class BatchNormGiven(Formula):
-    """y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+    """y = (x − mean) / √(variance + eps) · weight + bias, with given statistics, as in inference.
 
-    `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
-    Flax's `BatchNorm` with use_running_average, whose features are last.
+    `axis` is the axis of the features; all other operands have its extent. PyTorch: `batch_norm` with training false.
+    Flax: `BatchNorm` with use_running_average, with features last.
     """
 
     name = "batch_norm_given"
@@ -223,7 +226,7 @@ class BatchNormGiven(Formula):
     operands = ("x", "mean", "variance", "weight?", "bias?")
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
-    gradient = "with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says"
+    gradient = "with r = 1 / √(variance + eps): dx = g · weight · r; for the other operands, that of the formula"
     samples = (
         Sample(Real(4, 3), Real(3), Real(3, low=0.5, high=2)),
         Sample(Real(2, 3, 2), Real(3), Real(3, low=0.5, high=2), Real(3), eps=0.1),
@@ -265,12 +268,12 @@ class BatchNormGiven(Formula):
 
 
 class BatchNormRunning(Composite):
-    """y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+    """y of `batch_norm`, and the updated running mean and variance: (1 − momentum) · old + momentum · this batch's.
 
-    `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in the
-    denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training true,
-    whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum is 1 − this
-    one, and whose running variance has n.
+    `axis` is the axis of the features; all other operands have its extent. The variance of the batch has n − 1 in the
+    denominator in the running variance, and n in y. PyTorch: `batch_norm` with training true, which updates the running
+    statistics in place and gives them no gradient. Flax: `BatchNorm`, whose momentum is 1 minus this one, and whose
+    running variance has n in the denominator.
     """
 
     name = "batch_norm_running"
@@ -282,9 +285,9 @@ class BatchNormRunning(Composite):
     attrs: ClassVar[Mapping[str, Attr]] = {
         "axis": FEATURES,
         "eps": EPS,
-        "momentum": Attr("float", 0.1, "how much of the new statistics the running ones take"),
+        "momentum": Attr("float", 0.1, "weight of the batch's statistics in the running ones"),
     }
-    gradient = "as of batch_norm; of the running statistics as their formula"
+    gradient = "as in batch_norm; for the running statistics, that of their formula"
     samples = (
         Sample(Real(4, 3), Real(3), Real(3, low=0.5, high=2)),
         Sample(Real(2, 3, 2), Real(3), Real(3, low=0.5, high=2), Real(3), eps=0.1, momentum=0.5),

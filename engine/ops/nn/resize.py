@@ -70,13 +70,14 @@ def _kernel(method: Method, offsets: Value, a: float) -> Value:
 
 
 class Resize(Formula):
-    """y = x with other extents on some axes, each new entry interpolated from those around its place.
+    """y = x resized to new extents on some axes, by interpolation.
 
-    The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
-    `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond an
-    end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and what
-    is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear, trilinear and
-    bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has no corners.
+    The centre of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+    `nearest` reads the nearest entry, `linear` two, and `cubic` four, with Keys's kernel and a = −0.75; beyond an end,
+    the entry at that end is repeated. With `antialias`, kernels widen where the tensor shrinks, a is −0.5, and
+    positions beyond an end are ignored. PyTorch: `interpolate` with modes nearest-exact, linear, bilinear, trilinear
+    and bicubic, and with align_corners. JAX: `image.resize`, whose cubic always has a = −0.5, and which has no
+    equivalent of `corners`.
     """
 
     name = "resize"
@@ -84,13 +85,13 @@ class Resize(Formula):
     operands = ("x",)
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "sizes": Attr("ints", doc="the new extents", minimum=1),
-        "axes": Attr("ints", None, "the axes that have them; absent: the last ones"),
-        "method": Attr("string", "linear", "how entries are found", choices=("nearest", "linear", "cubic")),
-        "antialias": Attr("bool", False, "whether all of what shrinks counts; of linear and cubic"),
-        "corners": Attr("bool", False, "whether the middles of the first and last entries stay; without antialias"),
+        "sizes": Attr("ints", doc="new extents", minimum=1),
+        "axes": Attr("ints", None, "axes to resize; default: the last ones"),
+        "method": Attr("string", "linear", "interpolation method", choices=("nearest", "linear", "cubic")),
+        "antialias": Attr("bool", False, "whether every entry counts where x shrinks; linear and cubic only"),
+        "corners": Attr("bool", False, "whether end entries stay in place; linear and cubic only, without antialias"),
     }
-    gradient = "g, each entry's shares added where they were read"
+    gradient = "g times the weights of interpolation, added to the entries that were read"
     samples = (
         Sample(Real(2, 4), sizes=[7]),
         Sample(Real(3, 5), sizes=[4, 2], method="cubic"),
@@ -127,14 +128,20 @@ class Resize(Formula):
                 counted(len(sizes), "entry", "entries"),
             )
             raise BadAttribute(
-                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+                f"attribute sizes must have {expected}, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         given_axes = range(x.ndim - len(sizes), x.ndim) if attrs["axes"] is None else attrs["axes"]
         axes = tuple(normalise_axes(tuple(given_axes), x.ndim)) if sizes or attrs["axes"] else ()
         if len(axes) != len(sizes):
             expected, received = f"{counted(len(axes), 'entry', 'entries')}, one for each of axes", str(len(sizes))
             raise BadAttribute(
-                f"attribute sizes must have {expected}, but has {received}", expected=expected, got=received
+                f"attribute sizes must have {expected}, but has {received}",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         if any(not x.shape[a] for a in axes):
             received = show_shape(x.shape)
@@ -164,9 +171,13 @@ def _check_method(attrs: Mapping[str, Any]) -> None:
     method, antialias, corners = attrs["method"], attrs["antialias"], attrs["corners"]
     if method == "nearest" and (antialias or corners):
         name = "antialias" if antialias else "corners"
-        raise BadAttribute(f"attribute {name} is for methods linear and cubic", expected="false", got="true")
+        raise BadAttribute(
+            f"attribute {name} is for methods linear and cubic", attribute=name, expected="false", got="true"
+        )
     if antialias and corners:
-        raise BadAttribute("attribute corners is for what is not antialiased", expected="false", got="true")
+        raise BadAttribute(
+            "attribute corners is for what is not antialiased", attribute="corners", expected="false", got="true"
+        )
 
 
 def _resize_axis(x: Value, axis: int, size: int, method: Method, antialias: bool, corners: bool) -> Value:

@@ -24,15 +24,15 @@ def _share(x: Scalar) -> Scalar:
 class Softmax(Rowwise, Op):
     """y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
 
-    A row that is −inf throughout gives NaN, as 0 / 0.
+    A row that contains only −inf gives NaN, as 0 / 0.
     """
 
     name = "softmax"
     section = "softmax"
     aliases = {"SoftmaxOp": "born", "Softmax": "born, cjc"}
     operands = ("x",)
-    attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}
-    gradient = "y · (g − Σ g·y), the sum along the axis"
+    attrs = {"axis": Attr("int", -1, "axis to normalise along")}
+    gradient = "y · (g − Σ g·y), with the sum along the axis"
     rows = staticmethod(lambda x, count: _share(x))
     reduces = False
     samples = (

@@ -38,8 +38,8 @@ from engine.ops.reduce.extremes import require_elements
 _SINCE = 2
 _KEY = ("uint32",)
 _FLOATS = ("float32", "float64")
-_SHAPE = Attr("ints", doc="the result's shape", minimum=0)
-_DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
+_SHAPE = Attr("ints", doc="shape of the result", minimum=0)
+_DTYPE = Attr("dtype", doc="dtype of the result", choices=_FLOATS)
 _BY_KEYS = NoGradient("keys are constant")
 #: numbers of short rows sorted in one call: they stay in the cache
 _SORTED_NUMBERS = 1 << 13
@@ -111,9 +111,9 @@ class WithKey(Definition):
 
 
 class RandomKey(RandomOp):
-    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. Equals `jax.random.key_data(jax.random.key(seed))`.
 
-    PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+    PyTorch's `manual_seed` starts a different sequence, and has state.
     """
 
     name = "random_key"
@@ -179,13 +179,13 @@ class Drawn(RandomOp):
 
 
 class RandomSplit(Drawn):
-    """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+    """keys = k new keys [k, 2], each with its own sequence: the words of counters 0 … k−1. Equals `jax.random.split`.
 
-    PyTorch has no keys: a `Generator` each.
+    PyTorch has no keys; use one `Generator` for each.
     """
 
     name = "random_split"
-    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="number of keys", minimum=0)}
     samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
     truths = (
         Truth(
@@ -214,15 +214,15 @@ class RandomSplit(Drawn):
 
 
 class RandomBits(Drawn):
-    """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+    """y = 32 random bits per element: the exclusive or of both words of counter i, row-major. Equals `jax.random.bits`.
 
-    PyTorch's `randint` has bits of another generator.
+    PyTorch's `randint` uses a different generator.
     """
 
     name = "random_bits"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": _SHAPE,
-        "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
+        "dtype": Attr("dtype", UINT32, "dtype of the result", choices=_KEY),
     }
     samples = (
         Sample(Words(2), shape=[2, 3], dtype="uint32"),
@@ -248,9 +248,9 @@ class RandomBits(Drawn):
 
 
 class RandomUniform(Drawn):
-    """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+    """y = uniform numbers in [0, 1): 23 random bits (for float64, 52) over 2²³ (2⁵²). Equals `jax.random.uniform`.
 
-    PyTorch's `rand` has numbers of another generator.
+    PyTorch's `rand` uses a different generator.
     """
 
     name = "random_uniform"
@@ -269,14 +269,14 @@ class RandomUniform(Drawn):
 
 
 class RandomPermutation(RandomOp):
-    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k random unsigned 64-bit numbers.
 
-    `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+    `jax.random.permutation` uses a different algorithm, and PyTorch's `randperm` a different generator.
     """
 
     name = "random_permutation"
     is_captured = False
-    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="number of elements", minimum=0)}
     samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
     truths = (
         Truth(operands=(_42,), attrs={"k": 6}, value=[1, 0, 2, 5, 4, 3], source="a stable argsort of JAX's 64 bits"),
@@ -315,9 +315,9 @@ def _write_wide(words: WordPair, out: Array) -> None:
 
 
 class RandomFoldIn(WithKey, RandomOp):
-    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). Equals `jax.random.fold_in`.
 
-    PyTorch has no keys: a `Generator` each.
+    PyTorch has no keys; use one `Generator` for each.
     """
 
     name = "random_fold_in"
@@ -361,7 +361,7 @@ class RandomFormula(Composite):
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
     since: ClassVar[int] = _SINCE
     dtypes = _KEY
-    gradient: ClassVar[str] = "none: keys are constant; for a gradient, write loc + scale · y"
+    gradient: ClassVar[str] = "none: keys are constant; for gradients of loc and scale, write loc + scale · y"
     vjp = _BY_KEYS
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Words(2), shape=[2, 3], dtype="float64"),
@@ -375,9 +375,9 @@ class RandomFormula(Composite):
 
 
 class RandomNormal(RandomFormula):
-    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. Equals `jax.random.normal`, to 32 ulp.
 
-    PyTorch's `randn` has numbers of another generator.
+    PyTorch's `randn` uses a different generator.
     """
 
     name = "random_normal"
@@ -390,9 +390,9 @@ class RandomNormal(RandomFormula):
 
 
 class RandomExponential(RandomFormula):
-    """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+    """y = −log1p(−u), u uniform in [0, 1): exponential numbers with mean 1. Equals `jax.random.exponential`.
 
-    PyTorch's `exponential_` has numbers of another generator.
+    PyTorch's `exponential_` uses a different generator.
     """
 
     name = "random_exponential"
@@ -404,9 +404,9 @@ class RandomExponential(RandomFormula):
 
 
 class RandomGumbel(RandomFormula):
-    """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+    """y = −log(−log u), u uniform in [0, 1), with 0 replaced by the smallest normal number. Equals `jax.random.gumbel`.
 
-    PyTorch's `distributions.Gumbel` has numbers of another generator.
+    PyTorch's `distributions.Gumbel` uses a different generator.
     """
 
     name = "random_gumbel"
@@ -419,9 +419,9 @@ class RandomGumbel(RandomFormula):
 
 
 class RandomBernoulli(WithKey, Composite):
-    """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+    """y = uniform < p, of p's shape: true with probability p. The uniform numbers have p's dtype.
 
-    As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+    Equals `jax.random.bernoulli`. PyTorch's `bernoulli` returns floats and uses a different generator.
     """
 
     name = "random_bernoulli"
@@ -429,7 +429,7 @@ class RandomBernoulli(WithKey, Composite):
     since = _SINCE
     others = _FLOATS
     dtypes = (*_KEY, *_FLOATS)
-    gradient = "none: truth values are constant"
+    gradient = "none: the result is bool"
     vjp = NoGradient("truth values are constant")
     samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
     truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
@@ -445,18 +445,18 @@ class RandomBernoulli(WithKey, Composite):
 
 
 class RandomCategorical(WithKey, Composite):
-    """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+    """y = argmax(logits + gumbel) along `axis`, int64: i with probability proportional to exp(logits[i]).
 
-    As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+    Equals `jax.random.categorical`. PyTorch's `multinomial` takes weights and uses a different generator.
     """
 
     name = "random_categorical"
     operands = ("key", "logits")
     since = _SINCE
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "axis of the categories")}
     others = _FLOATS
     dtypes = (*_KEY, *_FLOATS)
-    gradient = "none: positions are constant"
+    gradient = "none: positions are whole numbers"
     vjp = NoGradient("positions are constant")
     samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
     truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)

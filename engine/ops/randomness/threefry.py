@@ -229,7 +229,7 @@ class Counters(NullaryOp):
     internal = True
     samples: ClassVar[tuple[Sample, ...]] = ()
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "shape": Attr("ints", doc="the result's shape"),
+        "shape": Attr("ints", doc="shape of the result"),
         "step": Attr("int", doc="from one to the next"),
         "dtype": Attr("dtype", doc="the float that carries them"),
     }

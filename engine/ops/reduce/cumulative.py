@@ -59,7 +59,7 @@ class Running(Op):
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "axis": Attr("int", doc="the axis to run along"),
+        "axis": Attr("int", doc="axis to run along"),
         "reverse": Attr("bool", False, "whether to run from the end to the front", since=2),
     }
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -104,7 +104,7 @@ class LinearRecurrence(Op):
     internal = True
     operands = ("a", "b")
     dtypes = (*FLOATS, *COMPLEX)
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to run along")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="axis to run along")}
     gradient: ClassVar[str] = "db[i] = g[i] + conj a[i + 1] · db[i + 1], da[i] = db[i] · conj h[i − 1]"
 
     def infer(self, a: TensorType, b: TensorType, *, axis: int) -> ResultTypes:
@@ -245,14 +245,14 @@ def _accumulate_in_order(_: RunContext, ufunc: str, x: Array, out: Array, axis: 
 class CumProd(RunningFloats):
     """y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
 
-    Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so
-    are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+    Integers and bool are multiplied in int64, float16 in float32. The gradient is exact for any number of zeros, and so
+    are higher derivatives. PyTorch and NumPy: `cumprod`. JAX: `lax.cumprod`, which also has `reverse`.
     """
 
     name = "cumprod"
     dtypes = DTYPES
     ufunc = "multiply"
-    gradient = "(product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on"
+    gradient = "(product of the entries before i) · Σ g[k] · (product of the entries after i, up to k), over k ≥ i"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
     truths = (
         Truth(
@@ -279,16 +279,16 @@ class CumProd(RunningFloats):
 
 
 class CumLogSumExp(RunningFloats):
-    """y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i] to x[n − 1].
+    """y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i], …, x[n − 1].
 
-    As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one so
-    far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's `lax.cumlogsumexp`,
-    which has `reverse`.
+    As in logsumexp: if all elements so far are −inf, y is −inf and the gradient is 0; elements that are inf share the
+    gradient. If an element so far is NaN, y and the gradient are NaN. Integers give float64. PyTorch: `logcumsumexp`.
+    JAX: `lax.cumlogsumexp`, which also has `reverse`.
     """
 
     name = "cumlogsumexp"
     ufunc = "logaddexp"
-    gradient = "Σ g[k] · exp(x[i] − y[k]) over k from i on"
+    gradient = "Σ g[k] · exp(x[i] − y[k]) over k ≥ i"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
     truths = (
         Truth(
@@ -337,7 +337,7 @@ class RunningExtremum(Running):
     section = "cumulative"
     since = 2
     ufunc: ClassVar[str]
-    gradient: ClassVar[str] = "g to the entry that is y: of ties the first in the direction of the run, the first NaN"
+    gradient: ClassVar[str] = "g to the entry that is y: the first in a tie, in the direction of the run; the first NaN"
     samples: ClassVar[tuple[Sample, ...]] = (*Running.samples, Sample(Ints(3, 2, high=4), axis=0))
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
@@ -363,8 +363,9 @@ class RunningExtremum(Running):
 class CumMax(RunningExtremum):
     """y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
 
-    NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-    PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+    NaN from the first NaN on. In a tie, the first entry in the direction of the run gets the gradient. PyTorch:
+    `cummax`, whose gradient goes to the last entry in a tie; this op returns its values only. JAX: `lax.cummax`, which
+    also has `reverse`, and in which ties share the gradient.
     """
 
     name = "cummax"
@@ -392,8 +393,9 @@ class CumMax(RunningExtremum):
 class CumMin(RunningExtremum):
     """y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
 
-    NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-    PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+    NaN from the first NaN on. In a tie, the first entry in the direction of the run gets the gradient. PyTorch:
+    `cummin`, whose gradient goes to the last entry in a tie; this op returns its values only. JAX: `lax.cummin`, which
+    also has `reverse`, and in which ties share the gradient.
     """
 
     name = "cummin"
@@ -490,15 +492,15 @@ def _triangle(dtype: DType) -> HostArray:
 class CumSum(Running):
     """y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
 
-    Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of JAX's
-    `lax.cumsum`.
+    Integers and bool are summed in int64, float16 in float32. PyTorch and NumPy: `cumsum`. JAX: `lax.cumsum`, which
+    also has `reverse`.
     """
 
     name = "cumsum"
     section = "cumsum"
     dtypes = DTYPES
-    attrs = {**Running.attrs, "axis": Attr("int", doc="the axis to add up along")}
-    gradient = "g, added up from the end"
+    attrs = {**Running.attrs, "axis": Attr("int", doc="axis to sum along")}
+    gradient = "g, summed from the end"
     samples = (
         Sample(Real(4), axis=0),
         Sample(Real(2, 3), axis=-1),

@@ -21,7 +21,7 @@ class Extremum(Rowwise, Reduction):
 
     section = "max_min"
     function: ClassVar[str]
-    gradient: ClassVar[str] = "g / k to each of the k elements equal to y, or NaN where y is; zero to the others"
+    gradient: ClassVar[str] = "g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others"
     samples: ClassVar[tuple[Sample, ...]] = (
         *Reduction.samples,
         Sample(Real()),
@@ -52,7 +52,7 @@ class Extremum(Rowwise, Reduction):
 
 
 class Max(Extremum):
-    """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
+    """y = max x over axes; NaN if an element is NaN. Ties, also of NaN, share the gradient equally."""
 
     name = "max"
     aliases = {"max": "sadl"}
@@ -61,7 +61,7 @@ class Max(Extremum):
 
 
 class Min(Extremum):
-    """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
+    """y = min x over axes; NaN if an element is NaN. Ties, also of NaN, share the gradient equally."""
 
     name = "min"
     aliases = {"min": "sadl"}
@@ -75,7 +75,7 @@ class ArgExtremum(Op):
     section = "max_min"
     function: ClassVar[Literal["argmax", "argmin"]]
     operands: ClassVar[tuple[str, ...]] = ("x",)
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to search"), "keepdims": KEEPDIMS}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="axis to search"), "keepdims": KEEPDIMS}
     gradient: ClassVar[str] = "none: positions are whole numbers"
     vjp = NoGradient("positions are whole numbers")
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -117,7 +117,7 @@ class ArgExtremum(Op):
 
 
 class ArgMax(ArgExtremum):
-    """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
+    """y = the int64 position of the largest element along `axis`: the first in a tie; the first NaN if any."""
 
     name = "argmax"
     aliases = {"Argmax": "born"}
@@ -125,7 +125,7 @@ class ArgMax(ArgExtremum):
 
 
 class ArgMin(ArgExtremum):
-    """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
+    """y = the int64 position of the smallest element along `axis`: the first in a tie; the first NaN if any."""
 
     name = "argmin"
     function = "argmin"

@@ -108,10 +108,10 @@ def _log_of_sum(x: Scalar) -> Scalar:
 
 
 class LogSumExp(Rowwise, Scaled):
-    """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+    """y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf if no elements are reduced.
 
-    Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where one
-    is NaN, so are y and the gradient. Integers give float64.
+    If all elements are −inf, y is −inf and the gradient is 0. Elements that are inf share the gradient. If an element
+    is NaN, y and the gradient are NaN. Integers give float64.
     """
 
     name = "logsumexp"
@@ -144,10 +144,10 @@ class LogSumExp(Rowwise, Scaled):
 
 
 class Norm(Scaled):
-    """y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+    """y = √Σ x² over axes, the Euclidean norm, without intermediate overflow or underflow. Integers give float64.
 
-    At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets g,
-    with its sign. Where one is NaN, so are y and the gradient.
+    At 0 the gradient is 0, the subgradient of least norm, and so is its own gradient. An infinite element gets g, with
+    its sign. If an element is NaN, y and the gradient are NaN.
     """
 
     name = "norm"

@@ -28,7 +28,7 @@ from engine.ops.index.gather import add_rows, add_rows_bytes
 from engine.ops.index.indices import axis_shape, check_indices, require_integer
 from engine.ops.reduce.cumulative import recurrence, recurrence_back, shifted
 
-_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="number of segments", minimum=0)}
 _SAMPLES = (
     Sample(Real(7, 2), Ints(7, high=2), segments=2),
     Sample(Real(9), Ints(9, high=2), segments=2),
@@ -207,7 +207,7 @@ class SegmentReduction(Op):
 class SegmentExtremum(SegmentReduction):
     """Base: the maximum or minimum of each segment."""
 
-    gradient: ClassVar[str] = "g / k to each of the k rows equal to y, or NaN where y is; zero to the others"
+    gradient: ClassVar[str] = "g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others"
     samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
 
     def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
@@ -218,11 +218,11 @@ class SegmentExtremum(SegmentReduction):
 
 
 class SegmentMax(SegmentExtremum):
-    """y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    """y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is NaN.
 
-    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
-    segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`; PyTorch's
-    `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. An
+    empty segment gives −∞, or the smallest number of an integer dtype. JAX: `ops.segment_max`. PyTorch:
+    `scatter_reduce` with amax, whose ties also share the gradient, and in which empty segments keep their old values.
     """
 
     name = "segment_max"
@@ -240,11 +240,11 @@ class SegmentMax(SegmentExtremum):
 
 
 class SegmentMin(SegmentExtremum):
-    """y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    """y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is NaN.
 
-    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
-    segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`; PyTorch's
-    `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. An
+    empty segment gives ∞, or the largest number of an integer dtype. JAX: `ops.segment_min`. PyTorch: `scatter_reduce`
+    with amin, whose ties also share the gradient, and in which empty segments keep their old values.
     """
 
     name = "segment_min"
@@ -262,11 +262,11 @@ class SegmentMin(SegmentExtremum):
 
 
 class SegmentProd(SegmentReduction):
-    """y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+    """y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 for an empty segment.
 
-    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
-    int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-    JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are multiplied in
+    int64, float16 in float32. The gradient is exact for any number of zeros, and so are higher derivatives. JAX:
+    `ops.segment_prod`, which has no gradient. PyTorch: `scatter_reduce` with prod.
     """
 
     name = "segment_prod"
@@ -307,10 +307,10 @@ class SegmentProd(SegmentReduction):
 
 
 class SegmentMean(Composite):
-    """y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+    """y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN for an empty segment.
 
-    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16 adds
-    up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16 is
+    summed in float32. PyTorch: `scatter_reduce` with mean. JAX has no equivalent.
     """
 
     name = "segment_mean"
@@ -318,7 +318,7 @@ class SegmentMean(Composite):
     operands = ("x", "segment_ids")
     attrs = _SEGMENTS
     since = 2
-    gradient = "dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids"
+    gradient = "dx[i, …] = g[segment_ids[i], …] / (number of rows in the segment); none for segment_ids"
     samples = (
         Sample(Real(5, 2), Ints(5, high=1), segments=1),
         Sample(Real(4), Ints(4, high=1), segments=1),
@@ -350,17 +350,17 @@ class SegmentMean(Composite):
 
 
 class SegmentSum(Op):
-    """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+    """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 for an empty segment.
 
-    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in int64,
-    float16 in float32.
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are summed in
+    int64, float16 in float32.
     """
 
     name = "segment_sum"
     section = "segment_sum"
     operands = ("x", "segment_ids")
     dtypes = DTYPES
-    attrs = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+    attrs = {"segments": Attr("int", doc="number of segments", minimum=0)}
     gradient = "dx[i, …] = g[segment_ids[i], …]; none for segment_ids"
     samples = (
         Sample(Real(5, 2), Ints(5, high=3), segments=3),

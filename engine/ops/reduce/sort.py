@@ -26,7 +26,7 @@ class Ordering(Op):
     is_captured = False
     section = "sort"
     operands: ClassVar[tuple[str, ...]] = ("x",)
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to sort along")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="axis to sort along")}
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Real(5), axis=0),
         Sample(Real(3, 4), axis=0),
@@ -48,10 +48,10 @@ class Ordering(Op):
 
 
 class Sort(Ordering):
-    """y = x in ascending order along an axis; equal entries keep their order, NaN comes last."""
+    """y = x sorted in ascending order along an axis; equal entries keep their order, NaN comes last."""
 
     name = "sort"
-    gradient = "g, put back where the entries came from"
+    gradient = "g, moved back to the original positions"
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
         """Return x's type."""
@@ -91,10 +91,13 @@ def _has_negative_zero(_: RunContext, x: Array) -> bool:
 
 
 class ArgSort(Ordering):
-    """y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last."""
+    """y = the int64 positions that sort x in ascending order along an axis; equal entries keep their order.
+
+    NaN comes last.
+    """
 
     name = "argsort"
-    gradient = "none: positions are constant"
+    gradient = "none: positions are whole numbers"
     vjp = NoGradient("positions are constant")
 
     def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
@@ -121,10 +124,9 @@ def _merging_bytes(x: TensorType, axis: int) -> int:
 
 
 class TopK(Op):
-    """values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+    """values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions.
 
-    Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
-    get_output.
+    Among equal entries, the one with the lowest index comes first; NaN counts as largest.
     """
 
     name = "topk"
@@ -132,10 +134,10 @@ class TopK(Op):
     is_captured = False
     operands = ("x",)
     attrs = {
-        "k": Attr("int", doc="how many, at most the axis's extent", minimum=0),
-        "axis": Attr("int", 0, "the axis to search"),
+        "k": Attr("int", doc="number of entries; at most the axis's extent", minimum=0),
+        "axis": Attr("int", 0, "axis to search"),
     }
-    gradient = "that of the values, put back where they came from; none for indices"
+    gradient = "the cotangent of the values, moved back to the original positions; none for indices"
     several = True
     samples = (
         Sample(Real(5), k=3),
@@ -151,7 +153,9 @@ class TopK(Op):
         extent = types[0].shape[axis]
         if k > extent:
             expected = f"at most {extent}, the extent of axis {axis}"
-            raise BadAttribute(f"attribute k must be {expected}, but is {k}", expected=expected, got=str(k))
+            raise BadAttribute(
+                f"attribute k must be {expected}, but is {k}", attribute="k", expected=expected, got=str(k)
+            )
         return {"k": k, "axis": axis}
 
     def infer(self, x: TensorType, *, k: int, axis: int) -> ResultTypes:

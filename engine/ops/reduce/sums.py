@@ -38,8 +38,8 @@ from engine.ops.common.numerics import (
 from engine.ops.index.slice import slice_axis
 from engine.ops.rewrites import sum_of_broadcast, sum_of_product, sum_of_transpose
 
-AXES = Attr("ints", None, "axes to reduce over; absent: all")
-KEEPDIMS = Attr("bool", False, "keep the reduced axes, with extent 1")
+AXES = Attr("ints", None, "axes to reduce; default: all")
+KEEPDIMS = Attr("bool", False, "whether to keep the reduced axes, with extent 1")
 #: attributes that describe which axes form a row and the result's shape: a row's formula does not receive them
 _LAYOUT = ("axis", "axes", "keepdims")
 
@@ -140,7 +140,7 @@ class Rowwise:
 
 
 class Sum(Rowwise, Reduction):
-    """y = Σ x over axes. Integers and bool add up in int64, float16 in float32."""
+    """y = Σ x over axes. Integers and bool are summed in int64, float16 in float32."""
 
     name = "sum"
     section = "sum"
@@ -177,7 +177,7 @@ class Sum(Rowwise, Reduction):
 
 
 class Mean(Rowwise, Reduction):
-    """y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64."""
+    """y = Σ x / n over axes, n the number of elements reduced; NaN if n = 0. Integers give float64."""
 
     name = "mean"
     section = "sum"
@@ -207,9 +207,9 @@ class Mean(Rowwise, Reduction):
 
 
 class Prod(Rowwise, Reduction):
-    """y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+    """y = Π x over axes; 1 if no elements are reduced. Integers and bool are multiplied in int64, float16 in float32.
 
-    The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher order.
+    The gradient is that of a tree of products. It is exact for any number of zeros, and so are higher derivatives.
     """
 
     name = "prod"
@@ -279,8 +279,8 @@ def _variance(x: Scalar, count: int, ddof: int) -> Scalar:
 class Var(Rowwise, Reduction):
     """y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
 
-    Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
-    as NumPy does: NaN, or infinity.
+    Computed in two passes, the mean first, so that a large mean costs no digits. If n ≤ ddof, the division is by zero
+    as in NumPy: the result is NaN or infinity.
     """
 
     name = "var"
@@ -288,7 +288,7 @@ class Var(Rowwise, Reduction):
     attrs = {
         "axes": AXES,
         "keepdims": KEEPDIMS,
-        "ddof": Attr("int", 0, "what is taken off n: 1 for the unbiased estimate", minimum=0),
+        "ddof": Attr("int", 0, "number subtracted from n; 1 for the unbiased estimate", minimum=0),
     }
     gradient = "g · 2 (x − mean x) / (n − ddof)"
     rows = staticmethod(_variance)
@@ -356,14 +356,14 @@ class TruthReduction(Reduction):
 
 
 class AnyTrue(TruthReduction):
-    """y = whether any element over axes is true; a number is true unless it is 0. False over nothing."""
+    """y = whether any element over axes is true; nonzero numbers are true. False if no elements are reduced."""
 
     name = "any"
     function = "any"
 
 
 class AllTrue(TruthReduction):
-    """y = whether all elements over axes are true; a number is true unless it is 0. True over nothing."""
+    """y = whether all elements over axes are true; nonzero numbers are true. True if no elements are reduced."""
 
     name = "all"
     function = "all"

@@ -17,15 +17,15 @@ from engine.ops.common import batching
 from engine.ops.common.numerics import require_axes, with_extent
 from engine.ops.index.slice import along, bounds, slice_axis
 
-_AXIS = Attr("int", 0, "the axis that is cut")
+_AXIS = Attr("int", 0, "axis to split")
 #: limit on the parts of a tensor, since each part may be read by its own node
 MOST_PARTS = Limits.nodes
 
 
 class Cat(Op):
-    """y = the operands one after the other along `axis`; elsewhere their extents are the same.
+    """y = the operands, joined along `axis`; their other extents must be equal.
 
-    The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+    The result has their common dtype. `sizes`, if given, must be their extents on the axis.
     """
 
     name = "cat"
@@ -34,10 +34,10 @@ class Cat(Op):
     operands = ("x...",)
     dtypes = DTYPES
     attrs = {
-        "axis": Attr("int", 0, "the axis to join along"),
-        "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", max_length=Limits.nodes),
+        "axis": Attr("int", 0, "axis to join along"),
+        "sizes": Attr("ints", None, "the operands' extents on the axis, checked if given", max_length=Limits.nodes),
     }
-    gradient = "g, cut apart"
+    gradient = "g, split into the operands' parts"
     samples = (
         Sample(Real(2, 3), Real(1, 3), sizes=[2, 1]),
         Sample(Real(2, 1), Real(2, 0), Real(2, 2), axis=-1),
@@ -55,7 +55,10 @@ class Cat(Op):
         if attrs["sizes"] and list(attrs["sizes"]) != extents:
             expected, received = show_shape(attrs["sizes"]), show_shape(extents)
             raise ShapeMismatch(
-                f"sizes is {expected}, but the operands have {received} on the axis", expected=expected, got=received
+                f"sizes is {expected}, but the operands have {received} on the axis",
+                attribute="sizes",
+                expected=expected,
+                got=received,
             )
         return {"axis": axis, "sizes": None}
 
@@ -107,7 +110,7 @@ def _require_same_shape(first: TensorType, type: TensorType, axis: int, operand:
 
 
 class Stack(Composite):
-    """y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
+    """y = the operands, all of one shape, joined along a new axis, which is axis `axis` of the result.
 
     The result has their common dtype.
     """
@@ -116,8 +119,8 @@ class Stack(Composite):
     section = "cat"
     operands = ("x...",)
     dtypes = DTYPES
-    attrs = {"axis": Attr("int", 0, "the new axis, counted in the result")}
-    gradient = "to each operand its part of g"
+    attrs = {"axis": Attr("int", 0, "position of the new axis in the result")}
+    gradient = "for each operand, its part of g"
     samples = (Sample(Real(2, 3), Real(2, 3)), Sample(Real(2), Bools(2), Real(2), axis=-1), Sample(Real()))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
@@ -145,17 +148,14 @@ class Stack(Composite):
 
 
 class Split(Op):
-    """y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
-
-    Several results, read through get_output.
-    """
+    """y0, y1, … = x split along `axis` into parts of `sizes`, which add up to the extent; a part may be empty."""
 
     name = "split"
     section = "split"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, max_length=MOST_PARTS),
+        "sizes": Attr("ints", doc="extents of the parts on the axis", minimum=0, max_length=MOST_PARTS),
         "axis": _AXIS,
     }
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
@@ -170,12 +170,17 @@ class Split(Op):
         """Normalise the axis to count from the front. Raises BadAttribute, ShapeMismatch."""
         axis, sizes = _normalise_axis(attrs, types[0]), tuple(attrs["sizes"])
         if not sizes:
-            raise BadAttribute("attribute sizes must name at least one part", expected="at least one", got="none")
+            raise BadAttribute(
+                "attribute sizes must name at least one part", attribute="sizes", expected="at least one", got="none"
+            )
         extent, total = types[0].shape[axis], sum(sizes)
         if total != extent:
             expected = f"{extent}, the extent of axis {axis}"
             raise BadAttribute(
-                f"attribute sizes must add up to {expected}, but adds up to {total}", expected=expected, got=str(total)
+                f"attribute sizes must add up to {expected}, but adds up to {total}",
+                attribute="sizes",
+                expected=expected,
+                got=str(total),
             )
         return {"sizes": sizes, "axis": axis}
 
@@ -210,10 +215,10 @@ class Split(Op):
 
 
 class Chunk(Composite):
-    """y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
+    """y0, y1, … = x split along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉; the last may be smaller.
 
-    As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives `chunks`
-    empty parts. Several results, read through get_output.
+    As in PyTorch, there may be fewer parts than requested (6 entries in 4 chunks: 2, 2, 2). An empty axis gives
+    `chunks` empty parts.
     """
 
     name = "chunk"
@@ -221,7 +226,7 @@ class Chunk(Composite):
     aliases: ClassVar[Mapping[str, str]] = {"ChunkOp": "born", "Chunk": "born"}
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"chunks": Attr("int", doc="the most parts to cut into", minimum=1), "axis": _AXIS}
+    attrs = {"chunks": Attr("int", doc="maximum number of parts", minimum=1), "axis": _AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
     samples = (Sample(Real(5, 2), chunks=2), Sample(Real(2, 6), chunks=4, axis=-1), Sample(Real(0), chunks=2))
@@ -253,7 +258,9 @@ def _chunk_sizes(extent: int, chunks: int) -> Shape:
     count = -(-extent // size) if size else chunks
     if count > MOST_PARTS:
         expected, received = f"at most {MOST_PARTS} parts", f"{count} parts"
-        raise OverBudget(f"can make {expected}, but these would be {received}", expected=expected, got=received)
+        raise OverBudget(
+            f"can make {expected}, but these would be {received}", attribute="chunks", expected=expected, got=received
+        )
     return (*[size] * (count - 1), extent - size * (count - 1))
 
 
@@ -263,7 +270,7 @@ class Part(Composite):
     section = "containers"
     operands: ClassVar[tuple[str, ...]] = ("x",)
     dtypes: ClassVar[tuple[str, ...]] = DTYPES
-    gradient: ClassVar[str] = "g on that part, 0 on the others"
+    gradient: ClassVar[str] = "g in that part, 0 in the others"
     index: ClassVar[str]
     total: ClassVar[str]
 
@@ -273,7 +280,10 @@ class Part(Composite):
         if index >= total:
             expected = f"less than {self.total} = {total}"
             raise BadAttribute(
-                f"attribute {self.index} must be {expected}, but is {index}", expected=expected, got=str(index)
+                f"attribute {self.index} must be {expected}, but is {index}",
+                attribute=self.index,
+                expected=expected,
+                got=str(index),
             )
         require_axes(x, 1, "to hold parts")
         extent = x.shape[0]
@@ -291,16 +301,16 @@ class Part(Composite):
 
 
 class StructField(Part):
-    """One field of a record that is kept as one tensor.
+    """One field of a record that is stored as one tensor.
 
-    The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+    The leading axis is split into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
     """
 
     name = "struct_field"
     aliases: ClassVar[Mapping[str, str]] = {"StructField": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "field_index": Attr("int", doc="which field, from 0", minimum=0),
-        "total_fields": Attr("int", doc="how many fields the record has", minimum=1),
+        "field_index": Attr("int", doc="position of the field, from 0", minimum=0),
+        "total_fields": Attr("int", doc="number of fields in the record", minimum=1),
     }
     index, total = "field_index", "total_fields"
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -310,16 +320,16 @@ class StructField(Part):
 
 
 class MapLookup(Part):
-    """The value under one key of a map that is kept as one tensor, keys in insertion order.
+    """The value under one key of a map that is stored as one tensor, keys in insertion order.
 
-    The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+    The leading axis is split into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
     """
 
     name = "map_lookup"
     aliases: ClassVar[Mapping[str, str]] = {"MapLookup": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "key_index": Attr("int", doc="which key, from 0, in insertion order", minimum=0),
-        "total_keys": Attr("int", doc="how many keys the map has", minimum=1),
+        "key_index": Attr("int", doc="position of the key in insertion order, from 0", minimum=0),
+        "total_keys": Attr("int", doc="number of keys in the map", minimum=1),
     }
     index, total = "key_index", "total_keys"
     samples: ClassVar[tuple[Sample, ...]] = (

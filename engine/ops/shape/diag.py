@@ -21,7 +21,7 @@ from engine.ops.index.slice import dilate
 _ROWS: Final = 128
 #: most rows for which a triangle is written as one copy per row
 _COPIED_ROWS: Final = 64
-OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
+OFFSET = Attr("int", 0, "diagonal: 0 is the main one, positive above it, negative below it")
 
 
 class Triangle(BatchedAsIs):
@@ -126,10 +126,10 @@ def _copy_triangle(run: RunContext, x: Array, out: Array, first: int, *, keeps_f
 
 
 class Diag(Composite):
-    """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+    """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; for a vector, the matrix with that diagonal.
 
-    x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
-    A negative offset counts downwards: y[…, i] = x[…, i − offset, i].
+    x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m]. A negative
+    offset counts downwards: y[…, i] = x[…, i − offset, i].
     """
 
     name = "diag"

@@ -18,13 +18,13 @@ from engine.ops.index.slice import along
 
 
 class Flip(View):
-    """y = x with the order of the entries reversed on `axes`; absent: on all."""
+    """y = x with the order of the entries reversed on `axes`; by default, on all axes."""
 
     name = "flip"
     section = "flip"
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"axes": Attr("ints", None, "axes to reverse; absent: all")}
+    attrs = {"axes": Attr("ints", None, "axes to reverse; default: all")}
     gradient = "g, flipped"
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), axes=[-1]), Sample(Real()))
 
@@ -50,9 +50,9 @@ class Flip(View):
 
 
 class Roll(Op):
-    """y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
+    """y[(i + shift) mod n] = x[i] on each of `axes`; without `axes`, on the flattened tensor.
 
-    As many shifts as axes, and one without axes. Negative shifts go towards the front.
+    Give one shift for each axis, or one shift without `axes`. Negative shifts move entries towards the front.
     """
 
     name = "roll"
@@ -60,8 +60,8 @@ class Roll(Op):
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "shifts": Attr("ints", doc="how far to move, for each axis"),
-        "axes": Attr("ints", None, "the axes to move along; absent: the flattened tensor"),
+        "shifts": Attr("ints", doc="distance to move, for each axis"),
+        "axes": Attr("ints", None, "axes to move along; default: the flattened tensor"),
     }
     gradient = "g, rolled back"
     samples = (
@@ -123,19 +123,23 @@ def _check_shifts(shifts: Sequence[int], expected: int, flat: bool) -> None:
         reason = "without axes" if flat else "one for each of axes"
         raise BadAttribute(
             f"attribute shifts must have length {expected}, {reason}, but has {len(shifts)}",
+            attribute="shifts",
             expected=f"length {expected}",
             got=f"length {len(shifts)}",
         )
 
 
 class Tile(Composite):
-    """y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones."""
+    """y = x repeated `repeats` times along each axis.
+
+    As in NumPy, the shorter of shape and repeats is padded with leading ones.
+    """
 
     name = "tile"
     section = "flip"
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"repeats": Attr("ints", doc="how many times, for each axis", minimum=0)}
+    attrs = {"repeats": Attr("ints", doc="number of repetitions along each axis", minimum=0)}
     gradient = "g, summed over the repetitions"
     samples = (
         Sample(Real(2, 3), repeats=[2, 3]),

@@ -27,9 +27,9 @@ from engine.ops.rewrites import (
 
 
 class Reshape(View):
-    """y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+    """y holds x's elements, in row-major order, in another shape; one extent may be −1 and is inferred.
 
-    An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+    An absent or empty `shape` makes a 0-d tensor. `original_shape`, if given, must be x's shape.
     """
 
     name = "reshape"
@@ -39,8 +39,8 @@ class Reshape(View):
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
-        "shape": Attr("ints", (), "the result's shape; one -1 is inferred", minimum=-1),
-        "original_shape": Attr("ints", None, "x's shape, checked where given"),
+        "shape": Attr("ints", (), "shape of the result; one extent may be -1 and is inferred", minimum=-1),
+        "original_shape": Attr("ints", None, "x's shape, checked if given"),
     }
     gradient = "g, reshaped back"
     rewrites = (reshape_of_reshape, reshape_of_sum)
@@ -57,7 +57,10 @@ class Reshape(View):
         if original is not None and tuple(original) != shape:
             expected, received = show_shape(original), show_shape(shape)
             raise ShapeMismatch(
-                f"original_shape is {expected}, but the operand has shape {received}", expected=expected, got=received
+                f"original_shape is {expected}, but the operand has shape {received}",
+                attribute="original_shape",
+                expected=expected,
+                got=received,
             )
         return {"shape": _resolve_shape(tuple(attrs["shape"]), shape), "original_shape": None}
 
@@ -82,7 +85,9 @@ def _resolve_shape(target: Shape, shape: Shape) -> Shape:
     free, size = target.count(-1), math.prod(shape)
     if free > 1:
         received = show_shape(target)
-        raise BadAttribute(f"shape may hold one -1, but is {received}", expected="at most one -1", got=received)
+        raise BadAttribute(
+            f"shape may hold one -1, but is {received}", attribute="shape", expected="at most one -1", got=received
+        )
     known = math.prod(e for e in target if e != -1)
     if free and known and size % known == 0:
         return tuple(size // known if e == -1 else e for e in target)
@@ -98,7 +103,7 @@ def _resolve_shape(target: Shape, shape: Shape) -> Shape:
 
 
 class BroadcastTo(View):
-    """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule."""
+    """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rules."""
 
     name = "broadcast_to"
     section = "reshape"
@@ -106,8 +111,8 @@ class BroadcastTo(View):
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}
-    gradient = "g, summed over the axes that were repeated"
+    attrs = {"shape": Attr("ints", (), "shape of the result", minimum=0)}
+    gradient = "g, summed over the repeated axes"
     rewrites = (broadcast_of_broadcast,)
     samples = (Sample(Real(3), shape=[2, 3]), Sample(Real(2, 1), shape=[2, 3]), Sample(Real(), shape=[]))
 
@@ -139,8 +144,8 @@ class BroadcastTo(View):
 class Transpose(View):
     """y = x with its axes permuted.
 
-    Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
-    x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+    y's axis i is x's axis axes[i]. Without `axes`, the last two axes are swapped (born reverses all axes: for that,
+    pass `axes`). If x does not have rank 2, two entries swap those two axes (minima).
     """
 
     name = "transpose"
@@ -148,7 +153,7 @@ class Transpose(View):
     aliases = {"TransposeOp": "born", "Transpose": "born, cjc, minima"}
     operands = ("x",)
     dtypes = DTYPES
-    attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
+    attrs = {"axes": Attr("ints", None, "permutation, or two axes to swap; default: the last two")}
     gradient = "g, permuted back"
     rewrites = (trivial_transpose, transpose_of_transpose, transpose_of_product)
     samples = (
@@ -195,7 +200,8 @@ def _permutation(axes: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     if len(normalised) == 2:
         return _swap_axes(normalised, ndim)
     expected = f"a permutation of {ndim} axes, or two axes to swap"
-    raise BadAttribute(f"axes must be {expected}, but is {show_shape(axes)}", expected=expected, got=show_shape(axes))
+    received = show_shape(axes)
+    raise BadAttribute(f"axes must be {expected}, but is {received}", attribute="axes", expected=expected, got=received)
 
 
 def _swap_axes(pair: Sequence[int], ndim: int) -> tuple[int, ...]:
@@ -225,11 +231,11 @@ class Relabelled(Composite):
 
 
 class Squeeze(Relabelled):
-    """y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1."""
+    """y = x without `axes`, each of which must have extent 1; by default, without all axes of extent 1."""
 
     name = "squeeze"
     aliases: ClassVar[Mapping[str, str]] = {"Squeeze": "born"}
-    attrs = {"axes": Attr("ints", None, "axes of extent 1; absent: all there are")}
+    attrs = {"axes": Attr("ints", None, "axes of extent 1 to remove; default: all of them")}
     samples = (Sample(Real(1, 3, 1)), Sample(Real(1, 3, 1), axes=[-1]), Sample(Real(2)), Sample(Real()))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
@@ -258,7 +264,7 @@ def _check_unit(shape: Shape, axis: int) -> None:
 
 
 class Unsqueeze(Relabelled):
-    """y = x with axes of extent 1 put in; `axes` are their positions in the result."""
+    """y = x with axes of extent 1 inserted; `axes` are their positions in the result."""
 
     name = "unsqueeze"
     aliases: ClassVar[Mapping[str, str]] = {"Unsqueeze": "born"}
@@ -268,7 +274,7 @@ class Unsqueeze(Relabelled):
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """Sort `axes`, counted from the front of the result. Raises BadAttribute."""
         if not attrs["axes"]:
-            raise BadAttribute("attribute axes is required", expected="axes", got="nothing")
+            raise BadAttribute("attribute axes is required", attribute="axes", expected="axes", got="nothing")
         rank = types[0].ndim + len(attrs["axes"])
         return {"axes": tuple(sorted(normalise_axes(attrs["axes"], rank)))}
 
@@ -279,10 +285,10 @@ class Unsqueeze(Relabelled):
 
 
 class Flatten(Relabelled):
-    """y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1]."""
+    """y = x with adjacent axes merged into one; by default, all axes. A 0-d tensor becomes [1]."""
 
     name = "flatten"
-    attrs = {"axes": Attr("ints", None, "neighbouring axes to merge; absent: all")}
+    attrs = {"axes": Attr("ints", None, "adjacent axes to merge; default: all")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3, 2, 2), axes=[1, -2]), Sample(Real()), Sample(Real(2, 3), axes=[1]))
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
@@ -290,7 +296,12 @@ class Flatten(Relabelled):
         axes = tuple(sorted(normalise_axes(attrs["axes"], types[0].ndim)))
         if axes and axes != tuple(range(axes[0], axes[-1] + 1)):
             expected, received = "neighbouring axes, such as [1, 2]", show_shape(attrs["axes"])
-            raise BadAttribute(f"attribute axes must be {expected}, but is {received}", expected=expected, got=received)
+            raise BadAttribute(
+                f"attribute axes must be {expected}, but is {received}",
+                attribute="axes",
+                expected=expected,
+                got=received,
+            )
         return {"axes": axes}
 
     def relabel(self, shape: Shape, axes: Sequence[int]) -> Shape:

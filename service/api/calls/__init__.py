@@ -1,7 +1,7 @@
-"""Descriptions of calls, as the front knows them, found by walking this package.
+"""Descriptions of calls for the front-end process, discovered by walking this package.
 
-What may live here: descriptions of calls, and the classes of their messages. What may not: the engine, the execution of
-calls (`service.workers.executions`), HTTP (`service.web`), or lists of calls.
+Each module describes a call and refers to the classes of its messages. This package imports neither the engine nor the
+execution of calls (`service.workers.executions`) nor HTTP (`service.web`), and it has no list of calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.core.discovery import classes_in
 
 @lru_cache(maxsize=1)
 def calls() -> Mapping[str, type[CallDescription]]:
-    """Return all calls by name, in the order in which people see them."""
+    """Return all calls by name, in the order in which documentation lists them."""
     classes = classes_in(__path__, __name__, CallDescription, "name")
     return MappingProxyType({call.name: call for call in sorted(classes, key=lambda call: (call.position, call.name))})
 

@@ -1,4 +1,4 @@
-"""One graph on many examples."""
+"""Call `batch`: one graph on many examples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide, fee
 
 
 class BatchCall(ComputingDescription):
-    """One graph on many examples.
+    """Compute values and gradients for many examples
 
-    The graph is written for one example; the feeds of the leaves in `mapped` have a leading axis N. The values and the
-    gradients of each example by itself, in one execution; or, with `reduce`, their sum or mean, which is differentiated
-    as one, `block` examples at a time. Of a node of several elements there are Jacobians, in graphs since opset 2.
+    Write the graph for one example. The feeds of the leaves in `mapped` have a leading axis N. The server computes the
+    values and gradients of each example in one execution. With `reduce`, it returns their sum or mean, and accumulates
+    `block` examples at a time. Since opset 2, `of` may have several elements: the gradients are then Jacobians.
     """
 
     name = "batch"
@@ -20,5 +20,8 @@ class BatchCall(ComputingDescription):
     request = BatchRequest
     answer = GradientsAnswer
     scalar = True
-    guide = Guide("f and ∇f of N inputs", "N times, in one execution", "gradients of each example, many chains")
-    examples = {"three values of w": MEAN | {"mapped": [0], "feeds": [feed([3, 2], [1.5, -2.0, 0.0, 1.0, 3.0, 4.0])]}}
+    guide = Guide("f and ∇f for N inputs", "N times, in one execution", "per-example gradients, many Markov chains")
+    examples = {
+        "gradients at three values of w": MEAN
+        | {"mapped": [0], "feeds": [feed([3, 2], [1.5, -2.0, 0.0, 1.0, 3.0, 4.0])]}
+    }

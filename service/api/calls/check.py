@@ -1,4 +1,4 @@
-"""A certificate for gradients."""
+"""Call `check`: a gradient check."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from service.api.calls.description import MEAN, CallDescription, Guide
 
 
 class CheckCall(CallDescription):
-    """A certificate for gradients.
+    """Check gradients against finite differences
 
-    Compares them with central differences, in float64, along random directions; and says which nodes could not be
-    compared, and why.
+    Compares gradients with central differences in float64, along random directions. The response lists the nodes that
+    could not be compared, with the reason.
     """
 
     name = "check"
@@ -19,5 +19,5 @@ class CheckCall(CallDescription):
     request = CheckRequest
     answer = CheckAnswer
     scalar = True
-    guide = Guide("gradients against differences", "6 for each direction", "a graph that is new")
-    examples = {"the gradient of a mean of squares": MEAN}
+    guide = Guide("gradients versus finite differences", "6 per direction", "validating a new graph")
+    examples = {"gradient of a mean of squares": MEAN}

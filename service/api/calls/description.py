@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 class Guide:
-    """Row of a call in the guide (Markdown): what it computes, its approximate cost, and when to use it."""
+    """Row of a call in the guide (Markdown): what it returns, its approximate cost, and when to use it."""
 
     def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
         self.answers = answers
@@ -20,28 +20,28 @@ class Guide:
 
 
 class CallDescription:
-    """A call, `POST /v1/NAME`. The docstring of a subclass is its public text: a summary, then a paragraph.
+    """A call, `POST /v1/NAME`. The docstring of a subclass is published: a summary (no full stop), then a paragraph.
 
     A subclass lives in one file under `service.api.calls`, where discovery finds it. Its messages live in a file under
-    `schemas.calls`. It imports nothing of the engine, since the front loads it. Its execution is a class under
+    `schemas.calls`. It must not import the engine, since the front-end process loads it. Its execution is a class under
     `service.workers.executions`, which only workers load.
     """
 
     name: ClassVar[str]
-    #: position in lists for people
+    #: position in the documentation's lists
     position: ClassVar[int] = 100
     #: group in the OpenAPI document
     tag: ClassVar[str] = "compute"
     #: types of its messages
     request: ClassVar[type]
     answer: ClassVar[type]
-    #: roles of tensors that may be sent beside the JSON of a request
+    #: roles of tensors that may be sent in binary form, beside the JSON of a request
     roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
     #: fields of a request that hold tensors, if only these may differ between similar requests
     tensor_fields: ClassVar[tuple[str, ...]] = ()
     #: examples of requests, by description; examples of failing ones are derived from the first
     examples: ClassVar[Mapping[str, Json]]
-    #: whether it differentiates, and if so, whether a single node that must have one element, by default the last
+    #: whether it differentiates, and if so, whether it differentiates one scalar node, by default the last
     differentiates: ClassVar[bool] = True
     scalar: ClassVar[bool] = False
     guide: ClassVar[Guide]
@@ -68,6 +68,6 @@ def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float
 
 W: Final[Json] = {"op": "parameter", "name": "w"}
 NODES: Final[list[Json]] = [W, {"op": "square", "operands": [0]}, {"op": "mean", "operands": [1]}]
-#: requests with a value of w, and with its type alone
+#: requests with a value of w, and with the type of w instead
 MEAN: Final[Json] = {"graph": {"nodes": NODES}, "feeds": [feed([2], [1.5, -2.0])]}
 TYPED: Final[Json] = {"graph": {"nodes": NODES}, "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}

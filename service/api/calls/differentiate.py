@@ -1,4 +1,4 @@
-"""The gradient as a graph."""
+"""Call `differentiate`: the gradient as a graph."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from service.api.calls.description import TYPED, CallDescription, Guide
 
 
 class DifferentiateCall(CallDescription):
-    """The gradient as a graph.
+    """Get the gradient as a graph
 
-    The graph that was sent, under the same node ids, and behind it the nodes of its gradients: to be sent to
-    `/v1/forward`, or to be differentiated again. Runs nothing.
+    Returns the graph of the request with the same node ids, followed by the nodes of its gradients. You can send the
+    result to `/v1/forward` or differentiate it again. The graph is not run.
     """
 
     name = "differentiate"
@@ -20,5 +20,5 @@ class DifferentiateCall(CallDescription):
     answer = DifferentiateAnswer
     roles = ("constants",)
     scalar = True
-    guide = Guide("∇f as a graph", "nothing runs", "keeping, reading, differentiating it again")
-    examples = {"a mean of squares": TYPED}
+    guide = Guide("∇f as a graph", "no execution", "saving, inspecting or differentiating ∇f again")
+    examples = {"mean of squares": TYPED}

@@ -1,4 +1,4 @@
-"""Values of nodes."""
+"""Call `forward`: values of nodes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide
 
 
 class ForwardCall(ComputingDescription):
-    """Values.
+    """Compute values
 
-    Runs the graph forward. The answer has the values of `outputs`, by node id, in the order of the request.
+    Runs the forward pass. Returns the values of `outputs` by node id, in the order of the request.
     """
 
     name = "forward"
@@ -18,4 +18,4 @@ class ForwardCall(ComputingDescription):
     answer = ForwardAnswer
     differentiates = False
     guide = Guide("f(x)", "1", "predictions, line searches", page="gradients.md#values-alone")
-    examples = {"a mean of squares": MEAN}
+    examples = {"mean of squares": MEAN}

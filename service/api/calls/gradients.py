@@ -1,4 +1,4 @@
-"""Values, and the gradients of one node."""
+"""Call `gradients`: values, and the gradients of one node."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide
 
 
 class GradientsCall(ComputingDescription):
-    """Values and gradients.
+    """Compute values and gradients
 
-    Runs the graph forward, and backward from `of` to every node in `wrt`. The answer has the values of `outputs`
-    and the gradients, by node id, in the order of the request.
+    Runs the forward pass, and the backward pass from `of` to every node in `wrt`. Returns the values of `outputs` and
+    the gradients by node id, in the order of the request.
     """
 
     name = "gradients"
@@ -20,10 +20,10 @@ class GradientsCall(ComputingDescription):
     extra_roles = ("cotangents",)
     extra_fields = ("cotangent",)
     scalar = True
-    guide = Guide("∇f, where m = 1", "2 to 3", "training, maximum likelihood, controls")
+    guide = Guide("∇f, if m = 1", "2 to 3", "training, maximum likelihood, optimal control")
     examples = {
-        "the gradient of a mean of squares": MEAN,
-        "an inner node, with a cotangent": MEAN
+        "gradient of a mean of squares": MEAN,
+        "gradient of an inner node, with a cotangent": MEAN
         | {
             "of": 1,
             "wrt": [0],

@@ -1,4 +1,4 @@
-"""Whole Hessians."""
+"""Call `hessian`: full Hessians."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide
 
 
 class HessianCall(ComputingDescription):
-    """Whole Hessians.
+    """Compute full Hessians
 
-    The second derivatives of `of` by every pair of nodes in `wrt`; exact, never by differences.
+    Returns the second derivatives of `of` with respect to every pair of nodes in `wrt`. They are exact: the server does
+    not use finite differences.
     """
 
     name = "hessian"
@@ -17,5 +18,5 @@ class HessianCall(ComputingDescription):
     request = HessianRequest
     answer = HessianAnswer
     scalar = True
-    guide = Guide("∇²f, n × n", "at most 4 n", "Laplace's approximation, Newton's method, small n")
-    examples = {"of a mean of squares": MEAN}
+    guide = Guide("∇²f, n × n", "at most 4 n", "Laplace approximation, Newton's method, small n")
+    examples = {"Hessian of a mean of squares": MEAN}

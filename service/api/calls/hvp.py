@@ -1,4 +1,4 @@
-"""The Hessian times vectors."""
+"""Call `hvp`: Hessian-vector products."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide, fee
 
 
 class HvpCall(ComputingDescription):
-    """The Hessian times vectors.
+    """Compute Hessian-vector products
 
-    The derivative of the gradients of `of` along `vectors`; exact, never by differences.
+    Returns the derivative of the gradients of `of` along `vectors`. It is exact: the server does not use finite
+    differences.
     """
 
     name = "hvp"
@@ -19,4 +20,4 @@ class HvpCall(ComputingDescription):
     extra_roles = ("vectors",)
     scalar = True
     guide = Guide("∇²f · v", "5", "Newton's method with conjugate gradients, curvature")
-    examples = {"the Hessian of a mean of squares times a vector": MEAN | {"vectors": [feed([2], [1.0, 0.0])]}}
+    examples = {"Hessian of a mean of squares times a vector": MEAN | {"vectors": [feed([2], [1.0, 0.0])]}}

@@ -1,4 +1,4 @@
-"""Whole Jacobians."""
+"""Call `jacobian`: full Jacobians."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide
 
 
 class JacobianCall(ComputingDescription):
-    """Whole Jacobians.
+    """Compute full Jacobians
 
-    A block for each output and each node in `wrt`. All rows, or all columns where these are fewer, in one execution.
+    Returns a block for each output and each node in `wrt`. The server computes the rows, or the columns if there are
+    fewer columns, in pieces that fit into its memory.
     """
 
     name = "jacobian"
@@ -17,4 +18,4 @@ class JacobianCall(ComputingDescription):
     request = JacobianRequest
     answer = JacobianAnswer
     guide = Guide("J, m × n", "1 + min(m, n)", "sensitivities, Gauss-Newton, error propagation")
-    examples = {"of the squares by w": MEAN | {"outputs": [1]}}
+    examples = {"Jacobian of the squares with respect to w": MEAN | {"outputs": [1]}}

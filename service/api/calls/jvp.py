@@ -1,4 +1,4 @@
-"""The Jacobian times tangents."""
+"""Call `jvp`: Jacobian-vector products."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide, fee
 
 
 class JvpCall(ComputingDescription):
-    """The Jacobian times tangents.
+    """Compute Jacobian-vector products
 
-    How the outputs move when the leaves move along their tangents; exact, by forward mode.
+    Returns the derivatives of the outputs along the tangents of the leaves. They are exact, by forward-mode
+    differentiation.
     """
 
     name = "jvp"
@@ -17,5 +18,5 @@ class JvpCall(ComputingDescription):
     request = JvpRequest
     answer = JvpAnswer
     extra_roles = ("tangents",)
-    guide = Guide("J · tangent", "2", "the effect of one change, of all inputs together")
-    examples = {"how a mean of squares moves with w": MEAN | {"tangents": [feed([2], [1.0, 0.0])]}}
+    guide = Guide("J · tangent", "2", "the effect of changing all inputs along one direction")
+    examples = {"derivative of a mean of squares along a direction": MEAN | {"tangents": [feed([2], [1.0, 0.0])]}}

@@ -1,4 +1,4 @@
-"""Dry run of a request: shapes, FLOPs and memory."""
+"""Call `plan`: dry run of a request."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from service.api.calls.description import TYPED, CallDescription, Guide
 
 
 class PlanCall(CallDescription):
-    """What a request would take.
+    """Estimate shapes, FLOPs and peak memory
 
-    Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.
+    This is a dry run: the server plans a call from the types of the leaves, and does not run the graph.
     """
 
     name = "plan"
@@ -19,5 +19,5 @@ class PlanCall(CallDescription):
     answer = PlanAnswer
     roles = ("constants",)
     scalar = True
-    guide = Guide("shapes, FLOPs, memory", "nothing runs", "asking before sending")
-    examples = {"a mean of squares and its gradient": TYPED}
+    guide = Guide("shapes, FLOPs, peak memory", "no execution", "checking the cost before sending tensors")
+    examples = {"mean of squares and its gradient": TYPED}

@@ -1,4 +1,4 @@
-"""Cotangents times the Jacobian."""
+"""Call `vjp`: vector-Jacobian products."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from service.api.calls.description import MEAN, ComputingDescription, Guide, fee
 
 
 class VjpCall(ComputingDescription):
-    """Cotangents times the Jacobian.
+    """Compute vector-Jacobian products
 
-    The gradients of the sum of every output times its cotangent; with `batched`, for K cotangents at once.
+    Returns the gradients of the sum of all outputs, each multiplied by its cotangent. With `batched`, it does this for
+    K sets of cotangents at once.
     """
 
     name = "vjp"
@@ -18,9 +19,9 @@ class VjpCall(ComputingDescription):
     request = VjpRequest
     answer = GradientsAnswer
     extra_roles = ("cotangents",)
-    guide = Guide("cotangent · J, once or K times", "2 to 3, or 1 + K", "adjoints of some of many outputs")
+    guide = Guide("cotangent · J, once or K times", "2 to 3, or 1 + K", "the adjoint method, a few rows of J")
     examples = {
-        "a weighted sum of the rows of a Jacobian": MEAN | {"outputs": [1], "cotangents": [feed([2], [1.0, 0.5], 1)]},
-        "three of them at once": MEAN
+        "weighted sum of the rows of a Jacobian": MEAN | {"outputs": [1], "cotangents": [feed([2], [1.0, 0.5], 1)]},
+        "three weighted sums at once": MEAN
         | {"outputs": [1], "batched": True, "cotangents": [feed([3, 2], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 1)]},
     }

@@ -36,8 +36,8 @@ _SECURITY_HEADERS: Final = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 OPENING: Final = (
-    "What the `code` of a refusal means. Its `detail` says what was wrong with the request, and its `type` leads to "
-    "the page of its code. The calls, each with its errors, are on [the page of the calls](/docs)."
+    "Every error response has a `code`. Its `detail` says what was wrong with the request, and its `type` links to the "
+    "page of the code. The errors of each call are in [the API reference](/docs)."
 )
 _ASSETS: Final = "/docs/assets"
 _ICON: Final = f"{_ASSETS}/favicon-32x32.png"
@@ -170,7 +170,9 @@ def _page(page: ErrorPage, prefix: str) -> str:
     if page.example is not None:
         example_request = page.example.request
         request = (
-            f"<p>This request:{_block(example_request.text)}<p>is answered:" if example_request else "<p>Such a report:"
+            f"<p>This request:{_block(example_request.text)}<p>gets this response:"
+            if example_request
+            else "<p>Response:"
         )
         example = [f"<h2>Example</h2>{request}{_block(format_json(page.example.problem))}"]
     return _html(

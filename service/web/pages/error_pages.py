@@ -1,4 +1,4 @@
-"""Pages of the error codes: explanation, calls that answer with the code, and an example."""
+"""Pages of the error codes: explanation, calls that return the code, and an example."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REQUEST_ID: Final = "6f1c2d7e9a4b4c0f8d3e5a7b9c1d2e3f"
 
 @dataclass(frozen=True)
 class Failure:
-    """A refusal, and the request that causes it: a JSON `body`, a `raw` one, or a `head` (with its `refusal`).
+    """A refusal, and the request that causes it: a JSON `body`, a `raw` body, or a `head` (with its `refusal`).
 
-    Without body and head: a state of the server or the connection, which no single request causes.
+    Without body and head, the cause is a state of the server or the connection, not a single request.
     """
 
     code: str
@@ -37,7 +37,7 @@ class Failure:
 
 
 class Explanation(NamedTuple):
-    """Cause of an error and its remedy, in a sentence or two each."""
+    """Cause of an error, and its remedy: a few sentences each."""
 
     meaning: str
     remedy: str
@@ -46,220 +46,236 @@ class Explanation(NamedTuple):
 #: text of the pages that `type` links to, on the server and on the site; code is in backticks
 EXPLANATIONS: Final[dict[str, Explanation]] = {
     "invalid_json": Explanation(
-        "The bytes of the body are not JSON: the sentence says what is wrong, and at which line and column.",
+        "The body is not valid JSON. The error message says what is wrong, and at which line and column.",
         "Write the body with a JSON library, in UTF-8 without a byte-order mark. JSON has no NaN and no infinity: "
-        "send a tensor that holds them as `data_b64`.",
+        "send tensors that contain them as `data_b64`.",
     ),
     "duplicate_key": Explanation(
-        "One object of the body has the same key twice. Readers disagree on which of the two counts, so neither does.",
-        "Remove one of them. The sentence names the key, and its line and column.",
+        "An object in the body has the same key twice. JSON readers disagree on which of the two values counts, so "
+        "the server accepts neither.",
+        "Remove one of the two keys. The error message names the key, and its line and column.",
     ),
     "too_deep": Explanation(
-        "Lists and objects of the body are nested more deeply than the server reads (`--json-depth`).",
-        "No request needs much depth: a graph is a flat list of nodes, and the `data` of a tensor is a flat list of "
+        "The lists and objects in the body are nested more deeply than the server allows (`--json-depth`).",
+        "No request needs deep nesting: a graph is a flat list of nodes, and the `data` of a tensor is a flat list of "
         "numbers in row-major order, not a list of rows.",
     ),
     "bad_request_framing": Explanation(
-        "The bytes on the connection are not HTTP/1.1, say in two ways where the body ends, or stop within it.",
-        "Use an HTTP library and let it set `Content-Length`. Where one is in use, look at what lies between it and "
-        "the server.",
+        "The bytes on the connection are not valid HTTP/1.1: they are malformed, they specify the length of the body "
+        "in two ways, or they end before the end of the body.",
+        "Use an HTTP library and let it set `Content-Length`. If you already use one, check the proxies between it "
+        "and the server.",
     ),
     "unauthenticated": Explanation(
-        "The server asks for a key, and the request has none, one that the server does not know, or one that has been "
-        "revoked. Nothing of its body was read.",
-        "Send the key that whoever runs the server has given you, in one header: `Authorization: Bearer KEY`.",
+        "The server requires an API key. The request has no key, or its key is unknown or revoked. The server has not "
+        "read the body.",
+        "Send the key that the operator of the server gave you, in one header: `Authorization: Bearer KEY`.",
     ),
     "forbidden": Explanation(
-        "The server knows who asks, and does not let them: the key has not the scope that `expected` names. Or it is a "
-        "web page that asks, and its origin is neither the server's own nor among those that may call.",
-        "Ask whoever runs the server for a key of that scope. For a web page, start the server with the page's origin "
-        "in `--cors-origins`, as for pages of the server itself behind a proxy that ends TLS; programs outside a "
-        "browser need no origin.",
+        "The server knows the caller but does not allow the request: the key lacks the scope that `expected` names. "
+        "Or the request comes from a web page whose origin is neither the server's own nor in the list of allowed "
+        "origins.",
+        "Ask the operator of the server for a key with that scope. For a web page, start the server with the page's "
+        "origin in `--cors-origins`. The server's own pages need this, too, if they are behind a proxy that "
+        "terminates TLS. Programs outside a browser need no origin.",
     ),
     "not_found": Explanation(
-        "There is nothing at this path, or nothing of this name: no such call, op, page, registered graph, model or "
-        "resident tensor.",
-        "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests. A "
-        "graph or a tensor is gone once it is deleted, and where a server keeps its state in memory, once that ends: "
-        "register the graph again, and put the tensor.",
+        "The path does not exist, or there is no call, op, page, registered graph, model or resident tensor with this "
+        "name.",
+        "Compare the path with [the API reference](/docs). For a misspelt name, the error message suggests the "
+        "nearest one. A graph or a tensor is gone after it was deleted, or after a restart of a server that stores "
+        "its state in memory: register the graph again, and store the tensor again.",
     ),
     "method_not_allowed": Explanation(
-        "The path exists and does not take this method. `expected`, and the header `Allow`, list those that it takes.",
-        "Use one of them. A call that computes is a `POST`, also where nothing is kept.",
+        "The path exists, but does not support this method. `expected` and the header `Allow` list the methods that "
+        "it supports.",
+        "Use one of these methods. Calls that run a graph are always `POST`, even if they store nothing.",
     ),
     "not_acceptable": Explanation(
-        "The header `Accept` rules out every media type that the call can answer with.",
-        "Accept a type that `expected` names, or leave the header out.",
+        "The header `Accept` excludes every media type that the call can return.",
+        "Accept a type that `expected` names, or omit the header.",
     ),
     "request_timeout": Explanation(
-        "The body began, and then no byte of it came for as long as the server waits (`--body-timeout`).",
-        "Look at the network, and send the request again. Nothing of it was computed.",
+        "The client began to send the body, but then no byte arrived for as long as the server waits "
+        "(`--body-timeout`).",
+        "Check the network and send the request again. The server has not run it.",
     ),
     "conflict": Explanation(
-        "The same call, with the same `Idempotency-Key`, is under way: what it keeps is not kept yet.",
-        "Send it again after the seconds in the header `Retry-After`: it is then answered as the first one was.",
+        "Another request with the same `Idempotency-Key` is still in progress. Its response is not stored yet.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again. You get the same "
+        "response as the first request.",
     ),
     "in_use": Explanation(
-        "What is to be deleted is needed by something else that is kept: a graph by models of it, which the sentence "
-        "names, ten at most.",
-        "Delete these models, or put them anew with another graph, and then delete the graph. Sent again unchanged it "
-        "gets the same answer.",
+        "The graph cannot be deleted, because models use it. The error message names up to ten of these models.",
+        "Delete these models or replace them with models of another graph, then delete the graph. The same request "
+        "fails again until then.",
     ),
     "precondition_failed": Explanation(
-        "The request states a condition, in `If-Match`, `If-None-Match` or the `if_match` of a `store`, and it does "
-        "not hold. Nothing of the request was kept.",
-        "Read the present version, and send the request again with its `ETag`, if it is still what you want.",
+        "A condition of the request does not hold: `If-Match`, `If-None-Match`, or the `if_match` of an entry in "
+        "`store`. Nothing of the request was stored.",
+        "Read the current version. If you still want the change, send the request again with the `ETag` of that "
+        "version.",
     ),
     "body_too_large": Explanation(
-        "The body has, or announces, more bytes than the server takes (`--max-body-bytes`).",
-        "Send tensors as `data_b64`, which takes about half the bytes of float64 numbers, or send smaller batches.",
+        "The body or its `Content-Length` exceeds `--max-body-bytes`, or `--max-binary-bytes` for safetensors.",
+        "Send tensors as `data_b64`, which needs about half the bytes of float64 numbers, or send smaller batches.",
     ),
     "too_many_nodes": Explanation(
-        "The graph has more nodes than the server takes, as it was sent with its functions (`--max-nodes`) or with the "
-        "nodes of its gradients and of each use of a function (`--max-expanded-nodes`; beyond 30,000, "
-        "`--max-expansion` for each node sent).",
-        "Write loops over elements as ops on whole tensors, and loops over steps as `scan`. Each `grad` adds the nodes "
-        "of a backward pass.",
+        "The graph has more nodes than the server allows. Either the nodes of the graph and its functions as sent "
+        "exceed `--max-nodes`, or the total with the nodes of gradients and of each use of a function exceeds "
+        "`--max-expanded-nodes`. If gradients add more than 30,000 nodes, the limit is also `--max-expansion` per "
+        "node sent.",
+        "Replace loops over elements with ops on whole tensors, and loops over steps with `scan`. Each `grad` adds "
+        "the nodes of a backward pass.",
     ),
     "over_budget": Explanation(
-        "The request needs more bytes, floating-point operations or axes than the server gives one request, its "
-        "functions run within one another at too many levels (`--max-depth`), or its answer would be too long. This is "
-        "known from the shapes: nothing was allocated.",
-        "Compare `got` with `expected`; then take smaller batches, a narrower dtype or fewer outputs, or start the "
-        "server with a higher limit.",
+        "The request needs more bytes, floating-point operations or axes than the server allows for one request, "
+        "nests functions more deeply than `--max-depth`, or would get a response that is too long. The server knows "
+        "this from the shapes: it has allocated nothing.",
+        "Compare `got` with `expected`. Use smaller batches, a narrower dtype or fewer outputs, or start the server "
+        "with a higher limit.",
     ),
     "unsupported_media_type": Explanation(
-        "The header `Content-Type` names a type of body that the call does not read.",
-        "Send a type that `expected` names, not compressed; JSON in UTF-8.",
+        "The call does not accept bodies of the type in the header `Content-Type`.",
+        "Send a type that `expected` names, without compression. JSON must be UTF-8.",
     ),
     "misdirected": Explanation(
-        "The server asks for no keys, and the header `Host` has a name that is not its own. Any web page can have its "
-        "name lead to 127.0.0.1, and so call in the name of whoever looks at it.",
-        "Call the server `localhost`, or by an address of the loopback; or start it with the name in "
-        "`--allowed-hosts`. A proxy in front of it may set `Host`.",
+        "The server runs without API keys, and the `Host` header is not one of its names. The server checks this "
+        "because any web page can point its own domain name at 127.0.0.1, and then send requests from the browsers of "
+        "its visitors.",
+        "Call the server as `localhost` or by a loopback address, or start it with the name in `--allowed-hosts`. A "
+        "proxy in front of the server can also set `Host`.",
     ),
     "unknown_op": Explanation(
-        "A node's `op` is neither the name of an op nor another system's spelling of one. Case does not matter.",
-        "Take the nearest name, which the sentence suggests, or look it up in `GET /v1/ops`.",
+        "The `op` of a node is neither the name nor an alias of an op. Case does not matter.",
+        "Use the nearest name, which the error message suggests, or look the op up in `GET /v1/ops`.",
     ),
     "bad_reference": Explanation(
-        "The request refers to a node that does not exist, that comes later, or that has several results and was not "
-        "read through `get_output`.",
-        "A node's id is its index in `nodes`, from 0. An operand is the id of an earlier node.",
+        "The request refers to a node that does not exist, to a later node, or to a node with several results without "
+        "`get_output`.",
+        "The id of a node is its index in `nodes`, from 0. An operand must be the id of an earlier node. Read the "
+        "results of a node with several results through `get_output`.",
     ),
     "operand_count": Explanation(
-        "The node has fewer or more operands than its op takes.",
-        "Look at the op's signature, which the sentence repeats. A constant may be an attribute and no operand: "
-        "`add_scalar` takes one operand and `scalar`.",
+        "The node has fewer or more operands than its op accepts.",
+        "Check the signature of the op, which is in the error message. Some ops take a constant as an attribute "
+        "instead of an operand: `add_scalar` takes one operand and the attribute `scalar`.",
     ),
     "bad_attribute": Explanation(
-        "An attribute in `attrs` is one that the op does not have, is missing, is of the wrong type, or has a value "
-        "that makes no sense for these operands; or it names a function that does not come before, or that takes or "
-        "gives another number of values.",
-        "The sentence names the attribute, and lists those that the op has. Other systems' attributes are not renamed "
-        "with their ops. A function's id is its index in `functions`, from 0.",
+        "An attribute in `attrs` does not exist for this op, is missing, has the wrong type, or has a value that is "
+        "invalid for these operands. Or it names a function that is not an earlier one, or that has another number of "
+        "inputs or outputs than the op requires.",
+        "The error message names the attribute and lists the attributes of the op. If you use an op by its name in "
+        "another system, its attributes still have the names that they have here. The id of a function is its index "
+        "in `functions`, from 0.",
     ),
     "shape_mismatch": Explanation(
-        "The shapes of a node's operands do not fit its op or each other, a function does not give the shapes that "
-        "the op which runs it needs, or a feed or cotangent has not the shape that was declared.",
-        "Go to `node` and `operand`: the sentence has the shapes. `reshape`, `transpose`, `broadcast_to` and "
-        "`unsqueeze` make others.",
+        "The shapes of the operands do not fit the op or each other, a function does not return the shapes that the "
+        "op which runs it requires, or a feed or cotangent does not have the declared shape.",
+        "`node` and `operand` name the place, and the error message states the shapes. `reshape`, `transpose`, "
+        "`broadcast_to` and `unsqueeze` change shapes.",
     ),
     "dtype_mismatch": Explanation(
-        "An operand has a dtype that the op does not take, a function does not give the dtypes that the op which runs "
-        "it needs, or a feed or cotangent has not the dtype that was declared.",
-        "Put a `cast` before the operand, or send the tensor in the dtype that `expected` names.",
+        "The op does not accept the dtype of an operand, a function does not return the dtypes that the op which runs "
+        "it requires, or a feed or cotangent does not have the declared dtype.",
+        "Insert a `cast` before the operand, or send the tensor in the dtype that `expected` names.",
     ),
     "index_out_of_range": Explanation(
-        "An element of an index tensor is below 0, or not below the extent of the axis that it points into.",
-        "Count from 0. Indices from the end, as negative ones are elsewhere, are not known here.",
+        "An element of an index tensor is negative, or not less than the extent of the axis that it refers to.",
+        "Count from 0. Negative indices, which count from the end in other systems, are not supported.",
     ),
     "missing_feed": Explanation(
-        "The answer needs the value of an `input` or `parameter`, and `feeds` has none for it.",
-        "Feed the node that the report names. Every leaf needs a feed on which an output, or a node of `wrt`, depends.",
+        "The result depends on an `input` or `parameter` that has no feed.",
+        "Feed the node that the report names. Every leaf that an output or a node of `wrt` depends on needs a feed.",
     ),
     "unexpected_feed": Explanation(
-        "A feed is for a node that is no `input` and no `parameter`, or that does not exist.",
-        "Leave the feed out, or name the leaf that it is meant for. A leaf that the answer does not need may be fed; "
-        "its feed is checked and not used.",
+        "A feed is for a node that is not an `input` or `parameter`, or that does not exist.",
+        "Remove the feed, or correct its node. You may feed a leaf that the result does not depend on: the server "
+        "checks the feed and does not use it.",
     ),
     "bad_tensor": Explanation(
-        "A tensor is not what its `dtype` and `shape` say: too few or too many elements, one that the dtype does not "
-        "hold, a nested list, or bytes that are not base64.",
-        "Send as many elements as the product of the shape, in one flat list `data`, or as little-endian bytes in "
-        "`data_b64`.",
+        "A tensor does not match its `dtype` and `shape`: it has too few or too many elements, an element that the "
+        "dtype cannot represent, a nested list, or bytes that are not base64.",
+        "The number of elements must be the product of the shape. Send them as one flat list `data`, or as "
+        "little-endian bytes in `data_b64`.",
     ),
     "non_scalar_output": Explanation(
-        "The node to differentiate has several elements, and the request does not say how they are weighted.",
+        "The node to differentiate has several elements, and the request does not specify their weights.",
         "Reduce the node to one element with `sum` or `mean`, or send a `cotangent` of its shape.",
     ),
     "not_differentiable": Explanation(
-        "A derivative was asked of, or with respect to, a node that is not float; or a tangent, as by `jvp` or "
-        "`hvp`, through a `call` whose own `derivative` is not linear in its cotangents.",
-        "`cast` it to a float dtype, or take it out of `wrt`. Of such a `call`, ask `gradients`, or a `grad` of them.",
+        "The request differentiates a node that is not float, or differentiates with respect to one. Or it needs a "
+        "tangent (`jvp`, `hvp`) through a `call` with a custom `derivative` that is not linear in its cotangents.",
+        "`cast` the node to a float dtype, or remove it from `wrt`. For such a `call`, use `gradients`, or a `grad` "
+        "of them.",
     ),
     "invalid_field": Explanation(
-        "A field of the body or the query is misspelt, missing, of the wrong type, or out of range. A body with "
-        "several such faults has a report for each in `errors`.",
-        "Go to `pointer`. A field that is not known is refused, not ignored; the sentence suggests the nearest one.",
+        "A field of the body or the query is misspelt, missing, of the wrong type, or out of range. If several fields "
+        "are invalid, `errors` has a report for each.",
+        "`pointer` leads to the field. Unknown fields are errors, they are not ignored; the error message suggests "
+        "the nearest field.",
     ),
     "rate_limited": Explanation(
-        "This key has used up its share for now: its rate, or the number of requests that it may have in work at a "
-        "time. Nothing of the request was read.",
-        "Wait for the seconds in the header `Retry-After`, then send the request again.",
+        "This key has reached its rate limit or its maximum number of concurrent requests. The server has not read "
+        "the request.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again.",
     ),
     "headers_too_large": Explanation(
-        "The request line and the headers have more bytes together than the server reads (`--max-header-bytes`).",
-        "Send fewer or shorter headers. Cookies meant for others are a common cause.",
+        "The request line and the headers together are longer than the server allows (`--max-header-bytes`).",
+        "Send fewer or shorter headers. Cookies of other applications are a common cause.",
     ),
     "internal_error": Explanation(
-        "The server failed, and the request is not to blame. Nothing was kept of it.",
-        "Look at the server's log, which has the cause under the `request_id`, and report both.",
+        "The server failed. The request is not the cause. Nothing of it was stored.",
+        "Find the cause in the log of the server under the `request_id`, and report both.",
     ),
     "queue_full": Explanation(
-        "As many requests compute and wait as the server admits (`--workers`, `--queue`).",
-        "Wait for the seconds in the header `Retry-After`, then send the request again. If this is frequent, the "
-        "server needs more workers, or its clients should wait for an answer before they send more.",
+        "The server already runs and queues as many requests as it allows (`--workers`, `--queue`).",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again. If this happens "
+        "often, the server needs more workers, or its clients should wait for a response before they send more "
+        "requests.",
     ),
     "shutting_down": Explanation(
-        "The server has been told to stop: it finishes what it has, and takes nothing new.",
-        "Send the request again after the seconds in the header `Retry-After`, to this server's successor.",
+        "The server is shutting down. It finishes the requests in progress and accepts no new ones.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again, to the server that "
+        "replaces this one.",
     ),
     "not_ready": Explanation(
-        "`/health/ready` had the workers compute something, and they did not; or what is to be kept cannot be written; "
-        "or, where the state is in S3 and its like, another server has taken it over, or that cannot be seen. Nothing "
-        "was kept of the request.",
-        "Send no work until it answers 200 again. The server's log has the cause; if this lasts, restart the server.",
+        "The workers did not complete the health check of `/health/ready`, or the server cannot write its state. Or "
+        "the state is in S3 or similar storage, and another server has taken it over, or this server cannot check "
+        "whether that has happened. Nothing of the request was stored.",
+        "Send no requests until `/health/ready` returns 200 again. The log of the server has the cause. If this "
+        "lasts, restart the server.",
     ),
     "worker_died": Explanation(
-        "The process that computed the request ended with it, twice. The other requests that it "
-        "had were done by others, and nothing was kept of this one.",
-        "Send the request again after the seconds in the header `Retry-After`. If it ends workers every time, report "
-        "it with its `request_id`: the server's log has the reason.",
+        "The worker process that ran the request died, and so did the worker that ran it a second time. Other workers "
+        "completed the other requests of these two. Nothing of this request was stored.",
+        "Wait for the number of seconds in the header `Retry-After`, then send the request again. If it kills a "
+        "worker every time, report it with its `request_id`: the log of the server has the reason.",
     ),
     "unconfirmed": Explanation(
-        "What the request writes was sent to the place where the server keeps its state, and by the time that the "
-        "request has, there was no answer: it may be kept, or come to be kept, or not. The server goes on to ask.",
-        "If the request has an `Idempotency-Key`, send it again after the seconds in the header `Retry-After`: it is "
-        "answered as it would have been, and done once. If not, read what is there before you write it again.",
+        "The server sent the write to the storage that holds its state, and got no response before the request timed "
+        "out. The write may have been stored, may still be stored, or may never be stored. The server keeps checking.",
+        "If the request has an `Idempotency-Key`, wait for the number of seconds in the header `Retry-After` and send "
+        "it again: you get the response of the first request, and the write happens once. Otherwise, read the current "
+        "state before you write again.",
     ),
     "deadline_exceeded": Explanation(
-        "The request was not finished within its time: `timeout_ms` of the query, or the server's own "
-        "(`--timeout-ms`). Waiting for a worker counts. Or a node was not begun: a decomposition of a large matrix is "
-        "one piece of work, which nothing interrupts; where it would end too late, the report says so, with the node "
-        "and about how long that takes.",
-        "Give it more time, up to the server's own, or less to do. Sent again unchanged it may succeed, if the server "
-        "was busy; not if a node was named, whose time is estimated low.",
+        "The request did not finish within its timeout: `timeout_ms` of the query, or the server's own "
+        "(`--timeout-ms`). Time in the queue counts. Or the server did not start a node: the decomposition of a large "
+        "matrix cannot be interrupted, so the server does not start one that would finish too late. The report then "
+        "names the node and estimates its duration.",
+        "Increase the timeout, up to the server's own, or reduce the work. If the server was busy, the same request "
+        "may succeed later. If the report names a node, it will not: the estimate is on the low side.",
     ),
     "store_full": Explanation(
-        "The server has no room left for what the request would keep: as many graphs, tensors, models or answers are "
-        "there as it may keep (`--max-graphs`, `--max-tensors`, `--max-tensor-bytes` and their like), or its disk is "
-        "full. What was there before stands.",
-        "Delete what is no longer needed, or give the server more room.",
+        "The server has no room for what the request would store. The number or size of graphs, tensors, models or "
+        "stored responses has reached its limit (`--max-graphs`, `--max-tensors`, `--max-tensor-bytes` and similar "
+        "settings), or the disk is full. Existing resources are unchanged.",
+        "Delete resources that you no longer need, or give the server more room.",
     ),
 }
 
-#: failures that no call of the OpenAPI document lists, since any path may answer with them, or none in particular
+#: failures that the OpenAPI document does not list, since any path, or no path in particular, may return them
 BEYOND_THE_DOCUMENT: Final = (
     Failure(
         "method_not_allowed",
@@ -280,11 +296,11 @@ BEYOND_THE_DOCUMENT: Final = (
 
 WIDTH: Final = 96
 _MAX_SHOWN: Final = 160  # characters of a string or a header that are shown
-_MAX_CALLS: Final = 6  # calls that a page names
+_MAX_CALLS: Final = 6  # calls that a page lists
 
 
 def format_json(value: Any, indent: int = 0, before: int = 0) -> str:
-    """Format `value` as JSON for people: objects and lists are broken only where a line would get too long.
+    """Format `value` as JSON for people. Objects and lists are broken only if a line would get too long.
 
     The line begins with `indent` spaces, and `before` more characters precede the value.
     """
@@ -305,7 +321,7 @@ def format_json(value: Any, indent: int = 0, before: int = 0) -> str:
 
 
 def shorten(text: str) -> str:
-    """Shorten a long text to its beginning and its length."""
+    """Shorten a long text: return its beginning, and its length."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:40]}… ({len(text)} characters)"
 
 
@@ -352,16 +368,16 @@ class ErrorPage:
 
     @property
     def where(self) -> str:
-        """Sentence that lists the first calls that answer with the code, if any."""
+        """Sentence that lists the first calls that return the code, if any."""
         if self.calls:
             names = ", ".join(f"`{call}`" for call in self.calls[:_MAX_CALLS])
             more = len(self.calls) - _MAX_CALLS
-            return f"Answered by {names}{f' and {more} more' if more > 0 else ''}."
-        return "Reserved: no call answers it yet." if self.reserved else "Answered by any path."
+            return f"Returned by {names}{f' and {more} more' if more > 0 else ''}."
+        return "Reserved: no call returns it yet." if self.reserved else "Returned by any path."
 
 
 def error_pages(document: Json) -> dict[str, ErrorPage]:
-    """Make a page for every code, with the calls and examples of this OpenAPI document."""
+    """Build a page for every code, with the calls and examples of this OpenAPI document."""
     documented = list(_documented_examples(document))
     return {code: _page(code, documented) for code in KINDS}
 
@@ -383,7 +399,7 @@ def _effort(example: Example) -> int:
 
 
 def _documented_examples(document: Json) -> Iterator[tuple[str, str, Example]]:
-    """Yield every example of a problem: its code, its call, and itself."""
+    """Yield every example of a problem: its code, its call, and the example."""
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             call = f"{method.upper()} {path}"

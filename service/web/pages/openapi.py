@@ -24,8 +24,8 @@ VERSION: Final = "3.0.3"
 _EXAMPLES: Final = ("example", "examples")
 _RESPONSE: Final = "#/components/responses/"
 _REMARK: Final = (
-    " This document is for generators of clients: it has JSON alone, and no examples. Those, and safetensors, are in "
-    "[/openapi.json](/openapi.json)."
+    " This document is for client generators: it describes only JSON, without examples. [/openapi.json](/openapi.json) "
+    "has the examples and safetensors."
 )
 #: file of the wheel that `make docs` writes
 SHIPPED: Final = "openapi.json"
@@ -90,18 +90,38 @@ def sdk_version(document: Json) -> Json:
     Generators choose one type for a body with two media types, or send the wrong one.
     """
     plain = _without_examples(document)
-    responses, new_names = _merge_responses(plain["components"]["responses"])
+    components = plain["components"]
+    responses: dict[str, Json] = {}
     paths = {path: {**methods} for path, methods in plain["paths"].items()}
     for methods in paths.values():
         for method, operation in methods.items():
-            answers = {status: _reference(response, new_names) for status, response in operation["responses"].items()}
+            answers = {
+                status: _merge_refusal(status, response, components["responses"], responses)
+                for status, response in operation["responses"].items()
+            }
             methods[method] = {**operation, "responses": answers}
     return {
         **plain,
         "info": {**plain["info"], "description": plain["info"]["description"] + _REMARK},
         "paths": paths,
-        "components": {**plain["components"], "responses": responses},
+        "components": {**components, "responses": dict(sorted(responses.items()))},
     }
+
+
+def _merge_refusal(status: str, response: Json, refusals: Mapping[str, Json], merged: dict[str, Json]) -> Json:
+    """Add the refusal that `response` refers to, if it is one, to the only one of its status in `merged`.
+
+    Return a reference to that one. Generators would make a type of each refusal, though all have the same schema.
+    """
+    if "$ref" not in response:
+        return response
+    refusal = refusals[response["$ref"].removeprefix(_RESPONSE)]
+    name = "Refused" if status == "default" else f"Refused{status}"
+    known = merged.setdefault(name, {**refusal, "description": "", "headers": {}})
+    codes = [*known["description"].split(", "), *refusal["description"].split(", ")]
+    known["description"] = ", ".join(dict.fromkeys(filter(None, codes)))
+    known["headers"] |= refusal["headers"]
+    return {"$ref": _RESPONSE + name}
 
 
 def _without_examples(value: Any) -> Any:
@@ -119,22 +139,6 @@ def _without_examples(value: Any) -> Any:
         elif key not in _EXAMPLES:
             plain[key] = _without_examples(item)
     return plain
-
-
-def _merge_responses(responses: Json) -> tuple[Json, dict[str, str]]:
-    """Merge responses that differed in their examples alone; map each name to the one that remains."""
-    first_name: dict[bytes, str] = {}
-    new_names = {
-        name: first_name.setdefault(orjson.dumps(response, option=orjson.OPT_SORT_KEYS), name)
-        for name, response in responses.items()
-    }
-    return {name: responses[name] for name in first_name.values()}, new_names
-
-
-def _reference(response: Json, new_names: dict[str, str]) -> Json:
-    if "$ref" not in response:
-        return response
-    return {"$ref": _RESPONSE + new_names[response["$ref"].removeprefix(_RESPONSE)]}
 
 
 class Representation(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine import HVP, JVP, VJP, Call, Gradients, Hessian, HostArray, Jacobian, Values
 from service.api.calls.forward import ForwardCall
 from service.api.calls.gradients import GradientsCall
@@ -50,7 +52,7 @@ class GradientsExecution(Computing):
                 detail = f"a cotangent is given for node {node}, but the node to differentiate is {call.of}"
                 expected, received = f"a cotangent of node {call.of}", f"one of node {node}"
                 raise Refusal("bad_reference", detail, expected=expected, got=received)
-        return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of))
+        return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of), takes_cotangent=True)
 
 
 class VjpExecution(Computing):
@@ -101,4 +103,5 @@ class HessianExecution(Computing):
 
     def call(self, arguments: CallArguments) -> Call:
         """Return the Hessian of `of`."""
-        return Hessian.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))
+        call = Hessian.of_program(arguments.program, *arguments.get("of", "wrt", "outputs"))
+        return replace(call, is_matrix=arguments.get("layout") == ["matrix"])

@@ -182,7 +182,7 @@ UNPLANNED: Final = Estimate(1.0, 0, 0)
 class TaskContext:
     """Task in a worker: its deadlines and phases. If it would take more than `most_seconds`, it is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "deadline", "most_seconds", "task", "translated")
+    __slots__ = ("_backward", "_marks", "deadline", "fields", "most_seconds", "task", "translated")
 
     def __init__(self, task: Task, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
@@ -191,6 +191,8 @@ class TaskContext:
         self.most_seconds = most_seconds
         #: the call that a task of another protocol was translated to
         self.translated: OwnRequest | None = None
+        #: fields of the client's own request, if they are valid: errors point to them
+        self.fields: Mapping[str, Any] | None = None
         self.deadline = Deadline(task.timeout, start=task.expires - task.timeout, stop=task.stop)
 
     def patience(self, seconds: float) -> Deadline:

@@ -28,9 +28,9 @@ def test_int16_needs_opset_2() -> None:
     assert promote(np.dtype("int8"), np.dtype("uint8")) == np.int16
     x = np.array([1, -2], "int16")
     assert run(2, "add", x, x).dtype == np.int16
-    with pytest.raises(EngineError, match=r"node 0 \(input\): the feed is int16, a dtype since opset 2"):
+    with pytest.raises(EngineError, match=r"node 0 \(input\): the feed is int16, which needs opset 2"):
         run(1, "add", x, x)
-    with pytest.raises(EngineError, match=r"attribute dtype is int16, a dtype since opset 2"):
+    with pytest.raises(EngineError, match=r"attribute dtype is int16, which needs opset 2"):
         run(1, "cast", SIGNED, dtype="int16")
 
 

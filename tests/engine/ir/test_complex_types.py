@@ -139,7 +139,7 @@ def test_opset_1_refuses_complex(dtype: str) -> None:
     by_constant = refused([("constant", (), {"value": np.array([1j], dtype)})], {}, opset=1)
     for error, node in ((by_feed, 0), (by_attribute, 1), (by_constant, 0)):
         assert (error.code, error.node) == ("dtype_mismatch", node)
-        assert f"{dtype}, a dtype since opset 2" in error.detail
+        assert f"{dtype}, which needs opset 2" in error.detail
 
 
 def test_complex_constant_round_trips_through_text() -> None:

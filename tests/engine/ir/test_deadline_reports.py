@@ -13,24 +13,26 @@ from engine.ir.run_report import PRECISIONS, Precision, RunReport, coarsest
 @pytest.mark.parametrize("used", [*permutations(PRECISIONS, 2)])
 def test_coarsest_precision_is_reported_in_any_order(used: tuple[Precision, ...]) -> None:
     deadline = Deadline(60.0)
-    deadline.begin_run("compiled")
+    deadline.begin_run("compiled", reads_float32=True)
     for each in used:
         deadline.record_precision(each)
     assert deadline.report == RunReport("compiled", coarsest(*used))
+    assert deadline.precision is not None
     assert PRECISIONS.index(deadline.precision) == max(map(PRECISIONS.index, used))
 
 
-def test_run_without_products_reports_float32() -> None:
+def test_run_without_float32_products_reports_no_precision() -> None:
     deadline = Deadline(60.0)
-    deadline.begin_run("uncompiled")
-    assert deadline.report == RunReport("uncompiled", "float32")
+    deadline.begin_run("uncompiled", reads_float32=False)
+    deadline.record_precision("bfloat16")
+    assert deadline.report == RunReport("uncompiled", None)
 
 
 def test_new_run_resets_the_report() -> None:
     deadline = Deadline(60.0)
-    deadline.begin_run("compiled")
+    deadline.begin_run("compiled", reads_float32=True)
     deadline.record_precision("bfloat16")
-    deadline.begin_run("uncompiled")
+    deadline.begin_run("uncompiled", reads_float32=True)
     assert deadline.report == RunReport("uncompiled", "float32")
 
 

@@ -56,7 +56,7 @@ def test_operand_and_attribute_faults_of_one_node_are_reported() -> None:
         "node 1 (sum): operand 0 must be an earlier node, 0 to 0, but is 7",
         "node 1 (sum): there is no attribute dim here (known: axes, keepdims); did you mean axes?",
         "node 1 (sum): there is no attribute keepdim here (known: axes, keepdims); did you mean keepdims?",
-        "node 1 (sum): attribute axes must be a list of whole numbers of 64 bits, but is 1",
+        "node 1 (sum): attribute axes must be a list of whole numbers of 64 bits, but is 1; write [1]",
     ]
 
 

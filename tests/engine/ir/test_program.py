@@ -177,7 +177,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {},
         "non_scalar_output",
         1,
-        "node 1 (neg): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)",
+        "node 1 (neg): has shape [2]: reduce it to one element (sum, mean), or ask for its jacobian",
     ),
     (
         "cotangent of another shape",

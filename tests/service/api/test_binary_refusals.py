@@ -71,7 +71,7 @@ def test_offsets_must_be_two_numbers(client: Client, offsets: Any) -> None:
     assert report["node"] == 0
 
 
-@pytest.mark.parametrize("one", [None, 1, "F64", [], [0, 16], True, {}, {"dtype": "F64", "shape": [2]}], ids=str)
+@pytest.mark.parametrize("one", [1, "F64", [], [0, 16], True, {}, {"dtype": "F64", "shape": [2]}], ids=str)
 def test_malformed_entry_is_refused(client: Client, one: Any) -> None:
     assert "feeds.0" in refused(client, with_entry(one), 422, "bad_tensor")["detail"]
 

@@ -129,7 +129,7 @@ MALFORMED: dict[str, dict[str, Any]] = {
     "null": {"dtype": "float64", "shape": [1], "data": [None]},
     "true": {"dtype": "bool", "shape": [1], "data": [True]},
     "an object": {"dtype": "float64", "shape": [1], "data": [{}]},
-    "data null": {"dtype": "float64", "shape": [0], "data": None},
+    "data null": {"dtype": "float64", "shape": [1], "data": None},
     "data a number": {"dtype": "float64", "shape": [], "data": 1},
     "data a string": {"dtype": "float64", "shape": [1], "data": "1"},
     "fraction for an integer": {"dtype": "int32", "shape": [1], "data": [0.5]},

@@ -257,7 +257,7 @@ def test_opset_1_has_no_batch_jacobian(sums: bool) -> None:
         plan_call(CompileRequest(program, net.types, make(program, net.types, [x], y, [w]), LIMITS))
     assert caught.value.node == y
     assert str(caught.value).endswith(
-        'has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, which is of opset 1, '
+        'has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which is of opset 1, '
         "or reduce it to one element (sum, mean)"
     )
 

@@ -57,7 +57,7 @@ def test_unknown_fill_words_are_refused(word: str) -> None:
 
 
 def test_fill_as_is_refused_in_opset_1() -> None:
-    with pytest.raises(BadAttribute, match="fill_as is an attribute since opset 2"):
+    with pytest.raises(BadAttribute, match="the attribute fill_as needs opset 2"):
         run_op("full", opset=1, shape=[2], fill_as="inf")
 
 

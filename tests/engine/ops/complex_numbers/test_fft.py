@@ -148,10 +148,20 @@ def test_parseval() -> None:
     np.testing.assert_allclose(actual, 4 * z)
 
 
+@pytest.mark.parametrize("sizes", [(3,), (5,), (3, 4), (2, 5)])
+def test_sizes_without_axes_are_of_the_last_axes(sizes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).normal(size=(2, 3, 4))
+    for name, expected in (
+        ("fft", FFT.fftn(x, s=sizes, axes=range(-len(sizes), 0))),
+        ("rfft", FFT.rfftn(x, s=sizes, axes=range(-len(sizes), 0))),
+    ):
+        np.testing.assert_allclose(run(name, x, sizes=sizes), expected, atol=1e-13)
+
+
 @pytest.mark.parametrize(
     ("attrs", "says"),
     [
-        ({"sizes": (3,)}, "attribute sizes needs axes, one for each"),
+        ({"sizes": (3, 4, 5)}, "attribute sizes must have at most 2 sizes, one for each axis, but has 3"),
         ({"axes": (0,), "sizes": (3, 4)}, "attribute sizes must have length 1, as axes, but has length 2"),
         ({"axes": (0, -2)}, "axes names an axis twice"),
         ({"axes": (2,)}, "axes must be between -2 and 1, but is 2"),

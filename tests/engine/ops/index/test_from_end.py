@@ -61,7 +61,7 @@ def test_out_of_range_index_list_is_refused_at_compile_time() -> None:
 @pytest.mark.parametrize("op", ["gather", "take_along", "embedding", "scatter_add"])
 def test_from_end_is_refused_in_opset_1(op: str) -> None:
     operands = [np.zeros(3), np.array([0]), np.zeros(1)][: len(registry().ops[op].operands)]
-    with pytest.raises(BadAttribute, match=r'from_end is an attribute since opset 2: say "opset": 2') as caught:
+    with pytest.raises(BadAttribute, match=r'the attribute from_end needs opset 2: add "opset": 2') as caught:
         run_op(op, *operands, opset=1, from_end=True)
     assert caught.value.node == len(operands)
     assert isinstance(caught.value, EngineError)

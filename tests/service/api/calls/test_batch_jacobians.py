@@ -119,8 +119,8 @@ def test_opset_1_is_refused_with_a_hint_at_opset_2(client: Client, opset: int | 
     report = problem(client.post("/v1/batch", json=asked), 422, "non_scalar_output")
     assert report["pointer"] == "/graph/nodes/3"
     assert report["detail"] == (
-        'node 3 (tanh): has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, which is '
-        "of opset 1, or reduce it to one element (sum, mean)"
+        'node 3 (tanh): has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which '
+        "is of opset 1, or reduce it to one element (sum, mean)"
     )
 
 

@@ -55,7 +55,7 @@ def test_stats_of_an_answer(client: Client) -> None:
     body = request(node("input", shape=[7]), node("sum", 0), feeds=[feed(0, [7], [1] * 7)])
     first, second = (client.post("/v1/forward", json=body).json()["stats"] for _ in range(2))
     assert set(first) == {
-        "device", "plan_cached", "execute_ms", "tier", "precision", "peak_bytes", "recomputed_flops", "graph_id",
+        "device", "plan_cached", "execute_ms", "tier", "peak_bytes", "recomputed_flops", "graph_id",
         "opset", "dtype",
         "versions",
     }  # fmt: skip

@@ -81,7 +81,7 @@ def test_answer_fields(client: Client, call: str, fields: Json) -> None:
     others = {"check": {"errors", "stats"}}.get(call, {"values", "stats"})
     assert set(answer) == set(fields) | others
     assert set(answer["stats"]) == {
-        "device", "plan_cached", "execute_ms", "tier", "precision", "peak_bytes", "recomputed_flops", "graph_id",
+        "device", "plan_cached", "execute_ms", "tier", "peak_bytes", "recomputed_flops", "graph_id",
         "opset", "dtype",
         "versions",
     }  # fmt: skip

@@ -134,13 +134,13 @@ CASES: list[tuple[str, Json, str, str]] = [
         "hvp",
         {"of": 1},
         "non_scalar_output",
-        ("node 1 (square): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)"),
+        ("node 1 (square): has shape [2]: reduce it to one element (sum, mean), or ask for its jacobian"),
     ),
     (
         "hessian",
         {"of": 1},
         "non_scalar_output",
-        ("node 1 (square): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)"),
+        ("node 1 (square): has shape [2]: reduce it to one element (sum, mean), or ask for its jacobian"),
     ),
     ("hessian", {"wrt": [0, 0]}, "invalid_field", "wrt names node 0 twice"),
     (
@@ -176,19 +176,24 @@ CASES: list[tuple[str, Json, str, str]] = [
         {"of": 1},
         "non_scalar_output",
         (
-            'node 1 (square): has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, '
+            'node 1 (square): has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, '
             "which is of opset 1, or reduce it to one element (sum, mean)"
         ),
     ),
     ("plan", {"types": TYPED["types"] * 2}, "invalid_field", "types name node 0 twice"),
-    ("plan", {"types": [{"node": 0, "dtype": "float64"}]}, "invalid_field", "types[0].shape is missing, and required"),
+    (
+        "plan",
+        {"types": [{"node": 0, "dtype": "float64"}]},
+        "invalid_field",
+        "types[0].shape is required, but is missing or null; an empty list is []",
+    ),
     (
         "plan",
         {"types": [{"node": 0, "dtype": "f8", "shape": [2]}]},
         "bad_tensor",
         (
-            "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int16, int32, uint32, int64, float16, "
-            "float32, float64, complex64, complex128 is expected"
+            "node 0: types[0] has the unsupported dtype “f8”; one of bool, int8, uint8, int16, int32, uint32, int64, "
+            "float16, float32, float64, complex64, complex128 is expected"
         ),
     ),
     (
@@ -240,7 +245,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "check",
         {"of": 1},
         "non_scalar_output",
-        ("node 1 (square): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)"),
+        ("node 1 (square): has shape [2]: reduce it to one element (sum, mean), or ask for its jacobian"),
     ),
     (
         "check",
@@ -262,7 +267,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "differentiate",
         {"of": 1},
         "non_scalar_output",
-        ("node 1 (square): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)"),
+        ("node 1 (square): has shape [2]: reduce it to one element (sum, mean), or ask for its jacobian"),
     ),
 ]
 

@@ -30,7 +30,7 @@ WITHOUT_REQUEST = {
     "worker_died", "not_ready", "unconfirmed", "deadline_exceeded", "forbidden", "internal_error", "store_full",
     "unauthenticated", "rate_limited", "conflict", "in_use",
 }  # fmt: skip
-RESERVED = "reserved: no call answers it yet"
+RESERVED = "reserved: no call returns it yet"
 
 
 @pytest.fixture(scope="module")
@@ -137,13 +137,13 @@ class TestPage:
         page = error_pages({"paths": {}})["conflict"]
         assert (page.calls, page.example) == ((), None)
         assert page.reserved
-        assert page.where == "Reserved: no call answers it yet."
+        assert page.where == "Reserved: no call returns it yet."
 
     def test_code_of_every_path(self) -> None:
-        assert error_pages({"paths": {}})["method_not_allowed"].where == "Answered by any path."
+        assert error_pages({"paths": {}})["method_not_allowed"].where == "Returned by any path."
 
     def test_calls_are_listed(self) -> None:
-        assert error_pages(self.document(2))["queue_full"].where == "Answered by `POST /v1/0`, `POST /v1/1`."
+        assert error_pages(self.document(2))["queue_full"].where == "Returned by `POST /v1/0`, `POST /v1/1`."
         many = error_pages(self.document(9))["queue_full"]
         assert len(many.calls) == 9
         assert many.where.endswith("`POST /v1/5` and 3 more.")
