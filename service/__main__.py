@@ -18,8 +18,8 @@ def main() -> None:
     for package in ("engine", "schemas"):
         if location := find_foreign_package(package):
             sys.stderr.write(
-                f"gradserve: {location} stands before gradserve's own {package} on Python's path; "
-                "start gradserve in another folder, or install it in an environment of its own\n"
+                f"gradserve: Python finds {location} before gradserve's own package {package}; "
+                "start gradserve in another folder, or install it in a separate environment\n"
             )
             raise SystemExit(2)
     from service.cli import main as command  # noqa: PLC0415 - imports the packages that have just been checked

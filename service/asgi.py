@@ -30,10 +30,10 @@ from service.web.middleware import Envelope
 _logger = logging.getLogger("gradserve")
 
 _NOT_STARTED: Final = (
-    "gradserve has not been started: the server has to run its lifespan (uvicorn --lifespan on), and an application "
-    "that it is mounted in has to be made with it, as FastAPI(lifespan=app.lifespan), with app from service.asgi"
+    "gradserve has not been started: the ASGI server must run its lifespan (uvicorn --lifespan on); if you mount it in "
+    "an application, create that with FastAPI(lifespan=app.lifespan), with app from service.asgi"
 )
-_FAILED: Final = "gradserve could not start; the log has the cause"
+_FAILED: Final = "gradserve could not start; the cause is in the log"
 
 
 class Application:
@@ -56,7 +56,7 @@ class Application:
         Raises RuntimeError with one sentence: for the settings, the device, the keys or the state.
         """
         if self._served is not None:
-            raise RuntimeError("gradserve has been started already; one application has one lifespan at a time")
+            raise RuntimeError("gradserve is already running; an application can have only one lifespan at a time")
         # There is no metrics listener, so /metrics is a route of the application.
         settings = read_settings().model_copy(update={"metrics_port": None})
         set_up_own_logging(settings)

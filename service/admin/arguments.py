@@ -10,14 +10,14 @@ from engine import printable
 from service.core.spelling import hint
 
 COMMANDS: Final = {
-    "serve": "serve until Ctrl-C (the default command)",
-    "settings": "list every setting: value, default, variable, meaning",
+    "serve": "run the server until Ctrl-C (the default command)",
+    "settings": "list every setting with its value, default, variable and description",
     "ops": "list all ops, or describe one",
-    "keys": "add, list or revoke the keys that callers need",
-    "ingress": "one address for several servers: HAProxy, configured, started and watched",
-    "doctor": "look whether a server with these settings would do well here",
-    "backup": "write all that is kept by --state into a file; a server may run meanwhile",
-    "restore": "fill an empty --state with what a backup has",
+    "keys": "add, list or revoke API keys",
+    "ingress": "run HAProxy as one address for several servers",
+    "doctor": "check that a server with these settings would run correctly on this machine",
+    "backup": "write everything stored in --state to a file; the server can keep running",
+    "restore": "fill an empty --state from a backup",
 }
 
 

@@ -25,7 +25,7 @@ def _start_programs() -> None:
 #: attempts by the name of the action in a diagnosis
 ATTEMPTS: Final[Mapping[str, Callable[[], object]]] = {
     "open files": lambda: next(Path("/").iterdir(), None),
-    "make sockets": lambda: socket.socket().close(),
+    "create sockets": lambda: socket.socket().close(),
     "start programs": _start_programs,
     "signal the server": lambda: os.kill(os.getppid(), 0),
 }

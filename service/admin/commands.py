@@ -46,12 +46,12 @@ Options = dict[str, str | None]
 def run_keys(options: Mapping[str, str | None], keys_file: Path | None) -> None:
     """Add, list or revoke keys of a file, depending on `options["action"]`. Raises RuntimeError with one sentence."""
     if keys_file is None:
-        raise RuntimeError("say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE")
+        raise RuntimeError("no key file is set; use --keys-file FILE or GRADSERVE_KEYS_FILE")
     try:
         _ACTIONS[options["action"] or ""](keys_file, options)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
-        raise RuntimeError(f"the file of keys {keys_file} cannot be used: {reason}") from None
+        raise RuntimeError(f"cannot use the key file {keys_file}: {reason}") from None
 
 
 def _add(file: Path, options: Mapping[str, str | None]) -> None:
@@ -60,11 +60,11 @@ def _add(file: Path, options: Mapping[str, str | None]) -> None:
 
     def add(keys: Keys) -> Keys:
         if any(existing.name == record.name for existing in keys):
-            raise RuntimeError(f"there is a key called {record.name} already; revoke it, or choose another name")
+            raise RuntimeError(f"a key called {record.name} already exists; revoke it, or choose another name")
         return (*keys, record)
 
     change_keys(file, add)
-    print(f"the key of {record.name}, shown this once:", file=sys.stderr)
+    print(f"the key called {record.name}, which is shown only once:", file=sys.stderr)
     print(key)
 
 
@@ -85,13 +85,12 @@ def _record(options: Mapping[str, str | None], digest: str) -> KeyRecord:
         )
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
-        raise RuntimeError(
-            f"{_FIELD_RULES[field]}, but came as {printable(options[field] or '') or 'nothing'}"
-        ) from None
+        shown = printable(options[field] or "")
+        raise RuntimeError(f"{_FIELD_RULES[field]}; got {f'“{shown}”' if shown else 'an empty text'}") from None
 
 
 def _list(file: Path, _: Mapping[str, str | None]) -> None:
-    rows = [("name", "namespace", "scopes", "rate", "at a time", "keeps", "added")]
+    rows = [("name", "namespace", "scopes", "rate", "concurrency", "quotas", "added")]
     for key in read_keys(file):
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
         namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
@@ -111,24 +110,22 @@ def _revoke(file: Path, options: Mapping[str, str | None]) -> None:
     def remove(keys: Keys) -> Keys:
         remaining = tuple(key for key in keys if key.name != name)
         if len(remaining) == len(keys):
-            raise RuntimeError(f"there is no key called {printable(name)}; gradserve keys list shows all")
+            raise RuntimeError(f"there is no key called {printable(name)}; gradserve keys list shows all keys")
         return remaining
 
     change_keys(file, remove)
-    print(f"{name} is revoked; servers that use {file} refuse it within 2 s")
+    print(f"{name} is revoked; servers that use {file} reject it within 2 s")
 
 
 _ACTIONS: Final = {"add": _add, "list": _list, "revoke": _revoke}
 #: error message for each invalid field of a key
 _FIELD_RULES: Final = {
-    "name": "a name has at most 64 letters, digits and characters of _.-, the first one a letter, a digit or _",
+    "name": "a name has at most 64 letters, digits and characters of _.-, and begins with a letter, a digit or _",
     "namespace": "a namespace has at most 64 letters, digits and characters of _.-",
-    "scopes": f"scopes are some of {', '.join(KeyScope)}, separated by commas",
+    "scopes": f"scopes are one or more of {', '.join(KeyScope)}, separated by commas",
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
     "concurrency": "a concurrency is a whole number of at least 1",
-    **dict.fromkeys(
-        STORAGE_LIMITS, "what a namespace may keep is a whole number, for bytes with a unit if any, as in 64MiB"
-    ),
+    **dict.fromkeys(STORAGE_LIMITS, "a quota is a whole number; bytes may have a unit, as in 64MiB"),
 }
 
 
@@ -156,7 +153,7 @@ def _serve(options: Options) -> None:
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {describe_bind_error(error)}")
+        _fail(f"cannot listen on port {settings.port} on {printable(settings.host)}: {describe_bind_error(error)}")
     except RuntimeError as error:
         _fail(str(error))
 
@@ -220,7 +217,7 @@ def _ingress(options: Options) -> None:
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        address = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
+        address = f"port {printable(options['port'] or '')} on {printable(options['host'] or '')}"
         _fail(f"cannot listen on {address}: {describe_bind_error(error)}")
     except RuntimeError as error:
         _fail(str(error))
@@ -236,8 +233,8 @@ def _backup(options: Options) -> None:
 
     file = _file(options)
     state = _settings_of(options).state
-    with _failing_with(f"cannot back up {state} into {file}"):
-        print(f"{file} has {backup(state, file)} commits of {state}")
+    with _failing_with(f"cannot back up {state} to {file}"):
+        print(f"backed up {backup(state, file)} commits from {state} to {file}")
 
 
 def _restore(options: Options) -> None:
@@ -246,8 +243,8 @@ def _restore(options: Options) -> None:
     file = _file(options)
     settings = _settings_of(options)
     state, form = settings.state, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT
-    with _failing_with(f"cannot restore {file} into {state}"):
-        print(f"{state} has {restore(file, state, form)} commits of {file}")
+    with _failing_with(f"cannot restore {file} to {state}"):
+        print(f"restored {restore(file, state, form)} commits from {file} to {state}")
 
 
 def _file(options: Options) -> Path:

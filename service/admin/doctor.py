@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -34,7 +35,7 @@ from service.admin.host_checks import (
 )
 from service.admin.place_checks import cache, certificate, incidents, keys, state
 from service.core.settings import PREFIX, SECRETS, Settings, flag, format_setting
-from service.web.listening import bind_monitor, bind_socket, host_and_port
+from service.web.listening import bind_monitor, bind_socket, describe_bind_error, host_and_port
 
 #: settings of the trial server that differ from those of the real one
 _TRIAL_SETTINGS: Final = {
@@ -51,17 +52,21 @@ _GRADIENT: Final = [2.0, 4.0]
 
 def port(settings: Settings) -> Diagnosis:
     """Check whether the address is free, or in use by a gradserve."""
-    address = f"{settings.host} port {settings.port}"
+    address = f"port {settings.port} on {settings.host}"
     try:
         with bind_socket(settings.host, settings.port) as listening, bind_monitor(settings):
             listening.listen()
     except RuntimeError as error:
-        return broken(str(error), f"stop what has it, or name another {flag('metrics_port')}")
+        return broken(str(error), f"stop the process that uses it, or set another {flag('metrics_port')}")
     except (OSError, UnicodeError) as error:
         if _serves(settings):
-            return fine(f"a gradserve listens on {address} already")
-        reason = error.strerror if isinstance(error, OSError) else "it is no name of a host"
-        return broken(f"{address} cannot be had: {reason}", f"stop what has it, or name another {flag('port')}")
+            return fine(f"a gradserve server already listens on {address}")
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            return broken(
+                f"{address} is already in use", f"stop the process that uses it, or set another {flag('port')}"
+            )
+        reason = describe_bind_error(error)
+        return broken(f"cannot listen on {address}: {reason}", f"set another {flag('host')} or {flag('port')}")
     return fine(f"{address} is free")
 
 
@@ -70,7 +75,9 @@ def gradient(settings: Settings) -> Diagnosis:
     started = time.monotonic()
     with _server(settings) as (process, announced):
         if not announced.startswith("http"):
-            return broken(f"a server does not start: {announced}", "this is what `gradserve serve` says; mend it first")
+            return broken(
+                f"a test server does not start: {announced}", "`gradserve serve` fails in the same way; fix this first"
+            )
         startup_seconds, request_start = time.monotonic() - started, time.monotonic()
         response = httpx.post(f"{announced}/v1/gradients", json=_REQUEST, timeout=TRIAL_SECONDS, trust_env=False)
         request_seconds = time.monotonic() - request_start
@@ -79,8 +86,10 @@ def gradient(settings: Settings) -> Diagnosis:
             return broken(f"the gradient of a sum of squares is {received}, not {_GRADIENT}", "see the checks above")
         process.send_signal(signal.SIGTERM)
         if process.wait(TRIAL_SECONDS) != 0:
-            return broken(f"the server ended with status {process.returncode}", "its log says why")
-    return fine(f"a server started in {startup_seconds:.1f} s, and gave a gradient in {1000 * request_seconds:.0f} ms")
+            return broken(f"the test server exited with status {process.returncode}", "see its log")
+    return fine(
+        f"a test server started in {startup_seconds:.1f} s and computed a gradient in {1000 * request_seconds:.0f} ms"
+    )
 
 
 def _serves(settings: Settings) -> bool:
@@ -118,11 +127,11 @@ def _first_line(process: subprocess.Popen[str]) -> str:
     try:
         line = lines.get(timeout=TRIAL_SECONDS).strip()
     except Empty:
-        return f"it says nothing for {TRIAL_SECONDS:g} s"
+        return f"it prints nothing for {TRIAL_SECONDS:g} s"
     if line:
         return line.rpartition(" ")[2]
     _, errors = process.communicate(timeout=TRIAL_SECONDS)
-    messages = errors.strip().splitlines() or ["it ends without a word"]
+    messages = errors.strip().splitlines() or ["it exits without a message"]
     return messages[-1].removeprefix("gradserve: ")
 
 
@@ -164,7 +173,7 @@ def run_checks(settings: Settings, checks: Mapping[str, Check] = CHECKS) -> Iter
         try:
             yield name, check(settings)
         except Exception as error:  # noqa: BLE001 - a check that breaks must not hide those after it
-            yield name, broken(f"the check itself failed: {type(error).__name__}: {error}", "report this as a fault")
+            yield name, broken(f"the check itself failed: {type(error).__name__}: {error}", "report this as a bug")
 
 
 def run_doctor(settings: Settings, *, as_json: bool) -> bool:

@@ -44,9 +44,9 @@ _COMPILE_SECONDS: Final = 15.0
 def processors(settings: Settings) -> Diagnosis:
     """Check the number of workers against the processors that this process may use."""
     usable, total = machine.cpus(), os.cpu_count() or 1
-    says = f"{usable} of {total} processors may be used, by {settings.workers} workers"
+    says = f"{settings.workers} workers can use {usable} of {total} CPUs"
     if settings.workers > usable:
-        return doubtful(says, f"more workers than processors wait for each other: {flag('workers')} {usable}")
+        return doubtful(says, f"more workers than CPUs slow each other down: set {flag('workers')} {usable}")
     return fine(says)
 
 
@@ -55,27 +55,25 @@ def memory(settings: Settings) -> Diagnosis:
     total, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
     allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
-    says = f"budgets of {_rounded(allowed)} in {_rounded(total)} of memory, of which {_rounded(free)} are free"
+    says = f"the budgets add up to {_rounded(allowed)}; {_rounded(free)} of {_rounded(total)} of memory are free"
     if executions > total:
-        return broken(says, f"executions alone may take more than there is: lower {flag('max_bytes')}")
+        return broken(says, f"executions alone may exceed the memory: lower {flag('max_bytes')}")
     if allowed > _MEMORY_OVERCOMMIT * total:
         return doubtful(says, f"lower {flag('max_bytes')}, {flag('max_tensor_bytes')} or {flag('held_bytes')}")
     if free < settings.max_bytes:
-        return doubtful(says, f"one execution may take {readable(settings.max_bytes)}: stop what else runs here")
+        return doubtful(says, f"one execution may use {readable(settings.max_bytes)}: stop other programs")
     return fine(says)
 
 
 def caches(settings: Settings) -> Diagnosis:
     """Check the memory that the processes settle at, without bodies, tensors and executions."""
     small, peak, total = typical_footprint(settings), largest_footprint(settings), machine.memory_bytes()
-    parts = f"the front at {_mebibytes(small.front)}, {small.workers} workers at {_mebibytes(small.worker)} each"
-    says = (
-        f"memory settles at some {_mebibytes(small.whole)} with small graphs, {_mebibytes(peak.whole)} at most: {parts}"
-    )
+    parts = f"front process {_mebibytes(small.front)}, {small.workers} workers {_mebibytes(small.worker)} each"
+    says = f"steady memory is {_mebibytes(small.whole)} with small graphs ({parts}), at most {_mebibytes(peak.whole)}"
     if small.whole > total:
-        return doubtful(says, f"that is more than there is: lower {flag('workers')}")
+        return doubtful(says, f"this exceeds the memory: lower {flag('workers')}")
     if peak.whole > total:
-        return doubtful(says, f"that may be more than there is: lower {flag('plan_cache_bytes')}")
+        return doubtful(says, f"this may exceed the memory: lower {flag('plan_cache_bytes')}")
     return fine(says)
 
 
@@ -85,19 +83,19 @@ def descriptors(settings: Settings) -> Diagnosis:
     needed = max_descriptors(settings)
     if hard != resource.RLIM_INFINITY and hard < needed:
         lower = f"lower {flag('max_connections')} or {flag('max_tensors')}"
-        says = f"{hard} descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
-        return doubtful(says, f"raise it to {needed} (ulimit -Hn, LimitNOFILE=), or {lower}")
-    return fine(f"{'any number of' if hard == resource.RLIM_INFINITY else hard} descriptors")
+        says = f"{hard} file descriptors for {settings.max_connections} connections and {settings.max_tensors} tensors"
+        return doubtful(says, f"raise the limit to {needed} (ulimit -Hn, LimitNOFILE=), or {lower}")
+    return fine(f"{'unlimited' if hard == resource.RLIM_INFINITY else hard} file descriptors")
 
 
 def clock(_: Settings) -> Diagnosis:
     """Check the system clock, on which certificates, logs and the expiry of responses rely."""
     now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
-        return broken(f"it is {now}, which is before gradserve was installed", "set the clock")
+        return broken(f"the system clock shows {now}, which is before gradserve was installed", "set the clock")
     if _synchronised() is False:
-        return doubtful(f"it is {now}, by a clock that nobody keeps right", "run chrony, or systemd-timesyncd")
-    return fine(f"it is {now}")
+        return doubtful(f"the system clock is not synchronised; it shows {now}", "run chrony or systemd-timesyncd")
+    return fine(f"the system clock shows {now}")
 
 
 def _synchronised() -> bool | None:
@@ -130,7 +128,7 @@ def python(_: Settings) -> Diagnosis:
     """Check the interpreter and the operating system."""
     says = f"Python {platform.python_version()} on {platform.system()}, {platform.machine()}"
     if platform.system() != "Linux":
-        return doubtful(says, "workers are bounded and watched on Linux alone: serve others from there")
+        return doubtful(says, "workers are limited and monitored only on Linux: serve other users from Linux")
     return fine(says)
 
 
@@ -138,21 +136,21 @@ def blas(_: Settings) -> Diagnosis:
     """Check NumPy and its BLAS: compare a floating-point matrix product with an integer one."""
     matrix = np.arange(64 * 64, dtype=np.float64).reshape(64, 64)
     if not np.array_equal(matrix @ matrix.T, (matrix.astype(np.int64) @ matrix.T.astype(np.int64)).astype(np.float64)):
-        return broken(f"NumPy {np.__version__} multiplies matrices wrongly", "install NumPy anew, from its wheels")
+        return broken(f"NumPy {np.__version__} computes a wrong matrix product", "reinstall NumPy from its wheels")
     libraries = [
         f"{library['internal_api']} {library['version']}"
         for library in threadpool_info()
         if library["user_api"] == "blas"
     ]
     if not libraries:
-        return doubtful(f"NumPy {np.__version__} with no BLAS that is known", "products of matrices will be slow")
+        return doubtful(f"NumPy {np.__version__} without a known BLAS", "matrix products will be slow")
     return fine(f"NumPy {np.__version__} with {', '.join(sorted(set(libraries)))}")
 
 
 def kernels(settings: Settings) -> Diagnosis:
     """Check that a kernel is compiled for a repeated plan, and that its result equals NumPy's."""
     if settings.compile == "off":
-        return fine("kernels are not compiled, as --compile off says")
+        return fine("kernels are not compiled (--compile off)")
     worker = Worker(settings.model_copy(update={"device": "cpu", "cache_dir": None, "determinism": "fast"}))
     started = time.monotonic()
     expected = _compute_value(worker)
@@ -164,38 +162,40 @@ def kernels(settings: Settings) -> Diagnosis:
     if not count:
         return doubtful("no kernel was compiled: NumPy computes everything", "pip install llvmlite")
     if not np.isclose(compiled, expected, rtol=1e-12):
-        return broken("a compiled kernel computes something else than NumPy", "serve with --compile off, and report it")
-    return fine(f"a kernel was compiled within {1000 * seconds:.0f} ms, and computes what NumPy does")
+        return broken(
+            "a compiled kernel and NumPy compute different results", "serve with --compile off, and report it"
+        )
+    return fine(f"a kernel was compiled within {1000 * seconds:.0f} ms, and its result equals NumPy's")
 
 
 def gpu(settings: Settings) -> Diagnosis:
     """Check the device that `--device` selects."""
     cards = machine.visible_gpus()
     if settings.device == "cpu":
-        return fine("no GPU is wanted, as --device cpu says")
+        return fine("no GPU is used (--device cpu)")
     try:
         device = Worker(settings.model_copy(update={"compile": "off"})).device
     except RuntimeError as error:
         return broken(str(error), "pip install 'gradserve[cuda12]' or 'gradserve[cuda13]', or serve with --device cpu")
     if device == "cpu" and cards:
         return doubtful(
-            f"{len(cards)} GPUs are there, and none can be used",
+            f"{len(cards)} GPUs were found, but none can be used",
             "pip install 'gradserve[cuda12]' or 'gradserve[cuda13]'",
         )
-    return fine("no GPU is there: the CPU computes" if device == "cpu" else f"{device} computes, of {len(cards)} GPUs")
+    return fine("no GPU was found: the CPU computes" if device == "cpu" else f"{device} computes; GPUs: {len(cards)}")
 
 
 def card_libraries(settings: Settings) -> Diagnosis:
     """Report which GPU libraries are installed and where, and the replacements for missing ones."""
     if settings.device == "cpu":
-        return fine("no GPU is wanted, as --device cpu says")
+        return fine("no GPU is used (--device cpu)")
     if settings.device == "auto" and not machine.visible_gpus():
-        return fine("no GPU is there, nor needed")
+        return fine("no GPU was found, so no GPU libraries are needed")
     libraries = [card_library(name) for name in FALLBACKS]
     says = "; ".join(map(str, libraries))
     if all(library.loaded is not None for library in libraries):
         return fine(says)
-    return doubtful(says, "pip install 'gradserve[cudnn12]' or 'gradserve[cudnn13]', with all of them")
+    return doubtful(says, "pip install 'gradserve[cudnn12]' or 'gradserve[cudnn13]', which have all of them")
 
 
 def _compute_value(worker: Worker) -> float:
@@ -222,9 +222,9 @@ def confinement(settings: Settings) -> Diagnosis:
     try:
         allowed = allowed_files(settings)
     except RuntimeError as error:
-        return broken(str(error), "a server does not start like this")
+        return broken(str(error), "a server with these settings does not start")
     if allowed is None:
-        return doubtful("workers are not confined", f"do without {flag('confine')} off where strangers' graphs are run")
+        return doubtful("workers are not confined", f"remove {flag('confine')} off if clients are not trusted")
     missing = kernel_support().missing
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **environment_of(allowed)}
@@ -234,7 +234,7 @@ def confinement(settings: Settings) -> Diagnosis:
     if possible:
         reason = f": {'; '.join(missing)}" if missing else ""
         return doubtful(
-            f"workers can {', '.join(possible)}{reason}", "use a kernel that has what is missing, from Linux 6.12"
+            f"workers can {', '.join(possible)}{reason}", "use a kernel with full support: Linux 6.12 or later"
         )
-    summary = f"workers cannot {', '.join(ATTEMPTS)}: tried, with Landlock {kernel_support().landlock} and seccomp"
+    summary = f"workers cannot {', '.join(ATTEMPTS)}: tested, with Landlock {kernel_support().landlock} and seccomp"
     return doubtful(summary, "; ".join(missing)) if missing else fine(summary)

@@ -38,7 +38,7 @@ def run_ingress(options: Mapping[str, Any]) -> None:
         text = options[name]
         if not re.fullmatch("[0-9]{1,8}", text) or not minimum <= int(text) <= maximum:
             flag = "--" + name.replace("_", "-")
-            raise RuntimeError(f"{flag} is a whole number from {minimum} to {maximum}, but came as {printable(text)}")
+            raise RuntimeError(f"{flag} must be a whole number from {minimum} to {maximum}, but is “{printable(text)}”")
         numbers[name] = int(text)
     layout, pem, program = _layout(options, numbers), _pem(options), haproxy_program()
     with bind_socket(options["host"], numbers["port"]) as listening:
@@ -54,7 +54,7 @@ def run_ingress(options: Mapping[str, Any]) -> None:
 def _layout(options: Mapping[str, Any], numbers: Mapping[str, int]) -> IngressLayout:
     nodes = tuple(_check_address("--node", node) for node in options["node"] or ())
     if len(nodes) > numbers["slots"]:
-        raise RuntimeError(f"--node names {len(nodes)} servers, and --slots says {numbers['slots']}")
+        raise RuntimeError(f"--node names {len(nodes)} servers, but --slots allows {numbers['slots']}")
     nameserver = options["nameserver"]
     return IngressLayout(
         listen="",
@@ -75,7 +75,7 @@ def _check_address(flag: str, address: str) -> str:
     """Return a HOST:PORT unchanged if it is valid. Raises RuntimeError."""
     if not _HOST_AND_PORT.fullmatch(address) or not _PORT[0] <= int(address.rpartition(":")[2]) <= _PORT[1]:
         expected = "a name" if flag == "--dns" else "HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
-        raise RuntimeError(f"{flag} is {expected}, but came as {printable(address) or 'nothing'}")
+        raise RuntimeError(f"{flag} must be {expected}, but is “{printable(address)}”")
     return address
 
 

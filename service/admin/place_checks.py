@@ -46,7 +46,7 @@ def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> floa
     try:
         peer = _handshake(client, context)
     except ssl.SSLCertVerificationError as error:
-        raise RuntimeError(f"{certificate} cannot be verified: {error.verify_message}") from None
+        raise RuntimeError(f"cannot verify {certificate}: {error.verify_message}") from None
     return ssl.cert_time_to_seconds(str(peer["notAfter"])) - now
 
 
@@ -70,41 +70,47 @@ def _handshake(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, obje
 def cache(settings: Settings) -> Diagnosis:
     """Check the folder for compiled kernels: a server uses it only if nobody else can write to it."""
     if settings.compile == "off":
-        return fine("no kernels are compiled, and none kept")
+        return fine("kernels are not compiled, so nothing is cached")
     if settings.cache_dir is None:
-        return doubtful("kernels are kept in memory, and compiled anew after each start", f"name a {flag('cache_dir')}")
+        return doubtful(
+            "kernels are cached only in memory, and compiled again after each start", f"set {flag('cache_dir')}"
+        )
     folder = settings.cache_dir / "kernels"
-    advice = f"give it to the server's user alone, or name another {flag('cache_dir')}; until then, memory keeps them"
+    advice = (
+        f"make it private to the server's user, or set another {flag('cache_dir')}; the server caches kernels in memory"
+    )
     if folder.is_dir():
         status = folder.stat()
         if status.st_uid != os.geteuid() or status.st_mode & WRITABLE_BY_OTHERS:
-            return doubtful(f"{folder} belongs to others as well", advice)
+            return doubtful(f"{folder} belongs to another user, or others can write to it", advice)
     reason = unwritable(folder)
-    return doubtful(f"{folder} cannot be used: {reason}", advice) if reason else fine(f"kernels are kept in {folder}")
+    return doubtful(f"cannot use {folder}: {reason}", advice) if reason else fine(f"kernels are cached in {folder}")
 
 
 def incidents(settings: Settings) -> Diagnosis:
     """Check the cache folder for records of workers that were killed by a signal."""
     log = incidents_in(settings.cache_dir)
     if not log.incidents:
-        return fine("no worker was ended by a signal" if settings.cache_dir else "of workers that end, nothing is kept")
+        return fine("no worker was killed by a signal" if settings.cache_dir else "incidents are not recorded on disk")
     last = log.incidents[-1]
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(last.timestamp))
     count, condemned = len(log.incidents), len(log.condemned)
     says = (
-        f"{count} {'workers were' if count > 1 else 'worker was'} ended by a signal, the last one by {last}, on {when}"
+        f"{count} {'workers were' if count > 1 else 'worker was'} killed by a signal, the last one by {last}, on {when}"
     )
     if not condemned:
-        return doubtful(says, "see the log of that time, and report what is no SIGKILL")
+        return doubtful(says, "see the log of that time, and report every signal but SIGKILL")
     consequence = "a plan runs" if condemned == 1 else f"{condemned} plans run"
-    return doubtful(f"{says}; {consequence} without kernels for it", "report it, with the log's lines on these plans")
+    return doubtful(
+        f"{says}; {consequence} without kernels because of it", "report it, with the lines of the log about these plans"
+    )
 
 
 def state(settings: Settings) -> Diagnosis:
     """Check the state's place: known format, writable, with free space, and private to the server's user."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
-        return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
+        return doubtful("tensors and graphs are only in memory: a restart loses them", f"set {flag('state')}")
     try:
         if remote or Path(place).is_dir():
             with closing(open_objects(place)) as objects:
@@ -113,25 +119,27 @@ def state(settings: Settings) -> Diagnosis:
             with closing(open_objects(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
                 winners = max(_count_winners(objects, threads) for _ in range(_RACES))
             if winners > 1:
-                says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
-                advice = "two servers would both take it for theirs: name a store that knows If-None-Match: *"
+                says = (
+                    f"{_RACERS} clients created one object at {place} at the same time, and {winners} of them succeeded"
+                )
+                advice = "two servers could both take over the state: use a store that supports If-None-Match: *"
                 return broken(says, advice)
     except (OSError, RuntimeError) as error:
-        return broken(str(error), f"name another {flag('state')}, or mend this one")
-    return fine(f"tensors and graphs are kept at {place}") if remote else _state_folder(Path(place))
+        return broken(str(error), f"set another {flag('state')}, or repair this one")
+    return fine(f"tensors and graphs are stored at {place}") if remote else _state_folder(Path(place))
 
 
 def _state_folder(folder: Path) -> Diagnosis:
     if reason := unwritable(folder):
         return broken(
-            f"{folder} cannot be used: {reason}", f"give it to the server's user, or name another {flag('state')}"
+            f"cannot use {folder}: {reason}", f"make it writable for the server's user, or set another {flag('state')}"
         )
     free = shutil.disk_usage(_existing(folder)).free
-    says = f"tensors and graphs are kept in {folder}, where {free / (1 << 30):.1f} GiB are free"
+    says = f"tensors and graphs are stored in {folder}, where {free / (1 << 30):.1f} GiB are free"
     if free < _LOW_DISK_BYTES:
-        return doubtful(says, "a full disk refuses writes with 507: make room")
+        return doubtful(says, "if the disk is full, writes get 507: free space")
     if folder.is_dir() and folder.stat().st_mode & _OTHERS_ACCESS:
-        return doubtful(says, f"others can look into it: chmod 700 {folder}")
+        return doubtful(says, f"other users can read it: chmod 700 {folder}")
     return fine(says)
 
 
@@ -158,15 +166,17 @@ def keys(settings: Settings) -> Diagnosis:
     if settings.keys_file is not None:
         return _keys_file(settings.keys_file)
     if settings.api_key is not None:
-        return fine("callers need the key that GRADSERVE_API_KEY has")
+        return fine("clients need a single API key (GRADSERVE_API_KEY)")
     try:
         with bind_socket(settings.host, 0) as listening:
             require_keys_for_remote(settings, listening)
     except RuntimeError as error:
-        return broken(str(error), "gradserve keys add NAME makes a key")
+        return broken(str(error), "create a key with gradserve keys add NAME")
     if settings.insecure == "on":
-        return doubtful(f"nobody needs a key, as {flag('insecure')} says", "see that only those come here who may")
-    return fine("callers need no key, and come from this machine alone")
+        return doubtful(
+            f"clients need no key ({flag('insecure')})", "make sure that only authorised clients can connect"
+        )
+    return fine("clients need no key, and only this machine can connect")
 
 
 def _keys_file(file: Path) -> Diagnosis:
@@ -175,12 +185,12 @@ def _keys_file(file: Path) -> Diagnosis:
         count, status = len(read_keys(file)), file.stat()
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno or 0) if isinstance(error, OSError) else str(error)
-        return broken(f"{file} cannot be used: {reason}", "gradserve keys add NAME makes one")
+        return broken(f"cannot use the key file {file}: {reason}", "create one with gradserve keys add NAME")
     if status.st_mode & _OTHERS_ACCESS:
-        return doubtful(f"{file} can be read by others", f"chmod 600 {file}")
+        return doubtful(f"other users can read {file}", f"chmod 600 {file}")
     if not count:
-        return doubtful(f"{file} has no key: nobody may call", "gradserve keys add NAME adds one")
-    return fine(f"callers need one of {count} keys of {file}")
+        return doubtful(f"{file} has no key, so all requests are rejected", "add one with gradserve keys add NAME")
+    return fine(f"clients need one of the {count} keys in {file}")
 
 
 def certificate(settings: Settings) -> Diagnosis:
@@ -188,24 +198,24 @@ def certificate(settings: Settings) -> Diagnosis:
     try:
         context = tls_context(settings)
         if context is None or settings.tls_cert is None or settings.tls_key is None:
-            return fine("plain HTTP is served")
+            return fine("plain HTTP, without TLS")
         days = seconds_left(context, settings.tls_cert, time.time()) / 86_400
     except RuntimeError as error:
-        return broken(str(error), f"name a certificate and its key with {flag('tls_cert')} and {flag('tls_key')}")
+        return broken(str(error), f"set {flag('tls_cert')} and {flag('tls_key')} to a certificate and its key")
     if days < 0:
-        return broken(f"{settings.tls_cert} has expired", "renew it, and start the server anew")
+        return broken(f"{settings.tls_cert} has expired", "renew it, and restart the server")
     if days < _RENEWAL_DAYS:
-        return doubtful(f"{settings.tls_cert} ends in {days:.0f} days", "renew it, and start the server anew")
+        return doubtful(f"{settings.tls_cert} expires in {days:.0f} days", "renew it, and restart the server")
     if settings.tls_key.stat().st_mode & _OTHERS_ACCESS:
-        return doubtful(f"{settings.tls_key} can be read by others", f"chmod 600 {settings.tls_key}")
-    return fine(f"{settings.tls_cert} is good for {days:.0f} days")
+        return doubtful(f"other users can read {settings.tls_key}", f"chmod 600 {settings.tls_key}")
+    return fine(f"{settings.tls_cert} is valid for {days:.0f} days")
 
 
 def unwritable(folder: Path) -> str | None:
     """Return why the folder, or its nearest existing parent, is not writable; None if it is."""
     existing = _existing(folder)
     if not existing.is_dir():
-        return f"{existing} is no folder"
+        return f"{existing} is not a folder"
     try:
         with NamedTemporaryFile(dir=existing, prefix=".gradserve-doctor-") as file:
             file.write(b"\0")

@@ -93,12 +93,16 @@ def _address_and_secret(settings: Settings) -> tuple[str, str]:
     """Return the address of this server, and the secret of the cluster. Raises RuntimeError."""
     option = f"{flag('cluster')} on"
     if "://" not in settings.state:
-        kind = "a state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"
+        kind = "state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"
         raise RuntimeError(
-            f"{kind} is one server's; with {option}, name a place in s3://, gs:// or az:// by {flag('state')}"
+            f"servers cannot share {kind}; with {option}, set {flag('state')} to an s3://, gs:// or az:// URL"
         )
     if settings.cluster_address is None:
-        raise RuntimeError(f"{option} needs {flag('cluster_address')} http://HOST:PORT, where others reach this server")
+        raise RuntimeError(
+            f"{option} needs {flag('cluster_address')} http://HOST:PORT, where other servers reach this one"
+        )
     if settings.cluster_secret is None:
-        raise RuntimeError(f"{option} needs the variable {variable('cluster_secret')}, the same for all servers")
+        raise RuntimeError(
+            f"{option} needs the variable {variable('cluster_secret')}, with the same value on all servers"
+        )
     return settings.cluster_address, settings.cluster_secret.get_secret_value()

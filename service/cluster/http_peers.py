@@ -167,8 +167,13 @@ def check_response(response: aiohttp.ClientResponse, content: bytes, address: st
             raise Moved(owner_of_body(content))
         return
     if version is None:
-        _logger.error("%s does not know the secret of this server, and is not of its cluster", address)
+        _logger.error("%s does not accept the cluster secret of this server, so it is not in the same cluster", address)
     else:
-        _logger.error("%s speaks version %s between servers, and this one %d", address, version, PROTOCOL)
+        _logger.error(
+            "%s uses version %s of the protocol between servers, but this server uses version %d",
+            address,
+            version,
+            PROTOCOL,
+        )
     detail = "the server that has what this is about cannot be asked for it; the log says why"
     raise Refusal("not_ready", detail, retry_after=5)

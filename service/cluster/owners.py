@@ -93,7 +93,7 @@ class OwnerDirectory:
                 return read_head(objects, int(last_key.removeprefix(COMMITS)))
             except Missing:  # the owner has compacted its commits since; a later one exists
                 continue
-        raise OSError("the last commit of a shard is listed, and not there")
+        raise OSError("the last commit of a shard is listed, but missing")
 
 
 class OwnedShards:
@@ -168,7 +168,7 @@ class OwnedShards:
         try:
             loaded = await asyncio.get_running_loop().run_in_executor(self._executor, store.load)
         except RuntimeError as error:
-            _logger.warning("shard %d cannot be taken: %s", shard, error)
+            _logger.warning("cannot load shard %d: %s", shard, error)
             detail = "the part of the state that this is about cannot be read now; the log says why"
             raise Refusal("not_ready", detail, retry_after=1) from None
         # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
@@ -177,7 +177,7 @@ class OwnedShards:
             table.other_usage = partial(self._usage_of_others, store, name)
         store.restore(loaded)
         self._owned[shard] = store
-        _logger.info("shard %d is this server's from now on", shard)
+        _logger.info("this server now owns shard %d", shard)
         return store
 
     async def _close_shard(self, shard: int, store: StoreService, seconds: float) -> bool:
@@ -343,7 +343,7 @@ class Owners:
         if (wait := current.opening_wait(self._today())) > 0:
             await asyncio.sleep(min(wait, _RETRY_DELAY, max(0.0, expires - self.clock())))
             return
-        _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
+        _logger.warning("%s does not respond; this server takes over shard %d from it", owner.address, shard)
         self.takeovers += 1
         await self._finish_opening(shard, self.owned_shards.open(shard), expires)
 
@@ -384,7 +384,7 @@ class Owners:
         try:
             owner = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
         except (OSError, Damaged) as error:
-            _logger.warning("it cannot be seen who has shard %d: %s", shard, error)
+            _logger.warning("cannot find the owner of shard %d: %s", shard, error)
             raise _no_owner() from None
         self.known_owners.pop(shard, None)
         if owner is not None and owner.address != self.address:

@@ -154,7 +154,11 @@ class PeerApplication:
         if headers is None or not compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret):
             await self._app(scope, receive, send)
         elif not speaks(version := headers.get(PROTOCOL_HEADER, "")):
-            _logger.error("another server speaks version %r between servers, and this one %d", version, PROTOCOL)
+            _logger.error(
+                "another server uses version %r of the protocol between servers, but this server uses version %d",
+                version,
+                PROTOCOL,
+            )
             await _respond(send, 409, [b""])
         elif path.startswith(f"{PASSED}/"):
             await self._serve_forwarded(scope, receive, send, headers)
@@ -177,7 +181,7 @@ class PeerApplication:
             # As a message, so that the other server raises the same refusal to its client.
             status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
-            _logger.exception("a question of another server could not be answered: %s", name)
+            _logger.exception("cannot answer a query of another server: %s", name)
             status, parts = 500, message_of({"refused": row_of_refusal(internal_error())})
         await _respond(send, status, parts)
 

@@ -140,7 +140,7 @@ class SpeculativeTask:
         except Refusal as refusal:
             on_reply = partial(self._refuse, refusal)
         except Exception:
-            _logger.exception("request %s: what it reads could not be looked for", self._task.request_id)
+            _logger.exception("request %s: the lookup of its tensors failed", self._task.request_id)
             on_reply = partial(self._refuse, internal_error())
         else:
             self._expected.record(versions)
@@ -259,7 +259,7 @@ class ClusterPool(ProcessPool):
         except (Refusal, TimeoutError):
             pass  # if the task does read them, the worker asks and gets the error
         except Exception:
-            _logger.exception("request %s: what it may read could not be looked for", task.request_id)
+            _logger.exception("request %s: the lookup of tensors that it may read failed", task.request_id)
         del self._finding[ticket]
         if versions:
             expected.record(versions)
@@ -285,7 +285,7 @@ class ClusterPool(ProcessPool):
         except Refusal as refusal:
             self._fail_lookup(ticket, refusal)
         except Exception:
-            _logger.exception("request %s: its tensors could not be found", task.request_id)
+            _logger.exception("request %s: the lookup of its tensors failed", task.request_id)
             self._fail_lookup(ticket, internal_error())
         else:
             del self._finding[ticket]

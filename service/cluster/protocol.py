@@ -40,7 +40,7 @@ def read_message(message: bytes) -> tuple[dict[str, Any], memoryview]:
     """Read the head of a message, and the bytes after it. Raises ValueError."""
     end = _LENGTH + int.from_bytes(message[:_LENGTH], "little")
     if end > len(message):
-        raise ValueError("a message is cut off")
+        raise ValueError("a message is truncated")
     return dict(orjson.loads(memoryview(message)[_LENGTH:end])), memoryview(message)[end:]
 
 

@@ -38,7 +38,7 @@ class IngressPieces:
         """
         seconds = task.expires - time.monotonic()
         if seconds <= 0:
-            raise PieceDeclined("the time is up", may_retry=False)
+            raise PieceDeclined("no time is left", may_retry=False)
         fields, body = body_of(request.parts)
         url = f"{self._ingress}/v1/{task.call}?timeout_ms={max(1, int(1000 * seconds))}"
         responding = self._connections.request(
@@ -72,5 +72,5 @@ async def _read_sums(response: aiohttp.ClientResponse, nbytes: int) -> Reply:
         raise PieceDeclined(f"status {response.status}", may_retry=response.status in _RETRYABLE)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
-        raise PieceDeclined(f"an answer of another kind, of {length or 'unknown'} bytes", may_retry=False)
+        raise PieceDeclined(f"unexpected response of {length or 'unknown'} bytes", may_retry=False)
     return Reply(200, PIECE_SUMS, [await response.read()], tuple(response.headers.items()))

@@ -234,7 +234,7 @@ class SharedStore:
         except Refusal as refusal:
             result = refused(refusal, task.request_id)
         except Exception:
-            _logger.exception("request %s: it is not known whether it was kept", task.request_id)
+            _logger.exception("request %s: its write may or may not be stored", task.request_id)
             result = refused(internal_error(), task.request_id)
         if result is not reply:
             reply.release()

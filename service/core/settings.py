@@ -110,7 +110,7 @@ _SERVICE_LINK: Final = re.compile(
     r"|PORT(?:_[0-9]+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
 #: log line for ignored Kubernetes variables
-IGNORED_LINKS: Final = "passed over, since Kubernetes makes them for a Service of this name: %s"
+IGNORED_LINKS: Final = "ignored variables that Kubernetes sets for a Service of this name: %s"
 _LINKED_PORT: Final = re.compile(r"_(?:SERVICE|[0-9]+_(?:TCP|UDP|SCTP))_PORT$")
 #: a host name, an IPv4 address, an IPv6 address with or without brackets, or the wildcard
 _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+")
@@ -159,232 +159,287 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
-    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
+    port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 picks a free port and prints it")
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
+        "auto", description="device that computes: cpu, cuda, or auto (cuda if a GPU can be used)"
     )
     workers: int = Field(
         default_factory=lambda: min(4, machine.cpus()),
         ge=1,
         le=256,
-        description="requests that compute at the same time",
+        description="number of requests that compute at the same time",
     )
-    queue: int = Field(1024, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
+    queue: int = Field(
+        1024, ge=0, description="number of requests that may wait for a worker; one more gets 503 queue_full"
+    )
     held_bytes: Size = Field(
         default_factory=lambda: machine.memory_bytes() // 4,
         ge=1,
-        description="bytes of large bodies and answers that are held at a time; more get 503 queue_full. "
-        "Default: a quarter of the memory",
+        description="total size of large request bodies and responses in memory; more get 503 queue_full. Default: a "
+        "quarter of the memory",
     )
-    timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
-    max_nodes: int = Field(100_000, ge=1, description="nodes of a graph and its functions as they are sent")
+    timeout_ms: int = Field(
+        30_000, ge=1, le=86_400_000, description="timeout of a request, in milliseconds; ?timeout_ms= can lower it"
+    )
+    max_nodes: int = Field(
+        100_000, ge=1, description="maximum number of nodes of a graph as sent, including those of its functions"
+    )
     max_expanded_nodes: int = Field(
-        1_000_000, ge=1, description="nodes of a graph with those of its gradients and of each use of a function"
+        1_000_000,
+        ge=1,
+        description="maximum number of nodes, including those of the gradients and of each use of a function",
     )
-    max_depth: int = Field(16, ge=1, description="levels of functions that run within functions")
+    max_depth: int = Field(16, ge=1, description="maximum depth of functions that run within functions")
     max_expansion: int = Field(
-        50, ge=1, description="nodes that gradients may add for each node sent, where they add more than 30,000"
+        50,
+        ge=1,
+        description="maximum number of nodes that gradients may add for each node sent, if they add more than 30,000",
     )
-    max_rank: int = Field(32, ge=1, le=64, description="axes of a tensor")
-    max_body_bytes: Size = Field(64 << 20, ge=1, description="bytes of a request's body in JSON")
-    max_binary_bytes: Size = Field(1 << 30, ge=1, description="bytes of a request's body in safetensors")
-    max_header_bytes: Size = Field(16 << 10, ge=1024, description="bytes of a request's line and headers")
-    json_depth: int = Field(100, ge=8, le=190, description="levels of nesting in a JSON body")
+    max_rank: int = Field(32, ge=1, le=64, description="maximum number of axes of a tensor")
+    max_body_bytes: Size = Field(64 << 20, ge=1, description="maximum size of a JSON request body")
+    max_binary_bytes: Size = Field(1 << 30, ge=1, description="maximum size of a safetensors request body")
+    max_header_bytes: Size = Field(
+        16 << 10, ge=1024, description="maximum size of the request line and the headers together"
+    )
+    json_depth: int = Field(100, ge=8, le=190, description="maximum nesting depth of a JSON body")
     max_bytes: Size = Field(
         default_factory=_default_max_bytes,
         ge=1,
-        description="peak bytes of one execution; default: half the memory, divided by the workers, or less where the "
-        "limits of all processes would not fit in it",
+        description="maximum memory of one execution. Default: half the memory, divided by the workers, or less if the "
+        "limits of all processes would not fit into memory",
     )
     max_flops: int = Field(
         default_factory=lambda: 10**12 * machine.cpus(),
         ge=1,
-        description="floating-point operations of one execution; default: 10^12 for each processor",
+        description="maximum number of floating-point operations of one execution. Default: 10^12 for each CPU",
     )
-    max_response_bytes: Size = Field(256 << 20, ge=1, description="bytes of an answer, at most")
-    plan_cache: int = Field(256, ge=1, description="plans that are kept for requests of the same graph and shapes")
+    max_response_bytes: Size = Field(256 << 20, ge=1, description="maximum size of a response")
+    plan_cache: int = Field(
+        256, ge=1, description="maximum number of cached plans, for requests with the same graph and shapes"
+    )
     plan_cache_bytes: Size = Field(
         default_factory=_default_plan_cache_bytes,
         ge=0,
-        description="bytes of these plans together, a quarter of them for the memory of plans that are ready to run "
-        "again, and an eighth for graphs that were read; what alone takes more is not kept. Default: 1GiB, or an "
-        "eighth of the memory where that is less",
+        description="total size of cached plans. A quarter is for the memory of plans that are ready to run again, and "
+        "an eighth for parsed graphs. A plan that alone exceeds the limit is not cached. Default: 1GiB, or "
+        "an eighth of the memory if that is less",
     )
     device_bytes: Size = Field(
-        0, ge=0, description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it"
+        0, ge=0, description="maximum GPU memory that the worker of a GPU uses; 0: nine tenths of it"
     )
     device_workspace: Size = Field(
         64 << 20,
         ge=0,
-        description="bytes of these that kernels and libraries work in, one after the other, taken at the start; a "
-        "quarter of what the worker takes, at most. What would need more is computed in another way",
+        description="part of the GPU memory of a worker that is the workspace of kernels and libraries, allocated at "
+        "startup; at most a quarter of --device-bytes. Operations that would need more are computed in "
+        "another way",
     )
-    worker_jobs: int = Field(0, ge=0, description="requests after which a worker process is replaced; 0: never")
+    worker_jobs: int = Field(
+        0, ge=0, description="number of requests after which a worker process is replaced; 0: never"
+    )
     worker_age: int = Field(0, ge=0, description="seconds after which a worker process is replaced; 0: never")
     worker_bytes: Size = Field(
         default_factory=_default_worker_bytes,
         ge=0,
-        description="private memory of a worker process upon which it is replaced; 0: never. Default: what it may use "
-        "at the peak of an execution and for its plans",
+        description="private memory at which a worker process is replaced; 0: never. Default: --max-bytes plus the "
+        "default of --plan-cache-bytes",
     )
-    max_graphs: int = Field(10_000, ge=0, description="registered graphs that are kept; one more gets 507 store_full")
-    max_graph_bytes: Size = Field(GRAPH_BYTES, ge=0, description="bytes of the registered graphs together")
-    max_tensors: int = Field(10_000, ge=0, description="resident tensors that are kept; one more gets 507 store_full")
+    max_graphs: int = Field(
+        10_000, ge=0, description="maximum number of registered graphs; one more gets 507 store_full"
+    )
+    max_graph_bytes: Size = Field(GRAPH_BYTES, ge=0, description="total size of the registered graphs")
+    max_tensors: int = Field(
+        10_000, ge=0, description="maximum number of resident tensors; one more gets 507 store_full"
+    )
     max_tensor_bytes: Size = Field(
         default_factory=lambda: machine.memory_bytes() // 4,
         ge=0,
-        description="bytes of the resident tensors together, in memory. Default: a quarter of it",
+        description="total size of the resident tensors, in memory. Default: a quarter of the memory",
     )
-    max_models: int = Field(1000, ge=0, description="models that are kept; one more gets 507 store_full")
-    max_model_bytes: Size = Field(MODEL_BYTES, ge=0, description="bytes of the models together")
+    max_models: int = Field(1000, ge=0, description="maximum number of models; one more gets 507 store_full")
+    max_model_bytes: Size = Field(MODEL_BYTES, ge=0, description="total size of the models")
     write_behind_ms: int = Field(
-        1000, ge=1, le=3_600_000, description="time within which tensors that need not be durable are on disk"
+        1000,
+        ge=1,
+        le=3_600_000,
+        description="maximum delay in milliseconds before tensors stored with durable: false are on disk",
     )
     idempotency_seconds: int = Field(
-        600, ge=1, le=86_400, description="seconds for which a call with an Idempotency-Key is answered as before"
+        600,
+        ge=1,
+        le=86_400,
+        description="seconds for which the server replays the response to a call with an Idempotency-Key",
     )
-    max_answers: int = Field(100_000, ge=0, description="answers that are kept for that; one more gets 507 store_full")
-    max_answer_bytes: Size = Field(ANSWER_BYTES, ge=0, description="bytes of these answers together")
+    max_answers: int = Field(
+        100_000,
+        ge=0,
+        description="maximum number of stored responses to calls with an Idempotency-Key; one more gets 507 store_full",
+    )
+    max_answer_bytes: Size = Field(
+        ANSWER_BYTES, ge=0, description="total size of stored responses to calls with an Idempotency-Key"
+    )
     namespace_share: int = Field(
         25,
         ge=1,
         le=100,
-        description="percent of each of these six limits that one namespace may fill, where keys are asked for and "
-        "none of its keys states another limit",
+        description="percentage that one namespace may use of each limit on stored graphs, tensors, models and "
+        "responses, if the server requires keys and no key of the namespace sets another limit",
     )
     compile: Literal["on", "off"] = Field(
-        "on", description="whether plans that run again get kernels of machine code; off: NumPy computes everything"
+        "on", description="whether plans that run again are compiled to machine code; off: NumPy computes everything"
     )
     determinism: Literal["fast", "bitwise"] = Field(
         "fast",
-        description="fast: the last bits of what a plan answers may change while its compiled kernels arrive, twice at "
-        "most; "
-        "bitwise: they are decided before its first answer, which waits for the compiler",
+        description="fast: the last bits of the results of a plan may change when its compiled kernels become "
+        "available, at most twice; bitwise: they never change, and the first request waits for the compiler",
     )
     precision: Precision = Field(
         IEEE,
-        description="how products and convolutions may read float32 on a GPU, in requests that do not say: float32, "
-        "tf32x3, tf32 or bfloat16, the most exact first; a processor computes float32",
+        description="how products and convolutions may read float32 on a GPU, for requests that do not set it: float32,"
+        " tf32x3, tf32 or bfloat16, from the most to the least exact. A CPU always computes in float32",
     )
     least_precision: Precision = Field(
-        PRECISIONS[-1], description="the least exact precision that requests may ask for; for less they get 422"
+        PRECISIONS[-1], description="least exact precision that a request may ask for; a less exact one gets 422"
     )
     cache_dir: Path | None = Field(
         default_factory=machine.cache_folder,
-        description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
-        "~/.cache, none where there is no home",
+        description="folder for compiled kernels; none: only in memory. Default: gradserve in $XDG_CACHE_HOME or "
+        "~/.cache, or none if there is no writable home directory",
     )
     state: str = Field(
         default_factory=lambda: str(machine.state_folder() or NO_STATE),
-        description="where graphs, tensors and answers are kept: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
-        "memory: they end with the server. Default: gradserve in $XDG_STATE_HOME or ~/.local/state, memory where there "
-        "is no home",
+        description="where graphs, tensors and responses are stored: a folder, s3://BUCKET/FOLDER, gs://… or az://…; "
+        "memory: they are lost when the server stops. Default: gradserve in $XDG_STATE_HOME or "
+        "~/.local/state, or memory if there is no writable home directory",
     )
     lease_ms: int = Field(
         1000,
         ge=0,
         le=60_000,
-        description="of a state in s3:// and the like: time for which a look at it is good enough for answers, and "
-        "for which, with a fifth more, a server that begins waits; 0: each answer takes a look of its own",
+        description="for state in object storage: milliseconds for which the server may respond from memory after it "
+        "has checked the store; 0: it checks for every response. A starting server waits 1.2 times this "
+        "long before it serves",
     )
     cluster: Literal["on", "off"] = Field(
         "off",
-        description="whether servers share a state in s3:// and the like: each owns parts of it, and asks the others "
-        "for theirs",
+        description="on: servers share a state in object storage; each owns a part of it and asks the others for the "
+        "rest",
     )
     cluster_address: str | None = Field(
-        None, description="where the other servers reach this one, as http://HOST:PORT; none: nowhere"
+        None, description="address at which the other servers reach this one, as http://HOST:PORT; none: they do not"
     )
     ingress: str | None = Field(
         None,
-        description="the ingress before this server and others, as http://HOST:PORT: pieces of long sums go there; "
-        "none: nowhere",
+        description="address of the ingress in front of this server and others, as http://HOST:PORT, which gets the "
+        "pieces of long sums; none: no ingress",
     )
     cluster_secret: SecretStr | None = Field(
-        None, description="what servers of a cluster know each other by; 32 characters or more, by the variable alone"
+        None,
+        description="secret by which the servers of a cluster authenticate each other; at least 32 characters; there "
+        "is no flag for it",
     )
     cors_origins: tuple[str, ...] = Field(
-        (), description="web origins that may call from a browser, separated by commas; * for all"
+        (), description="web origins whose pages may call the server from a browser, separated by commas; *: all"
     )
     facades: tuple[FacadeName, ...] = Field(
         (),
-        description="protocols of others that are served beside /v1, separated by commas: umbridge, "
-        "openinference, tesseract",
+        description="protocols to serve in addition to /v1, separated by commas: umbridge, openinference, tesseract",
     )
     header_timeout: float = Field(
-        8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which a request's head has to come"
+        8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds for the head of a request to arrive"
     )
     body_timeout: float = Field(
         8.0, gt=0, le=3600, allow_inf_nan=False, description="seconds without a byte of the body before 408"
     )
     send_timeout: float = Field(
-        20.0, gt=0, le=3600, allow_inf_nan=False, description="seconds in which nothing of an answer is taken"
+        20.0,
+        gt=0,
+        le=3600,
+        allow_inf_nan=False,
+        description="seconds in which the client reads nothing of a response before the connection is closed",
     )
-    min_rate: int = Field(240, ge=1, description="bytes a second that a body comes at, on average, or more")
-    min_send_rate: int = Field(4096, ge=1, description="bytes a second that an answer is taken at, on average, or more")
-    max_chunks: int = Field(262_144, ge=1, description="chunks of a body that comes in chunks")
-    max_connections: int = Field(4096, ge=1, description="connections at a time; on more, only health is answered")
+    min_rate: int = Field(240, ge=1, description="minimum average rate of a request body, in bytes per second")
+    min_send_rate: int = Field(
+        4096, ge=1, description="minimum average rate at which a client reads a response, in bytes per second"
+    )
+    max_chunks: int = Field(262_144, ge=1, description="maximum number of chunks of a chunked request body")
+    max_connections: int = Field(
+        4096,
+        ge=1,
+        description="maximum number of connections; if none of them is idle, one more gets only health checks",
+    )
     max_connections_per_client: int = Field(
         default_factory=_default_connections_per_client,
         ge=1,
-        description="connections at a time from one address. Default: an eighth of all",
+        description="maximum number of connections from one address. Default: an eighth of --max-connections",
     )
     drain_bytes: Size = Field(
-        16 << 20, ge=0, description="bytes read and dropped after an early refusal, so that the client sees it"
+        16 << 20,
+        ge=0,
+        description="bytes that the server reads and drops after it rejects a request early, so that the client sees "
+        "the response",
     )
-    keep_alive: int = Field(75, ge=1, description="seconds that an idle connection stays open")
-    shutdown_grace: int = Field(30, ge=1, description="seconds that work in flight gets after SIGTERM")
-    tls_cert: Path | None = Field(
-        None, description="file with the certificate, and those that lead to its issuer, in PEM; none: plain HTTP"
-    )
-    tls_key: Path | None = Field(None, description="file with the certificate's key, in PEM")
+    keep_alive: int = Field(75, ge=1, description="seconds for which an idle connection stays open")
+    shutdown_grace: int = Field(30, ge=1, description="seconds for running requests after SIGTERM")
+    tls_cert: Path | None = Field(None, description="file with the certificate and its chain, in PEM; none: plain HTTP")
+    tls_key: Path | None = Field(None, description="file with the private key of the certificate, in PEM")
     keys_file: Path | None = Field(
-        None, description="file of the keys that callers need, which `gradserve keys` writes; none: no keys"
+        None, description="file of the API keys that clients need, written by `gradserve keys`; none: no keys"
     )
     api_key: SecretStr | None = Field(
         None,
-        description="one key that may do everything, for a container; 22 characters or more, by the variable alone",
+        description="one API key with all scopes, for a container; at least 22 characters; there is no flag for it",
     )
     insecure: Literal["on", "off"] = Field(
-        "off", description="whether a server without keys may listen where other machines reach it"
+        "off", description="whether a server without keys may listen where other machines can reach it"
     )
     confine: Literal["on", "off"] = Field(
         "on",
-        description="whether the kernel keeps workers from files other than libraries and compiled kernels, from "
-        "sockets, and from other processes",
+        description="whether workers run in a sandbox: the kernel denies them sockets, other processes, and files other"
+        " than libraries and compiled kernels",
     )
     allowed_hosts: tuple[str, ...] = Field(
         default_factory=_default_allowed_hosts,
-        description="names and addresses, separated by commas, beside those of the loopback, by which a server without "
-        "keys may be called; * for all. Default: *, where --insecure is on",
+        description="names and addresses in the Host header that a server without keys accepts in addition to those of "
+        "localhost, separated by commas; *: all. Default: * with --insecure on",
     )
     playground: Literal["on", "off"] = Field(
-        "on", description="whether `/` is a page on which requests are written, drawn and run; off: it leads to /docs"
+        "on",
+        description="whether `/` is the playground, a page to write, draw and run requests; off: it redirects to /docs",
     )
     metrics: Literal["keys", "open"] = Field(
-        "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
+        "keys",
+        description="who may read /metrics if the server requires keys: keys (those with the scope admin), or everybody"
+        " (open)",
     )
     metrics_port: int | None = Field(
         None,
         ge=0,
         le=65535,
-        description="port of a listener of its own for /metrics and /health/, in plain HTTP and without keys; /metrics "
-        "is not on --port then. 0 takes a free port and prints it. none: /metrics is on --port",
+        description="port of a separate listener for /metrics and /health/, in plain HTTP and without keys; /metrics is"
+        " then not on --port. 0 picks a free port and prints it. none: /metrics is on --port",
     )
     metrics_host: str = Field("127.0.0.1", min_length=1, description="address that --metrics-port listens on")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="lowest level to log: debug, info, warning or error"
+    )
     log_format: Literal["text", "json"] = Field(
-        "text", description="how the log is written; json: an object a line, for programs that read it"
+        "text", description="format of the log: text, or json with one object per line"
     )
     trace_endpoint: str | None = Field(
         None,
-        description="URL of an OpenTelemetry collector that gets traces of requests, as OTLP over HTTP; without a "
-        "path, /v1/traces is meant. The variables OTEL_* say the rest. none: no traces",
+        description="URL of an OpenTelemetry collector that gets traces of requests, as OTLP over HTTP; without a path,"
+        " /v1/traces is added. The OTEL_* variables configure the rest. none: no traces",
     )
 
     def __init__(self, **values: Any) -> None:
         variables = {name.upper(): value for name, value in os.environ.items()}  # names are case-insensitive
         fields = {name: variables[variable(name)] for name in Settings.model_fields if variable(name) in variables}
+        for name in SECRETS - values.keys():
+            if path := variables.get(_file_variable(name)):
+                if name in fields:
+                    raise RuntimeError(f"set {variable(name)} or {_file_variable(name)}, not both")
+                fields[name] = _read_secret(name, path)
         super().__init__(**fields | values)
 
     @property
@@ -397,16 +452,14 @@ class Settings(BaseModel):
     def _check_default_precision(cls, value: Precision, info: ValidationInfo) -> Precision:
         default_precision = info.data.get("precision", IEEE)
         if PRECISIONS.index(default_precision) > PRECISIONS.index(value):
-            raise ValueError(
-                f"the precision of requests that ask for none, {flag('precision')} {default_precision}, is less exact"
-            )
+            raise ValueError(f"the default for requests, {flag('precision')} {default_precision}, is less exact")
         return value
 
     @field_validator("allowed_hosts")
     @classmethod
     def _check_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(map(_HOST.fullmatch, value)):
-            raise ValueError("names or addresses without scheme and port were expected, as in gradserve.example")
+            raise ValueError("expected names or addresses without scheme and port, as in gradserve.example")
         return value
 
     @field_validator("cors_origins", "allowed_hosts", "facades", mode="before")
@@ -423,7 +476,7 @@ class Settings(BaseModel):
     @classmethod
     def _check_port(cls, value: int | None, info: ValidationInfo) -> int | None:
         if value and value == info.data.get("port"):
-            raise ValueError(f"a port other than that of {flag('port')} was expected")
+            raise ValueError(f"{flag('port')} has the same port; use another one")
         return value
 
     @field_validator("trace_endpoint", mode="before")
@@ -433,14 +486,14 @@ class Settings(BaseModel):
             return None
         url = urlsplit(str(value))
         if url.scheme not in ("http", "https") or not url.hostname:
-            raise ValueError("an http:// or https:// URL of a collector was expected")
+            raise ValueError("expected the http:// or https:// URL of a collector")
         return urlunsplit(url if url.path.strip("/") else url._replace(path="/v1/traces"))
 
     @field_validator("api_key")
     @classmethod
     def _check_key(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _KEY.fullmatch(value.get_secret_value()):
-            raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, then = if any")
+            raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, and may end with =")
         return value
 
     @field_validator("cluster_address", mode="before")
@@ -457,9 +510,9 @@ class Settings(BaseModel):
             or url.query
             or "@" in url.netloc
         ):
-            raise ValueError("the address of this server was expected, as in http://10.0.0.7:8000")
+            raise ValueError("expected the address of this server, as in http://10.0.0.7:8000")
         if url.hostname.strip("0.:") == "":
-            raise ValueError("others reach no server at a wildcard address; name one that is this machine's alone")
+            raise ValueError("other servers cannot reach a wildcard address; use an address of this machine")
         return f"http://{url.netloc}"
 
     @property
@@ -482,14 +535,14 @@ class Settings(BaseModel):
             or url.path.strip("/")
             or "@" in url.netloc
         ):
-            raise ValueError("the address of an ingress was expected, as in http://10.0.0.9:8000")
+            raise ValueError("expected the address of an ingress, as in http://10.0.0.9:8000")
         return f"{url.scheme}://{url.netloc}"
 
     @field_validator("cluster_secret")
     @classmethod
     def _check_secret(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _CLUSTER_SECRET.fullmatch(value.get_secret_value()):
-            raise ValueError("a secret of servers has 32 to 512 visible ASCII characters")
+            raise ValueError("a cluster secret has 32 to 512 visible ASCII characters")
         return value
 
     @field_validator("cache_dir", "tls_cert", "tls_key", "keys_file", mode="before")
@@ -507,11 +560,25 @@ class Settings(BaseModel):
         return NO_STATE if str(value) in ("", NO_STATE) else str(_absolute(value))
 
 
+def _file_variable(name: str) -> str:
+    """Return the environment variable that names a file with a secret, as Docker and Kubernetes mount them."""
+    return f"{variable(name)}_FILE"
+
+
+def _read_secret(name: str, path: str) -> str:
+    """Read a secret from a file, without the newline at its end. Raises RuntimeError."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise RuntimeError(f"{_file_variable(name)} names {printable(path)}, which cannot be read: {reason}") from None
+
+
 def _absolute(place: str | Path) -> Path:
     try:
         return Path(place).expanduser().absolute()
     except RuntimeError:
-        raise ValueError("the home that it begins with is not known") from None
+        raise ValueError("its home directory is unknown") from None
 
 
 def flag(name: str) -> str:
@@ -545,7 +612,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
     These are our secrets and everything that could open a store or a trace collector: no worker connects to one.
     """
-    hidden = {variable(name) for name in SECRETS}
+    hidden = {variable_of(name) for name in SECRETS for variable_of in (variable, _file_variable)}
     return {
         name: value
         for name, value in environment.items()
@@ -567,12 +634,12 @@ def service_links(environment: Mapping[str, str]) -> list[str]:
 def misspelt(environment: Iterable[str]) -> str | None:
     """Return one sentence on the first unknown setting among these variables; None if there is none."""
     variables = {name: variable(name) for name in Settings.model_fields}
-    accepted = {*variables.values(), *map(variable, REMOVED)}
+    accepted = {*variables.values(), *map(_file_variable, SECRETS), *map(variable, REMOVED)}
     for name in sorted(environment):
         upper = name.upper()
         if upper.startswith(PREFIX) and not upper.startswith(TEST_PREFIXES) and upper not in accepted:
             advice = hint(upper.removeprefix(PREFIX), variables, "gradserve serve --help lists all settings")
-            return f"the environment has {printable(name)}, which is no setting; {advice}"
+            return f"the environment variable {printable(name)} is not a setting; {advice}"
     return None
 
 

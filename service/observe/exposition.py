@@ -53,7 +53,7 @@ class Exposition(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric with its current value."""
-        yield InfoMetricFamily(_PREFIX, "what serves", {**VERSIONS, "device": self._pool.device})
+        yield InfoMetricFamily(_PREFIX, "Versions and device of the server.", {**VERSIONS, "device": self._pool.device})
         yield from self._requests()
         yield from _of_pool(self._pool.stats())
         yield from self._state()
@@ -62,7 +62,7 @@ class Exposition(Collector):
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
             f"{_PREFIX}_requests",
-            "requests that were answered, by call, status and facade",
+            "Requests by call, status and facade.",
             labels=("call", "status", "facade"),
         )
         errors = product([*calls(), OTHER], _ERROR_STATUSES, [""])
@@ -70,48 +70,51 @@ class Exposition(Collector):
             requests.add_metric((call, str(status), facade), count)
         yield requests
         yield _durations(
-            f"{_PREFIX}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds
+            f"{_PREFIX}_request_seconds",
+            "Seconds from the head of a request to the end of its response.",
+            "call",
+            self._tally.seconds,
         )
-        yield CounterMetricFamily(f"{_PREFIX}_received_bytes", "bytes of bodies", value=self._tally.received)
-        yield CounterMetricFamily(f"{_PREFIX}_sent_bytes", "bytes of answers", value=self._tally.sent)
+        yield CounterMetricFamily(f"{_PREFIX}_received_bytes", "Bytes of request bodies.", value=self._tally.received)
+        yield CounterMetricFamily(f"{_PREFIX}_sent_bytes", "Bytes of responses.", value=self._tally.sent)
         yield _durations(
-            f"{_PREFIX}_phase_seconds", "the parts of the work for an answer", "phase", self._tally.timings
+            f"{_PREFIX}_phase_seconds", "Seconds of each phase of a request.", "phase", self._tally.timings
         )
         plans = CounterMetricFamily(
-            f"{_PREFIX}_plans", "plans that were used, by where they came from", labels=("from",)
+            f"{_PREFIX}_plans", "Plans that were used, from the cache or newly made.", labels=("from",)
         )
         plans.add_metric(("cache",), self._tally.plans[True])
         plans.add_metric(("made",), self._tally.plans[False])
         yield plans
 
     def _state(self) -> Iterator[Metric]:
-        text = "commits of what callers keep, by outcome: written, or the code of the refusal"
+        text = "Writes to the state by outcome: written, or the code of the error."
         commits = CounterMetricFamily(f"{_PREFIX}_state_commits", text, labels=("outcome",))
         yield _by(commits, _with_zeros(_OUTCOMES, self._tally.commits))
-        text = "from a commit's being handed in to its end, on disk where it is to be"
+        text = "Seconds of a write to the state, until it is on disk if it is durable."
         seconds = self._tally.commit_seconds
         yield HistogramMetricFamily(
             f"{_PREFIX}_state_commit_seconds", text, buckets=list(seconds.buckets()), sum_value=seconds.total
         )
         holdings = self._tally.holdings()
-        yield GaugeMetricFamily(f"{_PREFIX}_tensors", "resident tensors", value=holdings.tensors)
-        yield GaugeMetricFamily(f"{_PREFIX}_tensor_bytes", "bytes of resident tensors", value=holdings.tensor_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_graphs", "registered graphs", value=holdings.graphs)
-        yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "bytes of registered graphs", value=holdings.graph_bytes)
-        yield GaugeMetricFamily(f"{_PREFIX}_models", "models", value=holdings.models)
-        yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "bytes of models", value=holdings.model_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_tensors", "Resident tensors.", value=holdings.tensors)
+        yield GaugeMetricFamily(f"{_PREFIX}_tensor_bytes", "Bytes of resident tensors.", value=holdings.tensor_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_graphs", "Registered graphs.", value=holdings.graphs)
+        yield GaugeMetricFamily(f"{_PREFIX}_graph_bytes", "Bytes of registered graphs.", value=holdings.graph_bytes)
+        yield GaugeMetricFamily(f"{_PREFIX}_models", "Models.", value=holdings.models)
+        yield GaugeMetricFamily(f"{_PREFIX}_model_bytes", "Bytes of models.", value=holdings.model_bytes)
         yield GaugeMetricFamily(
-            f"{_PREFIX}_state_behind", "writes that are not on disk yet", value=holdings.pending_writes
+            f"{_PREFIX}_state_behind", "Writes that are not on disk yet.", value=holdings.pending_writes
         )
 
         if self._tally.cluster is not None:
             yield from _of_cluster(self._tally.cluster())
 
     def _access(self) -> Iterator[Metric]:
-        text = "requests that their callers may not make, by reason"
+        text = "Requests that the client was not allowed to make, by reason."
         denied = CounterMetricFamily(f"{_PREFIX}_requests_denied", text, labels=("reason",))
         yield _by(denied, _with_zeros(_DENIALS, self._tally.denials))
-        text = "settings that are numbers, by name: what other figures are to be compared with"
+        text = "Numeric settings by name: the limits to compare other metrics with."
         numeric_settings = {name: value for name, value in self._settings if isinstance(value, int | float)}
         yield _by(GaugeMetricFamily(f"{_PREFIX}_setting", text, labels=("name",)), numeric_settings)
 
@@ -124,47 +127,47 @@ def _durations(name: str, text: str, label: str, histograms: Mapping[str, Histog
 
 
 def _of_pool(stats: Stats) -> Iterator[Metric]:
-    yield _by(GaugeMetricFamily(f"{_PREFIX}_queued", "jobs that wait for a worker", labels=("lane",)), stats.queued)
-    text = "callers that share the workers: namespaces, or addresses where no keys are asked for"
+    yield _by(GaugeMetricFamily(f"{_PREFIX}_queued", "Jobs that wait for a worker.", labels=("lane",)), stats.queued)
+    text = "Callers that share the workers: namespaces, or addresses if the server requires no keys."
     yield GaugeMetricFamily(f"{_PREFIX}_callers", text, value=stats.callers)
-    text = "jobs of those who had most that were refused in a full queue, to make room for others'"
+    text = "Jobs rejected in a full queue to make room for other callers: jobs of the callers with the most."
     yield CounterMetricFamily(f"{_PREFIX}_displaced", text, value=stats.displaced)
-    text = "pieces of sums over examples that were done for the sums of this server"
+    text = "Pieces of this server's sums over examples, by where they were computed."
     pieces = CounterMetricFamily(f"{_PREFIX}_pieces", text, labels=("where",))
     yield _by(pieces, _with_zeros((DONE_HERE, DONE_ELSEWHERE), stats.pieces))
-    text = "pieces of sums that were begun again: their worker had ended, or they were late"
+    text = "Pieces of sums that were started again, because their worker ended or they were late."
     yield CounterMetricFamily(f"{_PREFIX}_pieces_repeated", text, value=stats.repeated)
-    yield GaugeMetricFamily(f"{_PREFIX}_running", "jobs that workers have", value=stats.running)
-    yield _by(GaugeMetricFamily(f"{_PREFIX}_workers", "workers that are ready", labels=("lane",)), stats.workers)
-    text = "workers that were replaced, by reason"
+    yield GaugeMetricFamily(f"{_PREFIX}_running", "Jobs that workers are running.", value=stats.running)
+    yield _by(GaugeMetricFamily(f"{_PREFIX}_workers", "Workers that are ready.", labels=("lane",)), stats.workers)
+    text = "Workers that were replaced, by reason."
     yield _by(
         CounterMetricFamily(f"{_PREFIX}_worker_restarts", text, labels=("reason",)),
         _with_zeros(_RESTART_REASONS, stats.restarts),
     )
-    text = "workers that were ended by a signal, by its name"
+    text = "Workers that were killed by a signal, by its name."
     yield _by(
         CounterMetricFamily(f"{_PREFIX}_worker_incidents", text, labels=("signal",)),
         _with_zeros(_SIGNALS, stats.incidents),
     )
-    text = "plans that run without kernels, since they ended workers"
+    text = "Plans that run without kernels, because they killed workers."
     yield GaugeMetricFamily(f"{_PREFIX}_condemned_plans", text, value=stats.condemned)
-    text = "bytes that requests have reserved"
+    text = "Bytes that requests have reserved."
     yield GaugeMetricFamily(f"{_PREFIX}_reserved_bytes", text, value=stats.reserved)
-    text = "memory of the workers"
+    text = "Memory of the workers in bytes."
     yield GaugeMetricFamily(f"{_PREFIX}_worker_resident_bytes", text, value=stats.resident)
-    text = "memory that the workers' pools hold on GPUs"
+    text = "GPU memory in the pools of the workers, in bytes."
     yield GaugeMetricFamily(f"{_PREFIX}_gpu_bytes", text, value=stats.device)
-    text = "kernels that workers have compiled, or loaded from the cache"
+    text = "Kernels that workers have compiled or loaded from the cache."
     yield CounterMetricFamily(f"{_PREFIX}_kernels", text, value=stats.compiled)
 
 
 def _of_cluster(figures: ClusterStats) -> Iterator[Metric]:
-    yield GaugeMetricFamily(f"{_PREFIX}_shards", "shards of the state that this server has", value=figures.shards)
-    text = "shards that were taken over from servers that did not answer"
+    yield GaugeMetricFamily(f"{_PREFIX}_shards", "Shards of the state that this server owns.", value=figures.shards)
+    text = "Shards taken over from servers that did not respond."
     yield CounterMetricFamily(f"{_PREFIX}_takeovers", text, value=figures.takeovers)
-    text = "looks at the place of the state, whether another server has taken a shard over"
+    text = "Checks whether another server has taken over a shard."
     yield CounterMetricFamily(f"{_PREFIX}_looks", text, value=figures.state_checks)
-    text = "what was passed on to owners of shards: questions by their names, and whole requests"
+    text = "Queries and whole requests forwarded to the owners of shards, by kind."
     passed_on = CounterMetricFamily(f"{_PREFIX}_passed_on", text, labels=("what",))
     yield _by(passed_on, _with_zeros(_QUESTIONS, figures.forwarded))
 

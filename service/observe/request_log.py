@@ -79,7 +79,9 @@ class Lines:
             with self._lock:
                 lines, self._waiting = self._waiting, []
             if self._dropped:
-                lines.append(self._form(f"{self._dropped} lines were dropped: nobody read them"))
+                lines.append(
+                    self._form(f"{self._dropped} lines were dropped, because the log was not read fast enough")
+                )
                 self._dropped = 0
             if lines and not self._write_text("\n".join([*lines, ""])):
                 return

@@ -121,7 +121,7 @@ class StoreService:
         try:
             return self._journal.load()
         except OSError as error:
-            raise RuntimeError(f"the state in {self._place} cannot be read: {error.strerror or error}") from error
+            raise RuntimeError(f"cannot read the state in {self._place}: {error.strerror or error}") from error
 
     def restore(self, loaded: Loaded) -> None:
         """Put the loaded state into the tables."""
@@ -342,7 +342,7 @@ def _when_copied(copies: _Copies, proceed: Callable[[], None], finish: Callable[
         if (error := copying.exception()) is None:
             proceed()
         else:
-            _logger.error("what is to be kept could not be copied", exc_info=error)
+            _logger.error("cannot copy the data of a write", exc_info=error)
             finish(internal_error())
 
     copying.add_done_callback(copied)

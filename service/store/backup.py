@@ -92,7 +92,7 @@ def backup(place: str, file: Path) -> int:
     OSError.
     """
     if place == NO_STATE:
-        raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
+        raise RuntimeError("state in memory cannot be backed up")
     objects, name = open_objects(place), place_name(place)
     try:
         form = place_format(objects, name)
@@ -128,14 +128,14 @@ def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
     Raises RuntimeError with one sentence, and OSError.
     """
     if place == NO_STATE:
-        raise RuntimeError("a state in memory begins empty with its server, and cannot be restored")
+        raise RuntimeError("a backup cannot be restored to memory")
     objects, has_state = claim_objects(place, form)
     written: list[str] = []
     try:
         if has_state:
-            raise RuntimeError(f"{place_name(place)} has state already; restore into an empty place")
+            raise RuntimeError(f"{place_name(place)} is not empty; restore to an empty place")
         if form == SHARED_FORMAT and objects.exclusive:
-            raise RuntimeError(f"{place_name(place)} is no place that servers can share; name one in s3:// or the like")
+            raise RuntimeError(f"servers cannot share {place_name(place)}; use an s3://, gs:// or az:// URL")
         backup_form, members = _open_backup(file)
         commits: Iterable[CommitObject] = members
         if backup_form != form:
@@ -211,7 +211,7 @@ class _Hold:
         """Raise RuntimeError if the server has dropped the hold."""
         if self._key not in self._objects.list(HOLDS):
             raise RuntimeError(
-                "the server ran out of room during the backup and deleted what it needs; make room first"
+                "the server ran out of space during the backup and deleted data that the backup needs; free space first"
             )
 
     def drop(self) -> None:
@@ -249,7 +249,7 @@ def _members(file: Path) -> Iterator[CommitObject]:
             end = file.stat().st_size
             for member in archive:
                 if member.issparse() or member.offset_data + member.size > end:
-                    raise ValueError(f"{member.name!r} says that it has {member.size} bytes, which are not there")
+                    raise ValueError(f"{member.name!r} should have {member.size} bytes, but is shorter")
                 content = archive.extractfile(member)
                 data = content.read() if content else b""
                 if member.name == FORMAT_KEY and data == WHOLE_FORMAT:
@@ -265,13 +265,13 @@ def _members(file: Path) -> Iterator[CommitObject]:
                 key = member.name if form == WHOLE_FORMAT else split_key(member.name)[1]
                 number = key.removeprefix(COMMITS)
                 if not number.isdigit() or key != commit_key(int(number)):
-                    raise ValueError(f"it has {member.name!r}")
+                    raise ValueError(f"unexpected member {member.name!r}")
                 _check(f"the backup {file} is damaged: {member.name}", int(number), data)
                 count += 1
                 yield member.name, data
     except (tarfile.TarError, ValueError, EOFError) as error:
-        raise RuntimeError(f"{file} is no backup of gradserve, or is damaged: {error}") from None
-    raise RuntimeError(f"the backup {file} is cut off: it does not have all of its commits")
+        raise RuntimeError(f"{file} is not a backup of gradserve, or is damaged: {error}") from None
+    raise RuntimeError(f"the backup {file} is incomplete: some of its commits are missing")
 
 
 def _check(what: str, sequence: int, data: bytes) -> None:
@@ -279,7 +279,7 @@ def _check(what: str, sequence: int, data: bytes) -> None:
     try:
         head = decode_head(data)
         if head.sequence != sequence:
-            raise Damaged(f"is commit {head.sequence} under another name")
+            raise Damaged(f"contains commit {head.sequence}")
         for item in head.items:
             require_whole(item, data[item.start : item.start + (item.nbytes or 0)])
     except Damaged as error:

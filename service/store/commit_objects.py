@@ -201,7 +201,7 @@ def encode_commit(
 def head_bytes(first: bytes) -> int:
     """Return the size of a head, given its first bytes. Raises Damaged."""
     if len(first) < LENGTH:
-        raise Damaged("is cut off")
+        raise Damaged("is truncated")
     return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
@@ -209,15 +209,15 @@ def decode_head(head: bytes) -> Contents:
     """Decode the head of an object; bytes behind it are ignored. Raises Damaged."""
     base = head_bytes(head)
     if len(head) < base:
-        raise Damaged("is cut off, or was not written by gradserve")
+        raise Damaged("is truncated, or was not written by gradserve")
     covered = memoryview(head)[: base - _CHECKSUM]
     if zlib.crc32(covered) != int.from_bytes(head[base - _CHECKSUM : base], "little"):
-        raise Damaged("does not have the bytes that were written: its checksum is another")
+        raise Damaged("is corrupt: its checksum does not match")
     try:
         header = orjson.loads(covered[LENGTH:])
         format = header[METADATA]["format"]
         if format not in _FORMATS:
-            raise Damaged(f"has the format “{format}”, where this version of gradserve reads {_KNOWN_FORMATS}")
+            raise Damaged(f"has the format “{format}”, but this version of gradserve reads {_KNOWN_FORMATS}")
         commit = orjson.loads(header[METADATA]["commit"])
         items = tuple(_located(commit["items"], header, base - _CHECKSUM))
         end = max((item.start + (item.nbytes or 0) for item in items), default=base)
@@ -230,9 +230,9 @@ def decode_head(head: bytes) -> Contents:
 def require_whole(item: Item, data: bytes) -> None:
     """Raise Damaged if these are not the bytes of the item."""
     if len(data) != (item.nbytes or 0):
-        raise Damaged("is cut off")
+        raise Damaged("is truncated")
     if zlib.crc32(data) != item.checksum:
-        raise Damaged(f"does not have the bytes that were written of its {item.kind}: their checksum is another")
+        raise Damaged(f"is corrupt: the checksum of its {item.kind} does not match")
 
 
 def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes:
@@ -308,7 +308,7 @@ def read_head(objects: Objects, sequence: int) -> Contents:
     needed = head_bytes(first)
     head = decode_head(first if needed <= len(first) else objects.get(key, 0, needed))
     if head.sequence != sequence:
-        raise Damaged(f"is commit {head.sequence} under another name")
+        raise Damaged(f"contains commit {head.sequence}")
     return head
 
 
@@ -378,7 +378,7 @@ class Reading:
     def _sequence(self, key: str) -> int:
         name = key.removeprefix(COMMITS)
         if not _NUMBER.fullmatch(name):
-            raise RuntimeError(f"{self._place} has {key!r}, which is no commit of gradserve's; move it elsewhere")
+            raise RuntimeError(f"{self._place} has {key!r}, which is not a commit of gradserve; move it elsewhere")
         return int(name)
 
     def _head(self, sequence: int) -> Contents | None:
@@ -414,8 +414,8 @@ class Reading:
             raise Vanished
 
     def _unreadable(self, sequence: int, error: OSError) -> RuntimeError:
-        return RuntimeError(f"{self._place} cannot be read: {commit_key(sequence)}: {error.strerror or error}")
+        return RuntimeError(f"cannot read {self._place}: {commit_key(sequence)}: {error.strerror or error}")
 
     def _damage(self, sequence: int, error: Damaged) -> RuntimeError:
-        advice = "restore a backup, or move this one elsewhere to start without what it holds"
+        advice = "restore a backup, or move the damaged state elsewhere to start empty"
         return RuntimeError(f"{self._place} is damaged: {commit_key(sequence)} {error}; {advice}")

@@ -188,7 +188,7 @@ class Commits:
         if not is_done:
             self._journal.give_up()
         if self._write_behind or not is_done:
-            _logger.error("the server ends, and %d writes that were not durable are lost", len(self._write_behind))
+            _logger.error("the server stops, and %d writes that were not durable are lost", len(self._write_behind))
         self._executor.shutdown(wait=False)
         self.fence.close()
         return is_done
@@ -301,7 +301,7 @@ class Commits:
         except Refusal as refusal:
             return refusal, ()
         except Exception:
-            _logger.exception("a proposal could not be decided")
+            _logger.exception("the check of a write failed")
             return internal_error(), ()
         for change in needed:
             change.table.expect(change.key, change.value)
@@ -323,16 +323,16 @@ class Commits:
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
-            _logger.warning("there is no room for what is to be kept: %s", full)
+            _logger.warning("cannot store a write: %s", full)
             detail = "the place where the server keeps its state is full; what was there before stands"
             return Refusal("store_full", detail)
         except StateLost as lost:
             return self.fence.lose(lost)
         except StateUnknown:
-            _logger.exception("the server ends, and does not know whether its last writes are kept")
+            _logger.exception("the server stops, and its last writes may or may not be stored")
             return unconfirmed()
         except Exception as error:
-            _logger.exception("what was to be kept could not be written")
+            _logger.exception("cannot write to the state")
             if not isinstance(error, OSError):
                 return internal_error()
             detail = "the place where the server keeps its state cannot be written to; what was there before stands"

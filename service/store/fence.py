@@ -62,7 +62,7 @@ class Fence:
     def lose(self, reason: StateLost) -> Refusal:
         """Close the fence for good; return the refusal that answers all further requests."""
         if self.lost is None:
-            _logger.error("nothing of the state is answered or kept any more: %s", reason)
+            _logger.error("the server no longer reads or writes the state: %s", reason)
             detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
             self.lost = Refusal("not_ready", detail, retry_after=5)
         return self.lost
@@ -91,7 +91,7 @@ class Fence:
         except StateLost as lost:
             raise self.lose(lost) from None
         except OSError as error:
-            _logger.warning("it cannot be seen whether another server has taken over the state: %s", error)
+            _logger.warning("cannot check whether another server has taken over the state: %s", error)
             raise unseen() from None
 
 

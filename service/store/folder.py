@@ -89,7 +89,7 @@ class Folder:
         for name in ("", *names):
             status = os.fstat(self._folder(name))
             if status.st_mode & WRITABLE_BY_OTHERS or status.st_uid not in (0, os.geteuid()):
-                problem = f"others may write to {self.path / name}, which chmod 700 would mend"
+                problem = f"other users can write to {self.path / name}; run chmod 700"
                 raise OSError(errno.EPERM, problem)
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
@@ -177,7 +177,7 @@ class Folder:
             raise Missing(key) from None
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(errno.EINVAL, "it is no file")
+                raise OSError(errno.EINVAL, "it is not a regular file")
             yield file
         finally:
             os.close(file)

@@ -293,8 +293,8 @@ class ObjectJournal:
                 with suppress(Vanished), Reading(self._objects, self._place, self._environment) as reading:
                     return self._loaded(reading)
         except OSError as error:
-            raise RuntimeError(f"{self._place} cannot be read: {error.strerror or error}") from None
-        raise RuntimeError(f"{self._place} cannot be read: commits are listed there that are not there")
+            raise RuntimeError(f"cannot read {self._place}: {error.strerror or error}") from None
+        raise RuntimeError(f"cannot read {self._place}: commits are listed, but missing")
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """Implement `Journal.commit`."""
@@ -359,7 +359,7 @@ class ObjectJournal:
             raise
         except OSError as error:
             if error.errno in _FULL:
-                raise StateFull(f"{self._place} has no room for it") from error
+                raise StateFull(f"{self._place} is full") from error
             raise
         self._ledger.note(contents.sequence, contents.nbytes, contents.items)
 
@@ -395,7 +395,7 @@ class ObjectJournal:
         except (OSError, StateFull, Damaged, Missing) as error:
             if not self._has_warned:
                 self._has_warned = True
-                _logger.warning("what is not current any more in %s stays there for now: %s", self._place, error)
+                _logger.warning("cannot delete outdated data in %s yet: %s", self._place, error)
 
     def _delete_dead(self) -> None:
         """Delete the objects that are dead by now, unless a backup holds them.

@@ -74,7 +74,7 @@ def split_key(key: str) -> tuple[int, str]:
     """Split a key into its shard and the key within it. Raises ValueError."""
     match = _KEY.fullmatch(key)
     if match is None or int(match[1]) >= SHARDS:
-        raise ValueError(f"it has {key!r}")
+        raise ValueError(f"unexpected member {key!r}")
     return int(match[1]), match[2]
 
 

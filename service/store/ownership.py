@@ -99,7 +99,7 @@ class Ownership(Protocol):
 
 def loss(place: str) -> StateLost:
     """Return the error that another server has taken the place, which messages call `place`."""
-    return StateLost(f"another server writes to {place} now; this one has stopped writing there")
+    return StateLost(f"another server writes to {place} now; this server has stopped writing to it")
 
 
 class LeaseWriter:
@@ -132,7 +132,7 @@ class LeaseWriter:
                 if self._open(max(listed, default=0) + 1, reading):
                     self._inherit(heads)
                     return heads
-        raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
+        raise RuntimeError(f"another server keeps writing to {self._place}; stop that server first")
 
     def settle(self) -> None:
         """Implement `Ownership.settle`: wait until the leases of earlier owners are over."""
@@ -178,7 +178,7 @@ class LeaseWriter:
                 return
         if self._lost or self._ended:
             raise loss(self._place)
-        raise OSError(errno.EBUSY, "it is not known yet what became of the last commit")
+        raise OSError(errno.EBUSY, "the outcome of the last commit is not known yet")
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
         """Implement `Ownership.stub`: the commit without its items, if its number has to stay."""
@@ -263,7 +263,7 @@ class LeaseWriter:
                 raise
         except OSError as error:
             if first:
-                message = "%s does not say what became of commit %d, and is asked again: %s"
+                message = "%s did not confirm commit %d, so the server asks again: %s"
                 _logger.warning(message, self._place, self.next, error.strerror or error)
         return None
 

@@ -54,13 +54,13 @@ def claim_objects(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool
         present = place_format(objects, place_name(place))
         if present is not None and present != form:
             use = (
-                "servers share by --cluster on"
+                "servers share with --cluster on"
                 if present == SHARED_FORMAT
-                else "is one server's, and not for --cluster on"
+                else "is for a single server, without --cluster on"
             )
-            advice = "gradserve backup and restore move it into an empty place"
+            advice = "gradserve backup and gradserve restore convert it, into an empty place"
             raise RuntimeError(
-                f"{place_name(place)} is in the format {present.decode().strip()!r}, which {use}; {advice}"
+                f"{place_name(place)} has the format {present.decode().strip()!r}, which {use}; {advice}"
             )
         if isinstance(objects, Folder):
             commits = COMMITS.rstrip("/")
@@ -99,12 +99,12 @@ def place_format(objects: Objects, name: str) -> bytes | None:
             return None
         content = _read_format(objects)  # another server may have begun here since the first check
     if content is None:
-        problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
-        raise RuntimeError(f"{problem}; name an empty one, or another, with --state")
+        problem = f"{name} was not written by gradserve: it has {stranger!r} but no {FORMAT_KEY}"
+        raise RuntimeError(f"{problem}; set --state to an empty or another place")
     if content not in (WHOLE_FORMAT, SHARED_FORMAT):
         known = " and ".join(repr(form.decode().strip()) for form in (WHOLE_FORMAT, SHARED_FORMAT))
         shown = content.decode("ascii", "replace").strip()
-        raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
+        raise RuntimeError(f"{name} has the format {shown!r}, but this version of gradserve only reads {known}")
     return content
 
 
@@ -130,7 +130,7 @@ def _errors_in_words(place: str, objects: Objects) -> Iterator[None]:
     except BlockingIOError:
         objects.close()
         problem = f"{place_name(place)} is in use by another server"
-        raise RuntimeError(f"{problem}; name another one for this server with --state") from None
+        raise RuntimeError(f"{problem}; set another --state for this server") from None
     except OSError as error:
         objects.close()
         raise _unusable(place, error) from None
@@ -140,5 +140,5 @@ def _errors_in_words(place: str, objects: Objects) -> Iterator[None]:
 
 
 def _unusable(place: str, error: OSError) -> RuntimeError:
-    problem = f"{place_name(place)} cannot be used: {error.strerror or error}"
-    return RuntimeError(f"{problem}; name another with --state, or {NO_STATE} to keep none")
+    problem = f"cannot use {place_name(place)}: {error.strerror or error}"
+    return RuntimeError(f"{problem}; set another --state, or {NO_STATE} to store nothing on disk")

@@ -41,7 +41,7 @@ def open_remote(url: str) -> Remote:
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
         supported = "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
-        raise RuntimeError(f"--state is a URL that gradserve does not understand; {supported} are")
+        raise RuntimeError(f"--state is not a supported URL; use {supported}")
     with needs_extra(f"state in {parts.scheme}://", "obstore", "s3"):
         from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
         from obstore.store import from_url  # noqa: PLC0415 - as above
@@ -57,7 +57,7 @@ def open_remote(url: str) -> Remote:
     try:
         return Remote(opened)
     except (BaseError, ValueError) as error:
-        raise RuntimeError(f"the state at {url} cannot be opened: {one_line(error)}") from None
+        raise RuntimeError(f"cannot open the state at {url}: {one_line(error)}") from None
 
 
 class Remote:

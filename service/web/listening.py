@@ -69,7 +69,7 @@ def bind_monitor(settings: Settings) -> AbstractContextManager[socket.socket | N
         return bind_socket(host, port)
     except (OSError, UnicodeError) as error:
         raise RuntimeError(
-            f"cannot listen on {printable(host)} port {port} for metrics: {describe_bind_error(error)}"
+            f"cannot listen on port {port} on {printable(host)} for metrics: {describe_bind_error(error)}"
         ) from None
 
 
@@ -100,9 +100,9 @@ def monitor_settings(settings: Settings) -> Settings:
 def describe_bind_error(error: OSError | UnicodeError) -> str:
     """Describe why a socket could not be bound. Errors of name resolution have numbers of their own, or none."""
     if isinstance(error, socket.gaierror):
-        return f"the host is not known ({error.strerror})"
+        return f"unknown host ({error.strerror})"
     if isinstance(error, UnicodeError):
-        return "the host is not a name that can be looked up"
+        return "invalid host name"
     return os.strerror(error.errno or 0)
 
 
@@ -130,8 +130,8 @@ def require_keys_for_remote(settings: Settings, listening: socket.socket) -> Non
     if settings.requires_keys or settings.insecure == "on" or is_loopback(ip_address(listening.getsockname()[0])):
         return
     raise RuntimeError(
-        f"--host {settings.host} lets other machines in, and no key is asked for; set --keys-file or "
-        "GRADSERVE_API_KEY, or say --insecure if everybody may compute here"
+        f"--host {settings.host} accepts connections from other machines, but the server has no API keys; set "
+        "--keys-file or GRADSERVE_API_KEY, or --insecure if anyone may use the server"
     )
 
 
@@ -149,14 +149,14 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
-        raise RuntimeError("--tls-cert and --tls-key go together: a certificate and its key")
+        raise RuntimeError("set both --tls-cert and --tls-key: a certificate and its key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(certificate, key)
     except ssl.SSLError as error:
-        reason = error.reason or "no certificate and key in PEM"
+        reason = error.reason or "not a certificate and its key in PEM"
         raise RuntimeError(f"cannot use {certificate} with {key}: {reason}") from None
     except OSError as error:
         raise RuntimeError(f"cannot read {certificate} and {key}: {error.strerror}") from None

@@ -85,7 +85,7 @@ class Server:
         for state in states:
             state.drain()
         if not await self._wait_until_empty(states, max(grace / 2, grace - FINAL_SECONDS)):
-            _logger.warning("requests were still in work at the end of the grace")
+            _logger.warning("requests are still running at the end of the shutdown grace period")
             for state in states:
                 state.give_up()
             await self._wait_until_empty(states, FINAL_SECONDS)
@@ -143,7 +143,7 @@ def serve(
         require_keys_for_remote(settings, listening)
         if not runner.run(_run_server(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
             # A thread inside a kernel cannot be stopped, and Python would wait for it.
-            _logger.warning("work was still running when the grace was over")
+            _logger.warning("work is still running after the shutdown grace period; exiting")
             sys.stdout.flush()
             os._exit(0)
 

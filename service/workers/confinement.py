@@ -56,9 +56,9 @@ class KernelSupport(NamedTuple):
     def missing(self) -> list[str]:
         """Phrases for the restrictions that do not hold on this machine, as ends of a sentence."""
         needed = {
-            1: "files are not kept from workers (no Landlock)",
-            _NET: "TCP is kept from workers by the filter of system calls alone (Landlock before 4)",
-            _SCOPES: "signals are kept from others by the filter of system calls alone (Landlock before 6)",
+            1: "access to files is not restricted (no Landlock)",
+            _NET: "only the system call filter blocks TCP (Landlock before 4)",
+            _SCOPES: "only the system call filter blocks signals to other processes (Landlock before 6)",
         }
         missing = [says for version, says in needed.items() if self.landlock < version][: None if self.landlock else 1]
         return missing if self.filters else [*missing, "system calls are not filtered (no seccomp)"]
@@ -77,7 +77,7 @@ def confine(allowed: AllowedFiles) -> KernelSupport:
     """
     offered = kernel_support()
     if offered.landlock and len(list(Path("/proc/self/task").iterdir())) > 1:
-        raise RuntimeError("a process is confined before it starts threads: those that are there would stay free")
+        raise RuntimeError("confine a process before it starts threads: existing threads would stay unconfined")
     # Without this flag, the kernel lets only root restrict a process: a setuid program could gain rights otherwise.
     _call(_PRCTL, _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if offered.landlock:
@@ -340,7 +340,7 @@ def _call(function: int | str, *arguments: Any) -> int:
     result = _syscall(function, *arguments)
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"the worker cannot be confined: {os.strerror(number)}")
+        raise OSError(number, f"cannot confine the worker: {os.strerror(number)}")
     return result
 
 

@@ -49,8 +49,8 @@ class Incident(NamedTuple):
 
     def __str__(self) -> str:
         if not self.plan:
-            return f"{self.signal}, at no plan"
-        return f"{self.signal}, at plan {self.plan[:16]}…{f', {self.place}' if self.place else ''}"
+            return f"{self.signal}, outside of a plan"
+        return f"{self.signal}, in plan {self.plan[:16]}…{f', {self.place}' if self.place else ''}"
 
 
 class History(NamedTuple):
@@ -94,14 +94,22 @@ class Incidents:
         is_new = killed >= _FORGIVEN and incident.plan not in ("", *self.condemned)
         condemned = (*self.condemned, incident.plan) if is_new else self.condemned
         self._known = History((*earlier, incident)[-MOST_KEPT:], condemned[-MOST_KEPT:])
-        place = f"plan {incident.plan}{f': {incident.place}' if incident.place else ''}" if incident.plan else "no plan"
-        more = "; it has ended two workers now, and runs without kernels from now on" if is_new else ""
-        _logger.error("worker %d was ended by %s, at %s%s", pid, incident.signal, place, more)
+        place = (
+            f"in plan {incident.plan}{f': {incident.place}' if incident.place else ''}"
+            if incident.plan
+            else "outside of a plan"
+        )
+        more = "; the plan has killed two workers, and runs without kernels from now on" if is_new else ""
+        _logger.error("worker %d was killed by %s, %s%s", pid, incident.signal, place, more)
         if self._folder is not None:
             try:
                 _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **self._known._asdict()}))
             except OSError as error:
-                _logger.warning("incidents are kept in memory alone, not in %s: %s", self._folder, error.strerror)
+                _logger.warning(
+                    "incidents are only in memory, because they cannot be written to %s: %s",
+                    self._folder,
+                    error.strerror,
+                )
         return incident.plan if is_new else None
 
 

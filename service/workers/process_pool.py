@@ -277,7 +277,7 @@ class ProcessPool:
         elif isinstance(reason, NeedsModel) and ticket.task.model is None:
             self._set_model(ticket, reason.name)
         else:
-            _logger.error("request %s: a worker asks again for what it was given", ticket.task.request_id)
+            _logger.error("request %s: a worker asked again for data that it already has", ticket.task.request_id)
             self._refuse(ticket, internal_error())
         self._pump()
 

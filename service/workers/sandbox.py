@@ -59,8 +59,8 @@ def allowed_files(settings: Settings) -> AllowedFiles | None:
     for shown in [*readable, *writable]:
         for name, path in hidden.items():
             if path.is_relative_to(_resolved(shown)):
-                advice = f"put it elsewhere, or serve with {flag('confine')} off"
-                raise RuntimeError(f"{name} lies in {shown}, which workers can read: {advice}")
+                advice = f"move it, or set {flag('confine')} off"
+                raise RuntimeError(f"{name} is in {shown}, which workers can read; {advice}")
     # PYTHONPATH may name further folders with modules; but the current folder is the user's, and may hold anything.
     paths = [path for path in map(Path, filter(None, sys.path)) if path.is_absolute() and path != Path.cwd()]
     module_folders = [

@@ -452,7 +452,7 @@ class Sums:
 
     def _declined(self, run: SumRun, piece: PieceWork, why: PieceDeclined | ValueError) -> None:
         """Begin a piece again that no peer has computed: here, unless a peer may do it later."""
-        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.task.request_id, why)
+        _logger.info("request %s: another server did not compute a piece: %s", run.ticket.task.request_id, why)
         pause = run.declined(piece)
         piece.is_local_only = piece.is_local_only or not (isinstance(why, PieceDeclined) and why.may_retry)
         # An attempt of a worker of ours may still be running; only otherwise does the piece wait again.
@@ -468,7 +468,7 @@ class Sums:
         """Copy the sums of a piece to their place among all sums."""
         data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.divisible.nbytes:
-            _logger.error("request %s: the sums of a piece are of another length", run.ticket.task.request_id)
+            _logger.error("request %s: the sums of a piece have the wrong length", run.ticket.task.request_id)
             reply.release()
             self._fail(run, refused(internal_error(), run.ticket.task.request_id))
             return

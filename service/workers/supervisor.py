@@ -78,7 +78,7 @@ class Supervisor:
         make_folders(confined)
         self._environment = {**environment_of(confined), SHARE: str(share_of_memory(settings))}
         if confined and (missing := kernel_support().missing):
-            _logger.warning("this kernel confines workers in part, or not at all: %s", "; ".join(missing))
+            _logger.warning("this kernel does not fully confine workers: %s", "; ".join(missing))
         self.incidents = Incidents(settings.cache_dir)
         self._pause = 0.0
         self._was_complete = False
@@ -265,7 +265,7 @@ class Supervisor:
     def _failed(self, worker: WorkerProcess) -> None:
         """Pause before the next start, after a worker that ended before it was ready: the next may as well."""
         if not self._first.done():
-            self._first.set_exception(RuntimeError(worker.failure or "the workers end before they are ready"))
+            self._first.set_exception(RuntimeError(worker.failure or "the workers exit before they are ready"))
             return
         self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _FIRST_PAUSE)
         asyncio.get_running_loop().call_later(self._pause, self._fill)

@@ -155,3 +155,6 @@ def test_every_client_has_seeded_faults() -> None:
     for language in LANGUAGES.values():
         faults = json.loads((language.folder / "faults.json").read_text(encoding="utf-8"))
         assert len(faults) >= 4
+        for fault in faults:
+            source = (language.folder / fault["file"]).read_text(encoding="utf-8")
+            assert source.count(fault["old"]) == 1, (language, fault["name"])

@@ -11,7 +11,7 @@ import pytest
 from scripts.haproxy_files import FOLDER, IN_A_CONTAINER
 from service.cluster.ingress.configuration import files
 from service.core.settings import Settings, misspelt
-from tests.deploy.images import ROOT, SKIP_REASON
+from tests.deploy.images import ROOT, SKIP_REASON, read_compose
 from tests.service.cluster.ingress.support import needs_haproxy
 from tests.service.cluster.ingress.test_configuration import said_of
 
@@ -20,9 +20,7 @@ SERVERS = ("server-1", "server-2")
 
 @cache
 def compose() -> dict[str, Any]:
-    yaml = pytest.importorskip("yaml", reason=SKIP_REASON)
-    document: dict[str, Any] = yaml.safe_load((ROOT / "deploy/cluster/compose.yaml").read_text(encoding="utf-8"))
-    return document
+    return read_compose(ROOT / "deploy/cluster/compose.yaml")
 
 
 def service(name: str) -> dict[str, Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
 from tests.deploy.images import ROOT, SKIP_REASON
+from tests.service.web.test_listening import make_certificate
 
 
 def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -22,8 +25,8 @@ def run(program: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 
 @contextmanager
-def server(status: int) -> Iterator[int]:
-    """Serve this status at /health/ready and 404 elsewhere; yield the port."""
+def server(status: int, certificate: tuple[Path, Path] | None = None) -> Iterator[int]:
+    """Serve this status at /health/ready and 404 elsewhere, over TLS with a certificate; yield the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -34,6 +37,10 @@ def server(status: int) -> Iterator[int]:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as listening:
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            listening.socket = context.wrap_socket(listening.socket, server_side=True)
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         try:
@@ -49,6 +56,26 @@ def server(status: int) -> Iterator[int]:
 def test_health_matches_the_server_status(status: int, code: int) -> None:
     with server(status) as port:
         assert run("health.py", GRADSERVE_PORT=str(port)).returncode == code
+
+
+@pytest.mark.slow
+def test_health_follows_the_flags_of_the_server(tmp_path: Path) -> None:
+    """Flags come before the environment; the certificate need not be for this address."""
+    certificate, command = make_certificate(tmp_path), tmp_path / "cmdline"
+    with server(200) as plain, server(200, certificate) as secure:
+        for flags, code in (
+            (f"--port\0{plain}", 0),
+            (f"--port={plain}", 0),
+            (f"--port\0{secure}\0--tls-cert\0{certificate[0]}", 0),
+            (f"--port\0{secure}", 1),
+            (f"--port\0{plain}\0--tls-cert=none", 0),
+            ("--workers\0" + "2", 1),
+        ):
+            command.write_text(f"/usr/bin/tini\0--\0gradserve\0serve\0--host\0{'0.0.0.0'}\0{flags}\0", "utf-8")
+            assert run("health.py", str(command), GRADSERVE_PORT="1").returncode == code, flags
+        command.write_text("gradserve\0serve\0", "utf-8")
+        stated = {"GRADSERVE_PORT": str(secure), "GRADSERVE_TLS_CERT": str(certificate[0])}
+        assert run("health.py", str(command), **stated).returncode == 0
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ class ServerChild:
         self._started.wait()
         port = self._announcement.rpartition(":")[2]
         if not port.isdigit():
-            raise RuntimeError("the server does not start; the log of the replica has what it said")
+            raise RuntimeError("the server does not start; see the log of the replica")
         self.address: NodeAddress = (host, int(port))
         self._await_ready()
 
@@ -79,10 +79,10 @@ class ServerChild:
                 if self._get_path("/health/ready").status_code == 200:
                     return
             if self.status() is not None:
-                raise RuntimeError(f"the server ended with status {self.status()} before it was ready")
+                raise RuntimeError(f"the server exited with status {self.status()} before it was ready")
             time.sleep(_POLL_SECONDS)
         self.end(0.0)
-        raise RuntimeError(f"the server is not ready within {_START_SECONDS:g} s")
+        raise RuntimeError(f"the server was not ready within {_START_SECONDS:g} s")
 
     def status(self) -> int | None:
         """Return the exit status of the server, None while it runs."""
@@ -98,7 +98,7 @@ class ServerChild:
     def check(self) -> None:
         """Check that the server answers. Raises RuntimeError if it has ended, httpx.HTTPError if it does not answer."""
         if self.status() is not None:
-            raise RuntimeError(f"the server ended with status {self.status()}")
+            raise RuntimeError(f"the server exited with status {self.status()}")
         self._get_path("/health/live").raise_for_status()
 
     def work(self) -> dict[str, float]:

@@ -47,7 +47,7 @@ class NodeReplica:
             try:
                 self._entry.renew()
             except Exception as error:  # noqa: BLE001 - without its head, Ray keeps nothing: the server serves on
-                _logger.warning("the server is not entered in the directory: %s", error)
+                _logger.warning("cannot register the server in the directory: %s", error)
 
     def check_health(self) -> None:
         """Check that the server answers; an exception makes Serve replace this replica."""
@@ -111,7 +111,7 @@ class Ingress:
             try:
                 living = directory.living()
             except Exception as error:  # noqa: BLE001 - without its head, Ray tells nothing: the table stays
-                _logger.warning("the directory of servers cannot be read: %s", error)
+                _logger.warning("cannot read the directory of servers: %s", error)
                 continue
             process.table.set_servers(living)
 
@@ -120,7 +120,7 @@ class Ingress:
         if self._failure is not None:
             raise self._failure
         if self._process is None or self._process.ended:
-            raise RuntimeError("HAProxy has ended")
+            raise RuntimeError("HAProxy has exited")
 
     def __del__(self) -> None:
         """End HAProxy, at the request of Serve, after the requests under way are answered."""

@@ -27,24 +27,24 @@ _NO_SNIFFING: Final = {"x-content-type-options": "nosniff"}
 ANSWERED: Final = {
     502: Refusal(
         "unconfirmed",
-        "the server ended before it had answered: what the request writes may be kept, or not; with an "
-        "Idempotency-Key it may be sent again as it is",
+        "the server ended before it responded: the writes of the request may or may not be stored; with an "
+        "Idempotency-Key, you can send the request again",
         retry_after=1,
     ),
-    503: Refusal("not_ready", "no server that is ready could be reached", retry_after=1),
+    503: Refusal("not_ready", "the ingress cannot reach a ready server", retry_after=1),
     504: Refusal(
         "deadline_exceeded",
-        "the server did not answer within the time that the ingress gives it: what the request writes may be kept, or "
-        "not",
+        "the server did not respond within the timeout of the ingress: the writes of the request may or may not be "
+        "stored",
     ),
 }
 #: refusals of requests that HAProxy could not parse, or does not remember, by status
 UNANSWERED: Final = {
     400: Refusal("bad_request_framing", "the ingress could not read the request as HTTP/1.1"),
-    408: Refusal("request_timeout", "the request did not arrive within the time that the ingress gives it"),
-    413: Refusal("body_too_large", "the ingress takes no request of this size"),
-    500: Refusal("not_ready", "the ingress has no memory for the request", retry_after=1),
-    501: Refusal("bad_request_framing", "the ingress does not know how the body is encoded"),
+    408: Refusal("request_timeout", "the request did not arrive within the timeout of the ingress"),
+    413: Refusal("body_too_large", "the request is too large for the ingress"),
+    500: Refusal("not_ready", "the ingress is out of memory", retry_after=1),
+    501: Refusal("bad_request_framing", "the ingress does not support the encoding of the body"),
 }
 
 

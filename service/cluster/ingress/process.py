@@ -48,9 +48,9 @@ def haproxy_program() -> HaproxyProgram:
         version = _version(path, variables)
         if version is not None and version >= OLDEST:
             return HaproxyProgram(path, variables, version)
-        description = "is no HAProxy that runs here" if version is None else f"is HAProxy {version[0]}.{version[1]}"
+        description = "does not run here" if version is None else f"is HAProxy {version[0]}.{version[1]}"
         too_old.append(f"{path} {description}")
-    details = f": {'; '.join(too_old)}" if too_old else ", and there is none"
+    details = f": {'; '.join(too_old)}" if too_old else ", but none was found"
     raise RuntimeError(f"gradserve ingress needs HAProxy {OLDEST[0]}.{OLDEST[1]} or newer{details}; {_INSTALL_ADVICE}")
 
 
@@ -104,7 +104,7 @@ class HaproxyProcess:
         """Wait for the end after `drain`. Raises RuntimeError if HAProxy ends by itself."""
         status = self._process.wait()
         if not self._ending:
-            raise RuntimeError(f"HAProxy ended {_describe_status(status)}; what it said stands above")
+            raise RuntimeError(f"HAProxy exited {_describe_status(status)}; its messages are above")
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def _check(command: list[str], environment: dict[str, str], inherited: list[int]
     )
     if checked.returncode:
         alerts = [line.partition(" : ")[2] for line in checked.stderr.splitlines() if line.startswith("[ALERT]")]
-        raise RuntimeError(f"HAProxy does not take its configuration: {(alerts or [checked.stderr.strip()])[0]}")
+        raise RuntimeError(f"HAProxy rejects its configuration: {(alerts or [checked.stderr.strip()])[0]}")
 
 
 def _await_answer(process: subprocess.Popen[bytes], runtime: Path) -> None:
@@ -172,8 +172,8 @@ def _await_answer(process: subprocess.Popen[bytes], runtime: Path) -> None:
             ask(runtime, "show version")
             return
         with suppress(subprocess.TimeoutExpired):
-            raise RuntimeError(f"HAProxy does not start: it ended {_describe_status(process.wait(_POLL_SECONDS))}")
-    raise RuntimeError(f"HAProxy does not start: it says nothing for {_TIMEOUT_SECONDS:g} s")
+            raise RuntimeError(f"HAProxy does not start: it exited {_describe_status(process.wait(_POLL_SECONDS))}")
+    raise RuntimeError(f"HAProxy does not start: it does not respond within {_TIMEOUT_SECONDS:g} s")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -188,4 +188,4 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _describe_status(status: int) -> str:
-    return f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+    return f"on {signal.Signals(-status).name}" if status < 0 else f"with status {status}"

@@ -43,7 +43,9 @@ class ServerTable:
 
     def _add(self, host: str, port: int) -> None:
         if not self._free:
-            raise RuntimeError(f"the ingress has places for {len(self._slots)} servers, and there are more: --slots")
+            raise RuntimeError(
+                f"there are more servers than the {len(self._slots)} slots of the ingress; raise --slots"
+            )
         slot = f"{BACKEND}/{self._free[0]}"
         self._change(f"set server {slot} addr {host} port {port}")
         # HAProxy assumes that a server is healthy when it leaves maintenance. So it leaves into draining, is marked as
@@ -61,7 +63,7 @@ class ServerTable:
     def _change(self, command: str) -> None:
         response = ask(self._runtime, command).strip()
         if response and "changed" not in response and "no need" not in response:
-            raise RuntimeError(f"HAProxy does not {command}: {response}")
+            raise RuntimeError(f"HAProxy rejects “{command}”: {response}")
 
 
 def _address(host_port: str) -> NodeAddress:

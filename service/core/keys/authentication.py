@@ -105,7 +105,7 @@ class KeyRing:
             try:
                 self._index = index_keys(file)
             except _UNUSABLE as error:
-                raise RuntimeError(f"the file of keys {file} cannot be used: {_reason(error)}") from None
+                raise RuntimeError(f"cannot use the key file {file}: {_reason(error)}") from None
 
     def __len__(self) -> int:
         return len(self._index) + (self._environment_digest is not None)
@@ -149,10 +149,10 @@ class KeyRing:
         try:
             self._replace_index(reading.result())
         except _UNUSABLE as error:
-            message = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
+            message = "cannot use the key file %s, so its previous keys stay valid: %s"
             _logger.error(message, file, _reason(error))  # noqa: TRY400 - the sentence says it all
         else:
-            _logger.info("the file of keys %s has changed; keys that are good: %d", file, len(self))
+            _logger.info("the key file %s has changed; valid keys: %d", file, len(self))
 
     def _replace_index(self, index: KeyIndex) -> None:
         """Replace the keys of the file. A holder whose record is unchanged keeps its rate state."""

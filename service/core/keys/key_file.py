@@ -99,12 +99,12 @@ def read_keys(path: Path) -> Keys:
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no file")
+            raise ValueError("it is not a regular file")
         if status.st_mode & WRITABLE_BY_OTHERS:
-            raise ValueError("others than its owner may write to it; chmod 600 mends that")
+            raise ValueError("other users can write to it; run chmod 600")
         text = file.read(_MAX_BYTES + 1)
     if len(text) > _MAX_BYTES:
-        raise ValueError(f"it has more than {_MAX_BYTES} bytes")
+        raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
     try:
         keys = KeyList.model_validate_json(text).keys
     except ValidationError as error:
@@ -118,7 +118,7 @@ def read_keys(path: Path) -> Keys:
         numbers: dict[str, int] = {}
         for number, key in enumerate(keys):
             if (first_number := numbers.setdefault(getattr(key, field), number)) != number:
-                raise ValueError(f"keys.{number}.{field} is that of keys.{first_number}")
+                raise ValueError(f"keys.{number}.{field} is the same as that of keys.{first_number}")
     return keys
 
 

@@ -127,7 +127,7 @@ def index_keys(file: Path) -> KeyIndex:
     process = subprocess.run(command, capture_output=True, env=environment, timeout=_PATIENCE, check=False)  # noqa: S603  our own program
     if process.returncode:
         messages = process.stderr.decode(errors="replace").splitlines()
-        raise ValueError(messages[-1] if messages else "the process that reads it has ended")
+        raise ValueError(messages[-1] if messages else "the process that reads it has exited")
     return KeyIndex.of_bytes(process.stdout)
 
 

@@ -170,6 +170,22 @@ def run_command(*arguments: str, **variables: str) -> Any:
     )  # fmt: skip
 
 
+def test_secrets_are_read_from_files(tmp_path: Path) -> None:
+    """`GRADSERVE_API_KEY_FILE` names a file, as Docker and Kubernetes mount secrets."""
+    file = tmp_path / "key"
+    file.write_text(f"{OWN}\n", "utf-8")
+    done = called("settings", GRADSERVE_API_KEY_FILE=str(file))
+    assert (done.returncode, OWN in done.stdout) == (0, False)
+    assert "\nGRADSERVE_API_KEY = set   (" in done.stdout
+    both = called("settings", GRADSERVE_API_KEY=OWN, GRADSERVE_API_KEY_FILE=str(file))
+    assert both.stderr == "gradserve: set GRADSERVE_API_KEY or GRADSERVE_API_KEY_FILE, not both\n"
+    absent = called("settings", GRADSERVE_API_KEY_FILE="/nowhere/key")
+    sentence = "GRADSERVE_API_KEY_FILE names /nowhere/key, which cannot be read: No such file or directory"
+    assert (absent.returncode, absent.stderr) == (2, f"gradserve: {sentence}\n")
+    file.write_text("short", "utf-8")
+    assert "short" not in called("settings", GRADSERVE_API_KEY_FILE=str(file)).stderr
+
+
 class TestPublicAddress:
     """A server without keys does not start on an address that other machines can reach."""
 
