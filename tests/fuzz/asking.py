@@ -59,12 +59,17 @@ class Refused(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A plan whose results `at`, all by default, must agree; with `finite`, only where they are finite."""
+    """A plan whose results `at`, all by default, must agree; with `finite`, only where they are finite.
+
+    With `differentiates`, the other results may be NaN there: a backward loop starts at cotangents that are zero, and
+    zero times a derivative that is infinite or NaN is NaN, where the unrolled steps have no path.
+    """
 
     plan: Plan
     feeds: Mapping[Hashable, HostArray]
     at: tuple[int, ...] | None = None
     finite: bool = False
+    differentiates: bool = False
 
 
 class Planned(NamedTuple):
@@ -122,7 +127,9 @@ def _others(request: Request, task: Computation | Planning, original: Other) -> 
         with suppress(OverBudget):
             steps = _task(plain)
             plan = compile_call(CompileRequest(steps.program, steps.types, steps.call, LIMITS)).plan
-            others["written out"] = Other(plan, dict(steps.tensors), finite=True)
+            others["written out"] = Other(
+                plan, dict(steps.tensors), finite=True, differentiates=request.call != "forward"
+            )
     return others
 
 

@@ -141,7 +141,10 @@ class _Trial:
             return None if other.finite else self._difference(answer, "close")
         actual = answer if other.at is None else [answer[k] for k in other.at]
         if other.finite:
-            actual = [_finite_or_expected(x, y) for x, y in zip(actual, self._expected, strict=True)]
+            actual = [
+                _finite_or_expected(x, y, nan_passes=other.differentiates)
+                for x, y in zip(actual, self._expected, strict=True)
+            ]
         return self._difference(actual, "close")
 
     def _add_findings(self, way: str, *messages: str | None) -> None:
@@ -158,11 +161,12 @@ def _answer(executor: Executor, plan: Plan, feeds: Feeds) -> Answer:
         return _raised(error)
 
 
-def _finite_or_expected(actual: Array, expected: Array) -> Array:
-    """The actual elements where they are finite, and the expected ones elsewhere."""
+def _finite_or_expected(actual: Array, expected: Array, *, nan_passes: bool) -> Array:
+    """The actual elements where they are finite, and the expected ones elsewhere, or where those are NaN."""
     if actual.dtype.kind not in "fc" or actual.shape != expected.shape:
         return actual
-    return np.where(np.isfinite(actual), actual, expected).astype(actual.dtype)
+    compared = np.isfinite(actual) & ~np.isnan(expected) if nan_passes else np.isfinite(actual)
+    return np.where(compared, actual, expected).astype(actual.dtype)
 
 
 def _raised(error: Exception) -> Raised:
