@@ -1,4 +1,4 @@
-"""The optimiser of the examples. It runs in the client: the server computes gradients and keeps nothing."""
+"""The optimiser of the examples. It runs in the client: the server computes gradients and stores nothing."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ class Adam:
             self.parameters[node] -= (self.rate * mean / (np.sqrt(square) + 1e-8)).astype(gradient.dtype)
 
     def average(self, averages: dict[gs.Node, Array], node: gs.Node, new: Array, decay: float) -> Array:
-        """The running average of what came so far, without its bias towards 0."""
+        """Update the running average and return it without its bias towards 0."""
         averages[node] = decay * averages.get(node, np.zeros_like(new)) + (1 - decay) * new
         return averages[node] / (1 - decay**self.steps)

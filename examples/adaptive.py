@@ -1,14 +1,15 @@
-"""A comet through its perihelion, in steps as long as the error allows: a loop whose length is not known, by `while`.
+"""Integrate a comet's orbit through its perihelion with adaptive steps: a `while` loop of unknown length.
 
-An orbit of eccentricity 0.967, Halley's, needs steps hundreds of times as long far from the sun as near it. The method
-of Dormand and Prince (A family of embedded Runge-Kutta formulae, 1980) knows the error of each step, and so how long
-the next may be. The whole solver is one `while` of the graph; its gradient goes back over the steps that ran.
+An orbit of eccentricity 0.967, Halley's, allows steps hundreds of times longer far from the sun than near it. The
+method of Dormand and Prince (A family of embedded Runge-Kutta formulae, 1980) estimates the error of each step, which
+determines the length of the next. The whole solver is one `while` of the graph. Its backward pass runs over the steps
+that were executed.
 
-After one period P the comet is back where it began, with its velocity v along y. Were v larger, the period would be
-longer, and the comet late by dP: y changes by −v dP/dv. Kepler's third law has P, and so the gradient in closed form.
+After one period P the comet is back at its start, with its velocity v along y. With a larger v the period would be
+longer, and the comet late by dP: y changes by −v dP/dv. Kepler's third law gives P, and so the gradient in closed form.
 
-    python examples/adaptive.py                starts a server of its own, and stops it
-    python examples/adaptive.py --url URL      uses one that is running
+    python examples/adaptive.py                starts its own server and stops it
+    python examples/adaptive.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import gradserve_client as gs
 
 ECCENTRICITY, MASS = 0.967, 1.0
 TOLERANCE, MAX_STEPS = 1e-12, 4096
-#: what each stage takes of the slopes before it; the last row is the fifth order's result
+#: weights of the earlier slopes in each stage; the last row is the fifth-order result
 STAGES = [
     [],
     [1 / 5],
@@ -30,7 +31,7 @@ STAGES = [
     [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
     [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
 ]
-#: the difference of both orders
+#: the difference between the fifth-order and the fourth-order result
 ERROR = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40]
 
 
@@ -52,13 +53,13 @@ class Orbit:
 
 
 def is_before_the_end(f: gs.Graph) -> gs.Node:
-    """Whether there is time left."""
+    """Return whether time remains."""
     _, end, time, _, _ = (f.input() for _ in range(5))
     return time < end
 
 
 def adaptive_step(f: gs.Graph) -> list[gs.Node]:
-    """One step, taken if its error allows, and how long the next is to be."""
+    """Make one step, accept it if its error is within the tolerance, and choose the length of the next."""
     mass, end, time, state, length = (f.input() for _ in range(5))
     length = length.minimum(end - time)
     slopes: list[gs.Node] = []
@@ -68,20 +69,20 @@ def adaptive_step(f: gs.Graph) -> list[gs.Node]:
         slopes.append(slope(after, mass))
     error = (length * weighted(ERROR, slopes)).abs().max() / TOLERANCE
     fits = error <= 1.0
-    # How long steps are moves the result within the tolerance only: no gradient needs to go that way.
+    # The length of steps changes the result only within the tolerance, so it needs no gradient.
     longer = (0.9 * (-0.2 * (error + 1e-10).log()).exp()).clamp(min=0.2, max=5.0).stop_gradient()
     return [fits.where(time + length, time), fits.where(after, state), length * longer]
 
 
 def slope(state: gs.Node, mass: gs.Node) -> gs.Node:
-    """(ẋ, ẏ, −m x/r³, −m y/r³)."""
+    """Return (ẋ, ẏ, −m x/r³, −m y/r³)."""
     place, velocity = (state.slice(starts=[i], stops=[i + 2]) for i in (0, 2))
     r = place.square().sum().sqrt()
     return state.graph.cat(velocity, -mass * place / (r.square() * r), axis=0)
 
 
 def weighted(row: list[float], slopes: list[gs.Node]) -> gs.Node:
-    """A sum of slopes, without those that do not count."""
+    """Return a weighted sum of slopes, without those of weight 0."""
     first, *others = (weight * each for weight, each in zip(row, slopes, strict=True) if weight)
     for other in others:
         first = first + other
@@ -89,7 +90,7 @@ def weighted(row: list[float], slopes: list[gs.Node]) -> gs.Node:
 
 
 def exact(velocity: float, mass: float) -> tuple[float, float, float]:
-    """The period P = 2π √(a³/m), 1/a = 2/r − v²/m, and what y after it changes by velocity and mass: −v dP."""
+    """Return the period P = 2π √(a³/m), 1/a = 2/r − v²/m, and the derivatives of y after it: −v dP/dv and −v dP/dm."""
     axis = 1 / (2 / (1 - ECCENTRICITY) - velocity**2 / mass)
     period = 2 * np.pi * np.sqrt(axis**3 / mass)
     by_axis = 1.5 * period / axis
@@ -99,7 +100,7 @@ def exact(velocity: float, mass: float) -> tuple[float, float, float]:
 
 
 def work(client: gs.Client) -> None:
-    """One period by adaptive steps, and its gradient beside the closed form."""
+    """Integrate one period with adaptive steps, and compare its gradient with the closed form."""
     orbit = Orbit()
     velocity = float(np.sqrt(MASS * (1 + ECCENTRICITY) / (1 - ECCENTRICITY)))
     period, *truth = exact(velocity, MASS)

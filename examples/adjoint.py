@@ -1,13 +1,13 @@
-"""How three thermometers depend on every heater: several rows of a Jacobian at once, through HTTP.
+"""Compute how three thermometers depend on every heater: several rows of a Jacobian in one call, over HTTP.
 
-A rod of n cells between two ends of temperature 0, with a conductivity and a heater in each cell: K(c) T = q, with the
-matrix of second differences. Three thermometers read T, and one asks how each reading depends on all conductivities and
-all heaters. That is three rows of a Jacobian of 2n columns: three products cotangent · Jacobian, which `vjp` with
-`batched` takes in one execution. By the adjoint method (Giles and Pierce, An introduction to the adjoint approach to
-design, 2000) a reading's row by q is K⁻ᵀ e.
+A rod of n cells between two ends of temperature 0 has a conductivity and a heater in each cell: K(c) T = q, with the
+matrix of second differences. Three thermometers read T. We want the derivatives of each reading with respect to all
+conductivities and all heaters. These are three rows of a Jacobian of 2n columns: three vector-Jacobian products, which
+`vjp` with `batched` computes in one execution. By the adjoint method (Giles and Pierce, An introduction to the adjoint
+approach to design, 2000) the derivative of a reading with respect to q is K⁻ᵀ e.
 
-    python examples/adjoint.py                starts a server of its own, and stops it
-    python examples/adjoint.py --url URL      uses one that is running
+    python examples/adjoint.py                starts its own server and stops it
+    python examples/adjoint.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rod:
 
 
 def readings(client: gs.Client, rod: Rod) -> tuple[Array, Array, Array]:
-    """What the thermometers read [3], and how that depends on conductivities [3, n + 1] and heaters [3, n]."""
+    """Return the readings [3] and their derivatives with respect to conductivities [3, n + 1] and heaters [3, n]."""
     picked = np.eye(CELLS)[THERMOMETERS]
     answer = client.vjp(rod.graph, rod.feeds, cotangents={rod.temperature: picked}, batched=True)
     rows = answer.gradients
@@ -48,7 +48,7 @@ def readings(client: gs.Client, rod: Rod) -> tuple[Array, Array, Array]:
 
 
 def work(client: gs.Client) -> None:
-    """Print the readings and what moves them, and draw the rows by the heaters."""
+    """Print the readings and their derivatives, and plot the derivatives with respect to the heaters."""
     temperature, by_bond, by_heater = readings(client, Rod())
     for cell, t, bonds, heaters in zip(THERMOMETERS, temperature, by_bond, by_heater, strict=True):
         print(f"cell {cell}: {t:.10f}, by all conductivities {bonds.sum():.10f}, by all heaters {heaters.sum():.10f}")

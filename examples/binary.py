@@ -1,10 +1,10 @@
-"""Send tensors as bytes, and see what that saves: one gradient in three forms, through HTTP.
+"""Send tensors as bytes, and measure the savings: one gradient in three encodings, over HTTP.
 
-The client sends numbers, base64, or a safetensors file; what that is, and a codec of a few lines, is on the page
-docs/guide/calls/binary.md.
+The client sends numbers, base64, or a safetensors file. docs/guide/calls/binary.md explains these encodings and has a
+codec of a few lines.
 
-    python examples/binary.py                starts a server of its own, and stops it
-    python examples/binary.py --url URL      uses one that is running
+    python examples/binary.py                starts its own server and stops it
+    python examples/binary.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ FORMS: dict[str, Form] = {"JSON numbers": "json", "base64": "base64", "safetenso
 
 
 class Counting(httpx.HTTPTransport):
-    """Connections on which the bytes of bodies are counted, both ways."""
+    """A transport that counts the bytes of request and response bodies."""
 
     count = 0
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer, whose length the server states."""
+        """Send a request, and count its bytes and those of the response, whose length the server states."""
         response = super().handle_request(request)
         self.count += int(request.headers["Content-Length"]) + int(response.headers["Content-Length"])
         return response
 
 
 def work(sent: Counting, client: gs.Client, kilobytes: int) -> None:
-    """One gradient in three forms, with what each takes."""
+    """Compute one gradient in three encodings, and print the bytes and the time of each."""
     graph = gs.Graph()
     x = graph.parameter()
     x.square().mean()

@@ -1,11 +1,11 @@
-"""Certify the gradients of a Gaussian process, and find a mistake in a graph, through HTTP.
+"""Certify the gradients of a Gaussian process, and find a mistake in a graph, over HTTP.
 
-`check` compares gradients with central differences in float64, along random directions, and tells which nodes it could
-not certify, and why. Here the marginal likelihood of examples/gaussian_process.py passes; the same with a
-`stop_gradient` left in it, which still gives a plausible gradient, does not.
+`check` compares gradients with central differences in float64 along random directions. It reports the nodes that it
+could not certify, with the reasons. Here the marginal likelihood of examples/gaussian_process.py passes. The same
+graph with a forgotten `stop_gradient`, whose gradient still looks plausible, fails.
 
-    python examples/certify.py                starts a server of its own, and stops it
-    python examples/certify.py --url URL      uses one that is running
+    python examples/certify.py                starts its own server and stops it
+    python examples/certify.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import gradserve_client as gs
 
 
 class Mistaken(Process):
-    """As its parent, but that amplitude and noise pass through a `stop_gradient` that someone forgot."""
+    """The process with a mistake: amplitude and noise pass through a `stop_gradient` that someone forgot."""
 
     def scaled(self, x: gs.Node, by: gs.Node) -> gs.Node:
-        """by² · x, of which the derivative by `by` is lost."""
+        """Return by² · x, without its derivative with respect to `by`."""
         return super().scaled(x, by.stop_gradient())
 
 
 def work(client: gs.Client, years: int) -> None:
-    """Check the graph as it should be, and with the mistake."""
+    """Check the correct graph and the one with the mistake."""
     y = FLOW[:years] - FLOW[:years].mean()
     for kind in (Process, Mistaken):
         process = kind(YEARS[:years], y, YEARS[:1])

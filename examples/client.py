@@ -1,9 +1,9 @@
-"""A gradserve client, whole: write a graph, send it with its tensors, get values and gradients back.
+"""A complete gradserve client in one file: write a graph, send it with its tensors, get values and gradients back.
 
-Nothing here knows gradserve's own code, or its Python client, which the other examples use. Any language that speaks
-HTTP and JSON can do the same.
+It uses neither gradserve's code nor the Python client that the other examples use. Any language with HTTP and JSON can
+do the same.
 
-    python examples/client.py [URL]          takes five steps of descent on a server, by default on port 8000
+    python examples/client.py [URL]          takes five steps of gradient descent on a server, by default on port 8000
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ import httpx
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Feeds = dict[int, Array]  # node → the array that it stands for
-TENSORS = ("values", "gradients", "tangents", "jacobian", "hvp", "hessian")  # the parts of answers that hold some
+Feeds = dict[int, Array]  # arrays by node
+TENSORS = ("values", "gradients", "tangents", "jacobian", "hvp", "hessian")  # members of responses with tensors
 
 
 class Graph:
-    """A list of nodes. Every method appends one and returns its id, which is its place in the list."""
+    """A list of nodes. Every method appends a node and returns its id: its position in the list."""
 
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = []
 
     def op(self, name: str, *operands: int, **attrs: Any) -> int:
-        """Any op of the catalogue (`GET /v1/ops`), on earlier nodes."""
+        """Append any op of the catalogue (`GET /v1/ops`). Operands are earlier nodes."""
         self.nodes.append({"op": name, "operands": operands, "attrs": attrs})
         return len(self.nodes) - 1
 
     def input(self) -> int:
-        """A leaf for data."""
+        """Append a leaf for data."""
         return self.op("input")
 
     def parameter(self) -> int:
-        """A leaf that gets a gradient."""
+        """Append a leaf that gets a gradient."""
         return self.op("parameter")
 
 
 class Client:
-    """A connection to a server, with the key in GRADSERVE_API_KEY, if any. Errors have the server's own sentence."""
+    """A client of one server. The API key is read from GRADSERVE_API_KEY, if it is set."""
 
     def __init__(self, url: str) -> None:
         key = os.environ.get("GRADSERVE_API_KEY")
@@ -55,7 +55,7 @@ class Client:
         self.http.close()
 
     def call(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
-        """POST a request as it is."""
+        """POST a request and return the JSON of the response. Raises RuntimeError with the server's message."""
         response = self.http.post(path, json=request)
         answer: dict[str, Any] = response.json()
         if response.is_error:
@@ -63,9 +63,9 @@ class Client:
         return answer
 
     def compute(self, call: str, graph: Graph, feeds: Feeds, **fields: Any) -> dict[str, Any]:
-        """Any call that computes, by its name; `fields` are its own. In the answer, tensors are arrays by their node.
+        """Make a call by name, with its `fields`. Return the response, with its tensors as arrays by node.
 
-        A field that belongs to several nodes (cotangents, tangents, vectors) is given as arrays by node, too.
+        Fields with a tensor for each of several nodes (cotangents, tangents, vectors) are dicts of arrays by node, too.
         """
         stated = {name: pack(value) if isinstance(value, dict) else value for name, value in fields.items()}
         request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "encoding": "base64", **stated}
@@ -74,29 +74,29 @@ class Client:
 
 
 def pack(feeds: Feeds) -> list[dict[str, Any]]:
-    """Arrays as the wire writes them. base64 is exact and quick; plain number lists are allowed too."""
+    """Return feeds in JSON. base64 is exact and fast; lists of numbers work, too."""
     return [{"node": node, "tensor": to_tensor(array)} for node, array in feeds.items()]
 
 
 def to_tensor(array: Array) -> dict[str, Any]:
-    """One tensor of a request."""
+    """Convert an array to a tensor in JSON."""
     data = base64.b64encode(array.tobytes()).decode()
     return {"dtype": array.dtype.name, "shape": array.shape, "data_b64": data}
 
 
 def unpack(entries: list[dict[str, Any]]) -> dict[Any, Array]:
-    """The arrays of an answer that was asked for in base64: by node, or by the two nodes of a block."""
+    """Return the arrays of a response in base64: by node, or by the two nodes of a block."""
     return {place(entry): to_array(entry["tensor"]) for entry in entries}
 
 
 def place(entry: dict[str, Any]) -> int | tuple[int, ...]:
-    """A node; of a Jacobian `of` and `wrt`, of a Hessian `row` and `column`."""
+    """Return the node of an entry, or the pair `of` and `wrt` of a Jacobian, or `row` and `column` of a Hessian."""
     nodes = tuple(entry[name] for name in ("node", "of", "wrt", "row", "column") if name in entry)
     return nodes[0] if len(nodes) == 1 else nodes
 
 
 def to_array(tensor: dict[str, Any]) -> Array:
-    """One tensor of an answer; an empty one may come without data."""
+    """Convert a tensor in JSON to an array. An empty tensor may have no data."""
     raw = base64.b64decode(tensor.get("data_b64", ""))
     return np.frombuffer(raw, tensor["dtype"]).reshape(tensor["shape"])
 

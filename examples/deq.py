@@ -1,11 +1,12 @@
-"""A layer without depth: its result is what it leaves as it is, found by `fixed_point`, and its gradient is implicit.
+"""Find the result of a layer of infinite depth with `fixed_point`, and its implicit gradient.
 
-x = tanh(x W + u V + b) (Bai, Kolter and Koltun, Deep equilibrium models, 2019). However many iterations found x, the
-gradient needs none of them: by the implicit function theorem it is that of one application at x, with the cotangent
-(I − J)⁻ᵀ g. The server iterates for that as well; here NumPy solves it with dense Jacobians of 8 × 8.
+x = tanh(x W + u V + b) (Bai, Kolter and Koltun, Deep equilibrium models, 2019). The gradient does not depend on the
+iterations that found x: by the implicit function theorem it is that of one application at x, with the cotangent
+(I − J)⁻ᵀ g. The server computes this cotangent by iteration, too. Here NumPy solves for it with dense Jacobians of
+8 × 8.
 
-    python examples/deq.py                starts a server of its own, and stops it
-    python examples/deq.py --url URL      uses one that is running
+    python examples/deq.py                starts its own server and stops it
+    python examples/deq.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ TOLERANCE, MAX_STEPS = 1e-13, 500
 
 
 class Layer:
-    """The equilibrium of each row, and the mean square of what it is from its target."""
+    """The equilibrium of each row, and its mean squared distance from the target."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -35,13 +36,13 @@ class Layer:
 
 
 def equation(f: gs.Graph) -> gs.Node:
-    """What x is to be equal to."""
+    """Return the right-hand side of the equation for x."""
     w, fed, x = (f.input() for _ in range(3))
     return (x @ w + fed).tanh()
 
 
 def implicit(x: Array, weights: dict[str, Array], inputs: Array, targets: Array) -> dict[str, Array]:
-    """The gradients by the implicit function theorem, row by row: u = (I − J)⁻ᵀ g, then what one application passes."""
+    """Return the gradients by the implicit function theorem: for each row, u = (I − J)⁻ᵀ g and its VJP."""
     passed = np.empty_like(x)
     for i, row in enumerate(x):
         slope = 1 - row**2
@@ -52,7 +53,7 @@ def implicit(x: Array, weights: dict[str, Array], inputs: Array, targets: Array)
 
 
 def work(client: gs.Client) -> None:
-    """Find the equilibrium and its gradients, and hold them against the dense solution."""
+    """Find the equilibrium and its gradients, and compare them with the dense solution."""
     rng = np.random.default_rng(0)
     layer = Layer()
     weights = {

@@ -1,12 +1,12 @@
-"""The loss of a detector of boxes: which of its many boxes count is decided by a mask.
+"""Compute the loss of an object detector in which a mask selects the boxes that count.
 
-Of a grid of boxes those count that overlap an object by more than a third. `compress` takes them, at most so many, with
-the count; behind it there is nothing, and no gradient. What they lack of the objects' boxes, the mean of 1 − overlap,
-is compared with NumPy, where a mask may pick as many as there are, and its gradient with differences. Then the boxes
-descend onto the objects.
+From a grid of boxes, those count that overlap an object by more than a third. `compress` selects them, up to a maximum
+number, and counts them. Positions beyond the count are empty and have no gradient. The loss is the mean of 1 − overlap
+with the objects' boxes. It is compared with NumPy, where a mask can select any number, and its gradient with finite
+differences. Then gradient descent moves the boxes onto the objects.
 
-    python examples/detection.py                starts a server of its own, and stops it
-    python examples/detection.py --url URL      uses one that is running
+    python examples/detection.py                starts its own server and stops it
+    python examples/detection.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from run import run
 import gradserve_client as gs
 from gradserve_client.tensors import Array
 
-#: boxes are left, top, right, bottom; objects lie apart, so that each box has one at most
+#: boxes are left, top, right, bottom; objects lie apart, so that each box overlaps at most one
 OBJECTS = np.array([[0.08, 0.1, 0.42, 0.45], [0.55, 0.52, 0.95, 0.9]])
 CELLS, SIZE, LEAST, MOST = 9, 0.36, 1 / 3, 24
 
 
 class Detector:
-    """The loss of boxes [n, 4] where each has the object [n, 4] that it may be of."""
+    """The loss of boxes [n, 4], given the object [n, 4] that each may belong to."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -36,7 +36,7 @@ class Detector:
 
 
 def overlap(a: gs.Node, b: gs.Node) -> gs.Node:
-    """Intersection over union of boxes, a pair in each row."""
+    """Return the intersection over union of the boxes in each row."""
     low, high = a.slice(stops=[CELLS**2, 2]), a.slice(starts=[0, 2])
     other_low, other_high = b.slice(stops=[CELLS**2, 2]), b.slice(starts=[0, 2])
     both = (high.minimum(other_high) - low.maximum(other_low)).relu().prod(axes=[1])
@@ -44,7 +44,7 @@ def overlap(a: gs.Node, b: gs.Node) -> gs.Node:
 
 
 def numpys(boxes: Array, objects: Array) -> tuple[Array, float]:
-    """Overlaps, and the loss."""
+    """Return overlaps and loss, computed by NumPy."""
     sides = np.minimum(boxes[:, 2:], objects[:, 2:]) - np.maximum(boxes[:, :2], objects[:, :2])
     both = np.maximum(sides, 0).prod(axis=1)
     areas = [(each[:, 2:] - each[:, :2]).prod(axis=1) for each in (boxes, objects)]
@@ -53,7 +53,7 @@ def numpys(boxes: Array, objects: Array) -> tuple[Array, float]:
 
 
 def grid() -> tuple[Array, Array]:
-    """Boxes of one size around the middles of cells, and the object that each overlaps most."""
+    """Return boxes of one size around the centres of cells, and the object that each overlaps most."""
     x, y = np.meshgrid(*[(np.arange(CELLS) + 0.5) / CELLS] * 2)
     middles = np.stack([x.ravel(), y.ravel()], 1)
     boxes = np.concatenate([middles - SIZE / 2, middles + SIZE / 2], 1)
@@ -62,7 +62,7 @@ def grid() -> tuple[Array, Array]:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Compare, then descend."""
+    """Compare with NumPy, then run gradient descent."""
     model, (boxes, objects) = Detector(), grid()
     for step in range(steps):
         feeds = {model.boxes: boxes, model.objects: objects}

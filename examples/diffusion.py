@@ -1,12 +1,12 @@
-"""Samples by diffusion: noise that becomes three clusters, step by step, in one request.
+"""Sample by diffusion: noise becomes three clusters, step by step, in one request.
 
-Data with noise of width σ have a density that is smoother the larger σ is. Who knows its score ∇ log p(x; σ) can begin
-with nothing but noise, and go down with σ (Song and others, Score-based generative modeling, 2021, appendix F). Mostly
-the score is a network. Here the data are three normal clusters, so that it is known: p is a mixture whose parts are
-wider by σ, and the score is a `grad` node. The whole is one `scan` over σ, each step with a key of its own.
+Data with noise of width σ have a density that is smoother the larger σ is. With its score ∇ log p(x; σ), one can start
+from pure noise and reduce σ (Song and others, Score-based generative modeling, 2021, appendix F). Usually the score is
+a neural network. Here the data are three normal clusters, so the score is known: p is a mixture whose components are
+widened by σ, and the score is a `grad` node. The whole sampler is one `scan` over σ, with a random key for each step.
 
-    python examples/diffusion.py                starts a server of its own, and stops it
-    python examples/diffusion.py --url URL      uses one that is running
+    python examples/diffusion.py                starts its own server and stops it
+    python examples/diffusion.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from gradserve_client.tensors import Array
 CENTRES = np.array([[0.0, 2.0], [-2.0, -1.0], [2.0, -1.0]])
 WIDTHS = np.array([0.3, 0.5, 0.2])
 SHARES = np.array([0.5, 0.3, 0.2])
-#: the widths of the noise at the beginning and at the end
+#: noise widths at the beginning and at the end
 MOST, LEAST = 30.0, 0.005
 
 
 class Sampler:
-    """Points [count, 2], as a graph of the seed, the clusters, and the widths of the noise from step to step."""
+    """Points [count, 2], as a graph of the seed, the clusters, and the noise width of each step."""
 
     def __init__(self, count: int, steps: int) -> None:
         g = self.graph = gs.Graph()
@@ -41,7 +41,7 @@ class Sampler:
         self.points = loop.get_output(0)
 
     def denoise(self, f: gs.Graph) -> gs.Node:
-        """Points with less noise: some of it goes along the score, and a part of that comes back, drawn anew."""
+        """Reduce the noise of points: move them along the score, and add fresh noise of a smaller width."""
         centres, widths, shares, x, noise, less, key = (f.input() for _ in range(7))
         gone = noise.square() - less.square()
         score = log_density(x, centres, widths.square() + noise.square(), shares).sum().grad(x)
@@ -49,13 +49,13 @@ class Sampler:
 
 
 def log_density(x: gs.Node, centres: gs.Node, variances: gs.Node, shares: gs.Node) -> gs.Node:
-    """log p of each point, up to a constant."""
+    """Return log p of each point, up to a constant."""
     distances = (x.unsqueeze(axes=[1]) - centres).square().sum(axes=[2])
     return (shares.log() - variances.log() - 0.5 * distances / variances).logsumexp(axes=[1])
 
 
 def sample(client: gs.Client, count: int, steps: int, seed: int) -> Array:
-    """The points of one request."""
+    """Return the points of one request."""
     sampler = Sampler(count, steps)
     feeds = {sampler.seed: np.asarray(seed), sampler.noise: np.geomspace(MOST, LEAST, steps + 1)}
     feeds |= dict(zip(sampler.clusters, (CENTRES, WIDTHS, SHARES), strict=True))
@@ -63,7 +63,7 @@ def sample(client: gs.Client, count: int, steps: int, seed: int) -> Array:
 
 
 def work(client: gs.Client, count: int, steps: int, seed: int) -> None:
-    """Sample, and print what each cluster came to beside what it should be."""
+    """Sample, and print the moments of each cluster next to the exact ones."""
     points = sample(client, count, steps, seed)
     print(f"{count} points from one request of {steps} steps")
     with picture("diffusion", title="three clusters, by diffusion", xlabel="x", ylabel="y") as axes:

@@ -1,17 +1,17 @@
-"""Train a classifier of handwritten digits through HTTP.
+"""Train a classifier of handwritten digits over HTTP.
 
-The data are the 1,797 scanned digits of the UCI repository, 8 × 8 pixels each, as scikit-learn ships them.
-This program holds the parameters and steps them; the server keeps nothing. Graph, batch and parameters go
-there, gradients come back. With --store it is the other way round: the server keeps graph, parameters and
-the optimiser's averages, and steps them; a batch goes there, the loss comes back. With --reduce the data stay
-there, too: a step names rows of them, over which the loss of one digit is added up, and keeps the gradient.
+The data are the 1,797 scanned digits of the UCI repository, 8 × 8 pixels each, as scikit-learn ships them. By default
+this program holds the parameters and updates them, and the server stores nothing: the program sends graph, batch and
+parameters, and receives gradients. With --store the server stores graph, parameters and the optimiser's averages, and
+updates them: the program sends a batch and receives the loss. With --reduce the server stores the data, too: a step
+names rows of them. The loss of one digit is averaged over these rows, and the gradient stays on the server.
 
-    python examples/digits.py                 starts a server of its own, and stops it
-    python examples/digits.py --url URL       uses one that is running
-    python examples/digits.py --picture FILE  keeps the loss curve there, in the format that its name ends with
-    python examples/digits.py --store         has the server keep the parameters: each step on disk before its answer
-    python examples/digits.py --store behind  or within a second, as what was computed may be computed again
-    python examples/digits.py --reduce        has the server keep the data as well, and add up over rows of them
+    python examples/digits.py                 starts its own server and stops it
+    python examples/digits.py --url URL       uses a running server
+    python examples/digits.py --picture FILE  saves the loss curve, in the format of the file name's suffix
+    python examples/digits.py --store         stores the parameters on the server, on disk before each response
+    python examples/digits.py --store behind  lets each response precede the disk by up to a second
+    python examples/digits.py --reduce        stores the data on the server, too, and averages over rows of them
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from gradserve_client.tensors import Array
 
 PICTURE = Path(__file__).parents[1] / "build" / "digits-loss.png"
 HIDDEN, BATCH, RATE = 64, 128, 3e-3
-#: of gradient descent
+#: learning rate of gradient descent
 DESCENT = 0.5
 
 Data = tuple[Array, Array]  # images [n, 64] between 0 and 1, labels [n]
@@ -47,7 +47,7 @@ Batch = tuple[Array | gs.Rows, Array | gs.Rows]
 
 
 class Classifier:
-    """Two layers, 64 → 64 → 10, as a graph, and its parameters."""
+    """Two layers, 64 → 64 → 10, as a graph, with its parameters."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         g = self.graph = gs.Graph()
@@ -65,7 +65,7 @@ class Classifier:
         self.adam = Adam(self.parameters, rate=RATE)
 
     def batches(self, data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Batch]:
-        """Every epoch's batches, in a new order each time; the last, smaller one is left out."""
+        """Yield the batches of every epoch, in a new random order each time. The last, smaller one is left out."""
         images, labels = data
         for _ in range(epochs):
             order = rng.permutation(len(images))
@@ -73,24 +73,24 @@ class Classifier:
                 yield images[order[i : i + BATCH]], labels[order[i : i + BATCH]]
 
     def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
-        """One step on one batch. Returns the loss before it."""
+        """Take one step on one batch. Return the loss before it."""
         feeds = {self.images: images, self.labels: labels, **self.parameters}
         answer = client.gradients(self.graph, feeds, of=self.loss)
         self.adam.step(answer)
         return float(answer.value)
 
     def accuracy(self, client: gs.Client, images: Array, labels: Array) -> float:
-        """The share of images whose highest logit is that of their label."""
+        """Return the share of images whose largest logit is that of their label."""
         feeds = {self.images: images, **self.parameters}
         logits = client.forward(self.graph, feeds, outputs=[self.logits]).value
         return float(np.mean(logits.argmax(axis=1) == labels))
 
     def finish(self, client: gs.Client) -> None:
-        """Nothing: the server keeps nothing."""
+        """Do nothing: the server stores nothing."""
 
 
 class StoredClassifier(Classifier):
-    """The same, of which the server keeps the parameters."""
+    """A classifier whose parameters are stored on the server."""
 
     def __init__(self, rng: np.random.Generator, client: gs.Client, *, durable: bool) -> None:
         super().__init__(rng)
@@ -99,17 +99,17 @@ class StoredClassifier(Classifier):
         self.resident = ResidentAdam(client, self.loss, self.parameters, self.names, RATE)
 
     def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
-        """One step on one batch, in one call. Returns the loss before it."""
+        """Take one step on one batch, in one call. Return the loss before it."""
         return self.resident.step({self.images: images, self.labels: labels}, durable=self.durable)
 
     def finish(self, client: gs.Client) -> None:
-        """Fetch the parameters, and leave nothing behind."""
+        """Fetch the parameters, and delete everything from the server."""
         self.parameters = {leaf: client.get(name).array for leaf, name in self.names.items()}
         self.resident.end()
 
 
 class SummedClassifier(Classifier):
-    """The same, of which the server keeps parameters and data: a graph of one digit, and one of a step."""
+    """A classifier whose parameters and data are stored on the server: a graph of one digit, and one of a step."""
 
     def __init__(self, rng: np.random.Generator, client: gs.Client) -> None:
         super().__init__(rng)
@@ -127,7 +127,7 @@ class SummedClassifier(Classifier):
         self.after = [w - DESCENT * g for w, g in zip(self.before, self.gradients, strict=True)]
 
     def batches(self, data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Batch]:
-        """Every epoch's batches, in a new order each time: neighbouring rows of what the server keeps from now on."""
+        """Store the data, and yield every epoch's batches as consecutive rows of it, in a new order each time."""
         self.data = [self.client.put(name, array) for name, array in zip(("images", "labels"), data, strict=True)]
         images, labels = self.data
         for _ in range(epochs):
@@ -136,7 +136,7 @@ class SummedClassifier(Classifier):
                 yield images.rows(*rows), labels.rows(*rows)
 
     def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
-        """The gradient of the mean over the rows, which stays there, and a step against it."""
+        """Compute the mean gradient over the rows, which stays on the server, and take a step."""
         stores = [gs.Store(f"digits.{i}.gradient", durable=False, gradient=True) for i in range(len(self.kept))]
         feeds = {self.image: images, self.label: labels, **dict(zip(self.leaves, self.kept, strict=True))}
         answer = client.batch(
@@ -159,7 +159,7 @@ class SummedClassifier(Classifier):
         return float(answer.value)
 
     def finish(self, client: gs.Client) -> None:
-        """Fetch the parameters, and leave nothing behind."""
+        """Fetch the parameters, and delete everything from the server."""
         self.parameters = {leaf: client.get(t).array for leaf, t in zip(self.parameters, self.kept, strict=True)}
         for tensor in (*self.kept, *self.data):
             client.delete(tensor)
@@ -168,7 +168,7 @@ class SummedClassifier(Classifier):
 
 
 def digits() -> tuple[Data, Data]:
-    """Four fifths to train on, one fifth to test on, each digit equally represented in both."""
+    """Return four fifths of the digits for training and one fifth for testing, with equal shares of each digit."""
     images, labels = load_digits(return_X_y=True)
     images, labels = (images / 16).astype(np.float32), labels.astype(np.int64)
     x, x_test, y, y_test = train_test_split(images, labels, test_size=0.2, random_state=0, stratify=labels)
@@ -176,7 +176,7 @@ def digits() -> tuple[Data, Data]:
 
 
 def show_one_call(url: str) -> None:
-    """The smallest useful request, and its answer: the gradient of sum(w²) at w = (1, 2, 3), without our client."""
+    """Show the smallest useful request and response: the gradient of sum(w²) at w = (1, 2, 3), without a library."""
     request = {
         "graph": {
             "nodes": [
@@ -193,7 +193,7 @@ def show_one_call(url: str) -> None:
 
 
 def classifier_of(rng: np.random.Generator, client: gs.Client, store: str | None, *, reduce: bool) -> Classifier:
-    """The one that these options are for."""
+    """Return the classifier for these options."""
     if reduce:
         return SummedClassifier(rng, client)
     return StoredClassifier(rng, client, durable=store == "durable") if store else Classifier(rng)
@@ -202,13 +202,13 @@ def classifier_of(rng: np.random.Generator, client: gs.Client, store: str | None
 def train(
     client: gs.Client, epochs: int, picture: Path = PICTURE, store: str | None = None, *, reduce: bool = False
 ) -> list[float]:
-    """The whole job. Prints the accuracy on the test images; returns the loss of every step."""
+    """Train, print the accuracy on the test images, and return the loss of every step."""
     rng = np.random.default_rng(0)
     training, test = digits()
     classifier = classifier_of(rng, client, store, reduce=reduce)
     steps = list(classifier.batches(training, epochs, rng))
     losses = []
-    every = 0.1 if sys.stderr.isatty() else 5.0  # a log keeps every state of the bar
+    every = 0.1 if sys.stderr.isatty() else 5.0  # a log shows every state of the bar
     with tqdm(steps, desc="training", unit="step", mininterval=every) as progress:
         for images, labels in progress:
             losses.append(classifier.train_on(client, images, labels))
@@ -222,7 +222,7 @@ def train(
 
 
 def save_picture(losses: list[float], picture: Path) -> None:
-    """The loss curve, on a logarithmic scale."""
+    """Save the loss curve, on a logarithmic scale."""
     from matplotlib import rc_context  # noqa: PLC0415 - takes a second, needed only now
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -232,7 +232,7 @@ def save_picture(losses: list[float], picture: Path) -> None:
     axes.set(title="digits, 64-64-10, Adam", xlabel="step", ylabel="cross-entropy of the batch")
     axes.grid(alpha=0.3)
     picture.parent.mkdir(exist_ok=True)
-    # As SVG: letters as text, and nothing of the time or the program, so that the same picture is the same file.
+    # SVG: keep text as text, and omit date and program, so that the same picture gives the same file.
     plain = dict.fromkeys(("Date", "Creator", "Format", "Type")) if picture.suffix == ".svg" else None
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "digits"}):
         figure.savefig(picture, dpi=150, metadata=plain)
@@ -240,7 +240,7 @@ def save_picture(losses: list[float], picture: Path) -> None:
 
 
 def main() -> None:
-    """Read the options, find or start a server, train."""
+    """Read the options, find or start a server, and train."""
     parser = argparse.ArgumentParser(description="Train a classifier of digits through gradserve.")
     parser.add_argument("--url", help="the address of a running server; default: start one")
     parser.add_argument("--epochs", type=int, default=40)
@@ -250,13 +250,13 @@ def main() -> None:
         nargs="?",
         const="durable",
         choices=["durable", "behind"],
-        help="have the server keep the parameters, each step on disk before its answer, or behind it",
+        help="store the parameters on the server; each step is on disk before its response, or behind it",
     )
     parser.add_argument(
-        "--reduce", action="store_true", help="have the server keep the data, too, and add up over rows"
+        "--reduce", action="store_true", help="store the data on the server, too, and average over rows of them"
     )
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped in this case, too
     with nullcontext(options.url) if options.url else running_server() as url, gs.Client(url) as client:
         print(f"server: {url}\n", flush=True)
         show_one_call(url)

@@ -1,13 +1,14 @@
-"""How an epidemic depends on its parameters: the Jacobian of an integrated equation, through HTTP.
+"""Compute how an epidemic depends on its parameters: the Jacobian of an integrated equation, over HTTP.
 
-An influenza in a boarding school of 763 boys in 1978: how many were in bed on each of 14 days (British Medical Journal,
-4 March 1978, 587). In the model of Kermack and McKendrick (1927), s′ = −β s i and i′ = β s i − γ i for the shares s of
-the susceptible and i of the ill. The classical method of Runge and Kutta integrates it, each of its steps as nodes of
-one graph. The Jacobian of the curve by (β, γ) is one call: two inputs and 14 outputs, so it runs forward. It gives the
-step of Gauss and Newton's least squares, and at the end the standard errors.
+The data are from an influenza outbreak in a boarding school of 763 boys in 1978: the number in bed on each of 14 days
+(British Medical Journal, 4 March 1978, 587). In the model of Kermack and McKendrick (1927), s′ = −β s i and
+i′ = β s i − γ i for the shares s of the susceptible and i of the ill. The classical Runge-Kutta method integrates it,
+with each of its steps as nodes of one graph. The Jacobian of the curve with respect to (β, γ) is one call: with two
+inputs and 14 outputs, the server uses forward mode. It gives the Gauss-Newton step for least squares, and finally the
+standard errors.
 
-    python examples/epidemic.py                starts a server of its own, and stops it
-    python examples/epidemic.py --url URL      uses one that is running
+    python examples/epidemic.py                starts its own server and stops it
+    python examples/epidemic.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ State = tuple[gs.Node, gs.Node]  # the nodes of s and i
 
 
 class Epidemic:
-    """The number of the ill on each day, as a graph of (β, γ)."""
+    """The number of ill boys on each day, as a graph of (β, γ)."""
 
     def __init__(self, steps: int) -> None:
         g = self.graph = gs.Graph()
@@ -40,7 +41,7 @@ class Epidemic:
         self.curve = g.cat(*(i for _, i in days), axis=0) * BOYS
 
     def step(self, at: State, h: float) -> State:
-        """One step of Runge and Kutta, of the length h."""
+        """Make one Runge-Kutta step of length h."""
         k1 = self.slope(at)
         k2 = self.slope(self.moved(at, k1, h / 2))
         k3 = self.slope(self.moved(at, k2, h / 2))
@@ -50,24 +51,24 @@ class Epidemic:
         return at
 
     def slope(self, at: State) -> State:
-        """(s′, i′)."""
+        """Return (s′, i′)."""
         s, i = at
         infected = self.beta * (s * i)
         recovered = self.gamma * i
         return -infected, infected - recovered
 
     def moved(self, at: State, along: State, by: float) -> State:
-        """at + by · along."""
+        """Return at + by · along."""
         return at[0] + by * along[0], at[1] + by * along[1]
 
     def sensitivity(self, client: gs.Client, rates: Array) -> tuple[Array, Array]:
-        """The curve [14], and its derivative by (β, γ), [14, 2]."""
+        """Return the curve [14] and its derivative with respect to (β, γ), [14, 2]."""
         answer = client.jacobian(self.graph, {self.rates: rates}, outputs=[self.curve])
         return answer.value, answer.jacobian[self.curve, self.rates]
 
 
 def fit(client: gs.Client, epidemic: Epidemic, rates: Array) -> Array:
-    """Least squares by Gauss and Newton, from rates nearby."""
+    """Fit by least squares with the Gauss-Newton method, from nearby rates."""
     for _ in range(20):
         curve, j = epidemic.sensitivity(client, rates)
         step = np.linalg.lstsq(j, ILL - curve)[0]
@@ -78,7 +79,7 @@ def fit(client: gs.Client, epidemic: Epidemic, rates: Array) -> Array:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Print the sensitivities at a guess, fit, and draw."""
+    """Print the sensitivities at a guess, fit, and plot."""
     epidemic = Epidemic(steps)
     print(f"nodes: {len(epidemic.graph)}")
     guess = np.array([1.8, 0.5])
@@ -95,7 +96,7 @@ def work(client: gs.Client, steps: int) -> None:
 
 
 def draw(curve: Array, j: Array) -> None:
-    """The curve, and how it moves with a change of a tenth of each parameter."""
+    """Plot the curve, and its change for a change of a tenth of each parameter."""
     days = np.arange(len(ILL))
     with picture("epidemic", title="influenza, January 1978", xlabel="day", ylabel="boys in bed") as axes:
         axes.plot(days, ILL, "ko", label="counted")

@@ -1,13 +1,13 @@
-"""A Gaussian process, its hyperparameters by the gradient of the marginal likelihood, through HTTP.
+"""Fit the hyperparameters of a Gaussian process with the gradient of the marginal likelihood, over HTTP.
 
 The data are the flow of the Nile at Aswan in the years 1871 to 1970, in 10⁸ m³ (Cobb, The problem of the Nile, 1978).
 With K = a² exp(−(s − t)²/(2 l²)) + n² I and its Cholesky factor L, −log p(y) = ½ ‖L⁻¹ y‖² + Σ log L_ii + ½ N log 2π
-(Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1). The graph has `cholesky` and
-`triangular_solve` in it, and is differentiated by (log a, log l, log n). SciPy's minimiser runs here, and asks the
-server for the value and the gradient, as it would ask a function.
+(Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, algorithm 2.1). The graph contains `cholesky`
+and `triangular_solve`, and is differentiated with respect to (log a, log l, log n). SciPy's minimiser runs in this
+program. It calls the server for value and gradient as it would call a function.
 
-    python examples/gaussian_process.py                starts a server of its own, and stops it
-    python examples/gaussian_process.py --url URL      uses one that is running
+    python examples/gaussian_process.py                starts its own server and stops it
+    python examples/gaussian_process.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ class Process:
         self.data = {between: squares[0], self.beyond: squares[1], measured: y, identity: np.eye(len(y))}
 
     def element(self, i: int) -> gs.Node:
-        """θ[i], of the shape [1]."""
+        """Return θ[i], of shape [1]."""
         return self.theta.slice(starts=[i], stops=[i + 1])
 
     def scaled(self, x: gs.Node, by: gs.Node) -> gs.Node:
-        """by² · x."""
+        """Return by² · x."""
         return by.square() * x
 
     def kernel(self, squares: gs.Node, amplitude: gs.Node, length: gs.Node) -> gs.Node:
-        """a² exp(−squares / (2 l²))."""
+        """Return a² exp(−squares / (2 l²))."""
         return self.scaled((-0.5 * (squares / length.square())).exp(), amplitude)
 
     def negative_log_likelihood(self, factor: gs.Node, z: gs.Node) -> gs.Node:
-        """½ ‖z‖² + Σ log L_ii + ½ N log 2π."""
+        """Return ½ ‖z‖² + Σ log L_ii + ½ N log 2π."""
         fit = 0.5 * z.square().sum()
         width = factor.diag().log().sum()
         return fit + width + self.size / 2 * log(2 * pi)
 
     def feeds(self, theta: Array) -> dict[gs.Node, Array]:
-        """What −log p(y) depends on: all but the other times."""
+        """Return the feeds of −log p(y): all leaves except the other times."""
         return {node: array for node, array in self.data.items() if node != self.beyond} | {self.theta: theta}
 
     def fit(self, client: gs.Client, theta: Array) -> Array:
-        """The most probable θ = (log a, log l, log n), from one nearby."""
+        """Return the most probable θ = (log a, log l, log n), starting nearby."""
 
         def objective(theta: Array) -> tuple[float, Array]:
             answer = client.gradients(self.graph, self.feeds(theta), of=self.energy)
@@ -85,14 +85,14 @@ class Process:
         return np.asarray(minimize(objective, theta, jac=True, method="BFGS").x)
 
     def predict(self, client: gs.Client, theta: Array) -> tuple[Array, Array]:
-        """The mean of the process and its standard deviation."""
+        """Return the mean of the process and its standard deviation."""
         feeds = {**self.data, self.theta: theta}
         mean, variance = client.forward(self.graph, feeds, outputs=[self.mean, self.variance]).values
         return mean, np.sqrt(variance)
 
 
 def work(client: gs.Client) -> None:
-    """Fit, predict, draw."""
+    """Fit, predict, plot."""
     at = np.arange(1871.0, 1981.0, 0.5)
     level = FLOW.mean()
     process = Process(YEARS, FLOW - level, at)

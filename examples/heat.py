@@ -1,13 +1,13 @@
-"""Solve the heat equation with a neural network and nested `grad` nodes, through HTTP.
+"""Solve the heat equation with a neural network and nested `grad` nodes, over HTTP.
 
-u_t = k u_xx for 0 < x < 1 and 0 < t < 1, with u = 0 at both ends and u = sin(πx) at first; its solution is
-exp(−k π² t) sin(πx). The network's output is multiplied by t x (1 − x) and added to sin(πx), so that ends and
-beginning hold by construction. The loss is the mean square of u_t − k u_xx at points inside: `grad` gives the slope by
-(t, x), and `grad` of one column of it the second derivative. As in Raissi, Perdikaris and Karniadakis,
-Physics-informed neural networks (2019).
+u_t = k u_xx for 0 < x < 1 and 0 < t < 1, with u = 0 at both ends and u = sin(πx) at t = 0. The solution is
+exp(−k π² t) sin(πx). The network's output is multiplied by t x (1 − x) and added to sin(πx), so the boundary and
+initial conditions hold by construction. The loss is the mean square of u_t − k u_xx at interior points: `grad` computes
+the gradient with respect to (t, x), and `grad` of one of its columns the second derivative. As in Raissi, Perdikaris
+and Karniadakis, Physics-informed neural networks (2019).
 
-    python examples/heat.py                starts a server of its own, and stops it
-    python examples/heat.py --url URL      uses one that is running
+    python examples/heat.py                starts its own server and stops it
+    python examples/heat.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONDUCTIVITY, WIDTH, POINTS = 0.1, 24, 12
 
 
 class Solution:
-    """u at points [n, 2] of (t, x) as a graph, and the residual of the equation as its loss."""
+    """u at points [n, 2] of (t, x) as a graph, with the residual of the equation as its loss."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         g = self.graph = gs.Graph()
@@ -42,32 +42,32 @@ class Solution:
         self.loss = u_t.mse_loss(CONDUCTIVITY * u_xx)
 
     def column(self, x: gs.Node, i: int) -> gs.Node:
-        """x[:, i], of the shape [n, 1]."""
+        """Return x[:, i], of shape [n, 1]."""
         return x.slice(starts=[0, i], stops=[POINTS**2, i + 1])
 
     def layer(
         self, rng: np.random.Generator, x: gs.Node, into: int, out: int, activation: Literal["none", "tanh"]
     ) -> gs.Node:
-        """activation(x @ w + b), with new parameters."""
+        """Return activation(x @ w + b), with new parameters."""
         w, b = self.graph.parameter(), self.graph.parameter()
         self.parameters |= {w: rng.normal(0, into**-0.5, (into, out)), b: np.zeros(out)}
         return x.linear(w, b, activation=activation)
 
 
 def grid(low: float, high: float) -> Array:
-    """Points (t, x) of a square grid, [n², 2]."""
+    """Return the points (t, x) of a square grid, [n², 2]."""
     ticks = np.linspace(low, high, POINTS)
     return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def exact(points: Array) -> Array:
-    """The solution at points [n, 2]."""
+    """Return the solution at points [n, 2]."""
     t, x = points.T
     return np.asarray(np.exp(-CONDUCTIVITY * np.pi**2 * t) * np.sin(np.pi * x))
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Train, say how far from the solution u is between the points, and draw it."""
+    """Train, print the distance of u from the solution between the points, and plot."""
     solution = Solution(np.random.default_rng(0))
     points = {solution.points: grid(0.02, 0.98)}
     adam = Adam(solution.parameters, rate=1e-2)
@@ -85,7 +85,7 @@ def work(client: gs.Client, steps: int) -> None:
 
 
 def draw(points: Array, u: Array) -> None:
-    """Profiles at four times, and the solution behind them."""
+    """Plot profiles at four times, with the solution."""
     x = np.linspace(0, 1, 101)
     with picture("heat", title="u_t = u_xx / 10", xlabel="x", ylabel="u") as axes:
         for start in range(0, POINTS**2, POINTS * 3):

@@ -1,13 +1,13 @@
-"""A posterior by 64 chains of Hamiltonian Monte Carlo, all of it one request: draws, leapfrogs and choices.
+"""Sample a posterior with 64 chains of Hamiltonian Monte Carlo in one request: draws, leapfrog steps and acceptance.
 
-A line is fitted to ten points with noise of a known width, and normal priors: its posterior is a normal distribution
-with moments in closed form. As in examples/schools.py a trajectory needs the gradient of −log p at each of its steps
-(Neal, MCMC using Hamiltonian dynamics, 2011). There each draw is a request, and the client has the random numbers.
-Here the graph is a `scan` over draws, with a scan over leapfrogs in it and a `grad` node in that; what is random comes
-from a key, so the same seed gives the same chains.
+A line is fitted to ten points with noise of known width and normal priors. The posterior is a normal distribution with
+moments in closed form. As in examples/schools.py, a trajectory needs the gradient of −log p at each of its steps (Neal,
+MCMC using Hamiltonian dynamics, 2011). There, each draw is a request, and the client generates the random numbers.
+Here the graph is a `scan` over draws, which contains a scan over leapfrog steps, which contains a `grad` node. The
+random numbers come from a key, so the same seed gives the same chains.
 
-    python examples/hmc.py                starts a server of its own, and stops it
-    python examples/hmc.py --url URL      uses one that is running
+    python examples/hmc.py                starts its own server and stops it
+    python examples/hmc.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DESIGN = np.stack([np.ones_like(X), X], axis=1)
 
 
 class Chains:
-    """All points of all chains, [draws, chains, 2], and how many were accepted, as a graph of the seed."""
+    """The points of all chains, [draws, chains, 2], and the number of accepted ones, as a graph of the seed."""
 
     def __init__(self, draws: int) -> None:
         g = self.graph = gs.Graph()
@@ -38,7 +38,7 @@ class Chains:
 
 
 def draw(f: gs.Graph) -> list[gs.Node]:
-    """A trajectory of each chain from a random momentum, and whether it is taken."""
+    """Follow a trajectory of each chain from a random momentum, and accept or reject it."""
     leap = f.function(leapfrog)
     design, y, z, key = (f.input() for _ in range(4))
     keys = key.random_split(2)
@@ -52,7 +52,7 @@ def draw(f: gs.Graph) -> list[gs.Node]:
 
 
 def leapfrog(f: gs.Graph) -> list[gs.Node]:
-    """Half a step of the momentum, one of the place, half a step of the momentum."""
+    """Make half a step of the momentum, a step of the position, and half a step of the momentum."""
     design, y, z, p = (f.input() for _ in range(4))
     p = p - STEP / 2 * slope(design, y, z)
     z = z + STEP * p
@@ -60,29 +60,29 @@ def leapfrog(f: gs.Graph) -> list[gs.Node]:
 
 
 def slope(design: gs.Node, y: gs.Node, z: gs.Node) -> gs.Node:
-    """The gradient of each chain's energy by its place."""
+    """Return the gradient of each chain's energy with respect to its position."""
     return energy(design, y, z).sum().grad(z)
 
 
 def energy(design: gs.Node, y: gs.Node, z: gs.Node) -> gs.Node:
-    """−log p(z | y) of each chain, up to a constant."""
+    """Return −log p(z | y) of each chain, up to a constant."""
     misses = (z @ design.transpose() - y) / NOISE
     return 0.5 * (misses.square().sum(axes=[1]) + (z / PRIOR).square().sum(axes=[1]))
 
 
 def total(design: gs.Node, y: gs.Node, z: gs.Node, p: gs.Node) -> gs.Node:
-    """Energy and kinetic energy of each chain."""
+    """Return energy plus kinetic energy of each chain."""
     return energy(design, y, z) + 0.5 * p.square().sum(axes=[1])
 
 
 def exact() -> tuple[Array, Array]:
-    """Mean and covariance of the posterior."""
+    """Return mean and covariance of the posterior."""
     covariance = np.linalg.inv(DESIGN.T @ DESIGN / NOISE**2 + np.eye(2) / PRIOR**2)
     return covariance @ DESIGN.T @ Y / NOISE**2, covariance
 
 
 def work(client: gs.Client, draws: int, seed: int) -> None:
-    """Sample, and print the moments beside the exact ones."""
+    """Sample, and print the moments next to the exact ones."""
     chains = Chains(draws)
     feeds = {chains.seed: np.asarray(seed), chains.design: DESIGN, chains.y: Y}
     answer = client.forward(chains.graph, feeds, outputs=[chains.points, chains.accepted])

@@ -1,12 +1,13 @@
-"""How much of the Nile's flow is noise: the likelihood of a hundred years by a Kalman filter, which is one `scan`.
+"""Estimate the noise in the Nile's flow: the likelihood of a hundred years from a Kalman filter, which is one `scan`.
 
-The flow of a year is a level with noise, and the level walks: y = a + ε, a' = a + η. The variances of ε and η are what
-makes the measured years most likely, 15,099 and 1,469.1 by Durbin and Koopman (Time series analysis by state space
-methods, 2001), chapter 2, who begin at the first year. Newton's method finds them with gradients and Hessians of the
-filter. Without a filter, the years are one normal vector of 99, with a covariance in closed form.
+The flow of a year is a level plus noise, and the level follows a random walk: y = a + ε, a' = a + η. The maximum
+likelihood estimates of the variances of ε and η are 15,099 and 1,469.1 according to Durbin and Koopman (Time series
+analysis by state space methods, 2001), chapter 2, who start with the first year. Newton's method finds them with
+gradients and Hessians of the filter. Without a filter, the years are one normal vector of 99 entries, with a covariance
+in closed form.
 
-    python examples/kalman.py                starts a server of its own, and stops it
-    python examples/kalman.py --url URL      uses one that is running
+    python examples/kalman.py                starts its own server and stops it
+    python examples/kalman.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Filter:
 
 
 def year(f: gs.Graph) -> list[gs.Node]:
-    """What is known of the level after a year, its mean and variance, and how surprising the year was."""
+    """Return the mean and variance of the level after a year, and the negative log likelihood of the year."""
     noise, drift, mean, variance, flow = (f.input() for _ in range(5))
     variance = variance + drift
     miss, expected = flow - mean, variance + noise
@@ -42,7 +43,7 @@ def year(f: gs.Graph) -> list[gs.Node]:
 
 
 def fit(client: gs.Client, model: Filter) -> Array:
-    """The variances at the maximum, by Newton's method."""
+    """Return the variances at the maximum, found by Newton's method."""
     theta = np.log([1e4, 1e3])
     for _ in range(8):
         feeds = {model.theta: theta, model.years: FLOW}
@@ -53,7 +54,7 @@ def fit(client: gs.Client, model: Filter) -> Array:
 
 
 def dense(theta: Array) -> tuple[float, Array]:
-    """The same energy and its gradient, from the covariance of all years: noise and drift in a matrix each."""
+    """Return the same energy and its gradient, from the covariance matrix of all years."""
     n, y = len(FLOW) - 1, FLOW[1:] - FLOW[0]
     parts = np.exp(theta)[:, None, None] * [np.eye(n) + 1, np.minimum.outer(np.arange(n), np.arange(n)) + 1.0]
     covariance = parts.sum(axis=0)

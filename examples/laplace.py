@@ -1,14 +1,14 @@
-"""A posterior in the Laplace approximation: the inverse of a Hessian at the mode, through HTTP.
+"""Approximate a posterior by Laplace's method: the inverse of a Hessian at the mode, over HTTP.
 
 The data are the twelve initial rates of an enzyme treated with puromycin (Treloar 1974, in Bates and Watts, Nonlinear
 Regression Analysis, 1988, table A1.3). The model is that of Michaelis and Menten, rate = V c / (K + c), with normal
-errors of the standard deviation σ. Under a flat prior, the posterior of θ = (V, K, log σ) near its mode is about
+errors of standard deviation σ. With a flat prior, the posterior of θ = (V, K, log σ) near its mode is approximately
 normal, with the inverse Hessian of −log p as its covariance (MacKay, Information Theory, Inference, and Learning
-Algorithms, 2003, chapter 27). The Hessian is one call; the mode is found by Newton's method with the same call.
-`jacobian` then says how the curve moves with θ, and so how far it is uncertain.
+Algorithms, 2003, chapter 27). The Hessian is one call. Newton's method finds the mode with the same call. `jacobian`
+gives the derivative of the curve with respect to θ, and so its uncertainty.
 
-    python examples/laplace.py                starts a server of its own, and stops it
-    python examples/laplace.py --url URL      uses one that is running
+    python examples/laplace.py                starts its own server and stops it
+    python examples/laplace.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Enzyme:
         self.energy = (0.5 * misses.square() + log_sigma).sum()
 
     def element(self, i: int) -> gs.Node:
-        """θ[i], of the shape [1]."""
+        """Return θ[i], of shape [1]."""
         return self.theta.slice(starts=[i], stops=[i + 1])
 
 
 def mode(client: gs.Client, enzyme: Enzyme, theta: Array) -> tuple[Array, Array]:
-    """The most probable θ, and its covariance, by Newton's method from a θ nearby."""
+    """Return the most probable θ and its covariance, found by Newton's method from a nearby θ."""
     for _ in range(20):
         feeds = {enzyme.concentration: CONCENTRATION, enzyme.rate: RATE, enzyme.theta: theta}
         answer = client.hessian(enzyme.graph, feeds)
@@ -53,7 +53,7 @@ def mode(client: gs.Client, enzyme: Enzyme, theta: Array) -> tuple[Array, Array]
 
 
 def band(client: gs.Client, enzyme: Enzyme, theta: Array, covariance: Array, at: Array) -> tuple[Array, Array]:
-    """The curve, and the standard deviation of it: √(J Σ Jᵀ) at each concentration."""
+    """Return the curve and its standard deviation, √(J Σ Jᵀ), at each concentration."""
     feeds = {enzyme.concentration: at, enzyme.theta: theta}
     answer = client.jacobian(enzyme.graph, feeds, outputs=[enzyme.curve])
     j = answer.jacobian[enzyme.curve, enzyme.theta]
@@ -61,7 +61,7 @@ def band(client: gs.Client, enzyme: Enzyme, theta: Array, covariance: Array, at:
 
 
 def work(client: gs.Client) -> None:
-    """Print the posterior, and draw the curve with its band."""
+    """Print the posterior, and plot the curve with its band."""
     enzyme = Enzyme()
     theta, covariance = mode(client, enzyme, np.array([200.0, 0.05, 2.3]))
     for name, value, deviation in zip(("V", "K", "log σ"), theta, np.sqrt(np.diag(covariance)), strict=True):

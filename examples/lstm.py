@@ -1,11 +1,11 @@
-"""A network over time: an LSTM as one `scan`, beside the same network written step by step.
+"""Train an LSTM written as one `scan`, and compare it with the same network unrolled step by step.
 
-Hochreiter and Schmidhuber, Long short-term memory (1997), with a gate to forget (Gers and others, 2000). It reads 200
-numbers of 16 sine waves and is to say the next one each time. As a scan the graph has one step, whatever the length;
-written out it has as many as there are numbers, and a gradient that plans them all.
+Hochreiter and Schmidhuber, Long short-term memory (1997), with a forget gate (Gers and others, 2000). It reads 200
+numbers of each of 16 sine waves and predicts the next number each time. As a scan, the graph has one step, whatever the
+length. Unrolled, it has one step per number, and the gradient's plan covers all of them.
 
-    python examples/lstm.py                starts a server of its own, and stops it
-    python examples/lstm.py --url URL      uses one that is running
+    python examples/lstm.py                starts its own server and stops it
+    python examples/lstm.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Network:
 
 
 def cell(w: gs.Node, u: gs.Node, b: gs.Node, hidden: gs.Node, state: gs.Node, x: gs.Node) -> tuple[gs.Node, gs.Node]:
-    """One step: what the network says, and what it keeps to itself."""
+    """Make one step: return the new hidden state, which is the output, and the new cell state."""
     parts = (x @ w + hidden @ u + b).chunk(4, axis=1)
     take, forget, say = (parts.get_output(i).sigmoid() for i in (0, 1, 2))
     state = forget * state + take * parts.get_output(3).tanh()
@@ -45,7 +45,7 @@ def cell(w: gs.Node, u: gs.Node, b: gs.Node, hidden: gs.Node, state: gs.Node, x:
 
 
 def outputs_by_scan(g: gs.Graph, weights: list[gs.Node], nothing: gs.Node, x: gs.Node, _: int) -> gs.Node:
-    """What it says at each step, [steps, batch, units]."""
+    """Return the output of each step, [steps, batch, units]."""
 
     @g.function
     def step(f: gs.Graph) -> list[gs.Node]:
@@ -57,7 +57,7 @@ def outputs_by_scan(g: gs.Graph, weights: list[gs.Node], nothing: gs.Node, x: gs
 
 
 def outputs_unrolled(g: gs.Graph, weights: list[gs.Node], nothing: gs.Node, x: gs.Node, length: int) -> gs.Node:
-    """The same, written step by step."""
+    """Return the same, unrolled step by step."""
     w, u, b = weights
     hidden, state, said = nothing, nothing, []
     for t in range(length):
@@ -67,7 +67,7 @@ def outputs_unrolled(g: gs.Graph, weights: list[gs.Node], nothing: gs.Node, x: g
 
 
 def first_weights(rng: np.random.Generator) -> list[Array]:
-    """Gates that remember, and small numbers."""
+    """Return initial weights: small numbers, with forget gates that remember."""
     forget = np.repeat([0.0, 1.0, 0.0, 0.0], UNITS)
     shapes = [(1, 4 * UNITS), (UNITS, 4 * UNITS), (UNITS, 1)]
     w, u, out = (rng.normal(0, 1 / np.sqrt(UNITS), shape) for shape in shapes)
@@ -75,13 +75,13 @@ def first_weights(rng: np.random.Generator) -> list[Array]:
 
 
 def waves(length: int, rng: np.random.Generator) -> Array:
-    """Sine waves of a period each, [steps + 1, batch, 1]."""
+    """Return sine waves of different periods, [steps + 1, batch, 1]."""
     period, phase = rng.uniform(10, 40, BATCH), rng.uniform(0, 2 * np.pi, BATCH)
     return np.sin(2 * np.pi * np.arange(length + 1)[:, None] / period + phase)[:, :, None]
 
 
 def train(client: gs.Client, length: int, steps: int) -> list[float]:
-    """The losses of some steps of Adam."""
+    """Return the losses of some steps of Adam."""
     rng = np.random.default_rng(0)
     network = Network(length)
     adam = Adam(dict(zip(network.leaves, first_weights(rng), strict=True)), rate=1e-2)
@@ -95,7 +95,7 @@ def train(client: gs.Client, length: int, steps: int) -> list[float]:
 
 
 def work(client: gs.Client, length: int, steps: int) -> None:
-    """Train it, and compare a gradient of both ways to write it."""
+    """Train, and compare the gradients of both forms."""
     losses = train(client, length, steps)
     print(f"loss: {losses[0]:.4f} at first, {losses[-1]:.4f} after {steps} steps")
     found = []

@@ -1,12 +1,12 @@
-"""Fit a logistic regression with Newton's method and conjugate gradients, through HTTP.
+"""Fit a logistic regression with Newton's method and conjugate gradients, over HTTP.
 
-The data are the 569 tumours of the Wisconsin breast cancer data (UCI), 30 measures each, as scikit-learn ships them.
-The loss is the mean cross-entropy of y given σ(x · w + b), and λ/2 ‖w‖². Newton's step p solves H p = −∇f. H is never
-made: conjugate gradients need only products H v, and each of those is one call of `hvp`, exact, at the price of a few
-gradients. Nocedal and Wright, Numerical Optimization (2006), algorithm 7.1, with backtracking.
+The data are the 569 tumours of the Wisconsin breast cancer data (UCI), with 30 features each, as scikit-learn ships
+them. The loss is the mean cross-entropy of y given σ(x · w + b), plus λ/2 ‖w‖². Newton's step p solves H p = −∇f. H is
+never formed: conjugate gradients only need products H v. Each of these is one call of `hvp`, exact, at the cost of a
+few gradients. Nocedal and Wright, Numerical Optimization (2006), algorithm 7.1, with backtracking.
 
-    python examples/newton.py                starts a server of its own, and stops it
-    python examples/newton.py --url URL      uses one that is running
+    python examples/newton.py                starts its own server and stops it
+    python examples/newton.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PENALTY = 1e-2  # λ
 
 
 class Regression:
-    """The loss as a graph of one parameter, the weights and the bias as one vector; and its data."""
+    """The loss as a graph of one parameter, the weights and the bias as one vector, with its data."""
 
     def __init__(self, client: gs.Client) -> None:
         self.client = client
@@ -40,25 +40,25 @@ class Regression:
         self.data = {points: x, labels: y.astype(float), penalised: (np.arange(self.size) < self.size - 1) * 1.0}
 
     def feeds(self, w: Array) -> dict[gs.Node, Array]:
-        """The data, and the weights."""
+        """Return the data and the weights."""
         return {**self.data, self.weights: w}
 
     def value(self, w: Array) -> float:
-        """f(w)."""
+        """Return f(w)."""
         return float(self.client.forward(self.graph, self.feeds(w), outputs=[self.loss]).value)
 
     def slope(self, w: Array) -> tuple[float, Array]:
-        """f(w), and ∇f(w)."""
+        """Return f(w) and ∇f(w)."""
         answer = self.client.gradients(self.graph, self.feeds(w), of=self.loss)
         return float(answer.value), answer.gradients[self.weights]
 
     def curvature(self, w: Array) -> Callable[[Array], Array]:
-        """v → H(w) v."""
+        """Return the function v → H(w) v."""
         return lambda v: self.client.hvp(self.graph, self.feeds(w), vectors={self.weights: v}).hvp[self.weights]
 
 
 def newton(f: Regression, tolerance: float) -> Iterator[tuple[Array, float]]:
-    """The points that Newton's method visits, and the length of the gradient at each."""
+    """Return the points that Newton's method visits, and the norm of the gradient at each."""
     w = np.zeros(f.size)
     while True:
         value, gradient = f.slope(w)
@@ -71,7 +71,7 @@ def newton(f: Regression, tolerance: float) -> Iterator[tuple[Array, float]]:
 
 
 def conjugate_gradients(times: Callable[[Array], Array], b: Array, tolerance: float) -> Array:
-    """x with ‖H x − b‖ < tolerance, H positive definite, given as v → H v. Hestenes and Stiefel (1952)."""
+    """Return x with ‖H x − b‖ < tolerance, for positive definite H, given as v → H v. Hestenes and Stiefel (1952)."""
     x, r = np.zeros_like(b), b
     p = r
     while np.linalg.norm(r) >= tolerance:
@@ -84,7 +84,7 @@ def conjugate_gradients(times: Callable[[Array], Array], b: Array, tolerance: fl
 
 
 def backtracked(f: Regression, w: Array, value: float, slope: float, step: Array) -> Array:
-    """The step, halved until the loss falls by a ten-thousandth of what the slope promises (Armijo)."""
+    """Return the step, halved until the loss falls by a ten-thousandth of what the slope predicts (Armijo)."""
     rate = 1.0
     while f.value(w + rate * step) > value + 1e-4 * rate * slope and rate > 1e-9:
         rate /= 2
@@ -92,7 +92,7 @@ def backtracked(f: Regression, w: Array, value: float, slope: float, step: Array
 
 
 def descent(f: Regression, steps: int) -> Iterator[tuple[Array, float]]:
-    """As `newton`, by gradient descent at the largest constant rate that is safe: 1/L, with L ≥ the curvature."""
+    """Return the same for gradient descent at the largest safe constant rate: 1/L, with L ≥ the curvature."""
     points = next(iter(f.data.values()))
     rate = 1 / (np.linalg.norm(points, 2) ** 2 / (4 * len(points)) + PENALTY)
     w = np.zeros(f.size)
@@ -103,7 +103,7 @@ def descent(f: Regression, steps: int) -> Iterator[tuple[Array, float]]:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Fit both ways, and say how far each came."""
+    """Fit with both methods, and print the progress of each."""
     f = Regression(client)
     fitted = list(newton(f, 1e-9))
     plain = list(descent(f, steps))

@@ -1,12 +1,12 @@
-"""Differentiate principal components: how much of the variance of data lies in a plane, and what moves it.
+"""Differentiate principal components: the share of the data's variance that lies in a plane.
 
-The two largest eigenvalues of a covariance are a function of whole eigenspaces, so that its gradient holds whatever the
-others do: it is 2 x v vᵀ / n for the plane v (Hellmann and Feynman). The nuclear norm of the same data, the sum of its
-singular values, has u vh as its gradient. Both are compared with NumPy's decompositions. Then data are moved, by small
-steps, until the plane holds nearly all of their variance.
+The sum of the two largest eigenvalues of a covariance is a function of the whole eigenspace, so its gradient holds even
+if other eigenvalues coincide: it is 2 x v vᵀ / n for the plane v (Hellmann and Feynman). The nuclear norm of the same
+data, the sum of its singular values, has the gradient u vh. Both are compared with NumPy's decompositions. Then
+gradient ascent moves the data in small steps until the plane holds nearly all of their variance.
 
-    python examples/pca.py                starts a server of its own, and stops it
-    python examples/pca.py --url URL      uses one that is running
+    python examples/pca.py                starts its own server and stops it
+    python examples/pca.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POINTS, AXES, KEPT = 40, 6, 2
 
 
 class Components:
-    """The part of the variance that the largest components hold, the variance there, and the nuclear norm."""
+    """The share of the variance in the largest components, this variance, and the nuclear norm."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -35,14 +35,14 @@ class Components:
 
 
 def plane(data: Array) -> Array:
-    """The gradient of the variance that is held, by NumPy."""
+    """Return the gradient of the variance in the plane, computed by NumPy."""
     apart = data - data.mean(axis=0)
     v = np.linalg.eigh(apart.T @ apart / POINTS)[1][:, AXES - KEPT :]
     return np.asarray(2 * apart @ v @ v.T / POINTS)
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Compare the gradients, then ascend."""
+    """Compare the gradients, then run gradient ascent."""
     model, rng = Components(), np.random.default_rng(0)
     data = rng.normal(size=(POINTS, AXES)) * np.linspace(2, 1, AXES)
     u, _, vh = np.linalg.svd(data, full_matrices=False)

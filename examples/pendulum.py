@@ -1,12 +1,12 @@
-"""How much a clock loses when several things change at once: a derivative along a direction, through HTTP.
+"""Compute how much a clock loses when several things change at once: a directional derivative, over HTTP.
 
-The period of a pendulum of length l that swings out to the angle a is 2π √(l/g) / agm(1, cos(a/2)), with Gauss's
-arithmetic-geometric mean, of which five steps suffice. On a warm day the rod grows, and the swing gets a little wider.
-`jvp` takes the two changes together, and gives the change of the period, to first order and exactly, beside its value;
-there is no need for a gradient by each.
+The period of a pendulum of length l and amplitude a is 2π √(l/g) / agm(1, cos(a/2)), with Gauss's arithmetic-geometric
+mean, of which five steps suffice. On a warm day the rod grows, and the amplitude increases slightly. `jvp` takes both
+changes together, and returns the exact first-order change of the period along with its value. The gradient with respect
+to each is not needed.
 
-    python examples/pendulum.py                starts a server of its own, and stops it
-    python examples/pendulum.py --url URL      uses one that is running
+    python examples/pendulum.py                starts its own server and stops it
+    python examples/pendulum.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BRASS = 19e-6  # growth for each kelvin
 
 
 class Pendulum:
-    """The period as a graph of length and angle."""
+    """The period as a graph of length and amplitude."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -34,7 +34,7 @@ class Pendulum:
 
 
 def work(client: gs.Client) -> None:
-    """The period, and what a day costs that is ten kelvin warmer, with a swing of a tenth of a degree more."""
+    """Print the period, and the loss on a day ten kelvin warmer, with an amplitude a tenth of a degree larger."""
     clock = Pendulum()
     at = {clock.length: LENGTH, clock.angle: ANGLE}
     change = {clock.length: 10 * BRASS * LENGTH, clock.angle: np.radians(0.1)}

@@ -1,12 +1,12 @@
-"""Find the largest batch that a server takes, without sending one, through HTTP.
+"""Find the largest batch that a server accepts, without sending one, over HTTP.
 
-A network of two layers, of which the gradients are wanted for as many rows at once as possible. `plan` takes the types
-of the leaves in place of their tensors, and tells the peak of memory, the FLOPs, the size of the answer, and whether
-the request would be admitted. Nothing runs, so each question costs milliseconds. One request is then sent, to see that
-its peak is the one foretold.
+We want the gradients of a network of two layers for as many rows at once as possible. `plan` takes the types of the
+leaves instead of their tensors, and estimates peak memory, FLOPs and the size of the response, and whether the server
+would admit the request. Nothing is executed, so each dry run takes milliseconds. Finally one request is sent, to
+compare its peak with the estimate.
 
-    python examples/planning.py                starts a server of its own, and stops it
-    python examples/planning.py --url URL      uses one that is running
+    python examples/planning.py                starts its own server and stops it
+    python examples/planning.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WIDTH = 256
 
 
 class Network:
-    """Two layers and their loss as a graph, and the arrays for it."""
+    """Two layers and their loss as a graph, with arrays for it."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -32,13 +32,13 @@ class Network:
         self.parameters = {node: np.full(shape, 0.01, np.float32) for node, shape in shapes.items()}
 
     def feeds(self, count: int) -> dict[gs.Node, Array]:
-        """Zeros for so many rows. Arrays of one element, stretched: they have a shape, and take no memory."""
+        """Return zeros for this number of rows. Broadcast arrays have the full shape but use no memory."""
         rows = np.broadcast_to(np.float32(0), (count, 64))
         return {self.rows: rows, self.labels: np.broadcast_to(np.int64(0), (count,)), **self.parameters}
 
 
 def work(client: gs.Client, rows: int) -> None:
-    """Ask about ever larger batches, then send one of `rows`."""
+    """Plan ever larger batches, then send one of `rows`."""
     network = Network()
     first = plan = client.plan(network.graph, network.feeds(rows), form="base64")
     count = rows

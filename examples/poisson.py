@@ -1,12 +1,13 @@
-"""Solve a differential equation with a neural network and nested `grad` nodes, through HTTP.
+"""Solve a differential equation with a neural network and nested `grad` nodes, over HTTP.
 
-The equation is u″(x) = −π² sin(πx) on [0, 1] with u = 0 at both ends; its solution is sin(πx). The network's output is
-multiplied by x (1 − x), so that the ends hold by construction. The loss asks for the equation at 64 points: it has the
-second derivative of the network by its input in it, made by two nested `grad` nodes, and is itself differentiated by
-the weights. As in Raissi, Perdikaris and Karniadakis, Physics-informed neural networks (2019).
+The equation is u″(x) = −π² sin(πx) on [0, 1] with u = 0 at both ends. The solution is sin(πx). The network's output is
+multiplied by x (1 − x), so the boundary conditions hold by construction. The loss is the residual of the equation at 64
+points. It contains the second derivative of the network with respect to its input, from two nested `grad` nodes, and is
+itself differentiated with respect to the weights. As in Raissi, Perdikaris and Karniadakis, Physics-informed neural
+networks (2019).
 
-    python examples/poisson.py                starts a server of its own, and stops it
-    python examples/poisson.py --url URL      uses one that is running
+    python examples/poisson.py                starts its own server and stops it
+    python examples/poisson.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WIDTH, POINTS = 24, 64
 
 
 class Solution:
-    """u(x) = x (1 − x) · network(x) as a graph, the residual of the equation as its loss."""
+    """u(x) = x (1 − x) · network(x) as a graph, with the residual of the equation as its loss."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         g = self.graph = gs.Graph()
@@ -39,14 +40,14 @@ class Solution:
     def layer(
         self, rng: np.random.Generator, x: gs.Node, into: int, out: int, activation: Literal["none", "tanh"]
     ) -> gs.Node:
-        """activation(x @ w + b), with new parameters."""
+        """Return activation(x @ w + b), with new parameters."""
         w, b = self.graph.parameter(), self.graph.parameter()
         self.parameters |= {w: rng.normal(0, into**-0.5, (into, out)), b: np.zeros(out)}
         return x.linear(w, b, activation=activation)
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Train, and print the largest distance from the solution; the loss is printed ten times on the way."""
+    """Train, print the loss ten times, and finally the largest distance from the solution."""
     solution = Solution(np.random.default_rng(0))
     x = np.linspace(0, 1, POINTS)[:, None]
     points = {solution.x: x, solution.right_side: -(np.pi**2) * np.sin(np.pi * x)}

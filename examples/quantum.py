@@ -1,12 +1,13 @@
 """Differentiate a quantum circuit, and find the ground state of a chain of spins with it.
 
-Each layer turns every spin about y and z and lets neighbours interact (controlled Z). The energy is ⟨ψ|H|ψ⟩ of Ising's
-chain in a transverse field, H = −Σ Zᵢ Zᵢ₊₁ − Σ Xᵢ. Its gradient by an angle is also half the difference of two
-energies with that angle turned by ±π/2, exactly (Schuld et al., Evaluating analytic gradients on quantum hardware,
-Phys. Rev. A 99, 2019): that rule runs on NumPy here. The descent is compared with the smallest eigenvalue of H.
+Each layer rotates every spin about y and z, and couples neighbours (controlled Z). The energy is ⟨ψ|H|ψ⟩ of the Ising
+chain in a transverse field, H = −Σ Zᵢ Zᵢ₊₁ − Σ Xᵢ. Its derivative with respect to an angle is also exactly half the
+difference of the energies with this angle shifted by ±π/2 (Schuld et al., Evaluating analytic gradients on quantum
+hardware, Phys. Rev. A 99, 2019). NumPy computes this parameter-shift rule here. The result of the descent is compared
+with the smallest eigenvalue of H.
 
-    python examples/quantum.py                starts a server of its own, and stops it
-    python examples/quantum.py --url URL      uses one that is running
+    python examples/quantum.py                starts its own server and stops it
+    python examples/quantum.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -44,31 +45,31 @@ class Circuit:
 
 
 def turned(g: gs.Graph, state: gs.Node, spin: int, cos: gs.Node, sin: gs.Node) -> gs.Node:
-    """The state with a spin turned about y: a rotation of what differs in that spin alone."""
+    """Return the state with a spin rotated about y."""
     apart = state.reshape(shape=[2**spin, 2, -1])
     up, down = apart.select(0, axis=1), apart.select(1, axis=1)
     return g.stack(cos * up - sin * down, sin * up + cos * down, axis=1).reshape(shape=[STATES])
 
 
 def z_of(spin: int) -> Array:
-    """+1 where this spin is up, and −1 where it is down, by state."""
+    """Return +1 for each state in which this spin is up, and −1 if it is down."""
     return np.where(np.arange(STATES) >> (SPINS - 1 - spin) & 1, -1.0, 1.0)
 
 
 def entangler() -> Array:
-    """−1 for each pair of neighbours that are both down."""
+    """Return −1 for each pair of neighbours that are both down."""
     pairs = [np.where((z_of(i) < 0) & (z_of(i + 1) < 0), -1.0, 1.0) for i in range(SPINS - 1)]
     return np.asarray(np.prod(pairs, axis=0))
 
 
 def ising() -> Array:
-    """H."""
+    """Return H."""
     flips = sum(np.eye(STATES)[np.arange(STATES) ^ (1 << i)] for i in range(SPINS))
     return np.asarray(-np.diag(sum(z_of(i) * z_of(i + 1) for i in range(SPINS - 1))) - flips)
 
 
 def energy(angles: Array) -> float:
-    """The same by NumPy, gate by gate as matrices."""
+    """Return the same energy, computed by NumPy gate by gate as matrices."""
     state, identity = np.eye(STATES)[0].astype(complex), np.eye(2)
     for about_y, about_z in angles:
         for spin in range(SPINS):
@@ -83,7 +84,7 @@ def energy(angles: Array) -> float:
 
 
 def shifted(angles: Array) -> Array:
-    """The gradient by the parameter-shift rule."""
+    """Return the gradient by the parameter-shift rule."""
     found = np.empty_like(angles)
     for place in np.ndindex(angles.shape):
         turn = np.zeros_like(angles)
@@ -93,7 +94,7 @@ def shifted(angles: Array) -> Array:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Compare the gradient, then descend."""
+    """Compare the gradients, then run gradient descent."""
     circuit, rng = Circuit(), np.random.default_rng(1)
     descent = Adam({circuit.angles: rng.normal(0, 0.5, (LAYERS, 2, SPINS))}, rate=0.1)
     for step in range(steps):

@@ -1,10 +1,10 @@
-"""Fit a curve through a registered graph: the data are sent once, and each step sends the parameters alone.
+"""Fit a curve with a registered graph: the data are sent once, and each step sends only the parameters.
 
-How the planets' periods depend on their distance from the sun: log T = a + b log r by least squares, through Newton's
-method with the exact Hessian, which for a quadratic loss is there after one step. Kepler's third law says b = 3/2.
+The periods of the planets depend on their distance from the sun: log T = a + b log r, fitted by least squares. Newton's
+method with the exact Hessian solves a quadratic loss in one step. Kepler's third law says b = 3/2.
 
-    python examples/registered.py                starts a server of its own, and stops it
-    python examples/registered.py --url URL      uses one that is running
+    python examples/registered.py                starts its own server and stops it
+    python examples/registered.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PERIOD = np.array([0.2408, 0.6152, 1.0, 1.8808, 11.862, 29.457, 84.011, 164.79])
 
 
 def residuals(repeats: int) -> tuple[gs.Graph, gs.Node]:
-    """The mean of (a + b log r − log T)² over the planets, so many times over; and its parameter [a, b]."""
+    """Return the mean of (a + b log r − log T)² over copies of the planets, and its parameter [a, b]."""
     graph = gs.Graph()
     ab = graph.parameter()
     r, t = np.log(np.tile(DISTANCE, repeats)), np.log(np.tile(PERIOD, repeats))

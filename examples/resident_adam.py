@@ -1,6 +1,6 @@
-"""The optimiser of `adam.py` as nodes of the graph: parameters and averages stay with the server, a step is one call.
+"""The optimiser of `adam.py` as nodes of the graph: parameters and averages stay on the server, and a step is one call.
 
-The graph ends in new parameters and averages, and the call stores them under the names that its leaves are fed from.
+The graph computes new parameters and averages. The call stores them under the names that its leaves are fed from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ResidentAdam:
         b1: float = 0.9,
         b2: float = 0.999,
     ) -> None:
-        """`parameters` are where to begin, by the leaves of the graph, and `names` what their tensors are called."""
+        """Start with `parameters`, by leaf of the graph. `names` are the names of their tensors."""
         self.client, self.loss = client, loss
         self.rate, self.b1, self.b2 = rate, b1, b2
         self.kept: dict[gs.Node, gs.Resident] = {}
@@ -38,31 +38,31 @@ class ResidentAdam:
         self.model = client.register(loss.graph, description="a step of Adam")
 
     def leaf(self, name: str, first: Array) -> gs.Node:
-        """A leaf that is fed from the tensor of this name."""
+        """Store a tensor under this name, and append a leaf that is fed from it."""
         leaf = self.loss.graph.input()
         self.kept[leaf] = self.client.put(name, first)
         return leaf
 
     def update(self, leaf: gs.Node, name: str, nothing: Array) -> None:
-        """The nodes that make a parameter's next value."""
+        """Append the nodes that compute a parameter's next value."""
         gradient = self.loss.grad(leaf)
         mean = self.average(f"{name}.mean", nothing, gradient, self.b1)
         square = self.average(f"{name}.square", nothing, gradient.square(), self.b2)
         self.new[leaf - self.rate * mean / (square.sqrt() + 1e-8)] = name
 
     def average(self, name: str, nothing: Array, new: gs.Node, decay: float) -> gs.Node:
-        """The running average of what came so far, without its bias towards 0."""
+        """Append the update of a running average, and return it without its bias towards 0."""
         after = decay * self.leaf(name, nothing) + (1 - decay) * new
         self.new[after] = name
         return after / (1 - (float(np.log(decay)) * self.steps).exp())
 
     def step(self, feeds: dict[gs.Node, Array], *, durable: bool) -> float:
-        """Take one step, on the feeds of the other leaves. The loss before it."""
+        """Take one step with feeds for the other leaves. Return the loss before it."""
         store = {node: gs.Store(name, durable=durable) for node, name in self.new.items()}
         return float(self.model.forward({**feeds, **self.kept}, outputs=[self.loss], store=store).value)
 
     def end(self) -> None:
-        """Have the server forget all of it."""
+        """Delete the tensors and the registered graph from the server."""
         for tensor in self.kept.values():
             self.client.delete(tensor)
         self.client.unregister(self.model)

@@ -1,4 +1,4 @@
-"""What every example does around its problem: read the options, find or start a server, stop it."""
+"""The parts that all examples share: read the options, find or start a server, stop it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUILD = Path(__file__).parents[1] / "build"
 
 
 def run(work: Callable[..., None], about: str, transport: httpx.BaseTransport | None = None, **sizes: int) -> None:
-    """Call `work` with a client and the sizes, each of which is an option of its name with this default."""
+    """Call `work` with a client and the sizes. Each size is a command line option with this default."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="the address of a running server; default: start one")
     for name, default in sizes.items():
@@ -33,7 +33,7 @@ def run(work: Callable[..., None], about: str, transport: httpx.BaseTransport | 
 
 @contextmanager
 def picture(name: str, **labels: str) -> Iterator[Axes]:
-    """Axes to draw on, with a title and labels; at the end the picture is kept in build/, and it is said where."""
+    """Yield axes with a title and labels to plot on. At the end, save the picture in build/ and print its path."""
     from matplotlib import rc_context  # noqa: PLC0415 - takes a second, needed only now
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -45,7 +45,7 @@ def picture(name: str, **labels: str) -> Iterator[Axes]:
     if axes.get_legend_handles_labels()[0]:
         axes.legend()
     BUILD.mkdir(exist_ok=True)
-    # Letters as text, and nothing of the time or the program: the same picture is the same file.
+    # Keep text as text, and omit date and program, so that the same picture gives the same file.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(BUILD / f"{name}.svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     print(f"picture: {BUILD / f'{name}.svg'}")

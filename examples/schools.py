@@ -1,13 +1,13 @@
-"""Sample a posterior with 64 chains at once, through HTTP.
+"""Sample a posterior with 64 chains at once, over HTTP.
 
 The eight schools of Rubin (1981): the effect y_j of a coaching programme in each, with its standard error σ_j. With
 θ_j = μ + τ η_j, η_j ~ N(0, 1), y_j ~ N(θ_j, σ_j), μ ~ N(0, 5) and τ ~ half-Cauchy(5), as in Gelman et al., Bayesian
 Data Analysis (2013), chapter 5. Hamiltonian Monte Carlo (Neal, MCMC using Hamiltonian dynamics, 2011) moves
-z = (η, μ/5, log τ): a leapfrog trajectory needs the gradient of −log p in each of its steps. The graph is one
-trajectory of one chain, its gradients `grad` nodes; `batch` runs it for all chains in one execution.
+z = (η, μ/5, log τ): a leapfrog trajectory needs the gradient of −log p at each of its steps. The graph is one
+trajectory of one chain, with its gradients as `grad` nodes. `batch` runs it for all chains in one execution.
 
-    python examples/schools.py                starts a server of its own, and stops it
-    python examples/schools.py --url URL      uses one that is running
+    python examples/schools.py                starts its own server and stops it
+    python examples/schools.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Trajectory:
         self.z_end, self.p_end = z, p
 
     def energy(self, z: gs.Node) -> tuple[gs.Node, gs.Node]:
-        """−log p(z | data), up to a constant, and its gradient. The density of log τ has the factor τ."""
+        """Return −log p(z | data), up to a constant, and its gradient. The density of log τ has the factor τ."""
         eta, mean, log_tau = (z.slice(starts=[i], stops=[j]) for i, j in ((0, 8), (8, 9), (9, 10)))
         tau = log_tau.exp()
         theta = 5 * mean + tau * eta
@@ -51,7 +51,7 @@ class Trajectory:
 
 
 def sample(client: gs.Client, count: int, rng: np.random.Generator) -> Array:
-    """`count` points of each chain after as many that are dropped, [chains, count, 10]."""
+    """Return `count` points of each chain, after dropping as many, [chains, count, 10]."""
     t = Trajectory()
     z = rng.normal(size=(CHAINS, 10)) / 2
     points = []
@@ -68,7 +68,7 @@ def sample(client: gs.Client, count: int, rng: np.random.Generator) -> Array:
 
 
 def r_hat(x: Array) -> float:
-    """How much wider all chains [chains, n] are than each, 1 at best; halves of chains count as chains (BDA, 11.4)."""
+    """Return R-hat of chains [chains, n]: the spread of all relative to each, with halves as chains (BDA, 11.4)."""
     halves = np.concatenate(np.split(x[:, : x.shape[1] // 2 * 2], 2, axis=1))
     n = halves.shape[1]
     within, between = halves.var(axis=1, ddof=1).mean(), halves.mean(axis=1).var(ddof=1)
@@ -76,7 +76,7 @@ def r_hat(x: Array) -> float:
 
 
 def work(client: gs.Client, count: int) -> None:
-    """Sample, and print what the chains say of μ and τ."""
+    """Sample, and print estimates of μ and τ."""
     z = sample(client, count, np.random.default_rng(0))
     mu, tau = 5 * z[:, :, 8], np.exp(z[:, :, 9])
     for name, x in (("μ", mu), ("τ", tau)):
@@ -88,7 +88,7 @@ def work(client: gs.Client, count: int) -> None:
 
 
 def density_of_tau() -> tuple[Array, Array]:
-    """p(τ | y) on a grid, μ and the effects integrated out: Bayesian Data Analysis, equation 5.21, with our priors."""
+    """Return p(τ | y) on a grid, with μ and the effects integrated out: BDA, equation 5.21, with our priors."""
     tau = np.linspace(0, 20, 401)
     weights = 1 / (ERROR**2 + tau[:, None] ** 2)
     precision = weights.sum(axis=1) + 1 / 25

@@ -1,4 +1,4 @@
-"""A gradserve server on a free port for as long as a `with` block lasts; what it keeps ends with it."""
+"""Start a gradserve server on a free port for the duration of a `with` block. Its stored state is temporary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANNOUNCEMENT = "gradserve listening on "
 
 @contextmanager
 def running_server(*options: str) -> Iterator[str]:
-    """Start a server, yield its address, and stop it however the block ends."""
+    """Start a server, yield its address, and stop it at the end of the block."""
     with subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own
         try:
             yield _address(process)
@@ -22,7 +22,7 @@ def running_server(*options: str) -> Iterator[str]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """What the server announces in the one line that it prints."""
+    """Return the address in the line that the server prints."""
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line.startswith(ANNOUNCEMENT):
@@ -31,7 +31,7 @@ def _address(process: subprocess.Popen[str]) -> str:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Ask it to stop, and insist after ten seconds."""
+    """Ask the server to stop, and kill it after ten seconds."""
     process.terminate()
     try:
         process.wait(timeout=10)

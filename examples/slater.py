@@ -1,12 +1,12 @@
-"""The energy of fermions from the Laplacian of a Slater determinant.
+"""Compute the energy of fermions from the Laplacian of a Slater determinant.
 
-N fermions in a harmonic well have the wave function det φⱼ(xᵢ), where the φⱼ are the first N states of one of them: a
-determinant of powers of the xᵢ, times exp(−Σ xᵢ² / 2). Wherever the particles are, −½ ∇²ψ / ψ + ½ Σ xᵢ² is the energy
-of the ground state, N² / 2. With ∇²ψ / ψ = Σ ∂ᵢ² log|ψ| + (∂ᵢ log|ψ|)² that needs the gradient and the Hessian of the
-logarithm of a determinant, which `slogdet` gives without an overflow; the same by `det` is compared with it.
+N fermions in a harmonic well have the wave function det φⱼ(xᵢ), in which φⱼ are the first N one-particle states: a
+determinant of powers of xᵢ, times exp(−Σ xᵢ² / 2). At any positions of the particles, −½ ∇²ψ / ψ + ½ Σ xᵢ² is the
+energy of the ground state, N² / 2. Because ∇²ψ / ψ = Σ ∂ᵢ² log|ψ| + (∂ᵢ log|ψ|)², this needs the gradient and the
+Hessian of the logarithm of a determinant, which `slogdet` computes without overflow. The result is compared with `det`.
 
-    python examples/slater.py                starts a server of its own, and stops it
-    python examples/slater.py --url URL      uses one that is running
+    python examples/slater.py                starts its own server and stops it
+    python examples/slater.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PARTICLES = 5
 
 
 class WaveFunction:
-    """log|ψ| of the places of particles, by the logarithm of the determinant and by the determinant itself."""
+    """log|ψ| of the particles' positions, from the logarithm of the determinant and from the determinant itself."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -35,14 +35,14 @@ class WaveFunction:
 
 
 def energy(client: gs.Client, model: WaveFunction, of: gs.Node, x: Array) -> float:
-    """Of particles at these places."""
+    """Return the energy of particles at these positions."""
     slope = client.gradients(model.graph, {model.x: x}, of=of).gradients[model.x]
     curvature = client.hessian(model.graph, {model.x: x}, of=of).hessian[model.x, model.x]
     return float(-0.5 * (np.trace(curvature) + slope @ slope) + 0.5 * x @ x)
 
 
 def work(client: gs.Client, places: int) -> None:
-    """At random places, the energy is the same everywhere."""
+    """Show that the energy is the same at random positions."""
     model, rng = WaveFunction(), np.random.default_rng(0)
     right = PARTICLES**2 / 2
     for name, of in (("slogdet", model.by_logarithm), ("det", model.by_determinant)):

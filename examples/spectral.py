@@ -1,12 +1,12 @@
-"""Solve Poisson's equation by Fourier transforms, and learn an operator between functions in their spectrum.
+"""Solve Poisson's equation with Fourier transforms, and learn an operator between functions in the spectrum.
 
-On a square with periodic ends −Δu = f is a division by |k|² in the spectrum. Of J = ½ Σ u² the gradient by f is the
-solution once more, (−Δ)⁻² f: for f made of waves it is known, wave by wave. Then a layer as those of a Fourier neural
-operator (Li et al., arXiv:2010.08895), y = F⁻¹(w · F x) with complex weights w, is fitted to what heat does to rods of
-random temperatures within a time t. What it has to find is exp(−k² t).
+On a square with periodic boundaries, −Δu = f is a division by |k|² in the spectrum. For J = ½ Σ u², the gradient with
+respect to f is the solution operator applied twice, (−Δ)⁻² f: for f made of waves it is known, wave by wave. Then a
+layer of a Fourier neural operator (Li et al., arXiv:2010.08895), y = F⁻¹(w · F x) with complex weights w, is fitted to
+the diffusion of heat in rods of random temperatures within a time t. The exact weights are exp(−k² t).
 
-    python examples/spectral.py                starts a server of its own, and stops it
-    python examples/spectral.py --url URL      uses one that is running
+    python examples/spectral.py                starts its own server and stops it
+    python examples/spectral.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POINTS, RODS, TIME = 32, 16, 0.05
 
 
 class Poisson:
-    """u with −Δu = f on the square [0, 2π)², of mean 0, as a graph of f; and J = ½ Σ u²."""
+    """u with −Δu = f on the square [0, 2π)², with mean 0, as a graph of f; and J = ½ Σ u²."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -43,7 +43,7 @@ class Operator:
 
 
 def waves() -> tuple[Array, Array]:
-    """A right side of three waves, and |k|² of each, wave by wave [3, points, points]."""
+    """Return a right-hand side of three waves, and |k|² of each, [3, points, points]."""
     x = 2 * np.pi * np.arange(POINTS) / POINTS
     x, y = np.meshgrid(x, x, indexing="ij")
     numbers = np.array([1 + 4, 9 + 0, 4 + 25])
@@ -51,7 +51,7 @@ def waves() -> tuple[Array, Array]:
 
 
 def inverse_laplacian() -> Array:
-    """1 / |k|² of the half spectrum, 0 of the mean."""
+    """Return 1 / |k|² on the half spectrum, and 0 for the mean."""
     rows, columns = np.fft.fftfreq(POINTS, 1 / POINTS), np.arange(POINTS // 2 + 1)
     squares = rows[:, None] ** 2 + columns**2
     found: Array = np.divide(1, squares, out=np.zeros_like(squares), where=squares > 0)
@@ -59,7 +59,7 @@ def inverse_laplacian() -> Array:
 
 
 def solve(client: gs.Client) -> None:
-    """Solution and gradient, beside what they are wave by wave."""
+    """Return solution and gradient, next to the exact ones."""
     model, (parts, numbers) = Poisson(), waves()
     answer = client.gradients(model.graph, {model.f: parts.sum(axis=0)}, of=model.loss, outputs=[model.u])
     for name, found, power in (("solution", answer.values[model.u], 1), ("gradient", answer.gradients[model.f], 2)):
@@ -68,7 +68,7 @@ def solve(client: gs.Client) -> None:
 
 
 def learn(client: gs.Client, steps: int) -> None:
-    """Descend, and compare the weights with what heat does to each wave."""
+    """Run gradient descent, and compare the weights with the exact ones."""
     model, rng = Operator(), np.random.default_rng(0)
     decay = np.exp(-TIME * np.arange(POINTS // 2 + 1) ** 2)
     rods = rng.normal(size=(RODS, POINTS))
@@ -82,7 +82,7 @@ def learn(client: gs.Client, steps: int) -> None:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Both."""
+    """Run both parts."""
     solve(client)
     learn(client, steps)
 

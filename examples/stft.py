@@ -1,11 +1,11 @@
-"""Find how a sound glides and fades from its spectrogram alone.
+"""Find how a sound glides and fades, from its spectrogram alone.
 
-The sound is exp(−d t) sin(2π (f t + c t² / 2)), and what is compared is the magnitude of its short-time spectrum, which
-knows nothing of its phase. The gradient at the start is compared with differences of NumPy's transforms; the descent
-ends at the frequency, the glide and the decay that the recording was made with.
+The sound is exp(−d t) sin(2π (f t + c t² / 2)). The loss compares the magnitude of its short-time spectrum, which does
+not contain the phase. The gradient at the start is compared with finite differences of NumPy's transforms. The descent
+ends at the frequency, glide and decay of the recording.
 
-    python examples/stft.py                starts a server of its own, and stops it
-    python examples/stft.py --url URL      uses one that is running
+    python examples/stft.py                starts its own server and stops it
+    python examples/stft.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
 
 
 class Spectrogram:
-    """The sound of three numbers, its spectrogram, and how far that is from the recording's."""
+    """The sound of three numbers, its spectrogram, and the distance from the recording's."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -38,7 +38,7 @@ class Spectrogram:
 
 
 def magnitudes(theta: Array) -> Array:
-    """The same by NumPy."""
+    """Return the same spectrogram, computed by NumPy."""
     frequency, glide, decay = theta
     sound = np.exp(-decay * TIMES) * np.sin(2 * np.pi * (frequency * TIMES + 0.5 * glide * TIMES**2))
     frames = np.lib.stride_tricks.sliding_window_view(sound, WINDOW)[::STRIDE]
@@ -46,7 +46,7 @@ def magnitudes(theta: Array) -> Array:
 
 
 def slope_by_differences(theta: Array, recorded: Array, step: float = 1e-4) -> Array:
-    """Central differences of NumPy's loss."""
+    """Return central differences of NumPy's loss."""
 
     def loss(theta: Array) -> float:
         return float(np.mean((magnitudes(theta) - recorded) ** 2))
@@ -55,7 +55,7 @@ def slope_by_differences(theta: Array, recorded: Array, step: float = 1e-4) -> A
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Compare the gradient, then descend."""
+    """Compare the gradients, then run gradient descent."""
     model, recorded = Spectrogram(), magnitudes(TRUE)
     descent = Adam({model.theta: START.copy()}, rate=0.1)
     for step in range(steps):

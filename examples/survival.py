@@ -1,11 +1,11 @@
-"""How long machines last, when many still run: a gamma distribution fitted to times of which some are cut off.
+"""Fit a gamma distribution to the lifetimes of machines, some of which are still running (censored data).
 
-A machine that failed at t counts with the density of t, one that still ran with the probability to last longer, Q(k,
-t / θ), the regularised incomplete gamma function. Its derivative by the shape k is what most libraries do not have.
-The gradient at the start is compared with differences of a density that is added up in small steps.
+A machine that failed at t contributes the density at t. A machine that still ran contributes the probability of a
+longer lifetime, Q(k, t / θ), the regularised incomplete gamma function. Most libraries lack its derivative with respect
+to the shape k. The gradient at the start is compared with finite differences of a numerically integrated density.
 
-    python examples/survival.py                starts a server of its own, and stops it
-    python examples/survival.py --url URL      uses one that is running
+    python examples/survival.py                starts its own server and stops it
+    python examples/survival.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MACHINES, SHAPE, SCALE, END = 400, 2.5, 3.0, 8.0
 
 
 class Survival:
-    """−log of the likelihood, a machine on average, of log k and log θ."""
+    """The mean negative log likelihood of the machines, as a graph of log k and log θ."""
 
     def __init__(self) -> None:
         g = self.graph = gs.Graph()
@@ -36,13 +36,13 @@ class Survival:
 
 
 def machines() -> tuple[Array, Array]:
-    """Times, cut off at the end, and whether it was a failure."""
+    """Return the times, cut off at the end, and whether each machine failed."""
     times = np.random.default_rng(4).gamma(SHAPE, SCALE, MACHINES)
     return np.minimum(times, END), times < END
 
 
 def loss(theta: Array, times: Array, failed: Array) -> float:
-    """The same, the tail being what the density leaves: added up by Simpson's rule."""
+    """Return the same, with the tail from the density, integrated with Simpson's rule."""
     k, scale = np.exp(theta)
 
     def density(t: Array) -> Array:
@@ -56,7 +56,7 @@ def loss(theta: Array, times: Array, failed: Array) -> float:
 
 
 def work(client: gs.Client, steps: int) -> None:
-    """Compare the gradient, then descend."""
+    """Compare the gradients, then run gradient descent."""
     model, (times, failed) = Survival(), machines()
     descent = Adam({model.theta: np.log([2.0, 2.0])}, rate=0.05)
     for step in range(steps):

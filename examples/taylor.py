@@ -1,11 +1,11 @@
-"""Taylor coefficients by differentiating a graph again and again, through HTTP.
+"""Compute Taylor coefficients by differentiating a graph repeatedly, over HTTP.
 
-`differentiate` gives the derivative as a graph in the format of a request: the nodes that were sent, under their ids,
-and behind them those of the derivative. It can be kept, read, sent to `forward` with any feeds of the same types, or
-differentiated again. Here f(x) = exp(sin x), whose series around 0 is 1 + x + x²/2 − x⁴/8 − x⁵/15 + …
+`differentiate` returns the derivative as a graph in the format of a request: the nodes that were sent, under their ids,
+followed by those of the derivative. You can store it, read it, send it to `forward` with any feeds of the same types,
+or differentiate it again. Here f(x) = exp(sin x), whose series around 0 is 1 + x + x²/2 − x⁴/8 − x⁵/15 + …
 
-    python examples/taylor.py                starts a server of its own, and stops it
-    python examples/taylor.py --url URL      uses one that is running
+    python examples/taylor.py                starts its own server and stops it
+    python examples/taylor.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import gradserve_client as gs
 
 
 def work(client: gs.Client, order: int) -> None:
-    """Print the coefficients up to this order, and the series at 1/2 beside the function."""
+    """Print the coefficients up to this order, and the series at 1/2 next to the function."""
     first = graph = gs.Graph()
     f = graph.input("x").sin().exp()
     derivatives = [f.id]

@@ -1,12 +1,12 @@
-"""The digits of examples/digits.py, trained by one request: 440 steps of Adam as a `scan`, the weights kept by `store`.
+"""Train the digits of examples/digits.py in one request: 440 steps of Adam as a `scan`, with `store` for the weights.
 
-What travels is all images and labels once, and the order in which they are seen. Each step of the scan takes its batch
-of them, the loss's gradients as `grad` nodes, and a step of Adam (Kingma and Ba, 2015, algorithm 1). The same is done
-by 440 requests of a client that steps the weights itself; both have to come to the same ones. Both compute in float64,
-so that a mistake could not hide among rounding errors.
+The request contains all images and labels once, and the order in which the steps use them. Each step of the scan takes
+its batch, computes the gradients of the loss with `grad` nodes, and makes a step of Adam (Kingma and Ba, 2015,
+algorithm 1). For comparison, a client makes 440 requests and updates the weights itself. Both must reach the same
+weights. Both compute in float64, so that rounding errors cannot hide a mistake.
 
-    python examples/train_once.py                starts a server of its own, and stops it
-    python examples/train_once.py --url URL      uses one that is running
+    python examples/train_once.py                starts its own server and stops it
+    python examples/train_once.py --url URL      uses a running server
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ B1, B2 = 0.9, 0.999
 
 
 class Training:
-    """A step for each row of `order`, as one graph that ends in the weights."""
+    """A step for each row of `order`, as one graph that computes the final weights."""
 
     def __init__(self, first: list[Array]) -> None:
         g = self.graph = gs.Graph()
@@ -40,7 +40,7 @@ class Training:
 
 
 def classifier() -> Classifier:
-    """The network of examples/digits.py as it is before the first step."""
+    """Return the network of examples/digits.py before the first step."""
     made = Classifier(np.random.default_rng(0))
     for leaf, weights in made.parameters.items():
         made.parameters[leaf] = weights.astype(np.float64)
@@ -48,7 +48,7 @@ def classifier() -> Classifier:
 
 
 def step(f: gs.Graph) -> list[gs.Node]:
-    """One step on one batch: weights, means, squares and count after it, and the loss before it."""
+    """Take one step on one batch. Return weights, means, squares and count after it, and the loss before it."""
     images, labels = f.input(), f.input()
     weights, means, squares = ([f.input() for _ in range(4)] for _ in range(3))
     count, batch = f.input() + 1, f.input()
@@ -66,17 +66,17 @@ def step(f: gs.Graph) -> list[gs.Node]:
 
 
 def average(before: gs.Node, new: gs.Node, decay: float) -> gs.Node:
-    """The running average of what came so far."""
+    """Return the updated running average."""
     return decay * before + (1 - decay) * new
 
 
 def unbiased(average: gs.Node, decay: float, count: gs.Node) -> gs.Node:
-    """Without its bias towards 0."""
+    """Return an average without its bias towards 0."""
     return average / (1 - (float(np.log(decay)) * count).exp())
 
 
 def at_once(client: gs.Client, data: Data, order: Array) -> tuple[list[Array], Array]:
-    """The weights and the losses of one request; the server keeps the weights, and is asked for them."""
+    """Return weights and losses of one request. The server stores the weights, which are then fetched and deleted."""
     first = list(classifier().parameters.values())
     training = Training(first)
     names = [f"train_once.{i}" for i in range(len(first))]
@@ -91,14 +91,14 @@ def at_once(client: gs.Client, data: Data, order: Array) -> tuple[list[Array], A
 
 
 def step_by_step(client: gs.Client, data: Data, order: Array) -> tuple[list[Array], Array]:
-    """The same by as many requests as there are steps."""
+    """Return the same from one request per step."""
     stepped = classifier()
     losses = [stepped.train_on(client, data[0][batch], data[1][batch]) for batch in order]
     return list(stepped.parameters.values()), np.array(losses)
 
 
 def orders(count: int, epochs: int) -> Array:
-    """Which images each step sees, [steps, BATCH]: every epoch all of them in a new order, but a rest."""
+    """Return the images of each step, [steps, BATCH]: all in a new order in every epoch, except the remainder."""
     rng = np.random.default_rng(1)
     whole = count // BATCH * BATCH
     return np.concatenate([rng.permutation(count)[:whole].reshape(-1, BATCH) for _ in range(epochs)])
