@@ -20,10 +20,10 @@ _GALLERY_HEAD: Final = """<!-- Written by `make docs` from examples/gallery. Edi
 
 # The gallery
 
-Graphs from several fields, each with results that were found without gradserve, which the tests compare with what a
-server answers. They are files of [examples/gallery](../examples/gallery), and in the list of
-[the playground](guide/playground.md): start a server, `gradserve serve`, and the links open them there. Those that are
-tagged *imported* were made of a model by [an importer](guide/importing.md).
+Graphs from several fields. Each has results that were computed without gradserve; the tests compare the server's
+results with them. The graphs are files in [examples/gallery](../examples/gallery), and examples in
+[the playground](guide/playground.md). Start a server with `gradserve serve`, and the links on this page open them
+there. An [importer](guide/importing.md) made the graphs tagged *imported* from models.
 """
 _EXAMPLES_HEAD: Final = """<!-- Written by `make docs` from the programs of examples/. Edit these, not this page. -->
 
@@ -58,7 +58,7 @@ def _graph(name: str, entry: Mapping[str, Any]) -> str:
             f"### {entry['title']}",
             f"![{entry['title']}]({picture})",
             entry["paragraph"],
-            f"[Open it in the playground]({SERVER}/#gallery={name}) · [its file](../examples/gallery/{name}.json)",
+            f"[Open in the playground]({SERVER}/#gallery={name}) · [file](../examples/gallery/{name}.json)",
             f"*{', '.join(entry['tags'])}.* Source: {source}. Compared with: {reference}.\n",
         ]
     )

@@ -62,9 +62,9 @@ _VALUE_ROUNDING: Final = 4 * float(np.finfo(FLOAT64).eps)
 #: reason of a link that does not agree: a kink, a jump or a wrong rule
 _DISAGREES: Final = "disagrees"
 _DETAILS: Final = {
-    "kink": "the slopes on the two sides of this point differ, from close by, too: there is a kink, or a tie",
+    "kink": "the slopes on the two sides of this point differ, even close to it: there is a kink or a tie",
     "not_finite": "the value or the gradient is NaN or infinite here or nearby",
-    "roundoff": "this derivative is so small beside the values that it is between that differences drown in rounding",
+    "roundoff": "this derivative is so small compared with the values that rounding errors dominate the differences",
 }
 _ZERO: Final = np.zeros(())
 
@@ -476,5 +476,6 @@ def _stopped(program: Program, node: int, of: int, stopping: Sequence[int]) -> U
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
     nodes = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in stopping[:3])
     has_functions = any(program.statements[i].op.functions for i in stopping)
-    carry = "in which something carries" if has_functions else f"which {'carries' if len(stopping) == 1 else 'carry'}"
-    return Uncertified(node, reason, f"its value also reaches node {of} through {nodes}, {carry} no derivative")
+    plain = f"which {'carries' if len(stopping) == 1 else 'carry'} no derivative"
+    carry = "inside which a node carries no derivative" if has_functions else plain
+    return Uncertified(node, reason, f"its value also reaches node {of} through {nodes}, {carry}")

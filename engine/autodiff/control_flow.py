@@ -157,11 +157,11 @@ def require_same(
     for k, (expected, received) in enumerate(zip(expected_types, received_types, strict=True)):
         if expected.dtype != received.dtype:
             expected_text, received_text = expected.dtype.name, received.dtype.name
-            detail = f"{subject} {k} must be of dtype {expected_text}, but the function gives {received_text}"
+            detail = f"{subject} {k} must have dtype {expected_text}, but the function returns {received_text}"
             raise _at_outputs(body, DtypeMismatch(detail, expected=expected_text, got=received_text), k)
         if expected.shape != received.shape:
             expected_text, received_text = show_shape(expected.shape), show_shape(received.shape)
-            detail = f"{subject} {k} must have shape {expected_text}, but the function gives {received_text}"
+            detail = f"{subject} {k} must have shape {expected_text}, but the function returns {received_text}"
             raise _at_outputs(body, ShapeMismatch(detail, expected=expected_text, got=received_text), k)
 
 

@@ -138,9 +138,9 @@ def _largest_power(request: CompileRequest, max_exponent: int) -> int | None:
 
 def _over(error: OverMemory, size: int, fitting: int | None) -> OverMemory:
     """Add to an error that it is about a block of `size` examples, and which block would fit."""
-    error.detail = f"{error.detail} in a block of {counted(size, 'example')}"
+    error.detail = f"{error.detail}, for a block of {counted(size, 'example')}"
     if fitting is not None:
-        error.detail += f"; a block of {fitting} is within it"
+        error.detail += f"; a block of {fitting} fits"
         error.expected = f"a block of at most {fitting}"
         error.got = f"a block of {size}"
     return error

@@ -61,7 +61,7 @@ class Attr:
         if kind.is_list and len(value) > self.max_length:
             received = counted(len(value), "entry", "entries")
             raise OverBudget(
-                f"attribute {name} has {received}, and may have at most {self.max_length}",
+                f"attribute {name} has {received}, but may have at most {self.max_length}",
                 attribute=name,
                 expected=f"at most {counted(self.max_length, 'entry', 'entries')}",
                 got=received,
@@ -100,7 +100,7 @@ def _shown(value: Any) -> str:
     try:
         return printable(str(value))
     except ValueError:  # Python refuses to convert integers of more than 4,300 digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
 
 
 def bind(declared: Mapping[str, Attr], stated: Mapping[str, Any], opset: int = LATEST) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def bind(declared: Mapping[str, Attr], stated: Mapping[str, Any], opset: int = L
 def _check_not_both(name: str, alternative: str, stated: Mapping[str, Any]) -> None:
     if alternative and alternative in stated:
         raise BadAttribute(
-            f"attribute {name} stands in place of {alternative}, but both are stated",
+            f"attribute {name} replaces {alternative}: state only one of them",
             attribute=name,
             expected=f"{name} or {alternative}",
             got="both",

@@ -22,7 +22,7 @@ def admit_op(name: str, since: int, opset: int) -> None:
     """Raise UnknownOp for an op newer than `opset`."""
     if since > opset:
         raise UnknownOp(
-            f"the op {name} needs opset {since}: add {_field(since)} to the graph, which is of opset {opset}",
+            f"the op {name} needs opset {since}: add {_field(since)} to the graph, which uses opset {opset}",
             expected=f"an op of opset {opset}",
             got=name,
         )
@@ -32,7 +32,7 @@ def admit_attribute(name: str, since: int, opset: int) -> None:
     """Raise BadAttribute for an attribute newer than `opset`."""
     if since > opset:
         raise BadAttribute(
-            f"the attribute {name} needs opset {since}: add {_field(since)} to the graph, which is of opset {opset}",
+            f"the attribute {name} needs opset {since}: add {_field(since)} to the graph, which uses opset {opset}",
             attribute=name,
             expected=f"an attribute of opset {opset}",
             got=name,
@@ -45,7 +45,7 @@ def admit_dtype(noun: str, dtype: np.dtype[Any], opset: int, attribute: str | No
     if element is not None and element.since > opset:
         raise DtypeMismatch(
             f"{noun} is {element.name}, which needs opset {element.since}: add {_field(element.since)} to the graph, "
-            f"which is of opset {opset}",
+            f"which uses opset {opset}",
             attribute=attribute,
             expected=f"a dtype of opset {opset}",
             got=element.name,

@@ -80,7 +80,7 @@ def check_references(statements: Sequence[Statement | None], node: int, statemen
     """Raise BadReference for an operand that is no earlier node, or that has several results and is not projected."""
     for position, operand in enumerate(statement.operands):
         if not 0 <= operand < node:
-            expected = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
+            expected = f"an earlier node, 0 to {node - 1}" if node else "an earlier node (node 0 has none)"
             raise BadReference(
                 f"operand {position} must be {expected}, but is {operand}",
                 operand=position,
@@ -106,7 +106,9 @@ def check_functions(op: Definition, attrs: Mapping[str, Any], count: int) -> Non
         index = attrs.get(name)
         if index is not None and index >= count:
             expected = (
-                f"the index of an earlier function, 0 to {count - 1}" if count else "absent: there is no function"
+                f"the index of an earlier function, 0 to {count - 1}"
+                if count
+                else "the index of an earlier function (there is none)"
             )
             raise BadAttribute(
                 f"attribute {name} must be {expected}, but is {index}",
@@ -556,7 +558,7 @@ class Program:
                     raise self.located(unexpected, node).in_field("feeds", node=node)
         for node in sorted(required.difference(types)):
             with faults:
-                missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
+                missing = MissingFeed("the result needs a feed for this node, but there is none", expected="a feed")
                 raise self.located(missing, node)
         for node in sorted(leaves.intersection(types) - required):
             statement = self.statements[node]
@@ -599,7 +601,7 @@ class Function(Program):
             if statement is not None and statement.op.name == "parameter":
                 with faults.at(node, statement.op.name, statement.name):
                     raise InvalidField(
-                        "a function has no parameter nodes, which are fed: what is passed to it arrives at input nodes",
+                        "a function cannot have parameter nodes: use input nodes for its arguments",
                         expected="input",
                         got="parameter",
                     ).in_field("nodes", node, "op")
@@ -613,13 +615,17 @@ class Function(Program):
         assert self.index is not None
         if not 0 <= output < len(self.statements):
             expected = (
-                f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
+                f"a node of the function, 0 to {len(self.statements) - 1}"
+                if self.statements
+                else "a node of the function (it has none)"
             )
             detail = f"function {self.index}: outputs[{position}] must be {expected}, but is {output}"
             outside = BadReference(detail, expected=expected, got=str(output))
             raise outside.at_function(self.index).in_field("outputs", position)
         if self.statements[output].op.several:
-            several = BadReference(f"outputs[{position}] names this node, which has several outputs: name a get_output")
+            several = BadReference(
+                f"outputs[{position}] names this node, which has several outputs: name a get_output node"
+            )
             raise self.located(several, output).in_field("outputs", position)
 
     @cached_property

@@ -58,7 +58,7 @@ class Limits:
         """Raise TooManyNodes if `count` exceeds the limit."""
         if count > self.nodes:
             raise TooManyNodes(
-                f"the graph, with the nodes of its gradients, has more than {counted(self.nodes, 'node')}",
+                f"the graph has more than {counted(self.nodes, 'node')}, including those of its gradients",
                 expected=f"at most {counted(self.nodes, 'node')}",
                 got=f"at least {counted(count, 'node')}",
             )
@@ -104,7 +104,7 @@ class Limits:
         if depth > self.depth:
             most, levels = counted(self.depth, "level"), counted(depth, "level")
             raise OverBudget(
-                f"functions run within functions at {levels}, and the limit is {self.depth}",
+                f"functions are nested {levels} deep, and the limit is {self.depth}",
                 expected=f"at most {most}",
                 got=levels,
             )
@@ -161,9 +161,9 @@ class Deadline:
     def check(self) -> None:
         """Raise DeadlineExceeded if the time has passed or the work is cancelled."""
         if self.stop[0]:
-            raise DeadlineExceeded("nobody waits for the answer any more")
+            raise DeadlineExceeded("the client no longer waits for the response")
         if time.monotonic() > self.time:
-            raise DeadlineExceeded(f"the request was not finished within its {self.seconds:g} s")
+            raise DeadlineExceeded(f"the request did not finish within its timeout of {self.seconds:g} s")
 
     def admit(self, seconds: float) -> None:
         """Raise DeadlineTooNear if uninterruptible work of `seconds` would end too late.
@@ -174,10 +174,10 @@ class Deadline:
         if seconds > remaining:
             self.check()
             raise DeadlineTooNear(
-                f"this takes some {seconds:.2g} s in one piece, and {remaining:.2g} s are left of the request's"
-                f" {self.seconds:g} s",
+                f"this takes about {seconds:.2g} s and cannot be interrupted, but only {remaining:.2g} s of the "
+                f"request's {self.seconds:g} s are left",
                 expected=f"at most {remaining:.2g} s",
-                got=f"some {seconds:.2g} s",
+                got=f"about {seconds:.2g} s",
             )
 
 

@@ -324,7 +324,7 @@ def show_shape(shape: Sequence[int]) -> str:
 def normalise_axis(axis: int, ndim: int, attribute: str = "axis") -> int:
     """Return `axis` counted from the front. Raises BadAttribute if a tensor of `ndim` axes has no such axis."""
     if not -ndim <= axis < ndim:
-        span = f"between {-ndim} and {ndim - 1}" if ndim else "absent: a 0-d tensor has no axes"
+        span = f"between {-ndim} and {ndim - 1}" if ndim else "absent (a 0-d tensor has no axes)"
         raise BadAttribute(
             f"{attribute} must be {span}, but is {axis}", attribute=attribute, expected=span, got=str(axis)
         )

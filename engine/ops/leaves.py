@@ -203,8 +203,8 @@ class GetOutput(BatchedAsIs, View):
 class Arange(NullaryOp):
     """Evenly spaced numbers: y[i] = start + i · step, up to but not including stop.
 
-    The result has shape [⌈(stop − start) / step⌉], at least 0. Same as NumPy's arange, but exact: for an integer dtype,
-    start and step must be whole numbers, and all numbers must be in its range.
+    The result has ⌈(stop − start) / step⌉ elements, at least 0. Same as NumPy's arange, but exact: for an integer
+    dtype, start and step must be whole numbers, and all numbers must be in its range.
     """
 
     name = "arange"

@@ -41,7 +41,9 @@ SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
         ),
         "conv_transpose": "Transposed convolutions. The adjoints of convolutions, on one, two and three spatial axes.",
         "cumsum": "Cumulative sums.",
-        "cumulative": "Cumulative products and extrema. Also cumulative log-sum-exp. Gradients are accumulated from the other end.",
+        "cumulative": (
+            "Cumulative products and extrema. And cumulative log-sum-exp. Gradients accumulate from the other end."
+        ),
         "det": "Determinant.",
         "diag": "Triangles and diagonals. These ops use the last two axes.",
         "draws": (

@@ -101,7 +101,7 @@ class RegionWatch:
             self.deadline.check()
         except DeadlineExceeded as error:
             return error
-        return DeadlineExceeded("nobody waits for the answer any more")
+        return DeadlineExceeded("the client no longer waits for the response")
 
 
 class Region:

@@ -124,7 +124,7 @@ _FIELD_RULES: Final = {
     "namespace": "a namespace has at most 64 letters, digits and characters of _.-",
     "scopes": f"scopes are one or more of {', '.join(KeyScope)}, separated by commas",
     "rate": "a rate is a whole number of requests per s, min or h, as in 10/s",
-    "concurrency": "a concurrency is a whole number of at least 1",
+    "concurrency": "the concurrency must be a whole number of at least 1",
     **dict.fromkeys(STORAGE_LIMITS, "a quota is a whole number; bytes may have a unit, as in 64MiB"),
 }
 

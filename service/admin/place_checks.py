@@ -190,7 +190,7 @@ def _keys_file(file: Path) -> Diagnosis:
         return doubtful(f"other users can read {file}", f"chmod 600 {file}")
     if not count:
         return doubtful(f"{file} has no key, so all requests are rejected", "add one with gradserve keys add NAME")
-    return fine(f"clients need one of the {count} keys in {file}")
+    return fine(f"clients need a key of {file}, which has {count}")
 
 
 def certificate(settings: Settings) -> Diagnosis:

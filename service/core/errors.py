@@ -246,7 +246,7 @@ def queue_full(held: int, retry_after: int) -> Refusal:
 
 def deadline_exceeded(seconds: float) -> Refusal:
     """Return the refusal for a request that did not finish within `seconds`."""
-    return Refusal("deadline_exceeded", f"the request was not finished within its {seconds:g} s")
+    return Refusal("deadline_exceeded", f"the request did not finish within its timeout of {seconds:g} s")
 
 
 def out_of_memory() -> Refusal:

@@ -188,7 +188,10 @@ class Commits:
         if not is_done:
             self._journal.give_up()
         if self._write_behind or not is_done:
-            _logger.error("the server stops, and %d writes that were not durable are lost", len(self._write_behind))
+            _logger.error(
+                "the server stops before its state is closed; %d writes that were not durable are lost",
+                len(self._write_behind),
+            )
         self._executor.shutdown(wait=False)
         self.fence.close()
         return is_done

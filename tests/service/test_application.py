@@ -106,8 +106,8 @@ def test_metrics_are_served_despite_metrics_port(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("WORKER", "2", "the environment has {}, which is no setting; "),
-        ("WORKERS", "none", "setting --workers ({}) is 'none': "),
+        ("WORKER", "2", "the environment variable {} is not a setting; "),
+        ("WORKERS", "none", "--workers ({}) must be a whole number of at least 1 and at most 256, "),
         ("KEYS_FILE", "/nowhere/keys.json", ""),
         ("STATE", "/proc/nowhere/state", ""),
     ],
@@ -138,7 +138,7 @@ def test_unexpected_startup_error_is_logged_but_not_sent(
         reply = await Server(Application()).send("startup")
         assert reply == {
             "type": "lifespan.startup.failed",
-            "message": "gradserve could not start; the log has the cause",
+            "message": "gradserve could not start; the cause is in the log",
         }
 
     run(scenario)

@@ -93,7 +93,7 @@ class TestWords:
             (["serve", "--timeout-m", "2"], "there is no flag --timeout-m; did you mean --timeout-ms?"),
             (["serve", "--zzz"], "there is no flag --zzz; gradserve serve --help lists all flags"),
             (["ops", "--workers", "2"], "there is no flag --workers; gradserve ops --help lists all flags"),
-            (["serve", "8000"], "gradserve serve does not take 8000; gradserve serve --help says what it takes"),
+            (["serve", "8000"], "gradserve serve does not accept 8000; see gradserve serve --help"),
             (["ops", "matmull"], "there is no op called matmull; did you mean matmul?"),
             (["ops", "qqqq"], "there is no op called qqqq; gradserve ops lists all ops"),
             (["serve", "--port"], "argument --port: expected one argument"),
@@ -126,11 +126,11 @@ class TestVariables:
 
     @pytest.mark.parametrize("command", ["serve", "settings"])
     def test_misspelt_variable(self, command: str) -> None:
-        expected = "the environment has GRADSERVE_TIMEOUT, which is no setting; did you mean GRADSERVE_TIMEOUT_MS?"
+        expected = "the environment variable GRADSERVE_TIMEOUT is not a setting; did you mean GRADSERVE_TIMEOUT_MS?"
         assert usage_error(called(command, GRADSERVE_TIMEOUT="5")) == expected
 
     def test_unknown_variable_without_a_close_match(self) -> None:
-        expected = "the environment has GRADSERVE_ZZZ, which is no setting; gradserve serve --help lists all settings"
+        expected = "the environment variable GRADSERVE_ZZZ is not a setting; gradserve serve --help lists all settings"
         assert misspelt(["GRADSERVE_ZZZ"]) == expected
 
     def test_variable_names_ignore_case(self) -> None:
@@ -256,38 +256,38 @@ class TestAddresses:
 
     def test_unknown_host(self) -> None:
         error = usage_error(gradserve("--host", "no.such.host.invalid", "--port", "0"))
-        assert error.startswith("cannot listen on no.such.host.invalid port 0: the host is not known (")
+        assert error.startswith("cannot listen on port 0 on no.such.host.invalid: unknown host (")
 
     def test_empty_host(self) -> None:
         """It would mean every address of the machine, which is spelt 0.0.0.0."""
-        assert usage_error(called("serve", GRADSERVE_HOST="")).startswith("setting --host (GRADSERVE_HOST) is '': ")
+        assert usage_error(called("serve", GRADSERVE_HOST="")).startswith("--host (GRADSERVE_HOST) cannot be “”: ")
 
     def test_malformed_host_name(self) -> None:
         error = usage_error(gradserve("--host", "a..b", "--port", "0"))
-        assert error == "cannot listen on a..b port 0: the host is not a name that can be looked up"
+        assert error == "cannot listen on port 0 on a..b: invalid host name"
 
     def test_address_of_another_machine(self) -> None:
         """The address is reserved for documentation (RFC 5737)."""
         error = usage_error(gradserve("--host", "192.0.2.1", "--port", "0"))
-        assert error == "cannot listen on 192.0.2.1 port 0: Cannot assign requested address"
+        assert error == "cannot listen on port 0 on 192.0.2.1: Cannot assign requested address"
 
     def test_port_in_use(self) -> None:
         with bind_socket("127.0.0.1", 0) as listener:
             listener.listen()
             port = str(listener.getsockname()[1])
             error = usage_error(gradserve("--port", port))
-        assert error == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
+        assert error == f"cannot listen on port {port} on 127.0.0.1: Address already in use"
 
     def test_metrics_port_in_use(self) -> None:
         with bind_socket("127.0.0.1", 0) as listener:
             listener.listen()
             port = str(listener.getsockname()[1])
             error = usage_error(gradserve("--port", "0", "--metrics-port", port))
-        assert error == f"cannot listen on 127.0.0.1 port {port} for metrics: Address already in use"
+        assert error == f"cannot listen on port {port} on 127.0.0.1 for metrics: Address already in use"
 
     def test_malformed_metrics_host_name(self) -> None:
         error = usage_error(gradserve("--port", "0", "--metrics-port", "0", "--metrics-host", "a..b"))
-        assert error == "cannot listen on a..b port 0 for metrics: the host is not a name that can be looked up"
+        assert error == "cannot listen on port 0 on a..b for metrics: invalid host name"
 
 
 class TestClosedPipe:
@@ -326,8 +326,8 @@ class TestShadowing:
         error = usage_error(gradserve("--version", folder=tmp_path))
         package = name.partition("/")[0].removesuffix(".py")
         assert error == (
-            f"{tmp_path / name} stands before gradserve's own {package} on Python's path; "
-            "start gradserve in another folder, or install it in an environment of its own"
+            f"Python finds {tmp_path / name} before gradserve's own package {package}; "
+            "start gradserve in another folder, or install it in a separate environment"
         )
 
     def test_folder_without_a_package_shadows_nothing(self, tmp_path: Path) -> None:

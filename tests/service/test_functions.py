@@ -85,7 +85,7 @@ CALL_SITE_ERRORS: dict[str, tuple[Json, str, int, int | None, int | None, str, s
     ),
     "no function at all": (
         asked([], *CALLED), "bad_attribute", 1, None, None, "/nodes/1/attrs/body",
-        "node 1 (call): attribute body must be absent: there is no function, but is 0",
+        "node 1 (call): attribute body must be the index of an earlier function (there is none), but is 0",
     ),
     "negative": (
         asked([DOUBLE], IN, node("call", 0, body=-1), result(1)), "bad_attribute", 1, None, None, "/nodes/1/attrs/body",
@@ -118,22 +118,22 @@ CALL_SITE_ERRORS: dict[str, tuple[Json, str, int, int | None, int | None, str, s
     ),
     "a carry's dtype": (
         asked([NARROW], *LOOPED), "dtype_mismatch", 1, 0, None, "/functions/0/outputs/0",
-        "node 1 (scan): carry 0 must be of dtype float64, but the function gives float32",
+        "node 1 (scan): carry 0 must have dtype float64, but the function returns float32",
     ),
     "a carry's shape": (
         asked([function([1], IN, node("sum", 0))], *LOOPED, feeds=[V]),
         "shape_mismatch", 1, 0, None, "/functions/0/outputs/0",
-        "node 1 (scan): carry 0 must have shape [3], but the function gives []",
+        "node 1 (scan): carry 0 must have shape [3], but the function returns []",
     ),
     "branches": (
         asked([DOUBLE, NARROW], IN, node("greater", 0, 0), node("cond", 1, 0, then=0, otherwise=1), result(2)),
         "dtype_mismatch", 2, 1, None, "/functions/1/outputs/0",
-        "node 2 (cond): result 0 must be of dtype float64, but the function gives float32",
+        "node 2 (cond): result 0 must have dtype float64, but the function returns float32",
     ),
     "a condition": (
         asked([DOUBLE], IN, node("while", 0, body=0, condition=0, carries=1, max_steps=3), result(1)),
         "dtype_mismatch", 1, 0, None, "/functions/0/outputs/0",
-        "node 1 (while): attribute condition: result 0 must be of dtype bool, but the function gives float64",
+        "node 1 (while): attribute condition: result 0 must have dtype bool, but the function returns float64",
     ),
     "a node inside": (
         asked([ADDS], *CALLED, feeds=[V]), "shape_mismatch", 1, 0, 2, "/functions/0/nodes/2",
@@ -177,11 +177,11 @@ def test_data_error_is_reported_at_its_node(client: Client, op: str, attrs: Json
 MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
     "itself": (
         function([2], *CALLED), "bad_attribute", 1, "/nodes/1/attrs/body",
-        "function 0, node 1 (call): attribute body must be absent: there is no function, but is 0",
+        "function 0, node 1 (call): attribute body must be the index of an earlier function (there is none), but is 0",
     ),
     "a parameter": (
         function([0], P), "invalid_field", 0, "/nodes/0/op",
-        "function 0, node 0 (parameter): a function has no parameter nodes, which are fed: what is passed",
+        "function 0, node 0 (parameter): a function cannot have parameter nodes: use input nodes",
     ),
     "an unknown op": (
         function([1], IN, node("nope", 0)), "unknown_op", 1, "/nodes/1/op",
@@ -205,11 +205,11 @@ MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
     ),
     "an output": (
         function([4], IN), "bad_reference", None, "/outputs/0",
-        "function 0: outputs[0] must be a node of it, 0 to 0, but is 4",
+        "function 0: outputs[0] must be a node of the function, 0 to 0, but is 4",
     ),
     "an output of several": (
         function([1], IN, node("split", 0, sizes=[1])), "bad_reference", 1, "/outputs/0",
-        "function 0, node 1 (split): outputs[0] names this node, which has several outputs: name a get_output",
+        "function 0, node 1 (split): outputs[0] names this node, which has several outputs: name a get_output node",
     ),
     "no outputs": (
         {"nodes": []}, "invalid_field", None, "/outputs",
@@ -347,7 +347,7 @@ def test_function_nesting_depth_is_limited(make_client: Callable[..., Client], m
             assert answer.status_code == 200
         else:
             report = problem(answer, 413, "over_budget")
-            expected = f"functions run within functions at {depth} levels, and the limit is {most}"
+            expected = f"functions are nested {depth} levels deep, and the limit is {most}"
             assert report["detail"] == expected
     plan = client.post(
         "/v1/plan", json={"graph": {"nodes": [IN]}, "types": [{"node": 0, "dtype": "float64", "shape": []}]}

@@ -15,7 +15,7 @@ from tests.service.support import node, problem
 SEED = {"node": 0, "tensor": {"dtype": "int64", "shape": [], "data": [42]}}
 UINT32_TENSOR = {"dtype": "uint32", "shape": [2], "data": [0, 2**32 - 1]}
 KEY_FEED = {"node": 0, "tensor": UINT32_TENSOR}
-HINT = 'needs opset 2: add "opset": 2 to the graph, which is of opset 1'
+HINT = 'needs opset 2: add "opset": 2 to the graph, which uses opset 1'
 
 
 def graph(*nodes: dict[str, Any], opset: int | None = 2) -> dict[str, Any]:

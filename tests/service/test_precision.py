@@ -201,8 +201,8 @@ def test_default_below_the_least_precision_is_refused(usual: str, least: str) ->
     with pytest.raises(RuntimeError) as caught:
         read_settings(precision=usual, least_precision=least)
     assert str(caught.value) == (
-        f"--least-precision (GRADSERVE_LEAST_PRECISION) cannot be “{least}”: the precision of requests that ask for "
-        f"none, --precision {usual}, is less exact"
+        f"--least-precision (GRADSERVE_LEAST_PRECISION) cannot be “{least}”: the default for requests, "
+        f"--precision {usual}, is less exact"
     )
 
 

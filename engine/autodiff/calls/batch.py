@@ -142,7 +142,9 @@ def _extent(node: int, program: Program, types: FeedTypes, size: int | None) -> 
         raise flat.in_field("feeds", node=node)
     extent = types[node].shape[0]
     if size is not None and extent != size:
-        detail = f"is mapped: its feed must have the leading extent {size} of the others, but has {extent}"
+        detail = (
+            f"is mapped: its feed must have the leading extent {size}, like the other mapped feeds, but has {extent}"
+        )
         raise ShapeMismatch(detail, expected=str(size), got=str(extent)).in_field("feeds", node=node)
     return extent
 
@@ -180,7 +182,10 @@ class BatchSum(Batch):
         differing = program.dependents(node for node, _ in call.mapped)
         for node in call.wrt_nodes:
             if node in differing:
-                detail = "wrt names this node, which examples differ in: a sum over them has no gradient by it"
+                detail = (
+                    "wrt names this node, which differs between examples: a sum over them has no gradient with "
+                    "respect to it"
+                )
                 error = InvalidField(detail, expected="a node that depends on no mapped leaf")
                 raise program.statements[node].located(error, node).in_field("wrt", node=node)
         return call
@@ -214,7 +219,7 @@ def _require_float(scope: Scope, node: int, field: str) -> None:
     dtype = scope.nodes[node].dtype
     if not scope.nodes[node].type.is_differentiable:
         error = DtypeMismatch(
-            f"is {dtype.name}, and sums over examples are of floats: cast it, or leave it out of the outputs",
+            f"is {dtype.name}, but only floats can be summed over examples: cast it, or remove it from the outputs",
             expected="a float dtype",
             got=dtype.name,
         )

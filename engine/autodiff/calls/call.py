@@ -241,7 +241,9 @@ def checked(program: Program, field: str, nodes: Sequence[int]) -> tuple[int, ..
             ).in_field(field, node=node)
         statement = program.statements[node]
         if statement.op.several:
-            several = BadReference(f"{field} names this node, which has several outputs: name a get_output of it")
+            several = BadReference(
+                f"{field} names this node, which has several outputs: name one of its get_output nodes"
+            )
             raise statement.located(several, node).in_field(field, node=node)
     return tuple(nodes)
 

@@ -38,10 +38,10 @@ COTANGENTS = "cotangents"
 #: feed roles of directions: ("tangents", leaf), ("vectors", node)
 TANGENTS, VECTORS = "tangents", "vectors"
 #: advice for complex nodes: a derivative between complex numbers has no single complex matrix, since conj is not linear
-BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
-_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
+BY_PARTS: Final = "matrices are real, so build it from two real leaves with make_complex, and name those leaves"
+_IN_PARTS: Final = "matrices are real, so name its real and imag nodes, or ask for products (vjp, jvp)"
 #: the same advice for a complex `of`
-_A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
+_A_PART: Final = "matrices are real, so differentiate its real or imag node"
 
 
 @dataclass(frozen=True)
@@ -307,14 +307,14 @@ def _in_order(field: str, nodes_field: str, nodes: tuple[int, ...], tensors: Giv
     for node in types:
         if node not in nodes:
             raise BadReference(
-                f"{field} name node {node}, which is not in {nodes_field}",
-                expected=f"a node of {nodes_field}",
+                f"{field} names node {node}, which is not in {nodes_field}",
+                expected=f"a node in {nodes_field}",
                 got=str(node),
             ).in_field(field, node=node)
     for node in nodes:
         if node not in types:
-            detail = f"{field} have none for node {node}: one is needed for each node of {nodes_field}"
-            missing = InvalidField(detail, node=node, expected=f"one for each node of {nodes_field}", got="none")
+            detail = f"{field} has no entry for node {node}: each node in {nodes_field} needs one"
+            missing = InvalidField(detail, node=node, expected=f"one entry for each node in {nodes_field}", got="none")
             raise missing.in_field(field)
     return tuple((node, types[node]) for node in nodes)
 
@@ -385,7 +385,7 @@ def _matrix(blocks: Sequence[tuple[Label, Value]], wrt: Sequence[int], nodes: Se
     """Join the blocks of all pairs of `wrt`, row by row, into one matrix. Raises InvalidField for several dtypes."""
     if len(dtypes := dict.fromkeys(x.type.dtype.name for x in nodes)) > 1:
         received = ", ".join(dtypes)
-        detail = f"a matrix has one dtype, but the nodes of wrt have {received}: cast them, or ask for blocks"
+        detail = f"a matrix has one dtype, but the nodes in wrt have {received}: cast them, or ask for blocks"
         raise InvalidField(detail, expected="nodes of one dtype", got=received).in_field("layout")
     sizes = [x.type.size for x in nodes]
     flat = [block.reshape(shape=shape) for (_, block), shape in zip(blocks, product(sizes, sizes), strict=True)]
@@ -461,8 +461,8 @@ def _require_matrices(scope: Scope, of: int) -> None:
         return
     shape = show_shape(scope.nodes[of].shape)
     detail = (
-        f'has shape {shape}, and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which is of '
-        "opset 1, or reduce it to one element (sum, mean)"
+        f'has shape {shape}, but batch computes Jacobians only since opset 2: add "opset": 2 to the graph, which uses '
+        "opset 1, or reduce this node to one element (sum, mean)"
     )
     error = NonScalarOutput(detail, expected="one element", got=shape).in_field("of", node=of)
     raise scope.program.statements[of].located(error, of)

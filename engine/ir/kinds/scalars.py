@@ -59,7 +59,7 @@ class IntKind(AttributeKind):
 
     name = "int"
     position = 1
-    expected = "a whole number of 64 bits"
+    expected = "a 64-bit integer"
     roughly = "a whole number"
     forms = (int,)
     samples: ClassVar[tuple[Any, ...]] = (0, -1, 2**63 - 1)
@@ -131,7 +131,7 @@ class IntsKind(AttributeKind):
 
     name = "ints"
     position = 5
-    expected = "a list of whole numbers of 64 bits"
+    expected = "a list of 64-bit integers"
     roughly = "a list of whole numbers"
     forms = (tuple,)
     samples: ClassVar[tuple[Any, ...]] = ([], [2, -1], [2**63 - 1])

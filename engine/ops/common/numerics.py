@@ -60,7 +60,7 @@ class NullaryOp(Kernel):
 def check_representable(fill: float, dtype: DType) -> None:
     """Raise BadAttribute unless the attribute `fill` is representable in `dtype`."""
     if not is_representable(fill, dtype):
-        expected = f"a whole number that {dtype.name} holds"
+        expected = f"a whole number that {dtype.name} can represent"
         raise BadAttribute(
             f"attribute fill must be {expected}, but is {fill:g}", attribute="fill", expected=expected, got=f"{fill:g}"
         )
@@ -102,7 +102,7 @@ def resolve_fill(attrs: Mapping[str, Any], dtype: DType) -> dict[str, Any]:
     if dtype.kind != "f":
         received = dtype.name
         raise BadAttribute(
-            f"attribute fill_as needs a float dtype, but fills {received}",
+            f"attribute fill_as needs a float dtype, but the dtype is {received}",
             attribute="fill_as",
             expected="a float dtype",
             got=received,

@@ -57,7 +57,7 @@ class Transform(Op):
         "norm": Attr(
             "string",
             "backward",
-            "direction that divides by the number of points: the inverse, the forward one, or both by its square root",
+            "direction that divides by the number of points; ortho: both, by its square root",
             choices=tuple(_ADJOINT),
         ),
     }
@@ -82,12 +82,12 @@ class Transform(Op):
             for axis, size in zip(axes, sizes, strict=True):
                 if size < 1:
                     received = f"{x.shape[axis]} on axis {axis}"
-                    detail = f"{self.name} needs a point on each axis, or sizes; the operand has {received}"
+                    detail = f"{self.name} needs at least one point on each axis, or sizes; the operand has {received}"
                     raise ShapeMismatch(detail, operand=0, expected="a point", got=received)
         elif len(sizes) != len(axes):
             expected, received = f"length {len(axes)}", f"length {len(sizes)}"
             raise BadAttribute(
-                f"attribute sizes must have {expected}, as axes, but has {received}",
+                f"attribute sizes must have {expected}, like axes, but has {received}",
                 attribute="sizes",
                 expected=expected,
                 got=received,
@@ -453,16 +453,16 @@ class ShortTimeFft(Composite):
         if window.ndim != 1 or not window.size:
             received = show_shape(window.shape)
             raise ShapeMismatch(
-                f"operand 1 (window) must have one axis with entries, but has the shape {received}",
+                f"operand 1 (window) must have one axis with at least one entry, but has shape {received}",
                 operand=1,
-                expected="one axis with entries",
+                expected="one axis with at least one entry",
                 got=received,
             )
         if not x.ndim or x.shape[-1] < window.size:
             received = show_shape(x.shape)
-            expected = f"at least {counted(window.size, 'entry', 'entries')} on its last axis, as the window has"
+            expected = f"at least {counted(window.size, 'entry', 'entries')} on its last axis, the length of the window"
             raise ShapeMismatch(
-                f"operand 0 (x) must have {expected}, but has the shape {received}",
+                f"operand 0 (x) must have {expected}, but has shape {received}",
                 operand=0,
                 expected=expected,
                 got=received,

@@ -239,7 +239,7 @@ def _require_truth(predicate: TensorType) -> None:
     if predicate.shape:
         received = show_shape(predicate.shape)
         raise ShapeMismatch(
-            f"operand 0 (predicate) must be one bool, of shape [], but has shape {received}",
+            f"operand 0 (predicate) must be a single bool, of shape [], but has shape {received}",
             operand=0,
             expected="[]",
             got=received,

@@ -46,7 +46,7 @@ class FixedPoint(RunsFunctions):
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="function of consts and x; returns the next x"),
         "carries": Attr("int", 0, "number of operands, the last ones, that are the initial x; at least one", minimum=0),
-        "tolerance": Attr("float", doc="largest change at the end, relative to 1 + max |x|; 0: no change at all"),
+        "tolerance": Attr("float", doc="largest change at which to stop, relative to 1 + max |x|; 0: no change"),
         "max_steps": Attr("int", doc="maximum number of steps", minimum=0),
     }
     gradient = "implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none for the initial x"

@@ -328,15 +328,15 @@ def scan_length(parts: Parts, given: int | None = None) -> int:
     for position, type in enumerate(parts.sequences, first_sequence):
         if not type.ndim:
             raise ShapeMismatch(
-                f"operand {position}, a sequence, must have a leading axis to go through, but has shape []",
+                f"operand {position}, a sequence, must have a leading axis to iterate over, but has shape []",
                 operand=position,
                 expected="a leading axis",
                 got="shape []",
             )
         if length is not None and type.shape[0] != length:
-            source = "length" if given is not None else f"the entries of operand {first_sequence}"
+            source = "the attribute length" if given is not None else f"operand {first_sequence}"
             raise ShapeMismatch(
-                f"operand {position}, a sequence, must have {counted(length, 'entry', 'entries')}, as {source} says, "
+                f"operand {position}, a sequence, must have {counted(length, 'entry', 'entries')}, like {source}, "
                 f"but has shape {show_shape(type.shape)}",
                 operand=position,
                 expected=counted(length, "entry", "entries"),
@@ -345,7 +345,10 @@ def scan_length(parts: Parts, given: int | None = None) -> int:
         length = type.shape[0]
     if length is None:
         raise BadAttribute(
-            "attribute length is required without sequences", attribute="length", expected="length", got="nothing"
+            "attribute length is required if there are no sequences",
+            attribute="length",
+            expected="length",
+            got="nothing",
         )
     return length
 

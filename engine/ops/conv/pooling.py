@@ -61,7 +61,7 @@ class Pooling(BatchedAsIs):
         check_padding(complete["kernel_size"], complete["padding"])
         operand, x = len(types) - 1, types[-1]
         if x.ndim < 2 or 0 in x.shape[-2:]:
-            raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
+            raise wrong_shape(operand, "x", "two spatial axes at the end, with extents of at least 1", x)
         windows = pool_windows(**complete)
         check_fits(windows, x.shape[-2:], operand)
         return {**complete, "stride": windows.canonical_placing(x.shape[-2:]).stride}

@@ -51,10 +51,10 @@ class AxisPool(Composite):
         check_padding(complete["kernel_size"], complete["padding"])
         if x.ndim < self.rank or 0 in x.shape[x.ndim - self.rank :]:
             axes = counted(self.rank, "spatial axis", "spatial axes")
-            raise wrong_shape(0, "x", f"{axes} at its end, of extents of at least 1", x)
+            raise wrong_shape(0, "x", f"{axes} at the end, with extents of at least 1", x)
         if min(self._positions(x, complete)) < 1:
             reach = show_shape(_windows(complete).reach)
-            raise wrong_shape(0, "x", f"room for windows of {reach}, with its padding", x)
+            raise wrong_shape(0, "x", f"room for windows of {reach}, including padding", x)
         return complete
 
     def _positions(self, x: TensorType, attrs: Mapping[str, Any]) -> Shape:
@@ -137,7 +137,7 @@ class MaxAxisPool(AxisPool):
 class AvgAxisPool(AxisPool):
     """Base of pools that take the mean."""
 
-    gradient: ClassVar[str] = "g / (taps of the window) to each of its elements"
+    gradient: ClassVar[str] = "g / (number of taps in the window), added to each of its elements"
     result_dtype = staticmethod(mean_dtype)
 
     def padding_value(self, dtype: DType) -> float:
@@ -293,7 +293,7 @@ class AdaptivePool(Composite):
         if 0 in x.shape[x.ndim - len(sizes) :]:
             received = show_shape(x.shape)
             raise ShapeMismatch(
-                f"operand 0 (x) must have entries on the axes that are pooled, but has shape {received}",
+                f"operand 0 (x) must have at least one entry on each pooled axis, but has shape {received}",
                 operand=0,
                 expected="extents of at least 1",
                 got=received,

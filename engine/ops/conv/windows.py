@@ -247,7 +247,7 @@ def check_extents(extents: Sequence[int], padding: Sequence[int]) -> None:
     if min(extents) < 0:
         received = show_shape(padding)
         raise BadAttribute(
-            f"attribute padding is {received}, which takes away more than the result has: its extents would be "
+            f"attribute padding is {received}, which is larger than the result: its extents would be "
             f"{show_shape(extents)}",
             attribute="padding",
             expected="padding that leaves extents of at least 0",

@@ -455,7 +455,7 @@ def power_series(coefficients: Sequence[float], x: Value) -> Value:
 
 
 class Cast(BatchedAsIs):
-    """y = x converted to another dtype, as in NumPy's astype: fractions are cut off towards zero, nonzero is true.
+    """y = x converted to another dtype, as in NumPy's astype: fractions are truncated towards zero, nonzero is true.
 
     Float to float is differentiable; no gradient passes through integers or bool. A real x can become complex. To
     convert a complex x to real, use `real`.
@@ -482,7 +482,7 @@ class Cast(BatchedAsIs):
         if x.is_complex and not is_complex(dtype):
             expected, received = "a complex dtype", dtype.name
             raise DtypeMismatch(
-                f"operand 0 (x) is {x.dtype.name}, which cast does not make {received}: use real, imag or abs",
+                f"operand 0 (x) is {x.dtype.name}, which cast cannot convert to {received}: use real, imag or abs",
                 operand=0,
                 expected=expected,
                 got=received,

@@ -222,7 +222,7 @@ class Pow(Binary):
 
     A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with respect
     to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b < 0. Powers of integers are integers and wrap around as in
-    NumPy. With a negative exponent they are cut off towards zero (2⁻¹ → 0, as in CuPy and PyTorch; NumPy raises an
+    NumPy. With a negative exponent they are truncated towards zero (2⁻¹ → 0, as in CuPy and PyTorch; NumPy raises an
     error), and 0⁻¹ → 0.
     """
 
@@ -248,12 +248,12 @@ class Pow(Binary):
         """Infer as `power` or as `pow_scalar`. Raises unless the exponent is either an operand or an attribute."""
         if len(types) == 2 and exponent is not None:
             raise BadAttribute(
-                "attribute exponent is for one operand, but there are 2", attribute="exponent", expected="one operand"
+                "attribute exponent cannot be combined with operand b", attribute="exponent", expected="one operand"
             )
         if len(types) == 1 and exponent is None:
             expected = "2 operands (a, b), or one and the attribute exponent"
             raise OperandCount(
-                f"takes {expected}, but got one operand alone", operand=1, expected=expected, got="1 operand"
+                f"takes {expected}, but got only one operand", operand=1, expected=expected, got="1 operand"
             )
         return super().infer(*types) if len(types) == 2 else PowScalar().infer(*types, exponent=exponent)
 

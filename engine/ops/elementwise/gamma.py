@@ -45,7 +45,7 @@ _WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOUL
 
 
 class Lgamma(LibraryFunction):
-    """y = log |Γ(x)|; ∞ at 0, −1, −2, …. Accurate to 4 ulp; near negative zeros (−2.457, −2.748, −3.144, …) to 1e-15.
+    """y = log |Γ(x)|; ∞ at 0, −1, −2, …. Accurate to 4 ulp; near zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
 
     Near its positive zeros, 1 and 2, all digits are correct; SciPy has no correct digit within 1e-16 of them.
     """
@@ -76,11 +76,11 @@ class Digamma(LibraryFunction):
 class Polygamma(FloatUnary):
     """y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
 
-    ±∞ at 0, −1, −2, …, with the sign that y has to the right of 0. Accurate to 10 ulp. For even orders, near the
-    negative zeros, accurate to 10 ulp of the sum over the nearest poles. Values below 1e-307 · n! are inaccurate or 0.
+    ±∞ at 0, −1, −2, …, with the sign that y has to the right of 0. Accurate to 10 ulp. For even orders, near the zeros
+    below 0, accurate to 10 ulp of the sum over the nearest poles. Values below 1e-307 · n! are inaccurate or 0.
 
-    The largest order is 170, because 170! is the largest factorial that fits a float64; `polygamma` of order 170 has no
-    derivative.
+    The largest order is 170, because 170! is the largest factorial that fits in a float64; `polygamma` of order 170 has
+    no derivative.
     """
 
     name = "polygamma"

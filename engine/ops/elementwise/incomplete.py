@@ -170,7 +170,9 @@ class ShapeOnce(PassThrough):
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """Raises NotDifferentiable."""
         raise NotDifferentiable(
-            "the incomplete gamma functions have no second derivative by a", expected="one derivative by a", got="two"
+            "the incomplete gamma functions have no second derivative with respect to a",
+            expected="one derivative with respect to a",
+            got="two",
         )
 
     def written_out(self, x: Value) -> Sequence[Value]:
@@ -206,8 +208,9 @@ class Igamma(IncompleteGamma):
     """y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), with broadcasting.
 
     On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. The derivative
-    with respect to x is accurate to 1e-12 of its value. With respect to a, it is accurate to 1e-12 (in JAX, to 1e-7 of
-    1; PyTorch has none), and there is no second derivative. SciPy and PyTorch: `special.gammainc`. JAX: `igamma`.
+    with respect to x is accurate to 1e-12 of its value. The derivative with respect to a is accurate to 1e-12 (JAX's
+    has an absolute error of 1e-7; PyTorch has none). It cannot be differentiated again with respect to a. SciPy and
+    PyTorch: `special.gammainc`. JAX: `igamma`.
     """
 
     name = "igamma"

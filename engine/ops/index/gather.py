@@ -415,7 +415,9 @@ def _check_list(indices: Sequence[int] | None, extent: int, least: int) -> None:
 def _check_index_shape(shape: Shape, index: TensorType, axis: int) -> None:
     extents = enumerate(zip(index.shape, shape, strict=False))
     if index.ndim != len(shape) or any(i != axis and n > m for i, (n, m) in extents):
-        raise wrong_shape(1, "index", f"rank {len(shape)} and at most shape {show_shape(shape)} off axis {axis}", index)
+        raise wrong_shape(
+            1, "index", f"rank {len(shape)} and at most shape {show_shape(shape)} except on axis {axis}", index
+        )
 
 
 @DeviceFunction
@@ -501,6 +503,6 @@ def _broadcast_off_axis(shape: Shape, index: TensorType, axis: int) -> Shape:
     if len(x_shape) != len(index_shape) or any(
         m != n and 1 not in (m, n) for m, n in zip(x_shape, index_shape, strict=True)
     ):
-        expected = f"rank {len(shape)} and extents that broadcast with {show_shape(shape)} off axis {axis}"
+        expected = f"rank {len(shape)} and extents that broadcast with {show_shape(shape)} except on axis {axis}"
         raise wrong_shape(1, "index", expected, index)
     return tuple(n if m == 1 else m for m, n in zip(x_shape, index_shape, strict=True))

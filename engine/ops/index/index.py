@@ -92,12 +92,12 @@ def resolve_axes(axes: Sequence[int] | None, count: int, x: TensorType) -> tuple
     if axes is None:
         if count > x.ndim:
             received = counted(count, "index", "indices")
-            expected = f"at most {counted(x.ndim, 'index', 'indices')}, one an axis of x"
+            expected = f"at most {counted(x.ndim, 'index', 'indices')}, one for each axis of x"
             raise OperandCount(f"takes {expected}, but got {received}", expected=expected, got=received)
         return tuple(range(count))
     if len(axes) != count:
         expected, received = (
-            f"{counted(count, 'entry', 'entries')}, one an index",
+            f"{counted(count, 'entry', 'entries')}, one for each index",
             counted(len(axes), "entry", "entries"),
         )
         raise BadAttribute(
@@ -119,7 +119,7 @@ def common_shape(indices: Sequence[TensorType]) -> Shape:
         except ValueError:
             expected, received = f"a shape that broadcasts with {show_shape(shape)}", show_shape(index.shape)
             raise ShapeMismatch(
-                f"operand {i} (indices) must have {expected}, as those before it, but has {received}",
+                f"operand {i} (indices) must have {expected}, like the indices before it, but has {received}",
                 operand=i,
                 expected=expected,
                 got=received,
@@ -314,7 +314,7 @@ def _check_updates(updates: TensorType, layout: IndexedAxes, operand: int) -> No
     except ValueError:
         broadcasts = False
     if not broadcasts:
-        expected = f"a shape that broadcasts to {show_shape(layout.result)}, which the indices read"
+        expected = f"a shape that broadcasts to {show_shape(layout.result)}, the shape that the indices select"
         raise wrong_shape(operand, "updates", expected, updates)
 
 

@@ -38,11 +38,12 @@ def _int64(builder: Builder, number: int) -> Value:
 
 
 class NonZero(Composite):
-    """The first k positions where `mask` is true, in row-major order: int64 [k, rank]; and the total number: int64 [].
+    """The first k positions where `mask` is true, in row-major order: int64 [k, rank]; and their total count: int64 [].
 
     You set k, so that shapes do not depend on the mask. If there are more than k positions, the rest are dropped; if
-    there are fewer, the remaining rows are zeros. The total number tells you which rows are valid. JAX: `nonzero` with
-    a size, which returns the columns as a tuple. PyTorch: `nonzero`, which has as many rows as there are positions.
+    there are fewer, the remaining rows are zeros. The count, which is not limited to k, tells you which. JAX: `nonzero`
+    with a size, which returns the columns as a tuple. PyTorch: `nonzero`, which has as many rows as there are
+    positions.
     """
 
     name = "nonzero"
@@ -82,10 +83,10 @@ class NonZero(Composite):
 
 
 class Compress(Composite):
-    """The first k entries of x along `axis` where `mask` [extent] is true; and the total number: int64 [].
+    """The first k entries of x along `axis` where `mask` [extent] is true; and their total count: int64 [].
 
     You set k, so that shapes do not depend on the mask. If there are more than k entries, the rest are dropped; if
-    there are fewer, the remaining entries are `fill`. The total number tells you which entries are valid. NumPy:
+    there are fewer, the remaining entries are `fill`. The count, which is not limited to k, tells you which. NumPy:
     `compress`. JAX: `compress`, which also takes a size and a fill_value. PyTorch: x[mask], which has as many entries
     as the mask selects.
     """

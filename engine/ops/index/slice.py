@@ -57,7 +57,7 @@ def dilate(x: Value, axis: int, step: int) -> Value:
 class Slice(View):
     """y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
 
-    A list may be shorter than x has axes: for the remaining axes, the defaults apply. Bounds are as in NumPy: negative
+    A list may have fewer entries than x has axes; the remaining axes use the defaults. Bounds are as in NumPy: negative
     ones count from the end, and bounds beyond an end are moved to that end. Steps are at least 1.
     """
 
@@ -358,7 +358,7 @@ def _axis_shape(rank: int, axis: int, n: int, size: int) -> list[int]:
 def _require_starts(starts: TensorType, x: TensorType, operand: int) -> None:
     """Raise DtypeMismatch or ShapeMismatch unless starts are one integer per axis of x."""
     require_integer(starts, operand, "starts")
-    require_shape(starts, (x.ndim,), operand, "starts", "one start an axis of x")
+    require_shape(starts, (x.ndim,), operand, "starts", "one start for each axis of x")
 
 
 class SliceAt(Op):
@@ -445,9 +445,9 @@ class SliceAt(Op):
 class UpdateSliceAt(Op):
     """y = x with the box that begins at `starts` replaced by `updates`; `starts` is an operand, int64 [rank].
 
-    Each start, negative ones included, is moved into [0, extent − size], so that all of `updates` fits. The result has
-    the common dtype of x and updates. JAX: `lax.dynamic_update_slice`, which first counts negative starts from the end.
-    PyTorch: `slice_scatter`, which takes a start on one axis, as a number.
+    The box has the shape of `updates`. Each start, negative ones included, is moved into [0, extent − size], so that
+    the box fits into x. The result has the common dtype of x and updates. JAX: `lax.dynamic_update_slice`, which first
+    counts negative starts from the end. PyTorch: `slice_scatter`, which takes a start on one axis, as a number.
     """
 
     name = "update_slice_at"
@@ -476,7 +476,7 @@ class UpdateSliceAt(Op):
         """Return x's shape with the common dtype of x and updates. Raises DtypeMismatch, ShapeMismatch."""
         is_contained = updates.ndim == x.ndim and all(n <= m for n, m in zip(updates.shape, x.shape, strict=True))
         if not is_contained:
-            raise wrong_shape(1, "updates", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", updates)
+            raise wrong_shape(1, "updates", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, like x", updates)
         _require_starts(starts, x, 2)
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
@@ -510,8 +510,8 @@ class UpdateSliceAt(Op):
 class UpdateSlice(Op):
     """y = x with the box that begins at `starts`, one entry for each axis, replaced by `update`.
 
-    A negative start counts from the end, as in slice. A box that extends beyond x is an error; it is not moved. The
-    result has the common dtype of x and update.
+    The box has the shape of `update`. A negative start counts from the end, as in slice. A box that extends beyond x is
+    an error; it is not moved. The result has the common dtype of x and update.
     """
 
     name = "update_slice"
@@ -531,7 +531,7 @@ class UpdateSlice(Op):
         """Normalise `starts` to count from the front. Raises BadAttribute, ShapeMismatch."""
         x, update = types
         if update.ndim != x.ndim or any(n > m for n, m in zip(update.shape, x.shape, strict=True)):
-            raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", update)
+            raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, like x", update)
         starts = attrs["starts"]
         if len(starts) != x.ndim:
             expected, received = one_per_axis(x.ndim), counted(len(starts), "entry", "entries")
@@ -580,7 +580,9 @@ def _start(axis: int, start: int, extent: int, length: int) -> int:
     """Count `start` from the front. Raises BadAttribute unless `length` entries from there fit into `extent`."""
     first = start + extent if start < 0 else start
     if not 0 <= first <= extent - length:
-        expected = f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} are replaced"
+        expected = (
+            f"between {-extent} and {extent - length} on axis {axis}, where {length} of {extent} entries are replaced"
+        )
         raise BadAttribute(
             f"attribute starts must be {expected}, but is {start}",
             attribute="starts",

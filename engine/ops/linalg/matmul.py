@@ -290,12 +290,12 @@ def parse_equation(equation: str, count: int) -> tuple[list[str], str]:
     written = set(inputs) - {","}
     rules = (
         ("." not in equation, "name every axis: an ellipsis is not allowed"),
-        (bool(arrow), "say with -> which letters the result has"),
-        (written.union(output) <= LETTERS, "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+        (bool(arrow), "give the letters of the result after ->"),
+        (written.union(output) <= LETTERS, "contain only letters a–z and A–Z, commas between operands and one ->"),
         (len(terms) == count, f"name {counted(count, 'operand')}"),
-        (all(len(set(t)) == len(t) for t in terms), "name no letter twice in one operand"),
-        (len(set(output)) == len(output), "name no letter twice in the result"),
-        (written >= set(output), "give the result letters of the operands only"),
+        (all(len(set(t)) == len(t) for t in terms), "not repeat a letter within an operand"),
+        (len(set(output)) == len(output), "not repeat a letter in the result"),
+        (written >= set(output), "use only letters of the operands in the result"),
     )
     for holds, requirement in rules:
         if not holds:
@@ -317,7 +317,7 @@ def _extents(terms: Sequence[str], types: Sequence[TensorType]) -> Mapping[str, 
             raise _mismatch(i, term, counted(len(term), "axis", "axes"), type)
         for letter, extent in zip(term, type.shape, strict=True):
             if extents.setdefault(letter, extent) != extent:
-                raise _mismatch(i, term, f"extent {extents[letter]} at {letter}, as before", type)
+                raise _mismatch(i, term, f"extent {extents[letter]} for {letter}, as in an earlier operand", type)
     return extents
 
 

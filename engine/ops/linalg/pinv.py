@@ -55,11 +55,11 @@ class PInv(Decomposition):
     """y = x⁺, the Moore–Penrose pseudoinverse: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without the s that are 0.
 
     x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest count as 0; the default is
-    max(m, n) ε. The gradient is that at constant rank. It is exact if only zeros are cut off, even with equal singular
+    max(m, n) ε. The gradient assumes constant rank. It is exact if only zeros are cut off, even with equal singular
     values. If larger values are cut off, its relative error is their ratio to the values that remain. Where the rank
-    changes, the pseudoinverse jumps. A matrix with an infinity or NaN, or for which LAPACK does not converge, gives
-    NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and
-    rounded once.
+    changes, the pseudoinverse is discontinuous. A matrix with an infinity or NaN, or for which LAPACK does not
+    converge, gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a
+    wider float and rounded once.
 
     PyTorch: `linalg.pinv` (with rtol). JAX and NumPy: `linalg.pinv`, with other defaults. G. H. Golub, V. Pereyra, The
     differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), eq. 4.12.
@@ -255,7 +255,7 @@ class CondNumber(Composite):
         """Return the type [...]. Raises ShapeMismatch for matrices without entries."""
         x = matrix_type(x)
         if not min(x.shape[-2:]):
-            raise wrong_shape(0, "x", "matrices that have entries", x)
+            raise wrong_shape(0, "x", "matrices with at least one entry", x)
         return real_like(x.with_shape(x.shape[:-2]))
 
     def compose(self, x: Value) -> Value:

@@ -86,17 +86,17 @@ class Eigh(Decomposition):
     LAPACK chooses the signs of vectors, and the phases of complex ones. Use v only in functions that depend neither on
     them nor on single vectors of equal eigenvalues.
 
-    Eigenvalues closer than 16 n ε ‖x‖ count as equal. For them, the gradient of a function of v is NaN; the other
-    matrices of the batch are unaffected. If `degenerate` is whole, the pair is left out instead. That is correct if the
-    function depends on whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does not,
-    use `symmetric_function`. Second derivatives are NaN if a pair was left out, and also for eigenvalues alone if some
-    are equal.
+    Eigenvalues closer than 16 n ε ‖x‖ count as equal. For a matrix with equal eigenvalues, the gradient of a function
+    of v is NaN. If `degenerate` is whole, the pair is left out instead. That is correct if the function depends on
+    whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does not, use
+    `symmetric_function`. Second derivatives are NaN if a pair was left out, and also for eigenvalues alone if some are
+    equal.
 
     A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the batch
     are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
 
-    PyTorch and JAX: `linalg.eigh`, which reads the lower triangle unless told to read both. At equal eigenvalues, their
-    gradients are NaN or rounding noise. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+    PyTorch: `linalg.eigh`, which reads the lower triangle by default. JAX: `linalg.eigh`, which symmetrizes its input
+    by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B. Giles, Collected matrix derivative results for forward and reverse mode
     algorithmic differentiation (2008), section 3.1.
     """
 
@@ -219,10 +219,10 @@ class SVD(Decomposition):
     and vh only in functions that do not depend on them.
 
     Singular values closer than 16 n ε ‖x‖, with n the larger extent, count as equal, and smaller ones count as 0. A
-    value of 0 gets no gradient, like `abs` at 0. If you read vectors, equal values and zeros make the gradient NaN; the
-    other matrices of the batch are unaffected. If `degenerate` is whole, they are left out instead. That is correct if
-    the function depends on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise. Second
-    derivatives are NaN if a pair was left out, and also for s alone if values are equal.
+    value of 0 gets no gradient, like `abs` at 0. For a matrix with equal or zero values, the gradient of a function of
+    u or vh is NaN. If `degenerate` is whole, such pairs are left out instead. That is correct if the function depends
+    on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise. Second derivatives are NaN if a
+    pair was left out, and also for s alone if values are equal.
 
     A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the batch
     are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
@@ -238,7 +238,7 @@ class SVD(Decomposition):
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
     gradient = (
-        "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); "
+        "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, plus (1 − u uᴴ) ḡu s⁻¹ vh and u s⁻¹ ḡvh (1 − v vᴴ); "
         "P, Q = uᴴ ḡu, vh ḡvhᴴ minus their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
     )
     samples = (

@@ -135,8 +135,8 @@ class Silu(Activation):
 class Gelu(Activation):
     """y = x · Φ(x), with Φ the standard normal distribution function; 0 at −∞.
 
-    With `approximate` tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models were trained with. D.
-    Hendrycks, K. Gimpel, arXiv:1606.08415.
+    With `approximate` set to tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models were trained
+    with. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
     """
 
     name = "gelu"

@@ -268,13 +268,13 @@ def check_heads(types: Sequence[TensorType]) -> None:
     for i, (name, type) in enumerate(zip(("q", "k", "v"), types, strict=False)):
         check_matrices(type, i, name)
         if type.ndim < 3:
-            raise wrong_shape(i, name, "at least 3 axes, the first of the last three of heads", type)
+            raise wrong_shape(i, name, "at least 3 axes, with the heads on axis -3", type)
     q, k = types[0].shape[-3], types[1].shape[-3]
     if not k or q % k:
-        raise wrong_shape(1, "k", f"a divisor of {q} heads, those of q, on its axis -3", types[1])
+        raise wrong_shape(1, "k", f"a number of heads on axis -3 that divides the {q} heads of q", types[1])
     require_extent(types[2], -3, k, 2, "v", "the heads of k")
     if len(types) > 3 and types[3].ndim > 2 and types[3].shape[-3] not in (1, q):
-        raise wrong_shape(3, "mask", f"1 or {q} heads, those of q, on its axis -3", types[3])
+        raise wrong_shape(3, "mask", f"1 head or {q} heads, as q has, on axis -3", types[3])
 
 
 def _grouped_shape(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:

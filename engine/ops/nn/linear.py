@@ -110,7 +110,7 @@ def _check_inner(x: Shape, w: Shape, inner: int) -> None:
     if not x or x[-1] != w[inner]:
         expected, received = f"extent {w[inner]} on its last axis", show_shape(x)
         raise ShapeMismatch(
-            f"operand 0 (x) must have {expected}, as w of shape {show_shape(w)} takes it in, but has shape {received}",
+            f"operand 0 (x) must have {expected}, to match w of shape {show_shape(w)}, but has shape {received}",
             operand=0,
             expected=expected,
             got=received,

@@ -77,11 +77,11 @@ class CrossEntropy(Loss):
             raise wrong_shape(0, "logits", "an axis of classes", logits)
         rows = logits.shape[:-1]
         if targets.is_float:
-            require_shape(targets, logits.shape, 1, "targets", "as a distribution for each row of logits")
+            require_shape(targets, logits.shape, 1, "targets", "one distribution for each row of logits")
             return reduced(rows, reduction, logits, targets)
         if targets.dtype.name not in INTEGERS:
             raise wrong_dtype("targets", 1, INTEGERS + FLOATS, targets)
-        require_shape(targets, rows, 1, "targets", "as a class index for each row of logits")
+        require_shape(targets, rows, 1, "targets", "one class index for each row of logits")
         return reduced(rows, reduction, logits)
 
     def single(self, logits: Value, targets: Value) -> Value:
@@ -123,7 +123,7 @@ class MSELoss(ElementwiseLoss):
 class BCEWithLogits(ElementwiseLoss):
     """loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise for equal shapes; then the mean.
 
-    x are logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one step.
+    x contains logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one step.
     """
 
     name = "bce_with_logits"

@@ -88,8 +88,8 @@ class Resize(Formula):
         "sizes": Attr("ints", doc="new extents", minimum=1),
         "axes": Attr("ints", None, "axes to resize; default: the last ones"),
         "method": Attr("string", "linear", "interpolation method", choices=("nearest", "linear", "cubic")),
-        "antialias": Attr("bool", False, "whether every entry counts where x shrinks; linear and cubic only"),
-        "corners": Attr("bool", False, "whether end entries stay in place; linear and cubic only, without antialias"),
+        "antialias": Attr("bool", False, "whether to antialias where x shrinks; linear and cubic only"),
+        "corners": Attr("bool", False, "whether to align the end entries; linear and cubic only, without antialias"),
     }
     gradient = "g times the weights of interpolation, added to the entries that were read"
     samples = (
@@ -136,7 +136,10 @@ class Resize(Formula):
         given_axes = range(x.ndim - len(sizes), x.ndim) if attrs["axes"] is None else attrs["axes"]
         axes = tuple(normalise_axes(tuple(given_axes), x.ndim)) if sizes or attrs["axes"] else ()
         if len(axes) != len(sizes):
-            expected, received = f"{counted(len(axes), 'entry', 'entries')}, one for each of axes", str(len(sizes))
+            expected, received = (
+                f"{counted(len(axes), 'entry', 'entries')}, one for each entry of axes",
+                str(len(sizes)),
+            )
             raise BadAttribute(
                 f"attribute sizes must have {expected}, but has {received}",
                 attribute="sizes",
@@ -146,7 +149,7 @@ class Resize(Formula):
         if any(not x.shape[a] for a in axes):
             received = show_shape(x.shape)
             raise ShapeMismatch(
-                f"operand 0 (x) must have entries on the axes that are resized, but has shape {received}",
+                f"operand 0 (x) must have at least one entry on each resized axis, but has shape {received}",
                 operand=0,
                 expected="extents of at least 1",
                 got=received,
@@ -172,11 +175,11 @@ def _check_method(attrs: Mapping[str, Any]) -> None:
     if method == "nearest" and (antialias or corners):
         name = "antialias" if antialias else "corners"
         raise BadAttribute(
-            f"attribute {name} is for methods linear and cubic", attribute=name, expected="false", got="true"
+            f"attribute {name} requires method linear or cubic", attribute=name, expected="false", got="true"
         )
     if antialias and corners:
         raise BadAttribute(
-            "attribute corners is for what is not antialiased", attribute="corners", expected="false", got="true"
+            "attribute corners cannot be combined with antialias", attribute="corners", expected="false", got="true"
         )
 
 

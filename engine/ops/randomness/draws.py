@@ -361,7 +361,7 @@ class RandomFormula(Composite):
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
     since: ClassVar[int] = _SINCE
     dtypes = _KEY
-    gradient: ClassVar[str] = "none: keys are constant; for gradients of loc and scale, write loc + scale · y"
+    gradient: ClassVar[str] = "none: keys are constant; to get gradients for loc and scale, write loc + scale · y"
     vjp = _BY_KEYS
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Words(2), shape=[2, 3], dtype="float64"),
@@ -375,7 +375,7 @@ class RandomFormula(Composite):
 
 
 class RandomNormal(RandomFormula):
-    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. Equals `jax.random.normal`, to 32 ulp.
+    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. Equals `jax.random.normal` to 32 ulp.
 
     PyTorch's `randn` uses a different generator.
     """

@@ -59,8 +59,8 @@ class Running(Op):
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "axis": Attr("int", doc="axis to run along"),
-        "reverse": Attr("bool", False, "whether to run from the end to the front", since=2),
+        "axis": Attr("int", doc="axis to accumulate along"),
+        "reverse": Attr("bool", False, "whether to accumulate from the end to the front", since=2),
     }
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Real(4), axis=0),
@@ -104,7 +104,7 @@ class LinearRecurrence(Op):
     internal = True
     operands = ("a", "b")
     dtypes = (*FLOATS, *COMPLEX)
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="axis to run along")}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="axis to accumulate along")}
     gradient: ClassVar[str] = "db[i] = g[i] + conj a[i + 1] · db[i + 1], da[i] = db[i] · conj h[i − 1]"
 
     def infer(self, a: TensorType, b: TensorType, *, axis: int) -> ResultTypes:
@@ -337,7 +337,9 @@ class RunningExtremum(Running):
     section = "cumulative"
     since = 2
     ufunc: ClassVar[str]
-    gradient: ClassVar[str] = "g to the entry that is y: the first in a tie, in the direction of the run; the first NaN"
+    gradient: ClassVar[str] = (
+        "g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN"
+    )
     samples: ClassVar[tuple[Sample, ...]] = (*Running.samples, Sample(Ints(3, 2, high=4), axis=0))
 
     def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
@@ -363,9 +365,9 @@ class RunningExtremum(Running):
 class CumMax(RunningExtremum):
     """y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
 
-    NaN from the first NaN on. In a tie, the first entry in the direction of the run gets the gradient. PyTorch:
-    `cummax`, whose gradient goes to the last entry in a tie; this op returns its values only. JAX: `lax.cummax`, which
-    also has `reverse`, and in which ties share the gradient.
+    NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient. PyTorch:
+    the values of `cummax`, whose gradient goes to the last entry in a tie. JAX: `lax.cummax`, which also has `reverse`,
+    and in which ties share the gradient.
     """
 
     name = "cummax"
@@ -393,9 +395,9 @@ class CumMax(RunningExtremum):
 class CumMin(RunningExtremum):
     """y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
 
-    NaN from the first NaN on. In a tie, the first entry in the direction of the run gets the gradient. PyTorch:
-    `cummin`, whose gradient goes to the last entry in a tie; this op returns its values only. JAX: `lax.cummin`, which
-    also has `reverse`, and in which ties share the gradient.
+    NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient. PyTorch:
+    the values of `cummin`, whose gradient goes to the last entry in a tie. JAX: `lax.cummin`, which also has `reverse`,
+    and in which ties share the gradient.
     """
 
     name = "cummin"

@@ -52,7 +52,7 @@ class Extremum(Rowwise, Reduction):
 
 
 class Max(Extremum):
-    """y = max x over axes; NaN if an element is NaN. Ties, also of NaN, share the gradient equally."""
+    """y = max x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally."""
 
     name = "max"
     aliases = {"max": "sadl"}
@@ -61,7 +61,7 @@ class Max(Extremum):
 
 
 class Min(Extremum):
-    """y = min x over axes; NaN if an element is NaN. Ties, also of NaN, share the gradient equally."""
+    """y = min x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally."""
 
     name = "min"
     aliases = {"min": "sadl"}

@@ -102,7 +102,8 @@ def _require_same_shape(first: TensorType, type: TensorType, axis: int, operand:
         extents = ", ".join("any" if i == axis else str(extent) for i, extent in enumerate(first.shape))
         received = show_shape(type.shape)
         raise ShapeMismatch(
-            f"operand {operand} (x) must have shape [{extents}], as operand 0 has off axis {axis}, but has {received}",
+            f"operand {operand} (x) must have shape [{extents}], like operand 0 except on axis {axis}, but has "
+            f"{received}",
             operand=operand,
             expected=f"[{extents}]",
             got=received,
@@ -110,7 +111,7 @@ def _require_same_shape(first: TensorType, type: TensorType, axis: int, operand:
 
 
 class Stack(Composite):
-    """y = the operands, all of one shape, joined along a new axis, which is axis `axis` of the result.
+    """y = the operands, all of one shape, joined along a new axis at position `axis` of the result.
 
     The result has their common dtype.
     """
@@ -134,7 +135,7 @@ class Stack(Composite):
             if type.shape != shape:
                 expected, received = show_shape(shape), show_shape(type.shape)
                 raise ShapeMismatch(
-                    f"operand {i} (x) must have shape {expected}, as operand 0 has, but has {received}",
+                    f"operand {i} (x) must have shape {expected}, like operand 0, but has {received}",
                     operand=i,
                     expected=expected,
                     got=received,
@@ -259,7 +260,7 @@ def _chunk_sizes(extent: int, chunks: int) -> Shape:
     if count > MOST_PARTS:
         expected, received = f"at most {MOST_PARTS} parts", f"{count} parts"
         raise OverBudget(
-            f"can make {expected}, but these would be {received}", attribute="chunks", expected=expected, got=received
+            f"makes {expected}, but this would be {received}", attribute="chunks", expected=expected, got=received
         )
     return (*[size] * (count - 1), extent - size * (count - 1))
 
@@ -303,7 +304,7 @@ class Part(Composite):
 class StructField(Part):
     """One field of a record that is stored as one tensor.
 
-    The leading axis is split into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+    The leading axis is split into `total_fields` equal parts, and y is the part `field_index`; the axis remains.
     """
 
     name = "struct_field"
@@ -320,9 +321,9 @@ class StructField(Part):
 
 
 class MapLookup(Part):
-    """The value under one key of a map that is stored as one tensor, keys in insertion order.
+    """The value under one key of a map that is stored as one tensor, with keys in insertion order.
 
-    The leading axis is split into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+    The leading axis is split into `total_keys` equal parts, and y is the part `key_index`; the axis remains.
     """
 
     name = "map_lookup"

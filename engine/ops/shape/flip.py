@@ -120,7 +120,7 @@ class Roll(Op):
 
 def _check_shifts(shifts: Sequence[int], expected: int, flat: bool) -> None:
     if len(shifts) != expected:
-        reason = "without axes" if flat else "one for each of axes"
+        reason = "without axes" if flat else "one for each entry of axes"
         raise BadAttribute(
             f"attribute shifts must have length {expected}, {reason}, but has {len(shifts)}",
             attribute="shifts",

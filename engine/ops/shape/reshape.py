@@ -86,7 +86,10 @@ def _resolve_shape(target: Shape, shape: Shape) -> Shape:
     if free > 1:
         received = show_shape(target)
         raise BadAttribute(
-            f"shape may hold one -1, but is {received}", attribute="shape", expected="at most one -1", got=received
+            f"shape may contain only one -1, but is {received}",
+            attribute="shape",
+            expected="at most one -1",
+            got=received,
         )
     known = math.prod(e for e in target if e != -1)
     if free and known and size % known == 0:

@@ -44,7 +44,7 @@ class ServerTable:
     def _add(self, host: str, port: int) -> None:
         if not self._free:
             raise RuntimeError(
-                f"there are more servers than the {len(self._slots)} slots of the ingress; raise --slots"
+                f"the number of servers exceeds the slots of the ingress ({len(self._slots)}); raise --slots"
             )
         slot = f"{BACKEND}/{self._free[0]}"
         self._change(f"set server {slot} addr {host} port {port}")

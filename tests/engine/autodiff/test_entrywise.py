@@ -47,5 +47,5 @@ def test_memory_per_element_is_bounded(op: str) -> None:
 
 
 def test_second_derivative_is_refused_if_mapped() -> None:
-    with pytest.raises(NotDifferentiable, match="no second derivative by a"):
+    with pytest.raises(NotDifferentiable, match="no second derivative with respect to a"):
         derivatives("igamma", np.ones(2000), np.ones(2000), by=(0, 0))

@@ -85,7 +85,7 @@ def test_memory_budget_reduces_the_block() -> None:
 def test_oversized_block_is_refused_with_one_that_fits() -> None:
     net, mapped = layer(4096, 64)
     compiler = Compiler(replace(LIMITS, bytes=1 << 20))
-    with pytest.raises(OverBudget, match=r"in a block of 4096 examples; a block of [0-9]+ is within it") as caught:
+    with pytest.raises(OverBudget, match=r"for a block of 4096 examples; a block of [0-9]+ fits") as caught:
         compile_sum(compiler, compiler.request(net.program, net.types, batch_sum(net, mapped, 4096)))
     suggested = int(str(caught.value.expected).rpartition(" ")[2])
     assert (
@@ -98,7 +98,7 @@ def test_oversized_block_is_refused_with_one_that_fits() -> None:
 
 def test_error_suggests_no_block_if_none_fits() -> None:
     net, mapped = layer(8, 64)
-    with pytest.raises(OverBudget, match=r"in a block of 1 example$"):
+    with pytest.raises(OverBudget, match=r"for a block of 1 example$"):
         compile_sum(
             Compiler(replace(LIMITS, bytes=5000)),
             CompileRequest(net.program, net.types, batch_sum(net, mapped), replace(LIMITS, bytes=5000)),

@@ -44,7 +44,7 @@ def refused(limits: Limits, statements: list[Statement]) -> EngineError:
 
 
 def test_node_limit_applies_to_the_graph_and_its_gradient() -> None:
-    message = "the graph, with the nodes of its gradients, has more than 10 nodes"
+    message = "the graph has more than 10 nodes, including those of its gradients"
     assert refused(Limits(nodes=10), chain(20)).detail == message
     grown = refused(Limits(nodes=10), chain(5))
     assert grown.detail.endswith(message)
@@ -123,7 +123,7 @@ def test_deadline_is_checked_while_planning(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(time, "monotonic", Clock())
     with pytest.raises(DeadlineExceeded) as caught:
         Compiler(Limits()).gradients(Program(registry(), chain(5000)), TYPES, deadline=Deadline(3))
-    assert str(caught.value) == "the request was not finished within its 3 s"
+    assert str(caught.value) == "the request did not finish within its timeout of 3 s"
     assert caught.value.node is None
 
 

@@ -159,7 +159,7 @@ def test_waiter_retries_after_the_leader_fails() -> None:
     """The error is about the deadline of the leader, and may quote its node names."""
 
     def late() -> str:
-        raise DeadlineExceeded("the request was not finished within its 1 s")
+        raise DeadlineExceeded("the request did not finish within its timeout of 1 s")
 
     cache = texts()
     leader, follower = request_concurrently(cache, Gate(late), lambda: "one")

@@ -111,7 +111,7 @@ INPUT = ("input", (), {})
 def test_cast_from_complex_to_real_is_refused(dtype: str) -> None:
     error = refused([INPUT, ("cast", (0,), {"dtype": dtype})], {0: "complex64"})
     assert (error.code, error.node) == ("dtype_mismatch", 1)
-    assert error.detail.endswith(f"is complex64, which cast does not make {dtype}: use real, imag or abs")
+    assert error.detail.endswith(f"is complex64, which cast cannot convert to {dtype}: use real, imag or abs")
 
 
 @pytest.mark.parametrize("op", ["maximum", "relu", "floor", "mod", "sort", "tan", "norm", "softmax"])

@@ -33,7 +33,8 @@ ONE: list[Case] = [
     ("neg", [(2, 2)], {}, Limits(rank=1), "may have at most 1 axis, but this one has 2", "at most 1 axis", "2 axes"),
     ("neg", [(2,)], {}, Limits(bytes=1), "needs 16 bytes, and the limit is 1 byte", "at most 1 byte", "16 bytes"),
     ("neg", [(2,)], {}, Limits(flops=1), "needs 2 FLOPs, and the limit is 1 FLOP", "at most 1 FLOP", "2 FLOPs"),
-    ("neg", [(2,)], {}, Limits(nodes=1), "has more than 1 node", "at most 1 node", "at least 2 nodes"),
+    ("neg", [(2,)], {}, Limits(nodes=1),
+     "has more than 1 node, including those of its gradients", "at most 1 node", "at least 2 nodes"),
 ]  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def faults(
 
 def test_all_faults_of_form_are_reported() -> None:
     assert faults([node("neg", 3), X, node("sum", 1, axs=0, name="total"), node("relu", 1, 1), node("cast", 1)]) == [
-        "node 0 (neg): operand 0 must be absent: node 0 has no earlier nodes, but is 3",
+        "node 0 (neg): operand 0 must be an earlier node (node 0 has none), but is 3",
         "node 2 (sum “total”): there is no attribute axs here (known: axes, keepdims); did you mean axes?",
         "node 4 (cast): attribute dtype is required",
         "node 3 (relu): takes 1 operand (x), but got 2",
@@ -56,7 +56,7 @@ def test_operand_and_attribute_faults_of_one_node_are_reported() -> None:
         "node 1 (sum): operand 0 must be an earlier node, 0 to 0, but is 7",
         "node 1 (sum): there is no attribute dim here (known: axes, keepdims); did you mean axes?",
         "node 1 (sum): there is no attribute keepdim here (known: axes, keepdims); did you mean keepdims?",
-        "node 1 (sum): attribute axes must be a list of whole numbers of 64 bits, but is 1; write [1]",
+        "node 1 (sum): attribute axes must be a list of 64-bit integers, but is 1; write [1]",
     ]
 
 
@@ -88,7 +88,7 @@ def test_missing_and_unexpected_feeds_are_reported_together() -> None:
     statements += [node("cat", 0, 1, 2, 3), node("input")]
     assert faults(statements, {9: F, 0: F, 2: F, 5: F}, outputs=[4]) == [
         "feeds name node 9, but the graph has 6 nodes",
-        "node 1 (input “data”): the answer needs a feed for this node, but got none",
+        "node 1 (input “data”): the result needs a feed for this node, but there is none",
         "node 2 (input): is declared as int64, but is fed float64",
         "node 3 (sum): axes must be between -1 and 0, but is 4",
     ]

@@ -42,7 +42,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {},
         "bad_reference",
         0,
-        "node 0 (neg): operand 0 must be absent: node 0 has no earlier nodes, but is 0",
+        "node 0 (neg): operand 0 must be an earlier node (node 0 has none), but is 0",
     ),
     (
         "too many operands, and a label",
@@ -96,7 +96,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {"of": 1},
         "over_budget",
         0,
-        "node 0 (full): attribute shape has 200 entries, and may have at most 128",
+        "node 0 (full): attribute shape has 200 entries, but may have at most 128",
     ),
     (
         "get_output of a single output",
@@ -114,7 +114,7 @@ WRONG: list[tuple[str, list[Statement], dict[int, TensorType], dict[str, Any], s
         {},
         "missing_feed",
         1,
-        "node 1 (input “data”): the answer needs a feed for this node, but got none",
+        "node 1 (input “data”): the result needs a feed for this node, but there is none",
     ),
     (
         "feed of an op",

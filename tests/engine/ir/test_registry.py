@@ -65,12 +65,12 @@ def test_catalogue_has_a_row_for_every_op() -> None:
 @pytest.mark.parametrize(
     ("attr", "value", "message"),
     [
-        (Attr("int"), True, "attribute a must be a whole number of 64 bits, but is true"),
-        (Attr("int"), 2**63, "attribute a must be a whole number of 64 bits, but is 9223372036854775808"),
+        (Attr("int"), True, "attribute a must be a 64-bit integer, but is true"),
+        (Attr("int"), 2**63, "attribute a must be a 64-bit integer, but is 9223372036854775808"),
         (Attr("float"), float("nan"), "attribute a must be a finite number, but is nan"),
         (Attr("float"), 10**400, "attribute a must be a finite number, but is 1000"),
         (Attr("string", choices=("x", "y")), "z", "attribute a must be one of x, y, but is “z”"),
-        (Attr("ints"), [1, 2.0], "attribute a must be a list of whole numbers of 64 bits, but is"),
+        (Attr("ints"), [1, 2.0], "attribute a must be a list of 64-bit integers, but is"),
         (Attr("dtype"), "float128", "attribute a must be one of bool, int8,"),
         (Attr("tensor"), [1], "attribute a must be a tensor, but is"),
     ],

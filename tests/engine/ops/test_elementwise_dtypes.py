@@ -130,14 +130,14 @@ def test_pow_without_exponent_is_refused() -> None:
     refused = error("pow", DOUBLE)
     assert refused.code == "operand_count"
     assert refused.detail == (
-        "node 1 (pow): takes 2 operands (a, b), or one and the attribute exponent, but got one operand alone"
+        "node 1 (pow): takes 2 operands (a, b), or one and the attribute exponent, but got only one operand"
     )
 
 
 def test_pow_with_two_exponents_is_refused() -> None:
     refused = error("pow", DOUBLE, DOUBLE, exponent=2)
     assert refused.code == "bad_attribute"
-    assert refused.detail == "node 2 (pow): attribute exponent is for one operand, but there are 2"
+    assert refused.detail == "node 2 (pow): attribute exponent cannot be combined with operand b"
 
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:

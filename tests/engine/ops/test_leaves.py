@@ -124,11 +124,13 @@ def test_feed_must_match_the_declaration_of_its_leaf() -> None:
 
 
 WRONG = [
-    ("full", {"fill": 0.5, "dtype": "int32"}, "attribute fill must be a whole number that int32 holds, but is 0.5"),
-    ("full", {"fill": -1.0, "dtype": "uint8"}, "attribute fill must be a whole number that uint8 holds, but is -1"),
-    ("full", {"fill": 2.0, "dtype": "bool"}, "attribute fill must be a whole number that bool holds, but is 2"),
+    ("full", {"fill": 0.5, "dtype": "int32"},
+     "attribute fill must be a whole number that int32 can represent, but is 0.5"),
+    ("full", {"fill": -1.0, "dtype": "uint8"},
+     "attribute fill must be a whole number that uint8 can represent, but is -1"),
+    ("full", {"fill": 2.0, "dtype": "bool"}, "attribute fill must be a whole number that bool can represent, but is 2"),
     ("full", {"fill": 2.0**63, "dtype": "int64"},
-     "attribute fill must be a whole number that int64 holds, but is 9.22337e+18"),
+     "attribute fill must be a whole number that int64 can represent, but is 9.22337e+18"),
     ("full", {"shape": [2, -1]}, "attribute shape must be whole numbers of at least 0, but is [2, -1]"),
     ("arange", {}, "attribute stop is required"),
     ("arange", {"stop": 1.0, "step": 0.0}, "attribute step must not be 0"),

@@ -194,17 +194,17 @@ WRONG_LAYERS = [
     (
         "linear",
         [(2, 3), (4, 2)],
-        "operand 0 (x) must have extent 4 on its last axis, as w of shape [4, 2] takes it in, but has shape [2, 3]",
+        "operand 0 (x) must have extent 4 on its last axis, to match w of shape [4, 2], but has shape [2, 3]",
     ),
     (
         "mlp_layer",
         [(2, 3), (4, 2), (4,)],
-        "operand 0 (x) must have extent 2 on its last axis, as w of shape [4, 2] takes it in, but has shape [2, 3]",
+        "operand 0 (x) must have extent 2 on its last axis, to match w of shape [4, 2], but has shape [2, 3]",
     ),
     (
         "linear",
         [(), (3, 2)],
-        "operand 0 (x) must have extent 3 on its last axis, as w of shape [3, 2] takes it in, but has shape []",
+        "operand 0 (x) must have extent 3 on its last axis, to match w of shape [3, 2], but has shape []",
     ),
     ("linear", [(2, 3), (3,)], "operand 1 (w) must have 2 axes, but has shape [3]"),
     ("linear", [(2, 3), (3, 2), (3,)], "operand 2 (b) must have a shape that broadcasts to [2, 2], but has [3]"),

@@ -235,7 +235,7 @@ def test_too_large_result_is_refused_before_allocation(op: str, shape: tuple[int
 
 WRONG = [
     ("reshape", [(2, 3)], {"shape": [4, -1]}, "shape [2, 3] has 6 elements and cannot be reshaped to [4, -1]"),
-    ("reshape", [(2, 3)], {"shape": [-1, -1]}, "shape may hold one -1, but is [-1, -1]"),
+    ("reshape", [(2, 3)], {"shape": [-1, -1]}, "shape may contain only one -1, but is [-1, -1]"),
     ("reshape", [(6,)], {"shape": [2, 3], "original_shape": [3, 2]},
      "original_shape is [3, 2], but the operand has shape [6]"),
     ("transpose", [(3,)], {}, "needs at least 2 axes to swap the last two, but the operand has 1"),
@@ -250,11 +250,11 @@ WRONG = [
      "attribute axes must be neighbouring axes, such as [1, 2], but is [0, 2]"),
     ("cat", [()], {}, "needs at least 1 axis to join along (stack makes one), but the operand has 0"),
     ("cat", [(2, 3), (2, 4)], {},
-     "operand 1 (x) must have shape [any, 3], as operand 0 has off axis 0, but has [2, 4]"),
+     "operand 1 (x) must have shape [any, 3], like operand 0 except on axis 0, but has [2, 4]"),
     ("cat", [(2, 3), (2,)], {},
-     "operand 1 (x) must have shape [any, 3], as operand 0 has off axis 0, but has [2]"),
+     "operand 1 (x) must have shape [any, 3], like operand 0 except on axis 0, but has [2]"),
     ("cat", [(2,), (3,)], {"sizes": [2, 2]}, "sizes is [2, 2], but the operands have [2, 3] on the axis"),
-    ("stack", [(2,), (3,)], {}, "operand 1 (x) must have shape [2], as operand 0 has, but has [3]"),
+    ("stack", [(2,), (3,)], {}, "operand 1 (x) must have shape [2], like operand 0, but has [3]"),
     ("stack", [(2,)], {"axis": 2}, "axis must be between -2 and 1, but is 2"),
     ("slice", [(2, 3)], {"starts": [1, 0, 0]},
      "attribute starts must have at most 2 entries, one for each axis, but has 3 entries"),
@@ -270,7 +270,7 @@ WRONG = [
      "attribute pad_width must be whole numbers of at least 0, but is [-1, 1]"),
     ("roll", [(2, 3)], {"shifts": [1, 2]}, "attribute shifts must have length 1, without axes, but has 2"),
     ("roll", [(2, 3)], {"shifts": [1], "axes": [0, 1]},
-     "attribute shifts must have length 2, one for each of axes, but has 1"),
+     "attribute shifts must have length 2, one for each entry of axes, but has 1"),
     ("tril", [(3,)], {}, "needs at least 2 axes that hold matrices, but the operand has 1"),
     ("diag", [()], {}, "needs at least 1 axis to have a diagonal or to be one, but the operand has 0"),
 ]  # fmt: skip

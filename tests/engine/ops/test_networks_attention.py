@@ -217,12 +217,12 @@ def test_grouped_heads_of_k_and_v_serve_adjacent_heads_of_q(shape: tuple[int, ..
 @pytest.mark.parametrize(
     ("operand", "shape", "sentence"),
     [
-        (0, (3, 2), "operand 0 (q) must have at least 3 axes, the first of the last three of heads"),
-        (1, (3, 5, 2), "operand 1 (k) must have a divisor of 4 heads, those of q, on its axis -3"),
-        (1, (0, 5, 2), "operand 1 (k) must have a divisor of 4 heads, those of q, on its axis -3"),
+        (0, (3, 2), "operand 0 (q) must have at least 3 axes, with the heads on axis -3"),
+        (1, (3, 5, 2), "operand 1 (k) must have a number of heads on axis -3 that divides the 4 heads of q"),
+        (1, (0, 5, 2), "operand 1 (k) must have a number of heads on axis -3 that divides the 4 heads of q"),
         (2, (4, 5, 3), "operand 2 (v) must have extent 2 on axis -3 (the heads of k)"),
-        (3, (2, 3, 5), "operand 3 (mask) must have 1 or 4 heads, those of q, on its axis -3"),
-        (3, (1, 2, 3, 5), "operand 3 (mask) must have 1 or 4 heads, those of q, on its axis -3"),
+        (3, (2, 3, 5), "operand 3 (mask) must have 1 head or 4 heads, as q has, on axis -3"),
+        (3, (1, 2, 3, 5), "operand 3 (mask) must have 1 head or 4 heads, as q has, on axis -3"),
     ],
 )
 def test_mismatched_heads_are_refused(operand: int, shape: tuple[int, ...], sentence: str) -> None:

@@ -199,7 +199,7 @@ def test_invalid_operands_of_conv2d_are_refused(
             KERNEL[:4],
             {"padding": [4, 0]},
             "bad_attribute",
-            "attribute padding is [4, 0], which takes away more than the result has: its extents would be [-1, 7]",
+            "attribute padding is [4, 0], which is larger than the result: its extents would be [-1, 7]",
         ),
     ],
 )

@@ -149,14 +149,14 @@ LOGITS = np.ones((2, 3))
             (LOGITS, np.ones((2, 3), "int64")),
             {},
             "shape_mismatch",
-            "operand 1 (targets) must have shape [2], as a class index for each row of logits, but has shape [2, 3]",
+            "operand 1 (targets) must have shape [2], one class index for each row of logits, but has shape [2, 3]",
         ),
         (
             "cross_entropy",
             (LOGITS, np.ones(2)),
             {},
             "shape_mismatch",
-            "operand 1 (targets) must have shape [2, 3], as a distribution for each row of logits, but has shape [2]",
+            "operand 1 (targets) must have shape [2, 3], one distribution for each row of logits, but has shape [2]",
         ),
         (
             "cross_entropy",

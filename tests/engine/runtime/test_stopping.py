@@ -35,7 +35,7 @@ class Counted(Deadline):
     def check(self) -> None:
         self.looks += 1
         if self.looks >= self.stops_at:
-            raise DeadlineExceeded("the request was not finished within its 60 s")
+            raise DeadlineExceeded("the request did not finish within its timeout of 60 s")
 
 
 def triangles(*shape: int) -> Array:

@@ -104,7 +104,9 @@ class TestConfinement:
         if kernel_support().missing:
             assert diagnosis.level is WARN
         else:
-            tried = "workers cannot open files, make sockets, start programs, signal the server: tried, with Landlock"
+            tried = (
+                "workers cannot open files, create sockets, start programs, signal the server: tested, with Landlock"
+            )
             assert diagnosis == (OK, f"{tried} {kernel_support().landlock} and seccomp", "")
 
     def test_confinement_off_is_a_warning(self) -> None:
@@ -117,14 +119,14 @@ class TestConfinement:
         diagnosis = confinement(make_settings())
         assert diagnosis.level is WARN
         assert diagnosis.says == (
-            "workers can open files, make sockets, start programs, signal the server: files are not kept from workers "
-            "(no Landlock); system calls are not filtered (no seccomp)"
+            "workers can open files, create sockets, start programs, signal the server: access to files is not "
+            "restricted (no Landlock); system calls are not filtered (no seccomp)"
         )
 
     def test_state_readable_by_workers_is_a_failure(self) -> None:
         diagnosis = confinement(make_settings(state=str(Path(sys.prefix) / "lib" / "state")))
         assert diagnosis.level is FAIL
-        assert diagnosis.says.startswith("--state lies in ")
+        assert diagnosis.says.startswith("--state is in ")
 
 
 class TestIncidents:
@@ -137,14 +139,17 @@ class TestIncidents:
         recorder.note(1, signal.SIGKILL, LastWords("", "", ""))
         diagnosis = incidents(make_settings(cache_dir=tmp_path))
         assert diagnosis.level is WARN
-        assert diagnosis.says.startswith("1 worker was ended by a signal, the last one by SIGKILL, at no plan, on 2")
+        assert diagnosis.says.startswith(
+            "1 worker was killed by a signal, the last one by SIGKILL, outside of a plan, on 2"
+        )
         for _ in range(2):
             recorder.note(1, signal.SIGSEGV, LastWords("ab" * 32, "", "exp (node 1)"))
         diagnosis = incidents(make_settings(cache_dir=tmp_path))
-        assert "3 workers were ended by a signal, the last one by SIGSEGV, at plan abababababababab…, exp (node 1)" in (
-            diagnosis.says
+        assert (
+            "3 workers were killed by a signal, the last one by SIGSEGV, in plan abababababababab…, exp (node 1)"
+            in (diagnosis.says)
         )
-        assert diagnosis.says.endswith("; a plan runs without kernels for it")
+        assert diagnosis.says.endswith("; a plan runs without kernels because of it")
 
 
 class TestResources:
@@ -153,8 +158,8 @@ class TestResources:
         assert processors(make_settings(workers=2)).level is OK
         assert processors(make_settings(workers=3)) == (
             WARN,
-            f"2 of {os.cpu_count()} processors may be used, by 3 workers",
-            "more workers than processors wait for each other: --workers 2",
+            f"3 workers can use 2 of {os.cpu_count()} CPUs",
+            "more workers than CPUs slow each other down: set --workers 2",
         )
 
     @pytest.mark.parametrize(
@@ -171,7 +176,7 @@ class TestResources:
         monkeypatch.setattr("service.admin.host_checks._free_bytes", lambda: 1 << 20)
         diagnosis = memory(make_settings())
         assert diagnosis.level is WARN
-        assert "stop what else runs here" in diagnosis.advice
+        assert "stop other programs" in diagnosis.advice
 
     def test_default_budgets_fit_any_machine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for size in (1 << 29, 1 << 31, 1 << 38):
@@ -183,8 +188,8 @@ class TestResources:
         ("whole", "level", "advice"),
         [
             (1 << 40, OK, ""),
-            (2 << 30, WARN, "that may be more than there is: lower --plan-cache-bytes"),
-            (1 << 28, WARN, "that is more than there is: lower --workers"),
+            (2 << 30, WARN, "this may exceed the memory: lower --plan-cache-bytes"),
+            (1 << 28, WARN, "this exceeds the memory: lower --workers"),
         ],
     )
     def test_expected_size_of_caches(
@@ -195,7 +200,7 @@ class TestResources:
         diagnosis = caches(settings)
         assert (diagnosis.level, diagnosis.advice) == (level, advice)
         usual = typical_footprint(settings)
-        parts = f"the front at {usual.front >> 20} MiB, 4 workers at {usual.worker >> 20} MiB"
+        parts = f"front process {usual.front >> 20} MiB, 4 workers {usual.worker >> 20} MiB"
         assert parts in diagnosis.says
 
     def test_descriptor_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,14 +260,16 @@ class TestPlaces:
         monkeypatch.setattr("service.store.places.open_remote", lambda place: store)
         diagnosis = state(make_settings(state="s3://bucket/x"))
         assert diagnosis.level is FAIL
-        assert diagnosis.says == "of 8 who made one object at s3://bucket/x at once, 8 were told that they did"
+        assert (
+            diagnosis.says == "8 clients created one object at s3://bucket/x at the same time, and 8 of them succeeded"
+        )
 
     def test_unusable_state_folder_is_a_failure(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         assert state(make_settings(state=str(tmp_path / "file" / "state"))).level is FAIL
         diagnosis = state(make_settings(state=str(tmp_path)))
         assert diagnosis.level is FAIL, "a folder of somebody else's"
-        assert "none of gradserve's" in diagnosis.says
+        assert "was not written by gradserve" in diagnosis.says
         if Path("/proc/self").exists():
             assert state(make_settings(state="/proc/self/gradserve")).level is FAIL
 
@@ -274,11 +281,11 @@ class TestPlaces:
         file = tmp_path / "keys.json"
         assert keys(make_settings(keys_file=file)).level is FAIL, "there is none"
         main(["keys", "add", "alice", "--keys-file", str(file)])
-        assert keys(make_settings(keys_file=file)) == (OK, f"callers need one of 1 keys of {file}", "")
+        assert keys(make_settings(keys_file=file)) == (OK, f"clients need a key of {file}, which has 1", "")
         file.chmod(0o640)
-        assert keys(make_settings(keys_file=file)) == (WARN, f"{file} can be read by others", f"chmod 600 {file}")
+        assert keys(make_settings(keys_file=file)) == (WARN, f"other users can read {file}", f"chmod 600 {file}")
         file.chmod(0o660)
-        assert "chmod 600 mends that" in keys(make_settings(keys_file=file)).says
+        assert "run chmod 600" in keys(make_settings(keys_file=file)).says
         file.chmod(0o600)
         main(["keys", "revoke", "alice", "--keys-file", str(file)])
         assert keys(make_settings(keys_file=file)).level is WARN, "nobody may call"
@@ -289,7 +296,7 @@ class TestPlaces:
         assert keys(make_settings()).level is OK
         diagnosis = keys(make_settings(host="0.0.0.0"))
         assert diagnosis.level is FAIL
-        assert "lets other machines in" in diagnosis.says
+        assert "accepts connections from other machines" in diagnosis.says
         assert keys(make_settings(host="0.0.0.0", insecure="on")).level is WARN
         assert keys(make_settings(host="0.0.0.0", api_key="k" * 43)).level is OK
 
@@ -317,7 +324,7 @@ class TestTls:
         settings = self.files(tmp_path, 100)
         diagnosis = certificate(settings)
         assert diagnosis.level is OK
-        assert diagnosis.says.endswith("is good for 100 days")
+        assert diagnosis.says.endswith("is valid for 100 days")
         assert settings.tls_key is not None
         settings.tls_key.chmod(0o644)
         assert certificate(settings).level is WARN
@@ -344,7 +351,7 @@ class TestTrial:
             diagnosis = port(make_settings(port=taken.getsockname()[1]))
             taken.close()
         assert diagnosis.level is FAIL
-        assert "Address already in use" in diagnosis.says
+        assert "is already in use" in diagnosis.says
         assert port(make_settings(host="no.such.host.invalid")).level is FAIL
 
     def test_metrics_port_in_use_is_a_failure(self) -> None:
@@ -352,14 +359,14 @@ class TestTrial:
             number = taken.getsockname()[1]
             diagnosis = port(make_settings(port=0, metrics_port=number))
         assert diagnosis == (
-            FAIL, f"cannot listen on 127.0.0.1 port {number} for metrics: Address already in use",
-            "stop what has it, or name another --metrics-port",
+            FAIL, f"cannot listen on port {number} on 127.0.0.1 for metrics: Address already in use",
+            "stop the process that uses it, or set another --metrics-port",
         )  # fmt: skip
 
     @pytest.mark.slow
     def test_running_gradserve_on_the_port_is_ok(self, server: RunningServer) -> None:
         assert port(make_settings(port=server.address[1])) == (
-            OK, f"a gradserve listens on 127.0.0.1 port {server.address[1]} already", "",
+            OK, f"a gradserve server already listens on port {server.address[1]} on 127.0.0.1", "",
         )  # fmt: skip
 
     @pytest.mark.smoke
@@ -381,4 +388,4 @@ class TestTrial:
         monkeypatch.setattr("service.admin.doctor._options", lambda _: ["--port", "nowhere"])
         diagnosis = gradient(make_settings())
         assert diagnosis.level is FAIL
-        assert diagnosis.says.startswith("a server does not start: setting --port")
+        assert diagnosis.says.startswith("a test server does not start: --port")

@@ -21,7 +21,7 @@ from tests.service.cluster.ingress.support import Node, RunningIngress, needs_ha
 from tests.service.command_support import called
 
 ROOT = Path(__file__).parents[3]
-PLACE = "--node is HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
+PLACE = "--node must be HOST:PORT, as in 10.0.0.7:8000 or [fd00::7]:8000"
 ANNOUNCEMENT = "gradserve ingress listening on "
 
 
@@ -53,14 +53,14 @@ class TestErrors:
         [
             ([], "one of the arguments --node --dns is required"),
             (["--node", "a:1", "--dns", "a"], "argument --dns: not allowed with argument --node"),
-            (["--node", "10.0.0.7"], f"{PLACE}, but came as 10.0.0.7"),
-            (["--node", "a:0"], f"{PLACE}, but came as a:0"),
-            (["--node", "a\n b:1"], f"{PLACE}, but came as a? b:1"),
-            (["--dns", "a b"], "--dns is a name, but came as a b:8000"),
-            (["--node", "a:1", "--port", "x"], "--port is a whole number from 0 to 65535, but came as x"),
-            (["--node", "a:1", "--threads", "0"], "--threads is a whole number from 1 to 64, but came as 0"),
-            (["--node", "a:1", "--node", "b:1", "--slots", "1"], "--node names 2 servers, and --slots says 1"),
-            (["--node", "a:1", "--tls-cert", "x"], "--tls-cert and --tls-key go together: a certificate and its key"),
+            (["--node", "10.0.0.7"], f"{PLACE}, but is “10.0.0.7”"),
+            (["--node", "a:0"], f"{PLACE}, but is “a:0”"),
+            (["--node", "a\n b:1"], f"{PLACE}, but is “a? b:1”"),
+            (["--dns", "a b"], "--dns must be a name, but is “a b:8000”"),
+            (["--node", "a:1", "--port", "x"], "--port must be a whole number from 0 to 65535, but is “x”"),
+            (["--node", "a:1", "--threads", "0"], "--threads must be a whole number from 1 to 64, but is “0”"),
+            (["--node", "a:1", "--node", "b:1", "--slots", "1"], "--node names 2 servers, but --slots allows 1"),
+            (["--node", "a:1", "--tls-cert", "x"], "set both --tls-cert and --tls-key: a certificate and its key"),
             (["--node", "a:1", "--wkrs", "2"], "there is no flag --wkrs; gradserve ingress --help lists all flags"),
         ],
         ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -82,7 +82,7 @@ class TestErrors:
             port = str(listener.getsockname()[1])
             done = called("ingress", "--node", "127.0.0.1:1", "--port", port)
         assert (done.returncode, done.stderr) == (
-            2, f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+            2, f"gradserve: cannot listen on port {port} on 127.0.0.1: Address already in use\n"
         )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ class TestRunning:
             os.kill(int(children[0]), signal.SIGKILL)
             _, errors = process.communicate(timeout=30)
             assert process.returncode == 2
-            assert errors.splitlines()[-1] == "gradserve: HAProxy ended by SIGKILL; what it said stands above"
+            assert errors.splitlines()[-1] == "gradserve: HAProxy exited on SIGKILL; its messages are above"
 
     @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl to make a certificate")
     def test_tls(self, tmp_path: Path) -> None:

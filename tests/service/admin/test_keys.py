@@ -73,7 +73,7 @@ def test_key_is_revoked_by_name(capsys: Capture, file: Path) -> None:
     for name in ("alice", "bob"):
         add_key(capsys, file, name)
     main(["keys", "revoke", "alice", "--keys-file", str(file)])
-    assert capsys.readouterr().out == f"alice is revoked; servers that use {file} refuse it within 2 s\n"
+    assert capsys.readouterr().out == f"alice is revoked; servers that use {file} reject it within 2 s\n"
     assert [key.name for key in read_keys(file)] == ["bob"]
 
 
@@ -82,26 +82,26 @@ def test_key_file_from_the_environment(capsys: Capture, file: Path, monkeypatch:
     main(["keys", "add", "alice"])
     assert [key.name for key in read_keys(file)] == ["alice"]
     capsys.readouterr()
-    assert error_message(capsys, "list", "--keys-file", "none").startswith("say which file has the keys: ")
+    assert error_message(capsys, "list", "--keys-file", "none").startswith("no key file is set; ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["add", "a/b"], "a name has at most 64 letters, .* but came as a/b$"),
-        (["add", ""], "a name has at most 64 letters, .* but came as nothing$"),
+        (["add", "a/b"], "a name has at most 64 letters, .*; got “a/b”$"),
+        (["add", ""], "a name has at most 64 letters, .*; got an empty text$"),
         (["add", "a\nb"], "a name has at most 64 letters, "),
         (["add", "x" * 65], "a name has at most 64 letters, "),
-        (["add", "a", "--scopes", "all"], "scopes are some of compute, read, write, admin, .* but came as all$"),
-        (["add", "a", "--scopes", ""], "scopes are some of "),
+        (["add", "a", "--scopes", "all"], "scopes are one or more of compute, read, write, admin, .*; got “all”$"),
+        (["add", "a", "--scopes", ""], "scopes are one or more of "),
         (["add", "a", "--namespace", "a b"], "a namespace has at most 64 letters"),
-        (["add", "a", "--rate", "10"], "a rate is a whole number of requests per s, min or h, .* but came as 10$"),
-        (["add", "a", "--concurrency", "0"], "a concurrency is a whole number of at least 1, but came as 0$"),
-        (["add", "a", "--concurrency", "some"], "a concurrency is a whole number of at least 1, but came as some$"),
-        (["add", "a", "--max-tensors", "-1"], "what a namespace may keep is a whole number, .* but came as -1$"),
-        (["add", "a", "--max-answer-bytes", "1G"], "what a namespace may keep is .* as in 64MiB, but came as 1G$"),
-        (["revoke", "bob"], "there is no key called bob; gradserve keys list shows all$"),
-        (["add", "alice"], "there is a key called alice already; revoke it, or choose another name$"),
+        (["add", "a", "--rate", "10"], "a rate is a whole number of requests per s, min or h, .*; got “10”$"),
+        (["add", "a", "--concurrency", "0"], "the concurrency must be a whole number of at least 1; got “0”$"),
+        (["add", "a", "--concurrency", "some"], "the concurrency must be a whole number of at least 1; got “some”$"),
+        (["add", "a", "--max-tensors", "-1"], "a quota is a whole number; .*; got “-1”$"),
+        (["add", "a", "--max-answer-bytes", "1X"], "a quota is .* as in 64MiB; got “1X”$"),
+        (["revoke", "bob"], "there is no key called bob; gradserve keys list shows all keys$"),
+        (["add", "alice"], "a key called alice already exists; revoke it, or choose another name$"),
     ],
 )
 def test_invalid_arguments_are_refused_without_changes(
@@ -116,20 +116,20 @@ def test_invalid_arguments_are_refused_without_changes(
 @pytest.mark.parametrize("action", [["list"], ["revoke", "alice"]])
 def test_missing_key_file_is_reported(capsys: Capture, file: Path, action: list[str]) -> None:
     message = error_message(capsys, *action, "--keys-file", str(file))
-    assert message == f"the file of keys {file} cannot be used: No such file or directory"
+    assert message == f"cannot use the key file {file}: No such file or directory"
     assert not file.exists()
 
 
 def test_unspecified_key_file_is_reported(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GRADSERVE_KEYS_FILE", raising=False)
-    assert error_message(capsys, "list") == "say which file has the keys: --keys-file FILE, or GRADSERVE_KEYS_FILE"
+    assert error_message(capsys, "list") == "no key file is set; use --keys-file FILE or GRADSERVE_KEYS_FILE"
 
 
 def test_broken_key_file_is_not_changed(capsys: Capture, file: Path) -> None:
     file.write_text("{", encoding="ascii")
     file.chmod(0o600)
     message = error_message(capsys, "add", "alice", "--keys-file", str(file))
-    assert message == f"the file of keys {file} cannot be used: it is not JSON"
+    assert message == f"cannot use the key file {file}: it is not JSON"
     assert file.read_text(encoding="ascii") == "{"
 
 

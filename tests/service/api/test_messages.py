@@ -79,7 +79,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         {"graph": {"nodes": [FULL, {"op": "sum", "operands": [2**63]}]}},
-        "node 1: graph.nodes[1].operands[0] must be a whole number of 64 bits, but is outside their range",
+        "node 1: graph.nodes[1].operands[0] must be a 64-bit integer, but is outside their range",
     ),
     (
         "forward",
@@ -122,7 +122,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(FULL, node("sum", 0, axes=0)),
-        "node 1 (sum): attribute axes must be a list of whole numbers of 64 bits, but is 0; write [0]",
+        "node 1 (sum): attribute axes must be a list of 64-bit integers, but is 0; write [0]",
     ),
     (
         "forward",

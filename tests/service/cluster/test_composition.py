@@ -22,15 +22,21 @@ ADDRESS = {"GRADSERVE_CLUSTER_ADDRESS": "http://10.0.0.7:8000"}
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
-        ({"GRADSERVE_STATE": "memory"}, "a state in memory is one server's; with --cluster on, name a place in s3://"),
-        ({"GRADSERVE_STATE": "/tmp/x"}, "the folder /tmp/x is one server's; with --cluster on, name a place in s3://"),
+        (
+            {"GRADSERVE_STATE": "memory"},
+            "servers cannot share state in memory; with --cluster on, set --state to an s3://",
+        ),
+        (
+            {"GRADSERVE_STATE": "/tmp/x"},
+            "servers cannot share the folder /tmp/x; with --cluster on, set --state to an s3://",
+        ),
         ({"GRADSERVE_CLUSTER_ADDRESS": ""}, "--cluster on needs --cluster-address http://HOST:PORT"),
-        ({"GRADSERVE_CLUSTER_ADDRESS": "http://0.0.0.0:8000"}, "others reach no server at a wildcard address"),
-        ({"GRADSERVE_CLUSTER_ADDRESS": "http://[::]:8000"}, "others reach no server at a wildcard address"),
-        ({"GRADSERVE_CLUSTER_ADDRESS": "https://a:8000"}, "the address of this server was expected"),
-        ({"GRADSERVE_CLUSTER_ADDRESS": "http://a"}, "the address of this server was expected"),
-        ({"GRADSERVE_CLUSTER_SECRET": SECRET[:31]}, "a secret of servers has 32 to 512 visible ASCII characters"),
-        ({"GRADSERVE_CLUSTER": "of"}, "setting --cluster (GRADSERVE_CLUSTER) is 'of'"),
+        ({"GRADSERVE_CLUSTER_ADDRESS": "http://0.0.0.0:8000"}, "other servers cannot reach a wildcard address"),
+        ({"GRADSERVE_CLUSTER_ADDRESS": "http://[::]:8000"}, "other servers cannot reach a wildcard address"),
+        ({"GRADSERVE_CLUSTER_ADDRESS": "https://a:8000"}, "expected the address of this server"),
+        ({"GRADSERVE_CLUSTER_ADDRESS": "http://a"}, "expected the address of this server"),
+        ({"GRADSERVE_CLUSTER_SECRET": SECRET[:31]}, "a cluster secret has 32 to 512 visible ASCII characters"),
+        ({"GRADSERVE_CLUSTER": "of"}, "--cluster (GRADSERVE_CLUSTER) must be on or off, but is “of”"),
     ],
 )
 def test_invalid_settings_are_refused(stated: dict[str, str], said: str) -> None:
@@ -46,7 +52,9 @@ def test_missing_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     stated = {name: value for name, value in (SETTINGS | ADDRESS).items() if "SECRET" not in name}
     ended = called("serve", "--port", "0", **stated)
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "--cluster on needs the variable GRADSERVE_CLUSTER_SECRET, the same for all servers" in ended.stderr
+    assert (
+        "--cluster on needs the variable GRADSERVE_CLUSTER_SECRET, with the same value on all servers" in ended.stderr
+    )
 
 
 def test_secret_is_not_a_flag() -> None:
@@ -59,7 +67,7 @@ def test_place_of_a_single_server_is_refused(s3_place: str) -> None:
     open_state(s3_place).close()
     ended = called("serve", "--port", "0", **(SETTINGS | ADDRESS | {"GRADSERVE_STATE": s3_place}))
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
-    assert "is in the format 'gradserve state 1', which is one server's, and not for --cluster on" in ended.stderr
+    assert "has the format 'gradserve state 1', which is for a single server, without --cluster on" in ended.stderr
 
 
 @pytest.mark.slow

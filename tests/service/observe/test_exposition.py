@@ -138,16 +138,22 @@ def test_openmetrics_format_on_request() -> None:
 
 def test_banner_summarizes_the_settings() -> None:
     text = "\n".join(banner(Settings(device="cpu", workers=3, queue=7, max_body_bytes="1MiB", compile="off"), "cpu"))
-    for word in ("computes on cpu", "3 workers of 1 thread", "1MiB of JSON", "7 requests may wait", "not compiled"):
+    for word in (
+        "computes on cpu",
+        "3 workers with 1 thread",
+        "a body of 1MiB (JSON)",
+        "queue: 7 requests",
+        "not compiled",
+    ):
         assert word in text
 
 
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ({"state": "memory"}, ("end with the server", "nobody is asked for a key")),
-        ({"state": "/var/lib/x", "api_key": "gs_" + "a" * 43}, ("kept in /var/lib/x", "one key is asked for")),
-        ({"keys_file": "/etc/keys"}, ("those of /etc/keys",)),
+        ({"state": "memory"}, ("are lost when the server stops", "clients need no key")),
+        ({"state": "/var/lib/x", "api_key": "gs_" + "a" * 43}, ("stored in /var/lib/x", "clients need the API key")),
+        ({"keys_file": "/etc/keys"}, ("a key of /etc/keys",)),
     ],
 )
 def test_banner_describes_state_and_keys(stated: dict[str, str], words: tuple[str, ...]) -> None:

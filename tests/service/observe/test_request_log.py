@@ -56,7 +56,7 @@ def test_slow_reader_costs_lines_and_not_requests() -> None:
     lines.close(60)
     lines_written = "".join(written).splitlines()
     assert lines_written[:2] == ["first", "0"]
-    assert lines_written[-1] == "5 lines were dropped: nobody read them"
+    assert lines_written[-1] == "5 lines were dropped, because the log was not read fast enough"
     assert len(lines_written) == 1 + MAX_WAITING_LINES + 1
 
 

@@ -199,7 +199,7 @@ def test_valid_endpoint(stated: str, meant: str | None) -> None:
 
 @pytest.mark.parametrize("stated", ["collector:4318", "ftp://collector", "http://"])
 def test_malformed_endpoint_is_refused(stated: str) -> None:
-    with pytest.raises(ValueError, match="URL of a collector was expected"):
+    with pytest.raises(ValueError, match="expected the http:// or https:// URL of a collector"):
         Settings(trace_endpoint=stated)
 
 

@@ -38,7 +38,7 @@ def test_full_disk_refuses_commits_and_keeps_the_state(small_disk: Path) -> None
         written = fill(opened)
         before = dict(written)
         for _ in range(5):
-            with pytest.raises(StateFull, match=f"the state folder {small_disk} has no room for it"):
+            with pytest.raises(StateFull, match=f"the state folder {small_disk} is full"):
                 opened.commit(put(tensor("t0", 99, 2 * FIFTH), tensor("small", 99)))
         assert list((small_disk / "unfinished").iterdir()) == []
         opened.commit(put(ended("t1")))

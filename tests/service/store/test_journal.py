@@ -175,7 +175,7 @@ def test_full_disk_is_reported(number: int) -> None:
     journal = opened(objects)
     journal.commit(put(tensor("a", 1)))
     objects.fail(number)
-    with pytest.raises(StateFull, match="the place has no room for it"):
+    with pytest.raises(StateFull, match="the place is full"):
         journal.commit(put(tensor("a", 2)))
     assert values(after(objects)) == {"a": 1}
     journal.commit(put(tensor("a", 3)))

@@ -76,17 +76,17 @@ def test_state_survives_moving_there_and_back(s3_place: str, tmp_path: Path) -> 
 
 def test_each_format_refuses_the_other(s3_place: str) -> None:
     open_shared(f"{s3_place}/shared").close()
-    with pytest.raises(RuntimeError, match="'gradserve state 2', which servers share by --cluster on; gradserve"):
+    with pytest.raises(RuntimeError, match="'gradserve state 2', which servers share with --cluster on; gradserve"):
         open_state(f"{s3_place}/shared")
     open_state(f"{s3_place}/whole").close()
-    with pytest.raises(RuntimeError, match="'gradserve state 1', which is one server's, and not for --cluster on"):
+    with pytest.raises(RuntimeError, match="'gradserve state 1', which is for a single server, without --cluster on"):
         open_shared(f"{s3_place}/whole")
 
 
 def test_shards_are_not_restored_into_a_folder(s3_place: str, tmp_path: Path) -> None:
     open_shared(s3_place).close()
     backup(s3_place, tmp_path / "shared.tar")
-    with pytest.raises(RuntimeError, match="is no place that servers can share"):
+    with pytest.raises(RuntimeError, match="servers cannot share the state folder"):
         restore(tmp_path / "shared.tar", str(tmp_path / "folder"), SHARED_FORMAT)
 
 

@@ -80,10 +80,7 @@ def test_interrupted_creation_is_repeated(tmp_path: Path) -> None:
 def test_second_server_is_refused(tmp_path: Path) -> None:
     opened = open_state(str(tmp_path))
     message = error_message(str(tmp_path))
-    assert (
-        message
-        == f"the state folder {tmp_path} is in use by another server; name another one for this server with --state"
-    )
+    assert message == f"the state folder {tmp_path} is in use by another server; set another --state for this server"
     opened.load()
     opened.commit(put(tensor("w", 1)))
     opened.close()
@@ -95,8 +92,8 @@ def test_foreign_folder_is_refused_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "thesis" / "draft.txt").write_text("mine")
     message = error_message(str(tmp_path))
     assert message == (
-        f"the state folder {tmp_path} is none of gradserve's: it has 'thesis/draft.txt' but no FORMAT; "
-        "name an empty one, or another, with --state"
+        f"the state folder {tmp_path} was not written by gradserve: it has 'thesis/draft.txt' but no FORMAT; "
+        "set --state to an empty or another place"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
@@ -105,8 +102,8 @@ def test_unknown_format_is_refused(tmp_path: Path) -> None:
     write_state(tmp_path)
     (tmp_path / "FORMAT").write_text("gradserve state 3\n")
     assert error_message(str(tmp_path)) == (
-        f"the state folder {tmp_path} is in the format 'gradserve state 3', "
-        "and this version of gradserve reads 'gradserve state 1' and 'gradserve state 2' alone"
+        f"the state folder {tmp_path} has the format 'gradserve state 3', "
+        "but this version of gradserve only reads 'gradserve state 1' and 'gradserve state 2'"
     )
 
 
@@ -114,8 +111,8 @@ def test_file_instead_of_a_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     message = error_message(str(tmp_path / "file"))
     assert message == (
-        f"the state folder {tmp_path / 'file'} cannot be used: File exists; "
-        "name another with --state, or memory to keep none"
+        f"cannot use the state folder {tmp_path / 'file'}: File exists; "
+        "set another --state, or memory to store nothing on disk"
     )
 
 
@@ -142,9 +139,9 @@ def mount(*options: str) -> bool:
 
 def test_read_only_folder_is_refused(read_only: Path) -> None:
     message = error_message(str(read_only))
-    assert message.startswith(f"the state folder {read_only} cannot be used: ")
+    assert message.startswith(f"cannot use the state folder {read_only}: ")
     assert "Read-only file system" in message or "Permission denied" in message
-    assert message.endswith("; name another with --state, or memory to keep none")
+    assert message.endswith("; set another --state, or memory to store nothing on disk")
 
 
 @pytest.mark.parametrize("part", [".", "commits"])
@@ -153,8 +150,8 @@ def test_folder_writable_by_others_is_refused(tmp_path: Path, part: str, mode: i
     place = write_state(tmp_path / "state")
     (place / part).chmod(mode)
     assert error_message(str(place)) == (
-        f"the state folder {place} cannot be used: others may write to {(place / part)}, which chmod 700 would mend; "
-        "name another with --state, or memory to keep none"
+        f"cannot use the state folder {place}: other users can write to {(place / part)}; run chmod 700; "
+        "set another --state, or memory to store nothing on disk"
     )
 
 
@@ -162,7 +159,7 @@ def test_symlinked_lock_is_refused(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     (tmp_path / "state").mkdir(0o700)
     (tmp_path / "state" / "LOCK").symlink_to(victim)
-    assert "cannot be used: Too many levels of symbolic links" in error_message(str(tmp_path / "state"))
+    assert ": Too many levels of symbolic links" in error_message(str(tmp_path / "state"))
     assert not victim.exists()
 
 
@@ -204,11 +201,11 @@ def foreign(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (cut, "is cut off"),
-        (empty, "is cut off"),
-        (flip, "does not have the bytes that were written of its tensor: their checksum is another"),
-        (flip_head, "does not have the bytes that were written: its checksum is another"),
-        (foreign, "is cut off, or was not written by gradserve"),
+        (cut, "is truncated"),
+        (empty, "is truncated"),
+        (flip, "is corrupt: the checksum of its tensor does not match"),
+        (flip_head, "is corrupt: its checksum does not match"),
+        (foreign, "is truncated, or was not written by gradserve"),
     ],
 )
 def test_damaged_commit_is_named(tmp_path: Path, number: int, damage: Callable[[Path], None], said: str) -> None:
@@ -216,7 +213,7 @@ def test_damaged_commit_is_named(tmp_path: Path, number: int, damage: Callable[[
     damage(commit_file(write_state(tmp_path), number))
     assert error_message(str(tmp_path)) == (
         f"the state folder {tmp_path} is damaged: commits/{number:020} {said}; "
-        "restore a backup, or move this one elsewhere to start without what it holds"
+        "restore a backup, or move the damaged state elsewhere to start empty"
     )
 
 
@@ -241,7 +238,7 @@ def test_unfinished_commit_is_ignored(tmp_path: Path) -> None:
 def test_commit_under_another_name_is_refused(tmp_path: Path) -> None:
     write_state(tmp_path)
     commit_file(tmp_path, 2).rename(commit_file(tmp_path, 9))
-    assert "is commit 2 under another name" in error_message(str(tmp_path))
+    assert "contains commit 2" in error_message(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "7", f"{7:020}.bak", f"{7:021}", "٠" * 20])
@@ -249,14 +246,14 @@ def test_foreign_file_among_the_commits_is_refused(tmp_path: Path, name: str) ->
     write_state(tmp_path)
     (tmp_path / "commits" / name).write_text("x")
     assert error_message(str(tmp_path)) == (
-        f"the state folder {tmp_path} has {'commits/' + name!r}, which is no commit of gradserve's; move it elsewhere"
+        f"the state folder {tmp_path} has {'commits/' + name!r}, which is not a commit of gradserve; move it elsewhere"
     )
 
 
 def test_foreign_folder_among_the_commits_is_refused(tmp_path: Path) -> None:
     (write_state(tmp_path) / "commits" / f"{7:020}").mkdir()
     message = error_message(str(tmp_path))
-    assert message == f"the state folder {tmp_path} cannot be read: commits/{7:020}: it is no file"
+    assert message == f"cannot read the state folder {tmp_path}: commits/{7:020}: it is not a regular file"
 
 
 @pytest.mark.parametrize(
@@ -265,8 +262,7 @@ def test_foreign_folder_among_the_commits_is_refused(tmp_path: Path) -> None:
 def test_unsupported_url_is_refused(place: str) -> None:
     message = error_message(place)
     assert message == (
-        "--state is a URL that gradserve does not understand; "
-        "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER are"
+        "--state is not a supported URL; use s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
     )
 
 

@@ -185,7 +185,7 @@ def test_failed_deletion_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog:
         for value in range(12):
             opened.commit(put(tensor("a", value)))
     (line,) = caplog.messages
-    assert line == "what is not current any more in the place stays there for now: [Errno 13] not allowed"
+    assert line == "cannot delete outdated data in the place yet: [Errno 13] not allowed"
     assert values(after(objects)) == {"a": 11}
 
 
@@ -266,5 +266,5 @@ def test_damaged_item_is_not_moved() -> None:
     for value in range(6):
         opened.commit(put(tensor(f"b{value}", value)))
     opened.close()
-    with pytest.raises(RuntimeError, match=f"{key} does not have the bytes that were written of its tensor"):
+    with pytest.raises(RuntimeError, match=f"{key} is corrupt: the checksum of its tensor"):
         after(objects)

@@ -205,7 +205,7 @@ def test_deadline_is_checked_during_execution(monkeypatch: pytest.MonkeyPatch) -
     def check(self: Deadline) -> None:
         executed.append(1)
         if len(executed) == 8:
-            raise DeadlineExceeded("the request was not finished within its 1 s")
+            raise DeadlineExceeded("the request did not finish within its timeout of 1 s")
         original(self)
 
     monkeypatch.setattr(Deadline, "check", check)

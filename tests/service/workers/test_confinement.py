@@ -196,7 +196,7 @@ finally:
     over.set()
 """
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout == "a process is confined before it starts threads: those that are there would stay free\n"
+    assert result.stdout == "confine a process before it starts threads: existing threads would stay unconfined\n"
 
 
 def test_later_threads_are_confined() -> None:
@@ -284,7 +284,7 @@ def test_secrets_in_readable_folders_are_refused(name: str, tmp_path: Path) -> N
         allowed_files(Settings(**{"device": "cpu", "cache_dir": tmp_path, "state": "memory", name: str(place)}))
     flag = "--" + name.replace("_", "-")
     assert str(raised.value) == (
-        f"{flag} lies in {sys.prefix}/lib, which workers can read: put it elsewhere, or serve with --confine off"
+        f"{flag} is in {sys.prefix}/lib, which workers can read; move it, or set --confine off"
     )
 
 
@@ -292,7 +292,7 @@ def test_links_into_readable_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "cache")
     settings = Settings(device="cpu", cache_dir=tmp_path / "cache", state=str(tmp_path / "link" / "kernels" / "state"))
-    with pytest.raises(RuntimeError, match=r"--state lies in .*/cache/kernels, which workers can read"):
+    with pytest.raises(RuntimeError, match=r"--state is in .*/cache/kernels, which workers can read"):
         allowed_files(settings)
 
 
@@ -340,11 +340,11 @@ def test_allowed_files_round_trip() -> None:
 def test_missing_kernel_features_are_listed() -> None:
     assert KernelSupport(7, filters=True).missing == []
     assert KernelSupport(0, filters=False).missing == [
-        "files are not kept from workers (no Landlock)", "system calls are not filtered (no seccomp)"
+        "access to files is not restricted (no Landlock)", "system calls are not filtered (no seccomp)"
     ]  # fmt: skip
     assert len(KernelSupport(3, filters=True).missing) == 2
     assert KernelSupport(4, filters=True).missing == [
-        "signals are kept from others by the filter of system calls alone (Landlock before 6)"
+        "only the system call filter blocks signals to other processes (Landlock before 6)"
     ]
 
 

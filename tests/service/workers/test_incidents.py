@@ -102,9 +102,9 @@ async def test_plan_that_crashes_two_workers_runs_without_kernels(
     recorded = incidents_in(tmp_path)
     assert len(recorded.condemned[0]) == 64
     for line in lines:
-        assert f"was ended by SIGSEGV, at plan {recorded.condemned[0]}: " in line
+        assert f"was killed by SIGSEGV, in plan {recorded.condemned[0]}: " in line
         assert "sum (node 3)" in line
-    assert lines[1].endswith("; it has ended two workers now, and runs without kernels from now on")
+    assert lines[1].endswith("; the plan has killed two workers, and runs without kernels from now on")
     assert [(each.signal, each.plan) for each in recorded.incidents] == 2 * [("SIGSEGV", recorded.condemned[0])]
     check = places.incidents(Settings(device="cpu", cache_dir=tmp_path))
     assert check.level is Verdict.WARN
@@ -225,7 +225,7 @@ def test_unwritable_folder_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFi
     (tmp_path / "file").write_text("")
     incidents = record_incidents(tmp_path / "file", 2)
     assert incidents.condemned == (PLAN,)
-    assert "incidents are kept in memory alone" in caplog.text
+    assert "incidents are only in memory" in caplog.text
 
 
 # ---------------------------------------------------------------- crash records

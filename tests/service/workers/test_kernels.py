@@ -71,7 +71,7 @@ class TestFolder:
         assert Settings(cache_dir="~/there").cache_dir == tmp_path / "there"
 
     def test_home_of_an_unknown_user_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="the home that it begins with is not known"):
+        with pytest.raises(ValueError, match="its home directory is unknown"):
             Settings(cache_dir="~nobody-of-this-name/there")
 
     def test_formatted_folder_can_be_read_back(self, unset: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_secrets_in_readable_folders_are_refused(name: str, tmp_path: Path) -> N
     cache = tmp_path / "cache"
     folder = allowed_files(settings(cache_dir=cache)).writes[0]  # type: ignore[union-attr]
     flag = f"--{name.replace('_', '-')}"
-    with pytest.raises(RuntimeError, match=rf"{flag} lies in .* put it elsewhere, or serve with --confine off"):
+    with pytest.raises(RuntimeError, match=rf"{flag} is in .* move it, or set --confine off"):
         allowed_files(settings(cache_dir=cache, **{name: str(Path(folder, "secret"))}))
     assert allowed_files(settings(cache_dir=cache, **{name: str(tmp_path / "secret")})) is not None
 
@@ -69,7 +69,7 @@ def test_links_are_resolved_before_the_comparison(tmp_path: Path) -> None:
     make_folders(allowed)
     assert allowed is not None
     (tmp_path / "link").symlink_to(allowed.writes[0])
-    with pytest.raises(RuntimeError, match="--keys-file lies in"):
+    with pytest.raises(RuntimeError, match="--keys-file is in"):
         allowed_files(settings(cache_dir=cache, keys_file=str(tmp_path / "link" / "keys.json")))
 
 

@@ -105,7 +105,7 @@ async def test_missing_input_is_sent_with_the_job_but_not_twice(
             puppets[0].not_done(ticket, why)
             assert codes(replies) == ["internal_error"]
         assert settled(pool)
-    assert "a worker asks again for what it was given" in caplog.text
+    assert "a worker asked again for data that it already has" in caplog.text
 
 
 @running

@@ -167,7 +167,7 @@ async def test_worker_that_asks_twice_for_a_graph_is_an_error(caplog: pytest.Log
     async with processes(1) as pool:
         reply = await ask(pool, {}, graph="h")
         assert (reply.status, b"internal_error" in reply.body) == (500, True)
-    assert "a worker asks again for what it was given" in caplog.text
+    assert "a worker asked again for data that it already has" in caplog.text
 
 
 @pytest.mark.smoke

@@ -257,8 +257,8 @@ def test_opset_1_has_no_batch_jacobian(sums: bool) -> None:
         plan_call(CompileRequest(program, net.types, make(program, net.types, [x], y, [w]), LIMITS))
     assert caught.value.node == y
     assert str(caught.value).endswith(
-        'has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which is of opset 1, '
-        "or reduce it to one element (sum, mean)"
+        'has shape [2], but batch computes Jacobians only since opset 2: add "opset": 2 to the graph, which uses opset '
+        "1, or reduce this node to one element (sum, mean)"
     )
 
 

@@ -145,7 +145,7 @@ def test_gradient_wrt_a_mapped_node_is_refused(of_a_leaf: bool) -> None:
     net = Net()
     x, w = net.leaf([1.0, 2.0]), net.leaf(3.0)
     y = net.add("mul", x, w)
-    with pytest.raises(EngineError, match="wrt names this node, which examples differ in") as caught:
+    with pytest.raises(EngineError, match="wrt names this node, which differs between examples") as caught:
         total(net, [x], y, [w, x if of_a_leaf else y])
     assert (caught.value.code, caught.value.node) == ("invalid_field", x if of_a_leaf else y)
 
@@ -155,6 +155,8 @@ def test_sum_of_integers_is_refused() -> None:
     x, w = net.leaf([[1.0, 2.0]], "input"), net.leaf(3.0)
     index = net.add("argmax", x, axis=0)
     loss = net.add("sum", net.add("mul", x, w))
-    with pytest.raises(EngineError, match=r"node 2 .argmax.: is int64, and sums over examples are of floats") as caught:
+    with pytest.raises(
+        EngineError, match=r"node 2 .argmax.: is int64, but only floats can be summed over examples"
+    ) as caught:
         total(net, [x], loss, [w], [loss, index])
     assert caught.value.code == "dtype_mismatch"

@@ -66,7 +66,7 @@ def test_feed_of_a_non_leaf_is_refused(node: int) -> None:
 
 def test_wrt_node_without_a_path_needs_its_feed() -> None:
     net = without_unused(with_unused())
-    with pytest.raises(EngineError, match=r"^node 1 \(input\): the answer needs a feed") as raised:
+    with pytest.raises(EngineError, match=r"^node 1 \(input\): the result needs a feed") as raised:
         Compiler(LIMITS).gradients(net.program, net.types, wrt=[0, UNUSED])
     assert raised.value.code == "missing_feed"
 

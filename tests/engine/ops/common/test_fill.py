@@ -38,15 +38,15 @@ def test_fill_as_matches_numpy(word: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int64"])
 def test_fill_as_needs_a_float_dtype(dtype: str) -> None:
-    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
+    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but the dtype is {dtype}"):
         run_op("full", shape=[2], dtype=dtype, fill_as="inf")
-    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but fills {dtype}"):
+    with pytest.raises(BadAttribute, match=f"fill_as needs a float dtype, but the dtype is {dtype}"):
         run_op("pad", np.zeros(2, dtype), pad_width=[1, 1], fill_as="nan")
 
 
 @pytest.mark.parametrize("fill", [0.0, 1.0])
 def test_fill_as_and_fill_together_are_refused(fill: float) -> None:
-    with pytest.raises(BadAttribute, match="fill_as stands in place of fill, but both are stated"):
+    with pytest.raises(BadAttribute, match="fill_as replaces fill: state only one of them"):
         run_op("full", shape=[2], fill=fill, fill_as="inf")
 
 

@@ -29,7 +29,7 @@ def test_integer_limits(dtype: str) -> None:
     assert not is_representable(high + 1, kind)
     assert not is_representable(low - 1 if low > -(2**60) else -(2.0**64), kind)
     assert not is_representable(0.5, kind)
-    with pytest.raises(BadAttribute, match=rf"fill must be a whole number that {dtype} holds, but is 0\.5"):
+    with pytest.raises(BadAttribute, match=rf"fill must be a whole number that {dtype} can represent, but is 0\.5"):
         check_representable(0.5, kind)
 
 

@@ -162,7 +162,7 @@ def test_sizes_without_axes_are_of_the_last_axes(sizes: tuple[int, ...]) -> None
     ("attrs", "says"),
     [
         ({"sizes": (3, 4, 5)}, "attribute sizes must have at most 2 sizes, one for each axis, but has 3"),
-        ({"axes": (0,), "sizes": (3, 4)}, "attribute sizes must have length 1, as axes, but has length 2"),
+        ({"axes": (0,), "sizes": (3, 4)}, "attribute sizes must have length 1, like axes, but has length 2"),
         ({"axes": (0, -2)}, "axes names an axis twice"),
         ({"axes": (2,)}, "axes must be between -2 and 1, but is 2"),
         ({"axes": (0,), "sizes": (0,)}, "sizes"),
@@ -179,8 +179,8 @@ def test_invalid_attributes_are_refused(attrs: dict[str, Any], says: str) -> Non
     [
         ("fft", (), {}, "fft needs an axis to transform"),
         ("fft", (2,), {"axes": ()}, "fft needs an axis to transform"),
-        ("rfft", (2, 0), {}, "rfft needs a point on each axis, or sizes; the operand has 0 on axis 1"),
-        ("irfft", (2, 1), {}, "irfft needs a point on each axis, or sizes; the operand has 1 on axis 1"),
+        ("rfft", (2, 0), {}, "rfft needs at least one point on each axis, or sizes; the operand has 0 on axis 1"),
+        ("irfft", (2, 1), {}, "irfft needs at least one point on each axis, or sizes; the operand has 1 on axis 1"),
     ],
 )
 def test_axes_without_points_are_refused(name: str, shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:

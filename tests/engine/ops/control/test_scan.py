@@ -478,7 +478,7 @@ def test_sequence_length_mismatch_names_the_operand() -> None:
     def write(g: Writer, *args: int) -> list[int]:
         return g.scan(*args, body=lambda g, k, h, x, z: [g.add(h, g.mul(k, g.mul(x, z)))], carries=1, sequences=2)
 
-    with pytest.raises(ShapeMismatch, match=r"operand 3, .* 2 entries, as the entries of operand 2 says") as caught:
+    with pytest.raises(ShapeMismatch, match=r"operand 3, .* 2 entries, like operand 2") as caught:
         values(write, 0.3, 0.5, np.zeros(2), np.zeros(3))
     assert caught.value.operand == 3
 

@@ -98,8 +98,8 @@ def test_stride_defaults_to_the_kernel_size_and_is_shortened() -> None:
     [
         ((6, 6), {"padding": (0, 2)}, r"padding must be at most half the kernel size \[2, 2\], but is \[0, 2\]"),
         ((6, 6), {"kernel_size": (2,), "stride": (1, 1)}, "kernel_size must hold one number for each"),
-        ((6,), {}, r"operand 0 \(x\) must have two spatial axes at its end"),
-        ((0, 6), {}, r"operand 0 \(x\) must have two spatial axes at its end"),
+        ((6,), {}, r"operand 0 \(x\) must have two spatial axes at the end"),
+        ((0, 6), {}, r"operand 0 \(x\) must have two spatial axes at the end"),
         ((6, 1), {}, r"the windows span \[2, 2\], more than the extents \[6, 1\]"),
     ],
 )

@@ -39,4 +39,4 @@ def test_elementwise_form_matches_the_cast_if_it_exists(source: str, dtype: str)
 def test_complex_to_real_is_refused() -> None:
     refused = error("cast", np.array([1j]), dtype="float64")
     assert (refused.code, refused.operand) == ("dtype_mismatch", 0)
-    assert "operand 0 (x) is complex128, which cast does not make float64: use real, imag or abs" in refused.detail
+    assert "operand 0 (x) is complex128, which cast cannot convert to float64: use real, imag or abs" in refused.detail

@@ -95,7 +95,7 @@ def test_large_shapes_approach_the_normal_distribution() -> None:
 
 def test_second_derivative_with_respect_to_a_is_refused() -> None:
     for op in ("igamma", "igammac"):
-        with pytest.raises(NotDifferentiable, match="no second derivative by a"):
+        with pytest.raises(NotDifferentiable, match="no second derivative with respect to a"):
             derivatives(op, A, X, by=(0, 0))
 
 

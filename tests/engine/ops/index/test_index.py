@@ -26,7 +26,7 @@ def test_at_least_one_index_is_required(op: type[IndexAdd | IndexSet]) -> None:
 def test_updates_must_broadcast_to_the_indexed_shape(name: str, shape: tuple[int, ...]) -> None:
     refused = error(name, X, ROWS, np.zeros(shape))
     assert (refused.code, refused.operand) == ("shape_mismatch", 2)
-    assert refused.expected == "a shape that broadcasts to [2, 2], which the indices read"
+    assert refused.expected == "a shape that broadcasts to [2, 2], the shape that the indices select"
 
 
 def test_first_update_is_written() -> None:

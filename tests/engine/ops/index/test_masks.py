@@ -73,7 +73,7 @@ def test_invalid_operands_are_refused() -> None:
     assert caught.value.operand == 0
     with pytest.raises(BadAttribute, match="k must be a whole number of at least 0"):
         run_both("nonzero", mask, k=-1)
-    with pytest.raises(BadAttribute, match="fill must be a whole number that int8 holds"):
+    with pytest.raises(BadAttribute, match="fill must be a whole number that int8 can represent"):
         run_both("compress", x.astype("int8"), mask, k=1, fill=0.5)
 
 

@@ -85,9 +85,9 @@ def test_each_index_is_checked_against_its_own_axis(i: int, j: int, operand: int
 
 def test_invalid_operands_are_refused() -> None:
     i = np.array([0, 1])
-    with pytest.raises(BadAttribute, match="axes must have 2 entries, one an index, but has 1 entry"):
+    with pytest.raises(BadAttribute, match="axes must have 2 entries, one for each index, but has 1 entry"):
         run("index", X, i, i, axes=[0])
-    with pytest.raises(OperandCount, match="takes at most 4 indices, one an axis of x, but got 5 indices"):
+    with pytest.raises(OperandCount, match="takes at most 4 indices, one for each axis of x, but got 5 indices"):
         run("index", X, i, i, i, i, i)
     with pytest.raises(ShapeMismatch, match=r"operand 2 \(indices\) must have a shape that broadcasts with \[2\]"):
         run("index", X, i, np.zeros(3, "int64"))
@@ -102,5 +102,5 @@ def test_invalid_operands_are_refused() -> None:
 def test_default_axes_are_the_leading_ones() -> None:
     x = TensorType((3, 4), np.dtype(float))
     assert [resolve_axes(None, count, x) for count in (1, 2)] == [(0,), (0, 1)]
-    with pytest.raises(OperandCount, match="takes at most 2 indices, one an axis of x, but got 3 indices"):
+    with pytest.raises(OperandCount, match="takes at most 2 indices, one for each axis of x, but got 3 indices"):
         resolve_axes(None, 3, x)

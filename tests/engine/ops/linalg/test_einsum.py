@@ -135,19 +135,19 @@ def test_32_operands_are_accepted() -> None:
 
 
 WRONG_EQUATIONS = [
-    ("ij,jk", "say with -> which letters the result has"),
+    ("ij,jk", "give the letters of the result after ->"),
     ("...ij->ji", "name every axis: an ellipsis is not allowed"),
-    ("ij,jk->ik->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,j1->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,jé->i", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
-    ("ij,jk->i,k", "hold letters a–z and A–Z, commas between operands and one ->, no more"),
+    ("ij,jk->ik->i", "contain only letters a–z and A–Z, commas between operands and one ->"),
+    ("ij,j1->i", "contain only letters a–z and A–Z, commas between operands and one ->"),
+    ("ij,jé->i", "contain only letters a–z and A–Z, commas between operands and one ->"),
+    ("ij,jk->i,k", "contain only letters a–z and A–Z, commas between operands and one ->"),
     ("ij->ji", "name 2 operands"),
     ("ij,jk,kl->il", "name 2 operands"),
-    ("ii,ij->j", "name no letter twice in one operand"),
-    ("ij,jk->ii", "name no letter twice in the result"),
-    ("ij,jk->il", "give the result letters of the operands only"),
+    ("ii,ij->j", "not repeat a letter within an operand"),
+    ("ij,jk->ii", "not repeat a letter in the result"),
+    ("ij,jk->il", "use only letters of the operands in the result"),
     ("->", "name 2 operands"),
-    ("", "say with -> which letters the result has"),
+    ("", "give the letters of the result after ->"),
 ]
 
 
@@ -165,7 +165,7 @@ def test_operand_shapes_must_match_the_equation() -> None:
     assert ranks.detail == "node 2 (einsum): operand 1, “jk”, must have 2 axes, but has shape [3]"
     extents = error("einsum", real(2, 3), real(4, 2), equation="ij,jk->ik")
     assert extents.detail == (
-        "node 2 (einsum): operand 1, “jk”, must have extent 3 at j, as before, but has shape [4, 2]"
+        "node 2 (einsum): operand 1, “jk”, must have extent 3 for j, as in an earlier operand, but has shape [4, 2]"
     )
     assert (extents.operand, extents.got) == (1, "[4, 2]")
     assert error("einsum", real(2, 3), equation="ij").code == "bad_attribute"

@@ -72,5 +72,5 @@ def test_conflicting_attributes_are_refused() -> None:
         run("resize", x, sizes=[3], antialias=True, corners=True)
     with pytest.raises(BadAttribute, match="sizes must have at most 2 entries, but has 3 entries"):
         run("resize", x, sizes=[3, 3, 3])
-    with pytest.raises(BadAttribute, match="sizes must have 1 entry, one for each of axes, but has 2"):
+    with pytest.raises(BadAttribute, match="sizes must have 1 entry, one for each entry of axes, but has 2"):
         run("resize", x, sizes=[3, 3], axes=[0])

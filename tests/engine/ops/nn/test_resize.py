@@ -26,7 +26,7 @@ def test_only_antialias_widens_the_kernel() -> None:
     ("shape", "attrs", "says"),
     [
         ((2,), {"sizes": [3, 3]}, "attribute sizes must have at most 1 entry, but has 2 entries"),
-        ((2, 2), {"sizes": [3], "axes": [0, 1]}, "attribute sizes must have 2 entries, one for each of axes"),
+        ((2, 2), {"sizes": [3], "axes": [0, 1]}, "attribute sizes must have 2 entries, one for each entry of axes"),
         ((2,), {"sizes": [3], "method": "nearest", "antialias": True}, "attribute antialias is for methods linear"),
         ((2,), {"sizes": [3], "method": "nearest", "corners": True}, "attribute corners is for methods linear"),
         ((2,), {"sizes": [3], "antialias": True, "corners": True}, "attribute corners is for what is not antialiased"),

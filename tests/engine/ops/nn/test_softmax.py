@@ -116,4 +116,4 @@ def test_axis_out_of_range_is_refused(op: str) -> None:
     refused = error(op, np.ones((2, 3)), axis=2)
     assert refused.code == "bad_attribute"
     assert refused.detail == f"node 1 ({op}): axis must be between -2 and 1, but is 2"
-    assert error(op, np.ones(())).detail.startswith(f"node 1 ({op}): axis must be absent: a 0-d tensor has no axes")
+    assert error(op, np.ones(())).detail.startswith(f"node 1 ({op}): axis must be absent (a 0-d tensor has no axes)")

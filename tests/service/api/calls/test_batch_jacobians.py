@@ -119,11 +119,11 @@ def test_opset_1_is_refused_with_a_hint_at_opset_2(client: Client, opset: int | 
     report = problem(client.post("/v1/batch", json=asked), 422, "non_scalar_output")
     assert report["pointer"] == "/graph/nodes/3"
     assert report["detail"] == (
-        'node 3 (tanh): has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, which '
-        "is of opset 1, or reduce it to one element (sum, mean)"
+        'node 3 (tanh): has shape [2], but batch computes Jacobians only since opset 2: add "opset": 2 to the graph, '
+        "which uses opset 1, or reduce this node to one element (sum, mean)"
     )
 
 
 def test_reduced_jacobian_with_respect_to_a_mapped_leaf_is_refused(client: Client) -> None:
     report = problem(client.post("/v1/batch", json=LAYER | {"reduce": "sum"}), 422, "invalid_field")
-    assert report["detail"].startswith("node 1 (input): wrt names this node, which examples differ in")
+    assert report["detail"].startswith("node 1 (input): wrt names this node, which differs between examples")

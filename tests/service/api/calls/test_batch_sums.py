@@ -149,13 +149,15 @@ def test_plan_counts_the_flops_of_all_blocks(make_client: Any) -> None:
             {"wrt": [0, 1]},
             "invalid_field",
             "/wrt/1",
-            "node 1 (input): wrt names this node, which examples differ in: a sum over them has no gradient by it",
+            "node 1 (input): wrt names this node, which differs between examples: a sum over them has no gradient "
+            "with respect to it",
         ),
         (
             {"wrt": [4]},
             "invalid_field",
             "/wrt/0",
-            "node 4 (sum): wrt names this node, which examples differ in: a sum over them has no gradient by it",
+            "node 4 (sum): wrt names this node, which differs between examples: a sum over them has no gradient "
+            "with respect to it",
         ),
     ],
 )
@@ -172,7 +174,7 @@ def test_sum_of_integers_is_refused(client: Client) -> None:
     nodes = [*SUM["graph"]["nodes"], node("argmax", 1, axis=0)]
     body = SUM | {"graph": {"nodes": nodes}, "of": 6, "outputs": [6, 7]}
     report = problem(client.post("/v1/batch", json=body), 422, "dtype_mismatch")
-    assert report["detail"].startswith("node 7 (argmax): is int64, and sums over examples are of floats")
+    assert report["detail"].startswith("node 7 (argmax): is int64, but only floats can be summed over examples")
 
 
 def test_block_over_the_budget_names_a_block_that_fits(client: Client) -> None:

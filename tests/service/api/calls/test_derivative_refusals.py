@@ -23,13 +23,13 @@ CASES: list[tuple[str, Json, str, str]] = [
         "vjp",
         {"cotangents": []},
         "invalid_field",
-        "cotangents have none for node 1: one is needed for each node of outputs",
+        "cotangents has no entry for node 1: each node in outputs needs one",
     ),
     (
         "vjp",
         {"outputs": [1, 2]},
         "invalid_field",
-        "cotangents have none for node 2: one is needed for each node of outputs",
+        "cotangents has no entry for node 2: each node in outputs needs one",
     ),
     ("vjp", {"outputs": [1, 1]}, "invalid_field", "outputs names node 1 twice"),
     ("vjp", {"outputs": [2]}, "bad_reference", "cotangents name node 1, which is not in outputs"),
@@ -114,7 +114,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "jacobian",
         request(*SEVERAL, feeds=[ONE], outputs=[1]),
         "bad_reference",
-        "node 1 (chunk): outputs names this node, which has several outputs: name a get_output of it",
+        "node 1 (chunk): outputs names this node, which has several outputs: name one of its get_output nodes",
     ),
     (
         "jacobian",
@@ -122,7 +122,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
     ),
-    ("hvp", {"vectors": []}, "invalid_field", "vectors have none for node 0: one is needed for each node of wrt"),
+    ("hvp", {"vectors": []}, "invalid_field", "vectors has no entry for node 0: each node in wrt needs one"),
     ("hvp", {"vectors": [ONE, feed(1, [2], [1, 1])]}, "bad_reference", "vectors name node 1, which is not in wrt"),
     (
         "hvp",
@@ -169,15 +169,16 @@ CASES: list[tuple[str, Json, str, str]] = [
         "batch",
         request(*TWO, feeds=[feed(0, [2], [1, 2]), feed(1, [3], [1, 2, 3])], mapped=[0, 1]),
         "shape_mismatch",
-        "node 1 (parameter): is mapped: its feed must have the leading extent 2 of the others, but has 3",
+        "node 1 (parameter): is mapped: its feed must have the leading extent 2, like the other mapped feeds, but has "
+        "3",
     ),
     (
         "batch",
         {"of": 1},
         "non_scalar_output",
         (
-            'node 1 (square): has shape [2], and batch computes Jacobians since opset 2: add "opset": 2 to the graph, '
-            "which is of opset 1, or reduce it to one element (sum, mean)"
+            'node 1 (square): has shape [2], but batch computes Jacobians only since opset 2: add "opset": 2 to the '
+            "graph, which uses opset 1, or reduce this node to one element (sum, mean)"
         ),
     ),
     ("plan", {"types": TYPED["types"] * 2}, "invalid_field", "types name node 0 twice"),
@@ -208,7 +209,12 @@ CASES: list[tuple[str, Json, str, str]] = [
         "over_budget",
         "node 0: types[0]: a tensor may have at most 32 axes, but this one has 33",
     ),
-    ("plan", {"types": []}, "missing_feed", "node 0 (parameter): the answer needs a feed for this node, but got none"),
+    (
+        "plan",
+        {"types": []},
+        "missing_feed",
+        "node 0 (parameter): the result needs a feed for this node, but there is none",
+    ),
     (
         "plan",
         {"feeds": [ONE]},
@@ -260,7 +266,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "differentiate",
         {"types": []},
         "missing_feed",
-        "node 0 (parameter): the answer needs a feed for this node, but got none",
+        "node 0 (parameter): the result needs a feed for this node, but there is none",
     ),
     ("differentiate", {"wrt": [5]}, "bad_reference", "wrt names node 5, but the nodes are 0 to 2"),
     (

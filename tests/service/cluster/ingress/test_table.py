@@ -68,7 +68,9 @@ def test_configured_servers_can_be_removed() -> None:
 
 def test_more_servers_than_slots_are_refused() -> None:
     with nodes(2) as started, ingress(slots=1) as running:
-        with pytest.raises(RuntimeError, match=r"^the ingress has places for 1 servers, and there are more: --slots$"):
+        with pytest.raises(
+            RuntimeError, match=r"^the number of servers exceeds the slots of the ingress \(1\); raise --slots$"
+        ):
             running.process.table.set_servers(places(*started))
         running.settle("gs1")
 

@@ -48,8 +48,8 @@ BROKEN = {
     "a rate that is none": (key_file_text({**VALID, "rate": "fast"}), "keys.0.rate: "),
     "a rate of nothing": (key_file_text({**VALID, "rate": "0/s"}), "keys.0.rate: "),
     "no concurrency": (key_file_text({**VALID, "concurrency": 0}), "keys.0.concurrency: "),
-    "a name twice": (key_file_text(VALID, {**VALID, "sha256": "0" * 64}), "keys.1.name is that of keys.0"),
-    "a key twice": (key_file_text(VALID, {**VALID, "name": "bob"}), "keys.1.sha256 is that of keys.0"),
+    "a name twice": (key_file_text(VALID, {**VALID, "sha256": "0" * 64}), "keys.1.name is the same as that of keys.0"),
+    "a key twice": (key_file_text(VALID, {**VALID, "name": "bob"}), "keys.1.sha256 is the same as that of keys.0"),
     "a key for its hash": (key_file_text({**VALID, "sha256": KEY}), "keys.0.sha256: "),
 }
 
@@ -73,7 +73,7 @@ def test_written_keys_are_read_back(tmp_path: Path) -> None:
 def test_file_writable_by_others_is_refused(tmp_path: Path, mode: int) -> None:
     path = write(tmp_path / "keys.json", [ALICE])
     path.chmod(mode)
-    with pytest.raises(ValueError, match="others than its owner may write to it"):
+    with pytest.raises(ValueError, match="other users can write to it"):
         read_keys(path)
 
 
@@ -82,7 +82,7 @@ def test_folder_missing_file_and_device_are_refused(tmp_path: Path) -> None:
         read_keys(tmp_path)
     with pytest.raises(FileNotFoundError):
         read_keys(tmp_path / "none")
-    with pytest.raises(ValueError, match="it is no file"):
+    with pytest.raises(ValueError, match="it is not a regular file"):
         read_keys(Path(os.devnull))
 
 

@@ -57,7 +57,7 @@ class TestKeyFile:
             for _ in range(3):
                 assert name_of(ring, KEY) == "alice"
         (message,) = (line.getMessage() for line in caplog.records)
-        assert "cannot be used, so its earlier keys stay good: " in message
+        assert ", so its previous keys stay valid: " in message
         assert OTHER[:8] not in message
         if damage == "a folder":
             path.rmdir()
@@ -65,10 +65,10 @@ class TestKeyFile:
         assert (name_of(ring, KEY), name_of(ring, OTHER)) == (None, "bob")
 
     def test_unreadable_file_prevents_the_start(self, tmp_path: Path) -> None:
-        with pytest.raises(RuntimeError, match=r"keys\.json cannot be used: No such file or directory$"):
+        with pytest.raises(RuntimeError, match=r"cannot use the key file .*keys\.json: No such file or directory$"):
             KeyRing(tmp_path / "keys.json", None)
         write(tmp_path / "keys.json", []).write_text("{", encoding="ascii")
-        with pytest.raises(RuntimeError, match=r"keys\.json cannot be used: it is not JSON$"):
+        with pytest.raises(RuntimeError, match=r"cannot use the key file .*keys\.json: it is not JSON$"):
             KeyRing(tmp_path / "keys.json", None)
 
     def test_unchanged_file_is_not_read_again(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

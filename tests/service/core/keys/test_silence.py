@@ -139,7 +139,7 @@ def test_key_on_the_command_line_is_refused() -> None:
     for arguments in (["--api-key", OWN], [f"--api-key={OWN}"], ["settings", "--api-key", OWN]):
         done = called(*arguments)
         assert done.returncode == 2
-        message = "--api-key would show the key to whoever lists processes; set GRADSERVE_API_KEY instead"
+        message = "--api-key is not a flag, because other users can see flags; set GRADSERVE_API_KEY instead"
         assert done.stderr == f"gradserve: {message}\n"
 
 
@@ -159,7 +159,7 @@ def test_key_on_the_command_line_is_refused() -> None:
 def test_unusable_key_is_not_shown(key: str) -> None:
     done = called("settings", GRADSERVE_API_KEY=key)
     assert done.returncode == 2
-    form = "a key has 22 to 512 letters, digits and characters of -._~+/, then = if any"
+    form = "a key has 22 to 512 letters, digits and characters of -._~+/, and may end with ="
     assert done.stderr == f"gradserve: GRADSERVE_API_KEY cannot be used: {form}\n"
 
 
@@ -194,8 +194,8 @@ class TestPublicAddress:
         done = run_command("--host", host, "--port", "0")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
-            f"gradserve: --host {host} lets other machines in, and no key is asked for; set --keys-file or "
-            "GRADSERVE_API_KEY, or say --insecure if everybody may compute here\n"
+            f"gradserve: --host {host} accepts connections from other machines, but the server has no API keys; set "
+            "--keys-file or GRADSERVE_API_KEY, or --insecure if anyone may use the server\n"
         )
 
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "localhost", "::1"])
@@ -217,7 +217,7 @@ class TestPublicAddress:
     def test_missing_key_file_is_reported(self, tmp_path: Path) -> None:
         done = run_command("--keys-file", str(tmp_path / "keys.json"), "--port", "0")
         assert (done.returncode, done.stdout) == (2, "")
-        message = f"the file of keys {tmp_path / 'keys.json'} cannot be used: No such file or directory"
+        message = f"cannot use the key file {tmp_path / 'keys.json'}: No such file or directory"
         assert done.stderr == f"gradserve: {message}\n"
 
 
