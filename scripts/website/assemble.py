@@ -48,6 +48,7 @@ NAVIGATION: Final = (
             "guide/memory",
             "guide/calls/*",
             "guide/errors",
+            "guide/mistakes",
         ),
     ),
     ("Examples", ("gallery", "examples")),

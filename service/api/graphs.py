@@ -116,21 +116,19 @@ class Translator:
     def _attributes(
         self, node_place: NodePlace, node: GraphNode, op: Definition, sent_attrs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Translate attributes. An empty list counts only if the attribute is required.
+        """Translate the attributes that the op has; the engine refuses others. An empty list counts only if required.
 
         Some clients send [] for every list that they leave unset; `pad` and `update_slice` of a 0-d tensor need one.
         """
         return {
-            name: self._attribute(node_place, node, name, value)
+            name: self._attribute(node_place, node, name, value) if name in op.attrs else value
             for name, value in sent_attrs.items()
             if value != [] or (name in op.attrs and op.attrs[name].required)
         }
 
     def _attribute(self, node_place: NodePlace, node: GraphNode, name: str, value: Any) -> Any:
         """Translate the value of an attribute. The engine, which knows the op, checks numbers and lists."""
-        kind = self._registry.attributes.get(name)
-        if kind is None:
-            return value
+        kind = self._registry.attributes[name]
         place = (*node_place.location, "attrs", printable(name))
         if isinstance(value, dict) is not kind.is_object:
             advice = tensor_hint(value) if kind.is_object else ""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import engine
 from engine import printable
-from schemas import Feed, GraphNode
+from schemas import Feed, Graph, GraphNode, Tensor
 from service.core.spelling import hint
 
 #: names of fields in other systems, with ours; a message has at most one of ours
@@ -23,6 +23,8 @@ _FIELD_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "type": ("op", "dtype"),
     "label": ("name",),
     "feed": ("feeds",),
+    "feeds": ("types",),
+    "types": ("feeds",),
     "values": ("feeds", "types", "data"),
     "value": ("tensor", "data"),
     "dims": ("shape",),
@@ -47,6 +49,10 @@ def field_hint(name: str, value: object, model: type, fields: Iterable[str], nod
     known, lower_name = {field: field for field in fields}, name.lower()
     if model is Feed and lower_name == "name":
         return node_hint(value, nodes)
+    if model is Feed and name in Tensor.__annotations__:
+        return f'put {name} in tensor: "tensor": {{"dtype": …, "shape": …, "data": …}}'
+    if "graph" in known and name in Graph.__annotations__:
+        return f'put {name} in graph: "graph": {{"{name}": …}}'
     if model is GraphNode:
         if lower_name == "id":
             return "a node's id is its index in nodes: leave it out"
@@ -58,9 +64,15 @@ def field_hint(name: str, value: object, model: type, fields: Iterable[str], nod
     return hint(field, known, "")
 
 
-def index_hint(field: object, value: object, nodes: object) -> str:
-    """Return a hint for a `value` that is no whole number, in a field; "" if the field does not refer to nodes."""
-    return node_hint(value, nodes) if field in _NODE_FIELDS else ""
+def index_hint(field: object, value: object, nodes: object, *, is_list: bool) -> str:
+    """Return a hint for a `value` that is no index, or no list of them if `is_list`; "" if the field has neither."""
+    if field not in _NODE_FIELDS:
+        return ""
+    if is_list and type(value) is int:
+        return f"write [{value}]"
+    if isinstance(value, float) and field == "operands":
+        return "a number is a node of its own (constant, full), or an attribute (mul_scalar, add_scalar)"
+    return node_hint(value, nodes)
 
 
 def node_hint(name: object, nodes: object) -> str:

@@ -195,7 +195,8 @@ def _refusal(body: bytes, reason: str, subject: str) -> Refusal:
     try:
         jiter.from_json(body, allow_inf_nan=True)
     except ValueError:
-        return Refusal("invalid_json", f"{subject} is not JSON: {reason}")
+        advice = "; strings have double quotes in JSON" if reason.startswith("key must be a string") else ""
+        return Refusal("invalid_json", f"{subject} is not JSON: {reason}{advice}")
     hint = "JSON has no NaN and no Infinity; send tensors that hold them as data_b64"
     return Refusal("invalid_json", f"{subject} is not JSON ({reason}): {hint}")
 

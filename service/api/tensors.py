@@ -217,7 +217,11 @@ def _describe_error(model: type | None, detail: ErrorDetails, place: Location, n
     expected, got = _expected_and_got(detail)
     field = next((key for key in reversed(place) if isinstance(key, str)), "")
     sentence = f"{place_name} must be {expected}, but is {got}"
-    return expected, got, join_hint(sentence, index_hint(field, detail["input"], nodes))
+    return (
+        expected,
+        got,
+        join_hint(sentence, index_hint(field, detail["input"], nodes, is_list=detail["type"] == "list_type")),
+    )
 
 
 def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:

@@ -74,7 +74,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         {"graph": {"nodes": [FULL, {"op": "sum", "operands": [0.5]}]}},
-        "node 1: graph.nodes[1].operands[0] must be a whole number, but is a number with a decimal point",
+        (
+            "node 1: graph.nodes[1].operands[0] must be a whole number, but is a number with a decimal point; a number is a "
+            "node of its own (constant, full), or an attribute (mul_scalar, add_scalar)"
+        ),
     ),
     (
         "forward",

@@ -32,7 +32,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "cotangents has no entry for node 2: each node in outputs needs one",
     ),
     ("vjp", {"outputs": [1, 1]}, "invalid_field", "outputs names node 1 twice"),
-    ("vjp", {"outputs": [2]}, "bad_reference", "cotangents name node 1, which is not in outputs"),
+    ("vjp", {"outputs": [2]}, "bad_reference", "cotangents names node 1, which is not in outputs"),
     ("vjp", {"outputs": [3]}, "bad_reference", "outputs names node 3, but the nodes are 0 to 2"),
     ("vjp", {"outputs": [-1]}, "bad_reference", "outputs names node -1, but the nodes are 0 to 2"),
     ("vjp", {"wrt": [0, 0]}, "invalid_field", "wrt names node 0 twice"),
@@ -123,7 +123,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "wrt is empty and the graph has no parameter nodes: name the nodes to differentiate with respect to",
     ),
     ("hvp", {"vectors": []}, "invalid_field", "vectors has no entry for node 0: each node in wrt needs one"),
-    ("hvp", {"vectors": [ONE, feed(1, [2], [1, 1])]}, "bad_reference", "vectors name node 1, which is not in wrt"),
+    ("hvp", {"vectors": [ONE, feed(1, [2], [1, 1])]}, "bad_reference", "vectors names node 1, which is not in wrt"),
     (
         "hvp",
         {"vectors": [feed(0, [1], [1])]},
