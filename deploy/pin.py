@@ -61,13 +61,13 @@ def digest(client: httpx.Client, registry: str, image: Reference) -> str:
             headers["Authorization"] = f"Bearer {_token(client, answer.headers.get('WWW-Authenticate', ''))}"
             answer = client.get(address, headers=headers)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise NotPinned(f"{registry} cannot be asked: {error}; another one is named by --registry") from error
+        raise NotPinned(f"cannot reach {registry}: {error}; use another one with --registry") from error
     if answer.status_code != 200:
-        raise NotPinned(f"{registry} answers {answer.status_code} when asked for {image.repository}:{image.tag}")
+        raise NotPinned(f"{registry} responds with {answer.status_code} for {image.repository}:{image.tag}")
     found = f"sha256:{hashlib.sha256(answer.content).hexdigest()}"
     stated = answer.headers.get("Docker-Content-Digest", found)
     if stated != found:
-        raise NotPinned(f"{registry} calls the manifest {stated}, but it is {found}")
+        raise NotPinned(f"{registry} states the digest {stated} for the manifest, but it is {found}")
     return found
 
 
@@ -76,15 +76,15 @@ def _token(client: httpx.Client, challenge: str) -> str:
     parameters = dict(_PARAMETER.findall(challenge))
     realm = parameters.pop("realm", None)
     if not challenge.lower().startswith("bearer ") or realm is None:
-        raise NotPinned(f"the registry wants to be told who asks, by {challenge or 'nothing that it names'}")
+        raise NotPinned(f"the registry requires unsupported authentication: {challenge or 'no scheme is named'}")
     answer = client.get(realm, params=parameters)
     if answer.status_code != 200:
-        raise NotPinned(f"{realm} answers {answer.status_code} when asked for a token")
+        raise NotPinned(f"{realm} responds with {answer.status_code} for a token")
     try:
         given = answer.json()
         return str(given.get("token") or given["access_token"])
     except (ValueError, AttributeError, KeyError):
-        raise NotPinned(f"{realm} gives no token") from None
+        raise NotPinned(f"{realm} returns no token") from None
 
 
 def pin(dockerfile: Path, registry: str) -> str:
@@ -106,14 +106,16 @@ def main() -> None:
     """Pin, or say in one sentence why not, with status 1."""
     parser = argparse.ArgumentParser("deploy.pin", description=__doc__)
     parser.add_argument(
-        "--registry", default="", help="its host, or http://host:port; default: that of the image's name"
+        "--registry",
+        default="",
+        help="host of the registry, or http://host:port (default: the host in the name of the image)",
     )
     parser.add_argument("--dockerfile", type=Path, default=DOCKERFILE)
     given = parser.parse_args()
     try:
         sys.stdout.write(f"ARG BASE={pin(given.dockerfile, given.registry)}\n")
     except NotPinned as error:
-        raise SystemExit(f"nothing is pinned: {error}") from None
+        raise SystemExit(f"nothing was pinned: {error}") from None
 
 
 if __name__ == "__main__":

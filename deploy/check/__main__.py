@@ -48,7 +48,7 @@ def lint() -> None:
     beside = Path(sys.executable).with_name("hadolint")
     linter = str(beside) if beside.exists() else program("hadolint")
     done = subprocess.run([linter, str(CONTEXT / "Dockerfile")], capture_output=True, text=True, check=False)
-    report("hadolint", done.stdout.strip() or "nothing to complain of", good=done.returncode == 0)
+    report("hadolint", done.stdout.strip() or "no findings", good=done.returncode == 0)
 
 
 def status(process: int, *names: str) -> dict[str, str]:
@@ -94,7 +94,7 @@ def serve(image: Image, store: Path, arguments: list[str]) -> None:
     mounts = [Mount(_volume(image, store, path), path) for path in image.volumes]
     open_to_all = start(image, mounts, arguments, {})
     said = first_words(open_to_all)
-    report("the server without a key", said, good=open_to_all.wait(60) == 2 and "no key is asked for" in said)
+    report("the server without a key", said, good=open_to_all.wait(60) == 2 and "no API keys" in said)
     key = {"GRADSERVE_API_KEY": secrets.token_urlsafe(32)}
     server = start(image, mounts, arguments, key)
     try:
@@ -121,9 +121,9 @@ def options() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser("deploy.check", description=__doc__)
     parser.add_argument("--target", default="cpu", help="the stage to build")
-    parser.add_argument("--store", type=Path, help="a folder for Debian and pip's downloads; kept for the next time")
-    parser.add_argument("--secret", type=Path, help="the secret `pip`: a pip.conf for the build alone")
-    parser.add_argument("arguments", nargs="*", help="what `docker run` would append; after --")
+    parser.add_argument("--store", type=Path, help="cache folder for the downloads of Debian and pip")
+    parser.add_argument("--secret", type=Path, help="the secret `pip`: a pip.conf for the build only")
+    parser.add_argument("arguments", nargs="*", help="arguments that `docker run` would append, after --")
     return parser.parse_args()
 
 
@@ -145,7 +145,7 @@ def main() -> None:
     """Check a target, in a folder that is kept or in one that is not."""
     given = options()
     if os.geteuid() != 0:
-        raise SystemExit("container-check has to run as root: it changes roots, mounts and users")
+        raise SystemExit("container-check must run as root: it changes roots, mounts and users")
     require(PROGRAMS)
     if given.store:
         given.store.mkdir(parents=True, exist_ok=True)

@@ -18,9 +18,9 @@ LibraryName = Literal["cublasLt", "cudnn", "nvJitLink"]
 #: fallback for each library that is missing
 FALLBACKS: Final[Mapping[LibraryName, str]] = MappingProxyType(
     {
-        "cublasLt": "products by CuPy, between recordings",
-        "cudnn": "convolutions by columns and a product, attention by products and loops",
-        "nvJitLink": "loops compiled as CUDA C, by NVRTC",
+        "cublasLt": "CuPy computes products, between recordings",
+        "cudnn": "convolutions as a product of columns, attention as products and loops",
+        "nvJitLink": "NVRTC compiles kernels as CUDA C",
     }
 )
 
@@ -46,11 +46,11 @@ def card_library(name: LibraryName) -> CardLibrary:
     try:
         pathfinder = importlib.import_module("cuda.pathfinder")
     except ImportError:
-        return CardLibrary(name, missing="there is no cuda.pathfinder, which comes with CuPy 14 and later")
+        return CardLibrary(name, missing="cuda.pathfinder is missing, which CuPy 14 and later install")
     try:
         path = pathfinder.load_nvidia_dynamic_lib(name).abs_path
         if path is None:
-            return CardLibrary(name, missing="it is loaded, but nobody knows from where")
+            return CardLibrary(name, missing="it is loaded, but its path is unknown")
         # opening a library that is already loaded returns the same handle
         loaded = ctypes.CDLL(path)
     except (RuntimeError, OSError, ValueError) as error:  # a confined process may get an OSError

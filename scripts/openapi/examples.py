@@ -72,7 +72,9 @@ STATED: Final = (
     *ANY,
     *WAITING,
     NOT_SPOKEN,
-    by_head(Refusal("request_timeout", "no byte of the body came for 10 s")),
+    by_head(
+        Refusal("request_timeout", "the body arrived too slowly: no byte for 10 s, or fewer than 240 bytes per second")
+    ),
     by_head(too_long(64 << 20, f"{(64 << 20) + 1} bytes")),
     of_headers("POST", {"Content-Type": "text/csv"}),
     by_head(refusal_of(lambda: admit_nodes(100_001, 100_000))),

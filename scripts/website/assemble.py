@@ -59,7 +59,9 @@ NAVIGATION: Final = (
 _OPS: Final = PurePosixPath(
     "docs/ops.md"
 )  # all ops on one page, for readers of the repository; in the site each op has its own
-_LINK: Final = re.compile(r"(\[[^\]]*\])\(([^)\s]+)\)")
+#: the words of a link, which may be an image, and its target
+_LINK: Final = re.compile(r"(\[(?:!\[[^\]]*\]\([^)\s]+\)|[^\]])*\])\(([^)\s]+)\)")
+_PICTURES: Final = {".svg", ".png"}
 _FENCED: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LANGUAGES: Final = {".py": "python", ".toml": "toml", ".md": "markdown", ".json": "json"}
 
@@ -70,7 +72,7 @@ def assemble(target: Path) -> None:
     for path, text in {**written_pages(), **op_pages(), **code_pages()}.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
-    for picture in DOCS.rglob("*.svg"):
+    for picture in (path for path in DOCS.rglob("*.*") if path.suffix in _PICTURES):
         path_in_site = target / picture.relative_to(DOCS)
         path_in_site.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, path_in_site)
@@ -130,6 +132,7 @@ def _turned(text: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
 
     def rewritten_link(match: re.Match[str]) -> str:
         words, link = match.groups()
+        words = words[0] + _LINK.sub(rewritten_link, words[1:])  # an image inside the link
         return f"{words}({link if _is_external(link) else _target(link, source, places, shown)})"
 
     # split() puts fenced blocks at the odd positions.
@@ -150,7 +153,7 @@ def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
         return _relative(places[target], places[source]) + (f"#{fragment}" if fragment else "")
     if not (ROOT / target).exists():
         raise ValueError(f"{source} refers to {link}, which is not there")
-    if target.suffix == ".svg":
+    if target.suffix in _PICTURES:
         return _relative(f"{target.relative_to('docs')}", places[source])
     shown.add(target)
     return _relative(_source_page(target), places[source])

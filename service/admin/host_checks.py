@@ -94,7 +94,7 @@ def clock(_: Settings) -> Diagnosis:
     if time.time() < Path(service.__file__).stat().st_mtime - 86_400:
         return broken(f"the system clock shows {now}, which is before gradserve was installed", "set the clock")
     if _synchronised() is False:
-        return doubtful(f"the system clock is not synchronised; it shows {now}", "run chrony or systemd-timesyncd")
+        return doubtful(f"the system clock is not synchronised (it shows {now})", "run chrony or systemd-timesyncd")
     return fine(f"the system clock shows {now}")
 
 

@@ -55,7 +55,7 @@ def admit_answer(nbytes: int, encoding: str, limit: int) -> None:
     """Raise OverBudget for an answer that may get too long, before anything is computed."""
     if nbytes > limit:
         advice = "ask for fewer outputs or gradients" + (", or for base64" if encoding == "json" else "")
-        detail = f"the answer may need {nbytes} bytes, and the limit is {limit}; {advice}"
+        detail = f"the response may need {nbytes} bytes, and the limit is {limit}; {advice}"
         raise OverBudget(detail, expected=f"at most {limit} bytes", got=f"{nbytes} bytes")
 
 

@@ -49,7 +49,7 @@ def read_request(
     metadata = header.pop(METADATA, None)
     text = metadata.get("request") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(text, str):
-        detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
+        detail = "has no request: __metadata__.request must be a string with the JSON request, without its tensors"
         raise _malformed(detail, "a string in __metadata__.request", "none")
     request = reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
     places = {name: _place_of_name(name) for name in header}
@@ -144,11 +144,11 @@ def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         expected = "a JSON list of names, as a string"
-        raise _malformed(f"has something else in {_LIST_OF_COMPLEX} than {expected}", expected, "something else")
+        raise _malformed(f"has an invalid {_LIST_OF_COMPLEX}: {expected} is expected", expected, "something else")
     for name in names:
         if name not in header:
             got = printable(name)
-            raise _malformed(f"has no tensor “{got}”, which its {_LIST_OF_COMPLEX} names", "a tensor's name", got)
+            raise _malformed(f"has no tensor “{got}”, but {_LIST_OF_COMPLEX} lists it", "a tensor's name", got)
     return frozenset(names)
 
 
@@ -205,7 +205,7 @@ def _check_layout(header: Mapping[str, Any], length: int) -> None:
         if start != end or stop < start:
             got = f"{start} to {stop}"
             raise _bad_tensor(
-                name, f"lies at {got}, but must begin at {end}, where the one before it ends", f"from {end}", got
+                name, f"lies at {got}, but must begin at {end}, where the tensor before it ends", f"from {end}", got
             )
         end = stop
     if end != length:
@@ -244,7 +244,7 @@ def _complex_type(name: str, type: TensorType) -> TensorType:
     """Return the complex type whose parts are of this type. Raises Refusal (bad_tensor)."""
     if type.dtype.name not in _COMPLEX_OF_PARTS or type.shape[-1:] != (2,):
         expected, got = "F32 or F64 with a last axis of 2", str(type)
-        raise _bad_tensor(name, f"is said to be complex, and so must be {expected}, but is {got}", expected, got)
+        raise _bad_tensor(name, f"is listed as complex, so it must be {expected}, but is {got}", expected, got)
     return TensorType(type.shape[:-1], np.dtype(_COMPLEX_OF_PARTS[type.dtype.name]))
 
 

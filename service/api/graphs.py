@@ -108,7 +108,7 @@ class Translator:
         constant = unused_constants.pop(node_place, None) if unused_constants else None
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
-                reason = f"{node_place.description} is no constant without a value of its own"
+                reason = f"{node_place.description} is not a constant without a value"
                 raise unexpected_tensor(node_place.tensor_name("constants"), reason)
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
@@ -250,7 +250,7 @@ def _opset(graph: Graph) -> int:
     opset = graph.get("opset", OPSET)
     if not OPSET <= opset <= LATEST:
         supported = f"{OPSET} or {LATEST}"
-        detail = f"the graph is of opset {opset}, and this server has opset {supported}"
+        detail = f"the graph uses opset {opset}, but this server supports opset {supported}"
         raise Refusal("invalid_field", detail, expected=supported, got=str(opset), pointer="/graph/opset")
     if opset == OPSET and graph.get("functions"):
         detail, place = 'functions need opset 2: add "opset": 2 to the graph', "/graph/functions"

@@ -148,7 +148,7 @@ def _check_structure(body: bytes, max_depth: int, subject: str) -> None:
             detail = (
                 f"{subject} has more lists and objects than fit into {limit} bytes, the limit for a text of this length"
             )
-            got = f"{nbytes} bytes for {lists} lists and {objects} objects, and more to come"
+            got = f"at least {nbytes} bytes, for {lists} lists and {objects} objects"
             raise Refusal("over_budget", detail, expected=f"at most {limit} bytes", got=got)
 
 
@@ -191,7 +191,7 @@ def _refusal(body: bytes, reason: str, subject: str) -> Refusal:
     duplicate = _DUPLICATE.fullmatch(reason)
     if duplicate:
         key, place = printable(duplicate[1]), duplicate[2]
-        return Refusal("duplicate_key", f"the key “{key}” stands twice in one JSON object, {place}", got=key)
+        return Refusal("duplicate_key", f"the key “{key}” appears twice in one JSON object, {place}", got=key)
     try:
         jiter.from_json(body, allow_inf_nan=True)
     except ValueError:

@@ -195,7 +195,7 @@ def admit_nodes(own_count: int, limit: int, function_counts: Iterable[int] = ())
     for nodes in function_counts:
         count += max(nodes, 1)
         if count > limit:
-            raise _too_many_nodes_refusal(count, limit, f"the graph and its functions have {count} nodes or more")
+            raise _too_many_nodes_refusal(count, limit, f"the graph and its functions have at least {count} nodes")
 
 
 def _too_many_nodes_refusal(count: int, limit: int, description: str) -> Refusal:

@@ -134,7 +134,7 @@ class ParsedRequest:
         if ("tensor" in entry) == ("tensor_id" in entry):
             raise _not_one_tensor(entry, role, i)
         if entry.get("rows") and "tensor" in entry:
-            raise rows_refusal(entry, role, i, "absent beside a tensor", str(entry["rows"]))
+            raise rows_refusal(entry, role, i, "absent if tensor is given", str(entry["rows"]))
         if "tensor" in entry:
             return read_array(entry["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(entry["node"]))
         place = f"/{role}/{i}/tensor_id"
@@ -213,7 +213,7 @@ def _not_one_tensor(feed: Feed, role: str, i: int) -> Refusal:
 
 
 def _named_twice(role: str, i: int, node: int) -> Refusal:
-    detail, expected = f"{role} name node {node} twice", f"one of {role} for a node"
+    detail, expected = f"{role} name node {node} twice", "one entry per node"
     return Refusal("invalid_field", detail, node=node, expected=expected, got="two", pointer=f"/{role}/{i}/node")
 
 

@@ -31,12 +31,12 @@ def fed_rows(array: HostArray, feed: Feed, role: str, i: int) -> HostArray:
     """Return the rows that a feed states, as a view. Raises Refusal for invalid rows."""
     rows = feed["rows"]
     if len(rows) != 2:
-        raise rows_refusal(feed, role, i, "two whole numbers, start and stop", f"{len(rows)} of them")
+        raise rows_refusal(feed, role, i, "two whole numbers, start and stop", f"a list of {len(rows)}")
     if not array.ndim:
-        raise rows_refusal(feed, role, i, "absent for a tensor that is 0-d", _listed(rows))
+        raise rows_refusal(feed, role, i, "absent for a 0-d tensor", _listed(rows))
     start, stop = rows
     if not 0 <= start <= stop <= array.shape[0]:
-        expected = f"within 0 to {array.shape[0]}, the start no greater than the stop"
+        expected = f"within 0 to {array.shape[0]}, with start at most stop"
         raise rows_refusal(feed, role, i, expected, _listed(rows))
     return array[start:stop]
 
@@ -146,13 +146,15 @@ def check_gradients(destinations: Sequence[Destination], differentiated: Collect
         if destination.is_gradient and destination.node not in differentiated:
             node, expected, pointer = (
                 destination.node,
-                "a node of wrt, of a call that differentiates",
+                "a node in wrt, in a call that computes gradients",
                 f"/store/{i}/gradient",
             )
             reason = (
-                "no gradients come of this call" if not differentiated else "there is one by each node of wrt alone"
+                "this call computes no gradients"
+                if not differentiated
+                else "the call computes gradients only with respect to the nodes in wrt"
             )
-            detail = f"node {node}: store[{i}].gradient asks for the gradient by this node, but {reason}"
+            detail = f"node {node}: store[{i}].gradient asks for the gradient with respect to this node, but {reason}"
             raise Refusal("invalid_field", detail, node=node, expected=expected, got=f"node {node}", pointer=pointer)
 
 

@@ -233,7 +233,7 @@ def _expected_and_got(detail: ErrorDetails) -> tuple[str, str]:
     if kind == "string_too_long":
         return f"at most {detail['ctx']['max_length']} characters long", f"{len(value)} characters long"
     if kind in ("less_than_equal", "greater_than_equal"):
-        return "a whole number of 64 bits", "outside their range"
+        return "a 64-bit integer", "out of range"
     return _EXPECTED_KINDS.get(kind, "something else"), json_kind(value)
 
 
@@ -443,7 +443,7 @@ def _whole_numbers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
     if float in set(map(type, numbers)):
         if any(type(x) is float and (not x.is_integer() or abs(x) > _MAX_EXACT_INTEGER) for x in numbers):
             raise _bad_tensor(
-                f"has a fraction in data, but holds whole numbers ({tensor_type})", "whole numbers", "a fraction"
+                f"has a fraction in data, but {tensor_type} can hold only whole numbers", "whole numbers", "a fraction"
             )
         numbers = list(map(int, numbers))
     try:
@@ -462,9 +462,13 @@ def _range(tensor_type: TensorType) -> tuple[int, int]:
 def _out_of_range(tensor_type: TensorType) -> Refusal:
     name = tensor_type.dtype.name
     if tensor_type.is_float or tensor_type.is_complex:
-        return _bad_tensor(f"has a number in data that is beyond {name}", f"finite {name} numbers", "a larger one")
+        return _bad_tensor(
+            f"has a number in data that is too large for {name}", f"finite {name} numbers", "a larger number"
+        )
     low, high = _range(tensor_type)
-    return _bad_tensor(f"has a number in data that {name} does not hold", f"{low} to {high}", "a number outside")
+    return _bad_tensor(
+        f"has a number in data that {name} cannot represent", f"{low} to {high}", "a number out of range"
+    )
 
 
 def _from_base64(base64_text: object, tensor_type: TensorType) -> HostArray:

@@ -175,5 +175,5 @@ def check_response(response: aiohttp.ClientResponse, content: bytes, address: st
             version,
             PROTOCOL,
         )
-    detail = "the server that has what this is about cannot be asked for it; the log says why"
+    detail = "this server cannot communicate with the owner of this part of the state; the log has the reason"
     raise Refusal("not_ready", detail, retry_after=5)

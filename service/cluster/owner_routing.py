@@ -115,7 +115,7 @@ class OwnerRouting:
                 repeats = scope["method"] in _READ_METHODS
                 await self._owners.handle_failure(namespace, location, error, expires, repeats=repeats)
                 if not body.is_whole:
-                    detail = "the part of the state that this is about has another server since; send it again"
+                    detail = "this part of the state has moved to another server; send the request again"
                     raise Refusal("not_ready", detail, retry_after=1) from None
                 continue
             await _relay(answer, send)

@@ -169,7 +169,7 @@ class OwnedShards:
             loaded = await asyncio.get_running_loop().run_in_executor(self._executor, store.load)
         except RuntimeError as error:
             _logger.warning("cannot load shard %d: %s", shard, error)
-            detail = "the part of the state that this is about cannot be read now; the log says why"
+            detail = "the server cannot read this part of the state now; the log has the reason"
             raise Refusal("not_ready", detail, retry_after=1) from None
         # Limits are for the server as a whole, so each table counts the usage of the other shards beside its own.
         for name in ("tensors", "graphs", "models", "answers"):
@@ -400,5 +400,5 @@ class Owners:
 
 
 def _no_owner() -> Refusal:
-    detail = "no server has the part of the state that this is about at the moment; try again shortly"
+    detail = "no server owns this part of the state at the moment; try again shortly"
     return Refusal("not_ready", detail, retry_after=1)

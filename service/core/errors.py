@@ -230,12 +230,12 @@ def internal_error() -> Refusal:
 
 def unreadable() -> Refusal:
     """Return the refusal for an unexpected exception while a request was parsed; the log has the cause."""
-    return Refusal("invalid_field", UNREADABLE, expected="a request that this call takes", pointer="")
+    return Refusal("invalid_field", UNREADABLE, expected="a request that this call accepts", pointer="")
 
 
 def stopping() -> Refusal:
     """Return the refusal that a stopping server sends."""
-    return Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+    return Refusal("shutting_down", "the server is shutting down and accepts no new requests", retry_after=5)
 
 
 def queue_full(held: int, retry_after: int) -> Refusal:

@@ -68,7 +68,7 @@ def _misfit(i: int, shape: Sequence[int], where: str, place: Location, expected:
     if expected == "a number":
         detail = f"{where} must hold numbers, but has {got}{position and f' at {position}'}"
     else:
-        detail = f"{where}{position} must be {expected}, but is {got}; rows of different lengths are no array"
+        detail = f"{where}{position} must be {expected}, but is {got}; all rows must have the same length"
     return bad_tensor(detail, (*place, *indices), expected, got)
 
 
@@ -105,5 +105,9 @@ def require_finite(array: HostArray, name: str) -> None:
     flat = array.reshape(-1)
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
         index = int(np.flatnonzero(~np.isfinite(flat))[0])
-        detail = f"the output “{name}” is {flat[index]} at {index}, which JSON cannot say; ask for it as bytes"
-        raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[index]} at {index}")
+        detail = (
+            f"the output “{name}” is {flat[index]} at {index}, which JSON cannot represent; ask for a binary encoding"
+        )
+        raise Refusal(
+            "invalid_field", detail, expected="finite numbers, or a binary encoding", got=f"{flat[index]} at {index}"
+        )

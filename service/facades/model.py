@@ -90,8 +90,10 @@ class Model:
         """Raise Refusal if an input or output is complex, which other protocols do not support."""
         for port in (*self.inputs, *self.outputs):
             if is_complex(np.dtype(port.dtype)):
-                finding = f"the model “{self.name}” has complex numbers, as “{port.name}” of {port.dtype}"
-                advice = "this protocol has none: call /v1/forward and /v1/gradients"
+                finding = (
+                    f"the model “{self.name}” has complex inputs or outputs, such as “{port.name}” of {port.dtype}"
+                )
+                advice = "this protocol does not support them: call /v1/forward and /v1/gradients"
                 raise Refusal("dtype_mismatch", f"{finding}; {advice}", expected="real numbers", got=port.dtype)
 
     def feeds(self, tensors: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -116,7 +118,7 @@ class Model:
                 raise self._changed_type(bound, "shape_mismatch", f"{list(bound.shape)}", f"{list(array.shape)}")
 
     def _changed_type(self, bound: BoundTensor, code: str, expected: str, got: str) -> Refusal:
-        original = f"and was {expected} when the model “{self.name}” was put"
+        original = f"but was {expected} when the model “{self.name}” was stored"
         detail = f"node {bound.node}: the resident tensor “{bound.tensor_id}” is {got}, {original}"
         return Refusal(code, detail, node=bound.node, expected=expected, got=got)
 

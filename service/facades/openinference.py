@@ -102,7 +102,9 @@ class Infer(ForeignCall):
         parameters = request.get("parameters", {})
         for name in ("sequence_id", "sequence_start", "sequence_end"):
             if parameters.get(name):
-                detail = f"parameters.{name} is stated, and gradserve has no sequences: each request stands by itself"
+                detail = (
+                    f"parameters.{name} is set, but gradserve does not support sequences: each request is independent"
+                )
                 raise Refusal("invalid_field", detail, expected="no sequence", got=name)
         feeds, tensors = _values(request["inputs"], rest, model, limits.tensors)
         requested = _requested_outputs(request, model)
@@ -122,7 +124,7 @@ def _split_body(body: bytes, stated_length: str, max_bytes: int) -> tuple[bytes,
         or int(stated_length) > len(body)
     ):
         expected, got = f"a number of bytes up to {len(body)}", printable(stated_length)
-        detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
+        detail = f"{LENGTH_HEADER} must be {expected}, the length of the body, but is {got}"
         raise Refusal("invalid_field", detail, expected=expected, got=got)
     length = int(stated_length) if stated_length else len(body)
     if length > max_bytes:
@@ -137,7 +139,7 @@ def _require_names(request: Mapping[str, Any], model: Model) -> None:
     for field, expected in (("model_name", model.name), ("model_version", model.graph_id)):
         if request.get(field, expected) != expected:
             got = f"“{printable(request[field])}”"
-            detail = f"{field} is {got}, and the path says “{expected}”"
+            detail = f"{field} is {got}, but the path says “{expected}”"
             raise Refusal("invalid_field", detail, expected=f"“{expected}”", got=got, pointer=f"/{field}")
 
 
@@ -161,7 +163,7 @@ def _values(
             array, rest = _split_tensor(rest, size, type, where)
             tensors["feeds", NodePlace(port.node)] = array
     if rest.nbytes:
-        raise _bad(f"the body has {rest.nbytes} bytes behind the inputs", "no bytes more", f"{rest.nbytes} bytes")
+        raise _bad(f"the body has {rest.nbytes} bytes after the inputs", "no more bytes", f"{rest.nbytes} bytes")
     missing = [name for name in ports if name not in names_read]
     if missing:
         detail = f"the input “{missing[0]}” is missing; the model “{model.name}” takes {', '.join(ports)}"
@@ -175,7 +177,11 @@ def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], names_read: s
     port = ports.get(name)
     if port is None or name in names_read:
         got, expected = f"“{printable(name)}”", ", ".join(ports) or "no inputs"
-        detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
+        detail = (
+            f"{where} is named {got}, like an earlier input"
+            if port
+            else f"there is no input {got}; the model has {expected}"
+        )
         raise Refusal("unexpected_feed", detail, expected=expected, got=got)
     names_read.add(name)
     datatype = tensor_input["datatype"]
@@ -189,7 +195,7 @@ def _port(tensor_input: _Input, i: int, ports: Mapping[str, Port], names_read: s
     matches = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
     if not matches or min(shape, default=0) < 0:
         got = shown_shape(shape)
-        detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {got}"
+        detail = f"the input “{name}” has shape {list(port.shape)}, but {where} has {got}"
         raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=got)
     return port
 
@@ -210,7 +216,9 @@ def _split_tensor(rest: memoryview, size: object, type: TensorType, where: str) 
         detail = f"{where}.parameters.binary_data_size must be {nbytes}, for {type}, but is {got}"
         raise _bad(detail, str(nbytes), got)
     if rest.nbytes < nbytes:
-        raise _bad(f"{where} has {rest.nbytes} bytes, where {nbytes} are stated", f"{nbytes} bytes", str(rest.nbytes))
+        raise _bad(
+            f"{where} has {rest.nbytes} bytes, but binary_data_size is {nbytes}", f"{nbytes} bytes", str(rest.nbytes)
+        )
     if dtype == np.bool_ and bytes(rest[:nbytes]).strip(b"\0\1"):
         raise _bad(f"{where} has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
     little = np.frombuffer(rest[:nbytes], dtype.newbyteorder("<"))
@@ -234,7 +242,7 @@ def _requested_outputs(request: Mapping[str, Any], model: Model) -> list[_Reques
             requested.append(_RequestedOutput(name, "gradients", port.node, is_binary))
         else:
             available = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
-            detail = f"there is no output “{printable(name)}”; there are {available}"
+            detail = f"there is no output “{printable(name)}”; the model has {available}"
             raise Refusal("invalid_field", detail, expected=f"one of {available}", got=printable(name))
     return requested
 
@@ -250,7 +258,7 @@ def _call(
     outputs, named = {port.name: port.node for port in model.outputs}, request.get("parameters", {}).get("gradient_of")
     if named is None and len(outputs) > 1:
         expected = f"one of {', '.join(outputs)}"
-        detail = f"parameters.gradient_of must name the output that gradients are of: {expected}"
+        detail = f"parameters.gradient_of must name the output to differentiate: {expected}"
         raise Refusal("invalid_field", detail, expected=expected, got="nothing")
     output = (
         outputs.get(named) if isinstance(named, str) else None if named is not None else next(iter(outputs.values()))

@@ -176,15 +176,15 @@ def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
         if is_lossless:
             return converted
     got = array.dtype.name
-    detail = f"“{port.name}” is {port.dtype}, and what came, {got}, cannot be that without loss"
+    detail = f"“{port.name}” is {port.dtype}, but the array is {got} and cannot be converted without loss"
     raise bad_tensor(detail, place, port.dtype, got, "dtype_mismatch")
 
 
 def _require_shape(shape: Sequence[int], port: Port, place: Location) -> None:
     """Raise Refusal if a shape does not match that of its port."""
     if len(shape) != len(port.shape) or any(w not in (FREE, n) for n, w in zip(shape, port.shape, strict=True)):
-        expected, got = f"an array of the shape {list(port.shape)}", shown_shape(shape)
-        raise bad_tensor(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
+        expected, got = f"an array of shape {list(port.shape)}", shown_shape(shape)
+        raise bad_tensor(f"“{port.name}” must be {expected}, but has {got}", place, expected, got, "shape_mismatch")
 
 
 def _checked_type(dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> TensorType:
@@ -248,7 +248,7 @@ class _Call(ForeignCall):
         for field in fields:
             if field not in expected_fields:
                 got, expected = printable(field), ", ".join(expected_fields)
-                raise _invalid_field(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
+                raise _invalid_field(f"there is no field “{got}”; the fields are {expected}", (got,), expected, got)
         for field in expected_fields:
             kind = list if field in self._lists else dict
             if not isinstance(fields.get(field), kind):
@@ -385,7 +385,7 @@ def _check_names(named_values: _Json, ports: Sequence[Port], field: str) -> None
     for name in named_values:
         if name not in expected_names:
             got, expected = printable(name), ", ".join(expected_names) or "no names"
-            raise _invalid_field(f"“{got}” is none of {expected}", (field, got), expected, got)
+            raise _invalid_field(f"unknown name “{got}”; expected {expected}", (field, got), expected, got)
     for name in expected_names:
         if name not in named_values:
             raise _invalid_field(f"“{name}” is missing", (field, name), f"“{name}”", "nothing")

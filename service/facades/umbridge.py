@@ -82,7 +82,7 @@ class _Call(ForeignCall):
         """Validate and translate a request."""
         fields: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
         if fields.get("config"):
-            raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
+            raise _unsupported("config must be absent or {}: gradserve models have no configuration", "config")
         return self._translate(fields, model)
 
 
@@ -183,8 +183,8 @@ def _sizes(model: Model, ports: Sequence[Port]) -> list[int]:
     if model.is_free:
         free = next(port for port in (*model.inputs, *model.outputs) if port.is_free)
         raise _unsupported(
-            f"the model “{model.name}” has free extents, as “{free.name}” of the shape {list(free.shape)}: vectors of "
-            "UM-Bridge have one length each; put a model of the same graph in which all extents are stated"
+            f"the model “{model.name}” has free extents, such as in “{free.name}” of shape {list(free.shape)}, but "
+            "UM-Bridge needs vectors of fixed lengths; store a model of the same graph with fixed extents"
         )
     return [port.size for port in ports]
 
@@ -195,7 +195,7 @@ def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
     if len(vectors) != len(model.inputs):
         names = ", ".join(port.name for port in model.inputs) or "none"
         count = len(model.inputs)
-        detail = f"input has {len(vectors)} vectors, where the model “{model.name}” has {count} inputs: {names}"
+        detail = f"input has {len(vectors)} vectors, but the model “{model.name}” has {count} inputs: {names}"
         raise Refusal("invalid_field", detail, expected=f"{count} vectors", got=str(len(vectors)), pointer="/input")
     pairs = zip(model.inputs, vectors, strict=True)
     return model.feeds({port.name: _tensor(port, vector, f"input[{i}]") for i, (port, vector) in enumerate(pairs)})
@@ -205,12 +205,12 @@ def _tensor(port: Port, vector: object, where: str) -> _Tensor:
     """Build a tensor from a vector, in the shape of its input or output. Raises Refusal."""
     if not isinstance(vector, list) or len(vector) != port.size:
         got = f"{len(vector)}" if isinstance(vector, list) else json_kind(vector)
-        detail = f"{where}, which is for “{port.name}”, must have {port.size} numbers, but has {got}"
+        detail = f"{where}, for “{port.name}”, must have {port.size} numbers, but has {got}"
         raise Refusal("invalid_field", detail, expected=f"{port.size} numbers", got=got)
     for i, number in enumerate(vector):
         if type(number) not in (int, float):
             got = json_kind(number)
-            detail = f"{where}, which is for “{port.name}”, must hold numbers, but has {got} at {i}"
+            detail = f"{where}, for “{port.name}”, must contain only numbers, but has {got} at {i}"
             raise Refusal("invalid_field", detail, expected="a number", got=got)
     return {"dtype": port.dtype, "shape": list(port.shape), "data": vector}
 
@@ -219,7 +219,7 @@ def _select_port(request: Mapping[str, Any], field: str, ports: Sequence[Port]) 
     """Return the input or output whose index the field has. Raises Refusal."""
     i: int = request[field]
     if not 0 <= i < len(ports):
-        detail = f"{field} is {i}, where the model has {len(ports)}: 0 to {len(ports) - 1}"
+        detail = f"{field} must be 0 to {len(ports) - 1}, but is {i}"
         raise Refusal("invalid_field", detail, expected=f"0 to {len(ports) - 1}", got=str(i), pointer=f"/{field}")
     return ports[i]
 
@@ -233,7 +233,7 @@ def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> l
         flat = np.ascontiguousarray(array, np.float64).reshape(-1)
         if not np.isfinite(flat).all():
             index = int(np.flatnonzero(~np.isfinite(flat))[0])
-            detail = f"“{name}” is {flat[index]} at {index}, and UM-Bridge has finite numbers alone"
+            detail = f"“{name}” is {flat[index]} at {index}, but UM-Bridge supports only finite numbers"
             raise Refusal("invalid_field", detail, expected="finite numbers", got=f"{flat[index]} at {index}")
         vectors.append(flat)
     return vectors

@@ -130,7 +130,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield _by(GaugeMetricFamily(f"{_PREFIX}_queued", "Jobs that wait for a worker.", labels=("lane",)), stats.queued)
     text = "Callers that share the workers: namespaces, or addresses if the server requires no keys."
     yield GaugeMetricFamily(f"{_PREFIX}_callers", text, value=stats.callers)
-    text = "Jobs rejected in a full queue to make room for other callers: jobs of the callers with the most."
+    text = "Jobs of the busiest callers that were rejected in a full queue, to make room for other callers."
     yield CounterMetricFamily(f"{_PREFIX}_displaced", text, value=stats.displaced)
     text = "Pieces of this server's sums over examples, by where they were computed."
     pieces = CounterMetricFamily(f"{_PREFIX}_pieces", text, labels=("where",))

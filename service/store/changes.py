@@ -53,14 +53,15 @@ class Condition:
         """Raise Refusal (precondition_failed) unless the condition holds for the `what` of this name."""
         if self.holds(etag):
             return
-        expected = "another version"
+        expected, requirement = "another version", None
         if self.match is not None:
             tags = ("any version" if tag == ANY_VERSION else printable(tag) for tag in self.match)
             expected = " or ".join(tags) or "a strong etag"
         if self.none_match is not None and ANY_VERSION in self.none_match:
-            expected = f"no such {what}"
-        present = "is not there" if etag is None else f"has the version {etag}"
-        detail = f"the {what} “{printable(name)}” {present}, and the request demands {expected}; nothing was written"
+            expected, requirement = f"no such {what}", "that it does not exist"
+        present = "does not exist" if etag is None else f"has the version {etag}"
+        required = requirement or expected
+        detail = f"the {what} “{printable(name)}” {present}, but the request requires {required}; nothing was written"
         raise Refusal("precondition_failed", detail, expected=expected, got=etag or f"no such {what}")
 
 
@@ -98,7 +99,7 @@ def _tags(field: str, values: Sequence[str]) -> list[tuple[str, bool]]:
         tag = _TAG.match(header, position)
         if tag is None or header[tag.end() : tag.end() + 1] not in ("", ","):
             shown = printable(header)
-            detail = f"{field} is {shown}: etags in quotation marks, separated by commas, or * were expected"
+            detail = f"{field} must be * or etags in quotation marks, separated by commas, but is {shown}"
             raise Refusal("invalid_field", detail, expected='etags such as "0123456789abcdef", or *', got=shown)
         tags.append((tag[2], tag[1] is not None))
         position = tag.end() + 1

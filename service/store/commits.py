@@ -327,7 +327,7 @@ class Commits:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
             _logger.warning("cannot store a write: %s", full)
-            detail = "the place where the server keeps its state is full; what was there before stands"
+            detail = "the storage of the server's state is full; nothing was changed"
             return Refusal("store_full", detail)
         except StateLost as lost:
             return self.fence.lose(lost)
@@ -338,7 +338,7 @@ class Commits:
             _logger.exception("cannot write to the state")
             if not isinstance(error, OSError):
                 return internal_error()
-            detail = "the place where the server keeps its state cannot be written to; what was there before stands"
+            detail = "the server cannot write to the storage of its state; nothing was changed"
             return Refusal("not_ready", detail, retry_after=5)
         return None
 
@@ -374,7 +374,7 @@ class Commits:
 def unconfirmed() -> Refusal:
     """Return the refusal of a write that may have been made."""
     detail = (
-        "the place where the server keeps its state has not said whether this was kept; "
-        "send it again with its Idempotency-Key, or read what is there"
+        "the storage of the server's state has not confirmed this write, which may or may not have happened; send the "
+        "request again with its Idempotency-Key, or read the current state"
     )
     return Refusal("unconfirmed", detail, retry_after=1)

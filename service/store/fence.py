@@ -63,14 +63,14 @@ class Fence:
         """Close the fence for good; return the refusal that answers all further requests."""
         if self.lost is None:
             _logger.error("the server no longer reads or writes the state: %s", reason)
-            detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
+            detail = "another server has taken over the state of this server, which no longer serves it"
             self.lost = Refusal("not_ready", detail, retry_after=5)
         return self.lost
 
     def leave(self) -> None:
         """Close the fence for good, even if a look is still valid: this server gives up the state in memory."""
         if self.lost is None:
-            detail = "this server has just left the part of the state that this is about to others; send it again"
+            detail = "this server has just handed over this part of the state to another server; send the request again"
             self.lost = Refusal("not_ready", detail, retry_after=1)
 
     def close(self) -> None:
@@ -103,5 +103,5 @@ def consume_exception(task: asyncio.Task[Any]) -> None:
 
 def unseen() -> Refusal:
     """Return the refusal for a place that does not answer."""
-    detail = "the place where the server keeps its state does not answer, so what it knows of it may be out of date"
+    detail = "the storage of the server's state does not respond, so the server cannot tell whether its data is current"
     return Refusal("not_ready", detail, retry_after=1)

@@ -32,7 +32,7 @@ class Repetition(NamedTuple):
 class AnswerTable(Table[AnswerRecord]):
     """Answers by namespace and key, each stored for some seconds; and the calls that are in progress."""
 
-    plural = "answers to calls with an Idempotency-Key"
+    plural = "responses to requests with an Idempotency-Key"
 
     def __init__(
         self, quota: Quota, seconds: float, clock: Callable[[], float] = time.time, share: Share | None = None
@@ -54,7 +54,7 @@ class AnswerTable(Table[AnswerRecord]):
             known = None
         before = self._first(key) if known is None else known.fingerprint
         if before is not None and before != repetition.fingerprint:
-            detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
+            detail = "this Idempotency-Key was already used for a different request; use a new key for a new request"
             raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
         if known is None:
             if before is not None:
@@ -90,8 +90,8 @@ class AnswerTable(Table[AnswerRecord]):
         if nbytes > MOST_OF_ANSWER:
             expected, received = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
             detail = (
-                f"an answer that may be asked for again has {expected}, and this one has {received}; ask for "
-                "fewer outputs, or leave Idempotency-Key out; nothing was written"
+                f"the response to a request with an Idempotency-Key may have {expected}, but this one has {received}; "
+                "ask for fewer outputs, or omit Idempotency-Key; nothing was written"
             )
             raise Refusal("over_budget", detail, expected=expected, got=received)
         expires = self._clock() + self._seconds
@@ -119,12 +119,12 @@ def check_key(key: str) -> str:
     """Return a valid Idempotency-Key unchanged. Raises Refusal (invalid_field)."""
     if not _STATED.fullmatch(key):
         expected = "1 to 255 visible ASCII characters"
-        detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
+        detail = f"{KEY_HEADER} must consist of {expected}"
         raise Refusal("invalid_field", detail, expected=expected, got=printable(key))
     return key
 
 
 def under_way() -> Refusal:
     """Return the refusal of a call while another call with the same key is in progress."""
-    detail = "the first call with this Idempotency-Key is under way; send it again for its answer"
+    detail = "the first request with this Idempotency-Key is still in progress; send it again to get its response"
     return Refusal("conflict", detail, retry_after=1)

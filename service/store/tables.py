@@ -40,7 +40,7 @@ _NOTHING: Final = Quota(0, 0)
 _OWN = ""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
+_EXPECTED: Final = "1 to 128 characters from A-Z a-z 0-9 _ . -, not starting with a dot or hyphen"
 #: `expected` in the refusal of a missing model
 MODEL_EXPECTED: Final = "the name of a model"
 #: most models that a refusal names
@@ -117,7 +117,7 @@ class Table(Generic[_V]):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
         if self.nbytes + held > max(most_bytes, self.nbytes):
             needed = f"{self._sum(list(changes.values()))} bytes"
-            raise self._full_for_all(f"{self.plural} of {self.nbytes} bytes", f"at most {most_bytes} bytes", needed)
+            raise self._full_for_all(f"{self.nbytes} bytes of {self.plural}", f"at most {most_bytes} bytes", needed)
 
     def _admit_share(self, namespace: str, changes: Mapping[TableKey, _V | None]) -> None:
         """Raise Refusal (store_full) if a namespace would have more than its share, and more than before."""
@@ -126,10 +126,10 @@ class Table(Generic[_V]):
         (count, held), (has, has_bytes) = self._growth(changes), self._usage.get(namespace, _NOTHING)
         most, most_bytes = self._share(namespace)
         if has + count > max(most, has):
-            raise table_full(f"your namespace keeps {has} {self.plural}", f"at most {most} {self.plural}")
+            raise table_full(f"your namespace already stores {has} {self.plural}", f"at most {most} {self.plural}")
         if has_bytes + held > max(most_bytes, has_bytes):
             needed = f"{self._sum(list(changes.values()))} bytes"
-            usage = f"your namespace keeps {self.plural} of {has_bytes} bytes"
+            usage = f"your namespace already stores {has_bytes} bytes of {self.plural}"
             raise table_full(usage, f"at most {most_bytes} bytes", needed)
 
     def _growth(self, changes: Mapping[TableKey, _V | None]) -> tuple[int, int]:
@@ -181,15 +181,15 @@ class Table(Generic[_V]):
     def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
         """Return the refusal of a full server: with several namespaces, it does not tell what others store."""
         if self._share is None:
-            return table_full(f"the server keeps {held}", expected, needed)
+            return table_full(f"the server already stores {held}", expected, needed)
         detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"
         return Refusal("store_full", detail, got=needed or "one more")
 
 
 def table_full(held: str, expected: str, needed: str | None = None) -> Refusal:
     """Return the refusal of a full table: `held` is its usage, `expected` its limit."""
-    more = f", and this takes {needed}" if needed else ""
-    detail = f"{held} already, of {expected}{more}; delete what is no longer needed"
+    more = f", and this needs {needed}" if needed else ""
+    detail = f"{held}, of {expected}{more}; delete some that you no longer need"
     return Refusal("store_full", detail, expected=expected, got=needed or "one more")
 
 
@@ -234,7 +234,7 @@ def require_name(name: str, where: str, pointer: str | None = None, node: int | 
 def unknown_tensor(name: str, pointer: str | None = None, node: int | None = None) -> Refusal:
     """Return the refusal of a missing tensor."""
     prefix = "" if node is None else f"node {node}: "
-    detail = f"{prefix}there is no resident tensor “{name}”; GET /v1/tensors lists those that are kept"
+    detail = f"{prefix}there is no resident tensor “{name}”; GET /v1/tensors lists the stored tensors"
     return Refusal("not_found", detail, node=node, expected="the name of a resident tensor", got=name, pointer=pointer)
 
 
@@ -332,7 +332,9 @@ class GraphStore(Table[Registered]):
 def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
     """Return the refusal of a missing graph."""
     shown = printable(graph_id)
-    detail = f"there is no graph “{shown}”; POST /v1/graphs registers one, and GET /v1/graphs lists those that are kept"
+    detail = (
+        f"there is no graph “{shown}”; POST /v1/graphs registers one, and GET /v1/graphs lists the registered graphs"
+    )
     return Refusal("not_found", detail, expected="the id of a registered graph", got=shown, pointer=pointer)
 
 
@@ -378,10 +380,11 @@ class ModelTable(Table[StoredModel]):
         if users:
             listed = ", ".join(users[:_MOST_NAMED])
             more = f" and {len(users) - _MOST_NAMED} more" if len(users) > _MOST_NAMED else ""
-            are = "is a model" if len(users) == 1 else "are models"
-            advice = "delete what is no longer needed, and then the graph"
-            detail = f"there {are} of the graph {graph_id}: {listed}{more}; {advice}"
-            raise Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {listed}{more}")
+            named = "the model" if len(users) == 1 else "the models"
+            advice = "delete the models that use it, and then the graph"
+            detail = f"the graph {graph_id} is used by {named} {listed}{more}; {advice}"
+            got = f"models that use it: {listed}{more}"
+            raise Refusal("in_use", detail, expected="a graph that no model uses", got=got)
 
 
 def graph_of_request(request: bytes) -> str:
@@ -393,5 +396,5 @@ def graph_of_request(request: bytes) -> str:
 def no_model(name: str) -> Refusal:
     """Return the refusal of a missing model."""
     shown = printable(name)
-    detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
+    detail = f"there is no model “{shown}”; PUT /v1/models/NAME creates one, and GET /v1/models lists the stored models"
     return Refusal("not_found", detail, expected=MODEL_EXPECTED, got=shown)

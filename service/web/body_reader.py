@@ -117,7 +117,7 @@ class ChunkedFraming:
         self._chunks += 1
         if self._chunks > self._max_chunks:
             limit = self._max_chunks
-            detail = f"the body may come in at most {limit} chunks, but has more; send larger ones"
+            detail = f"the body may have at most {limit} chunks, but has more; send larger chunks"
             raise Refusal("body_too_large", detail, expected=f"at most {limit} chunks", got="more")
 
     def _line_end(self, data: bytes, position: int) -> int:
@@ -147,7 +147,7 @@ class ChunkedFraming:
 
     def _check_overhead(self, nbytes: int) -> None:
         if self._overhead + nbytes > _MAX_OVERHEAD:
-            detail = f"extensions and trailers of chunks may have at most {_MAX_OVERHEAD} bytes together"
+            detail = f"chunk extensions and trailers may have at most {_MAX_OVERHEAD} bytes in total"
             raise Refusal("bad_request_framing", detail)
 
 

@@ -288,7 +288,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self.state is _HEAD and self.pending_bytes:
             seconds = self.server_state.settings.header_timeout
             self.begin_request()
-            self.refuse(Refusal("request_timeout", f"the head of the request was not complete within {seconds:g} s"))
+            self.refuse(Refusal("request_timeout", f"the request line and headers did not arrive within {seconds:g} s"))
         else:
             self.close()
 
@@ -303,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
     def give_up(self) -> None:
         """Refuse the current request: the server's grace period is over."""
         if self.state is _ANSWER and self.handler is not None and not self.response_started:
-            self.handler.stop(Refusal("shutting_down", "the server stopped before this was done"))
+            self.handler.stop(Refusal("shutting_down", "the server shut down before the request was finished"))
         elif self.state is _HEAD:
             self.close()
 
@@ -446,8 +446,10 @@ class Connection(asyncio.BufferedProtocol):
         if now >= self.expires:
             return deadline_exceeded(self.expires - self.arrived)
         settings = self.server_state.settings
-        rate = f"less than {settings.min_rate} a second"
-        return Refusal("request_timeout", f"no byte of the body came for {settings.body_timeout:g} s, or {rate}")
+        rate = f"fewer than {settings.min_rate} bytes per second"
+        return Refusal(
+            "request_timeout", f"the body arrived too slowly: no byte for {settings.body_timeout:g} s, or {rate}"
+        )
 
     # The interface of the handlers.
 

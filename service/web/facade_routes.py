@@ -68,7 +68,7 @@ def _check_version(request: Request, name: str, task: Task) -> None:
     graph_id = store_of(request).models.get(task.namespace, name).graph_id
     if version != graph_id:
         shown_version = printable(version)
-        detail = f"the model “{name}” has no version “{shown_version}”; the one that there is, is {graph_id}"
+        detail = f"the model “{name}” has no version “{shown_version}”; its version is {graph_id}"
         raise Refusal("not_found", detail, expected=graph_id, got=shown_version)
 
 

@@ -40,7 +40,7 @@ async def register_graph(request: Request) -> Response:
     disk before the server responds.
     """
     if request.state.media.answer_type == SAFETENSORS:
-        detail = f"the answer is {JSON}, which Accept: {SAFETENSORS} rules out"
+        detail = f"the response is {JSON}, which Accept: {SAFETENSORS} excludes"
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
     state, store = state_of(request), store_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)

@@ -86,10 +86,10 @@ class OriginPolicy:
         address = None if self._open_to_others else _ip_address(host)
         if address is not None and not is_loopback(address):
             detail = (
-                f"others reach this server, at {address}, and it asks for no key: set GRADSERVE_KEYS_FILE or "
-                "GRADSERVE_API_KEY, or GRADSERVE_INSECURE=on if everybody may compute here"
+                f"other machines can reach this server, at {address}, but it has no API keys: set GRADSERVE_KEYS_FILE "
+                "or GRADSERVE_API_KEY, or set GRADSERVE_INSECURE=on to allow everybody"
             )
-            raise Refusal("forbidden", detail, expected="a server on the loopback, or one with keys")
+            raise Refusal("forbidden", detail, expected="a server on localhost, or a server with API keys")
 
     def check(self, headers: Headers, scheme: str, route: str | None, *, visits: bool) -> None:
         """Raise Refusal (misdirected, forbidden) for a request by a foreign name or from a foreign page.
@@ -101,9 +101,9 @@ class OriginPolicy:
         is_named = self._allowed_hosts is None or is_of_this_machine(host) or _host_name(host) in self._allowed_hosts
         if not is_named and "host" in headers and not (route or "").startswith(HEALTH):
             got = printable(host)
-            advice = "call it localhost, or start it with --allowed-hosts"
-            detail = f"the server is not known by the name “{got}”; {advice}"
-            raise Refusal("misdirected", detail, expected="localhost, or a name of --allowed-hosts", got=got)
+            advice = "use localhost, or start the server with this name in --allowed-hosts"
+            detail = f"the server does not accept the host name “{got}”; {advice}"
+            raise Refusal("misdirected", detail, expected="localhost, or a name in --allowed-hosts", got=got)
         origin = ", ".join(headers.getlist("origin"))
         if origin in self._allowed_origins or (WILDCARD in self._allowed_origins and "origin" in headers):
             return
@@ -182,7 +182,7 @@ def _ip_address(name: str) -> IPv4Address | IPv6Address | None:
 
 def _forbidden_origin(origin: str) -> Refusal:
     got = printable(origin)
-    return Refusal("forbidden", f"pages of {got} may not make this call", got=got)
+    return Refusal("forbidden", f"pages from {got} may not make this call", got=got)
 
 
 #: query parameter of every call with a deadline
@@ -200,7 +200,7 @@ def parameters_of(query: bytes, known: Sequence[str]) -> dict[str, str]:
     for name, value in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
         if name not in known or name in parameters:
             if name in parameters:
-                detail = f"{name} stands twice in the query"
+                detail = f"{name} appears twice in the query"
                 raise Refusal("invalid_field", detail, expected=f"{name} once", got="twice")
             unknown_name, known_names = printable(name), ", ".join(known)
             detail = f"the query has no parameter “{unknown_name}” (known: {known_names})"
@@ -354,7 +354,7 @@ def _check_content_encoding(headers: Headers) -> None:
     encoding = ", ".join(headers.getlist("content-encoding")).strip().lower()
     if encoding not in ("", "identity"):
         got = printable(encoding)
-        detail = f"the body has the content encoding {got}; send it as it is (identity)"
+        detail = f"the body has the content encoding {got}; send it uncompressed (identity)"
         raise Refusal("unsupported_media_type", detail, expected="identity", got=got)
 
 
@@ -368,8 +368,12 @@ def _body_type(headers: Headers) -> str:
     media_type = content_kind(content_type)
     if media_type is None or (not content_type.strip() and is_of_a_browser(headers)):
         got = printable(content_type) if media_type is None else "none"
-        problem = f"of the type {got} is not understood" if media_type is None else "of a browser has to say its type"
-        detail = f"a body {problem}; send {JSON} in UTF-8 or {SUPPORTED[1]}"
+        problem = (
+            f"the media type {got} is not supported"
+            if media_type is None
+            else "a request from a browser must state its Content-Type"
+        )
+        detail = f"{problem}; send {JSON} in UTF-8 or {SUPPORTED[1]}"
         raise Refusal("unsupported_media_type", detail, expected=" or ".join(SUPPORTED), got=got)
     return media_type
 
@@ -379,7 +383,7 @@ def _accepted_type(headers: Headers, supported: Sequence[str]) -> str:
     media_type = PIECE_SUMS if accept == PIECE_SUMS and supported is SUPPORTED else negotiate(accept, supported)
     if media_type is None:
         expected, got = " or ".join(supported), printable(accept)
-        detail = f"the answer is {expected}, which Accept: {got} rules out"
+        detail = f"the response is {expected}, which Accept: {got} excludes"
         raise Refusal("not_acceptable", detail, expected=expected, got=got)
     return media_type
 

@@ -175,7 +175,7 @@ class Cors(CORSMiddleware):
         if response.status_code == 200:
             return response
         origin = printable(request_headers.get("origin", ""))
-        raise Refusal("forbidden", f"pages of {origin} may not make this call", got=origin)
+        raise Refusal("forbidden", f"pages from {origin} may not make this call", got=origin)
 
 
 class ReportRewriter:
@@ -249,7 +249,7 @@ class Envelope:
         except Refusal as raised:
             refusal = raised
         except asyncio.CancelledError:  # the grace period after SIGTERM is over
-            refusal = Refusal("shutting_down", "the server stopped before this was done")
+            refusal = Refusal("shutting_down", "the server shut down before the request was finished")
         except Exception:
             _logger.exception("request %s failed", request_id, extra={"request_id": request_id})
             refusal = internal_error()

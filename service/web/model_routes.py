@@ -41,7 +41,7 @@ async def put_model(request: Request) -> Response:
     store = store_of(request)
     if request.state.media.body_type != JSON:
         got = request.state.media.body_type
-        raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
+        raise Refusal("unsupported_media_type", f"a model must be sent as {JSON}, not {got}", expected=JSON, got=got)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await receive_body(request, state.pool, state.settings, tenant_of_request(request))
     read = make_upload_task(READ_MODEL, request, timeout, upload, subject=name)

@@ -193,10 +193,10 @@ def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
         allow = ", ".join(sorted({method for route in matching for method in getattr(route, "methods", ())}))
         method = printable(request.method)
         advice = _lower_path_hint(request)
-        detail = f"{path} does not take {method}; it takes {allow}{advice and '; '}{advice}"
+        detail = f"{path} does not support {method}; it supports {allow}{advice and '; '}{advice}"
         return Refusal("method_not_allowed", detail, expected=allow, got=method, allow=allow)
     advice = _path_hint(request) or f"{request.state.prefix}/docs lists the calls"
-    return Refusal("not_found", f"there is nothing at {path}; {advice}", got=path)
+    return Refusal("not_found", f"the path {path} does not exist; {advice}", got=path)
 
 
 def _path_hint(request: Request) -> str:

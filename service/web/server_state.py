@@ -193,10 +193,14 @@ class ServerState:
     def _refusal(self, client: Client) -> Refusal | None:
         limit, per_client = self.settings.max_connections, self.settings.max_connections_per_client
         if self._connections_of[client.address] > per_client:
-            detail = f"this client has its {per_client} connections; use those, or try again when some are closed"
+            detail = (
+                f"this client already has {per_client} connections, its limit; reuse them, or close some and try again"
+            )
             return Refusal("queue_full", detail, retry_after=1)
         if len(self._clients) >= limit and not self._evict_idle():
-            return Refusal("queue_full", f"the server has its {limit} connections; try again shortly", retry_after=1)
+            return Refusal(
+                "queue_full", f"the server already has {limit} connections, its limit; try again shortly", retry_after=1
+            )
         return None
 
     def _evict_idle(self) -> bool:

@@ -68,7 +68,7 @@ class Readiness:
 
 def no_answer() -> Refusal:
     """Return the refusal for workers that do not answer."""
-    return Refusal("not_ready", "the workers do not answer; the log says why", retry_after=5)
+    return Refusal("not_ready", "the worker processes do not respond; the log has the reason", retry_after=5)
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,11 @@ async def receive_body(request: Request, pool: Pool, settings: Settings, tenant:
     try:
         async for part in request.stream():
             if upload.received + len(part) > max_bytes:
-                raise Refusal(
-                    "bad_request_framing", f"the body has more bytes than the {max_bytes} that were announced"
-                )
+                raise Refusal("bad_request_framing", f"the body has more bytes than the {max_bytes} announced")
             upload.put(part)
         if announced.isdecimal() and upload.received != max_bytes:
             raise Refusal(
-                "bad_request_framing", f"the body has {upload.received} bytes, but {max_bytes} were announced"
+                "bad_request_framing", f"the body has {upload.received} bytes, but Content-Length is {max_bytes}"
             )
     except BaseException:
         upload.release()

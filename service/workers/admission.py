@@ -51,7 +51,9 @@ class Admission:
     @staticmethod
     def infeasible(needed: float, remaining: float) -> Refusal:
         """Return the refusal of a task that would take `needed` seconds, and has `left` until its deadline."""
-        detail = f"what waits already would take this request to {needed:.3g} s, and it has {remaining:.3g} s"
+        detail = (
+            f"with the requests before it, this request would take {needed:.3g} s, but only {remaining:.3g} s are left"
+        )
         return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - remaining))))
 
     def replied(self) -> None:

@@ -138,6 +138,8 @@ class Claims:
                 holder = claim.holder
                 if holder is not None and holder.revocable:  # checked again: revoking one may have started others
                     claim.end()
-                    detail = "the server has no room for so much of one caller while others wait; try again shortly"
+                    detail = (
+                        "the server cannot hold this much for one caller while other callers wait; try again shortly"
+                    )
                     holder.revoke(Refusal("queue_full", detail, retry_after=_RETRY_AFTER))
         return shortfall <= 0

@@ -106,7 +106,7 @@ class Incidents:
                 _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **self._known._asdict()}))
             except OSError as error:
                 _logger.warning(
-                    "incidents are only in memory, because they cannot be written to %s: %s",
+                    "cannot write to %s, so incidents are only in memory: %s",
                     self._folder,
                     error.strerror,
                 )

@@ -619,5 +619,5 @@ class ProcessPool:
 
 def worker_died() -> Refusal:
     """Return the refusal of a task whose worker ended while executing it, more than once."""
-    detail = "the worker process that computed this request ended; send it again"
+    detail = "the worker process that ran this request died; send the request again"
     return Refusal("worker_died", detail, retry_after=1)

@@ -177,7 +177,7 @@ class ModelCheck:
         faults = [*_faults_of_names("inputs", self._request["inputs"])]
         faults += [*_faults_of_names("outputs", self._request["outputs"])]
         if not self._request["outputs"]:
-            detail = "outputs is empty, where a model has at least one"
+            detail = "outputs is empty, but a model needs at least one output"
             faults.append(
                 Refusal("invalid_field", detail, expected="at least one output", got="none", pointer="/outputs")
             )
@@ -223,7 +223,7 @@ class ModelCheck:
         seen: dict[int, str] = {}
         for place, node in self._leaves():
             if seen.setdefault(node, place) != place:
-                detail = f"node {node}: {_field_path(place)} names it, and so does {_field_path(seen[node])}"
+                detail = f"node {node}: {_field_path(seen[node])} and {_field_path(place)} both name it"
                 where = f"/{place}/node"
                 yield Refusal("invalid_field", detail, node, expected="each leaf once", got="twice", pointer=where)
 
@@ -236,7 +236,7 @@ class ModelCheck:
                 yield _with_pointer(UnexpectedFeed(_outside(place, node, count)), f"/{place}/node")
             elif node not in leaves:
                 wrong = UnexpectedFeed(
-                    f"{_field_path(place)} names it, but only input and parameter nodes take a value"
+                    f"{_field_path(place)} names this node, but only input and parameter nodes take a value"
                 )
                 yield _with_pointer(program.located(wrong, node), f"/{place}/node")
         outputs = [entry["node"] for entry in self._request["outputs"]]
@@ -245,7 +245,9 @@ class ModelCheck:
                 yield _with_pointer(BadReference(_outside(f"outputs/{i}", node, count)), f"/outputs/{i}/node")
         needed = program.needed(node for node in outputs if 0 <= node < count)
         for node in sorted(leaves.intersection(needed) - given):
-            missing = MissingFeed("an output needs it, but it is neither among inputs nor bound", expected="either")
+            missing = MissingFeed(
+                "an output depends on this node, but it is in neither inputs nor bound", expected="an entry in either"
+            )
             yield from_engine(program.located(missing, node))
 
     def _faults_of_inputs(self) -> Iterator[Refusal]:
@@ -253,7 +255,7 @@ class ModelCheck:
         for i, entry in enumerate(self._request["inputs"]):
             least = min(entry["shape"], default=0)
             if least < FREE:
-                detail = f"inputs[{i}].shape has the extent {least}; 0 or more is expected, or {FREE} for a free one"
+                detail = f"inputs[{i}].shape has the extent {least}; extents are 0 or more, or {FREE} if free"
                 expected, where = f"extents of 0 or more, or {FREE}", f"/inputs/{i}/shape"
                 yield Refusal("invalid_field", detail, entry["node"], expected=expected, got=str(least), pointer=where)
                 continue
@@ -293,7 +295,7 @@ class ModelCheck:
     def _name_extent(self, refusal: Refusal, extent: int) -> Refusal:
         if len(self._extents) == 1:
             return refusal
-        prefix = f"with {extent} in place of each free extent, "
+        prefix = f"with {extent} for each free extent, "
         errors = [replace(error, detail=prefix + error.detail) for error in refusal.errors]
         return replace(refusal, detail=prefix + refusal.detail, errors=errors)
 
@@ -309,7 +311,7 @@ def _faults_of_names(role: str, entries: Sequence[ModelInput] | Sequence[NamedOu
             yield refusal
             continue
         if name in seen:
-            detail = f"{role}[{i}].name is “{name}”, as that of another is"
+            detail = f"{role}[{i}].name is “{name}”, which an earlier entry already has"
             yield Refusal("invalid_field", detail, expected="each name once", got=f"“{name}” twice", pointer=place)
         seen.add(name)
 
@@ -318,9 +320,7 @@ def _output(entry: NamedOutput, type: TensorType, *others: TensorType) -> ModelO
     """Return an output with its type: extents that differ are free. Raises Refusal if the ranks differ."""
     for other in others:
         if other.ndim != type.ndim:
-            detail = (
-                f"node {entry['node']}: the output “{entry['name']}” has another rank where free extents are others"
-            )
+            detail = f"node {entry['node']}: the output “{entry['name']}” has a rank that depends on the free extents"
             ranks = f"{type.ndim} and {other.ndim}"
             raise Refusal("shape_mismatch", detail, entry["node"], expected="one rank for all extents", got=ranks)
     shapes = [type.shape, *(other.shape for other in others)]

@@ -73,7 +73,7 @@ def compute_piece(ready: object, context: TaskContext, engine: Engine) -> Reply:
     """Compute the sums over some blocks; for a peer, over all. Raises EngineError, and Refusal if this is no sum."""
     task = context.task
     if not isinstance(ready, PreparedSum):
-        raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
+        raise Refusal("not_acceptable", f"{PIECE_SUMS} is only for sums over examples: batch with reduce")
     part = task.part if isinstance(task.part, Piece) else Piece(0, ready.parts.blocks.count)
     parsed = ready.execution
     indices = range(part.first, part.stop)
@@ -130,7 +130,7 @@ def check_versions(expected: Mapping[str, str], task: Task) -> None:
     for name, etag in expected.items():
         version = task.tensor(name)
         if version is None or version.etag != etag:
-            detail = f"the tensor “{printable(name)}” is another version than the other pieces read"
+            detail = f"the tensor “{printable(name)}” has a different version than the other pieces read"
             received = "none" if version is None else version.etag
             raise Refusal("precondition_failed", detail, expected=printable(etag), got=received)
 

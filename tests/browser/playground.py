@@ -7,6 +7,7 @@ import json
 import zlib
 from typing import Any
 
+import pytest
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import ActionChains, Chrome, Keys
 from selenium.webdriver.common.by import By
@@ -14,8 +15,10 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser.seen import PATIENCE
+from tests.conftest import ROOT
 
 Json = dict[str, Any]
+AXE = ROOT / "build" / "playground" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 def fragment(request: Json | str, mode: str = "gradients") -> str:
@@ -52,7 +55,7 @@ class Playground:
         """The status after a run has ended."""
 
         def ended(_: Chrome) -> str | None:
-            return self.status if self.status not in ("", "running …") else None
+            return self.status if self.status not in ("", "Running …") else None
 
         return WebDriverWait(self.page, PATIENCE).until(ended, "nothing came of the run")
 
@@ -128,11 +131,36 @@ class Playground:
             "return [...document.querySelectorAll('#tables tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
         )
 
+    def cards(self) -> list[str]:
+        """The text of each result, its lines joined; charts are in brackets, with their description."""
+        script = (
+            "return [...document.querySelectorAll('.card')].map(card => [card.querySelector('h3').textContent, "
+            "...[...card.querySelectorAll('.chart')].map(chart => `[${chart.getAttribute('aria-label')}]`), "
+            "...[...card.querySelectorAll('p')].map(p => p.textContent)].join(' | '))"
+        )
+        return list(self.page.execute_script(script))
+
+    def axe(self) -> list[Any]:
+        """The violations that axe-core finds, each with its elements; skip the test if axe-core is not installed."""
+        if not AXE.exists():
+            pytest.skip("needs axe-core: make browser-test")
+        self.page.execute_script(AXE.read_text())
+        run = (
+            "const done = arguments[0];"
+            "axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.map(n => n.html)])))"
+        )
+        return list(self.page.execute_async_script(run))
+
+    def overflow(self) -> int:
+        """How many pixels the page is wider than the window."""
+        wide = "const e = document.documentElement; return e.scrollWidth - e.clientWidth"
+        return int(self.page.execute_script(wide))
+
     def program(self, language: str) -> str:
         """The request as a program in a language."""
         self.element("language").send_keys(language)
         self.element("copy").click()
-        self.wait_for_status(f"the {language} program is")
+        self.wait_for_status(f"The {language} program is")
         return self.element("handed").get_attribute("value") or ""
 
     def media(self, width: int, height: int, *, dark: bool = False, scale: float = 1) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -11,6 +14,7 @@ from selenium.webdriver import Chrome
 
 from service.core.errors import KINDS
 from tests.browser.chromium import browser
+from tests.browser.playground import Playground
 from tests.browser.seen import assert_quiet, shown
 from tests.conftest import RunningServer
 
@@ -72,6 +76,45 @@ def test_message_schemas_are_shown(page: Chrome, server: RunningServer) -> None:
     names = {element.text for element in shown(page, ".models .json-schema-2020-12__title", 5)}
     assert {"GradientsRequest", "GradientsAnswer", "Problem"} <= names
     assert_quiet(page, server.url)
+
+
+def test_keyless_server_shows_no_padlocks(
+    page: Chrome, server: RunningServer, start_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    selector = ".authorization__btn, .auth-wrapper"
+    open_docs(page, server)
+    assert not [each for each in page.find_elements("css selector", selector) if each.is_displayed()]
+    file = tmp_path / "keys"
+    command = [sys.executable, "-m", "service", "keys", "add", "--keys-file", str(file), "page"]
+    subprocess.run(command, capture_output=True, check=True)
+    page.get(start_server("--keys-file", str(file)).url + "/docs")
+    shown(page, selector, 2)
+
+
+def test_error_responses_are_folded(page: Chrome, server: RunningServer) -> None:
+    open_docs(page, server)
+    shown(page, "#operations-compute-gradients .opblock-summary-control")[0].click()
+    (button,) = shown(page, "#operations-compute-gradients .folded")
+    rows = "#operations-compute-gradients .responses-table .response-col_status"
+    assert [each.text for each in shown(page, rows) if each.text.isdigit()] == ["200"]
+    assert button.text.startswith("Show ")
+    button.click()
+    statuses = {each.text for each in shown(page, rows, 5)}
+    assert {"200", "400", "422", "503"} <= statuses
+    assert button.text.startswith("Hide ")
+    assert_quiet(page, server.url)
+
+
+@pytest.mark.parametrize("path", ["/docs/errors", "/docs/errors/shape_mismatch"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_error_pages_fit_and_are_accessible(page: Chrome, server: RunningServer, path: str, dark: bool) -> None:
+    seen = Playground(page, server.url)
+    for width in (390, 768, 1440, 1920):
+        seen.media(width, 844, dark=dark)
+        page.get(server.url + path)
+        assert seen.overflow() <= 0, width
+        assert seen.axe() == []
+    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_errors_page_lists_every_error(page: Chrome, server: RunningServer) -> None:

@@ -81,6 +81,17 @@ def test_site_works_from_a_folder(page: Chrome, site: str) -> None:
     assert_quiet(page, site)
 
 
+def test_images_of_the_front_page_are_shown(page: Chrome, site: str) -> None:
+    page.get(f"{site}/index.html")
+    images = page.find_elements("css selector", "article img")
+    assert (images[0].get_attribute("src") or "").endswith("playground.png")
+    assert images[0].find_element("xpath", "..").get_attribute("href") == f"{site}/guide/playground.html"
+    for image in images:
+        page.execute_script("arguments[0].scrollIntoView({behavior: 'instant'})", image)
+        assert image.is_displayed()
+        assert int(image.get_attribute("naturalWidth") or 0) > 0
+
+
 def test_search_works_without_a_server(page: Chrome, site: str) -> None:
     page.get(f"{site}/search.html?q=softmax")
     results = {link.text for link in shown(page, "#search-results li a", 2)}

@@ -73,7 +73,7 @@ class TestCore:
         from pydantic import ValidationError
 
         for inputs, message in (
-            (INPUTS | {"x": np.ones((3, 3))}, "“x” must be an array of the shape"),
+            (INPUTS | {"x": np.ones((3, 3))}, "“x” must be an array of shape"),
             ({"x": X}, "“w” is missing"),
         ):
             with pytest.raises(ValidationError, match=message):

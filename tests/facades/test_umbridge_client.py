@@ -78,7 +78,7 @@ def test_hessians_within_and_across_inputs(model: Any, first: int, second: int) 
 
 
 def test_refusal_is_an_exception_with_our_message(model: Any) -> None:
-    with pytest.raises(Exception, match=r"InvalidInput: .*which is for “x”, must have 6 numbers, but has 1"):
+    with pytest.raises(Exception, match=r"InvalidInput: .*for “x”, must have 6 numbers, but has 1"):
         model([[1.0], *POINT[1:]])
 
 

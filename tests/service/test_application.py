@@ -77,7 +77,7 @@ def test_serves_during_its_lifespan_and_can_restart() -> None:
                 answer = await client.post("/v1/gradients", json=SQUARES)
                 assert answer.json()["gradients"][0]["tensor"]["data"] == [2.0, 4.0]
                 assert (await client.get("/health/ready")).status_code == 200
-                with pytest.raises(RuntimeError, match="started already"):
+                with pytest.raises(RuntimeError, match="already running"):
                     async with app.lifespan():
                         pass
                 assert (await client.get("/health/ready")).status_code == 200, "that is none of the first one's"

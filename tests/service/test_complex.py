@@ -78,11 +78,11 @@ def test_complex_dtype_of_the_format_is_accepted(client: Client) -> None:
 @pytest.mark.parametrize(
     ("stated", "says"),
     [
-        ('["feeds.1"]', "the safetensors body has no tensor “feeds.1”, which its __metadata__.complex names"),
-        ("[1]", "in __metadata__.complex than a JSON list of names, as a string"),
-        ("{", "in __metadata__.complex than a JSON list of names, as a string"),
-        ('"feeds.0"', "in __metadata__.complex than a JSON list of names, as a string"),
-        (["feeds.0"], "in __metadata__.complex than a JSON list of names, as a string"),
+        ('["feeds.1"]', "the safetensors body has no tensor “feeds.1”, but __metadata__.complex lists it"),
+        ("[1]", "an invalid __metadata__.complex: a JSON list of names, as a string"),
+        ("{", "an invalid __metadata__.complex: a JSON list of names, as a string"),
+        ('"feeds.0"', "an invalid __metadata__.complex: a JSON list of names, as a string"),
+        (["feeds.0"], "an invalid __metadata__.complex: a JSON list of names, as a string"),
     ],
 )
 def test_malformed_list_of_complex_tensors(client: Client, stated: object, says: str) -> None:
@@ -96,9 +96,7 @@ def test_invalid_real_and_imaginary_parts_are_refused(client: Client, parts: np.
     metadata = {"request": json.dumps({"graph": GRAPH}), "complex": '["feeds.0"]'}
     sent = body(None, {"feeds.0": parts}, __metadata__=metadata)
     report = problem(client.post("/v1/forward", content=sent, headers=SENT), 422, "bad_tensor")
-    assert report["detail"].startswith(
-        "tensor feeds.0 is said to be complex, and so must be F32 or F64 with a last axis"
-    )
+    assert report["detail"].startswith("tensor feeds.0 is listed as complex, so it must be F32 or F64 with a last axis")
     assert report["node"] == 0
 
 
@@ -107,7 +105,7 @@ def test_invalid_real_and_imaginary_parts_are_refused(client: Client, parts: np.
     [
         ([1, 2, 3], "must hold 4 numbers to be complex64[2], but holds 3"),
         ([1, 2], "must hold 4 numbers to be complex64[2], but holds 2"),
-        ([1, 2, 3, 1e39], "has a number in data that is beyond complex64"),
+        ([1, 2, 3, 1e39], "has a number in data that is too large for complex64"),
         ([[1, 2], [3, 4]], "has nested lists in data"),
         ([1, 2, 3, "i"], "has a string at data[3]"),
     ],

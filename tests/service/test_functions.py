@@ -388,7 +388,7 @@ def test_function_nodes_count_towards_max_nodes(make_client: Callable[..., Clien
         assert client.post("/v1/forward", json=request).status_code == 200
         request["graph"]["nodes"].append(IN)
         report = problem(client.post("/v1/forward", json=request), 413, "too_many_nodes")
-        assert report["detail"] == "the graph and its functions have 21 nodes or more, and the limit is 20"
+        assert report["detail"] == "the graph and its functions have at least 21 nodes, and the limit is 20"
 
 
 # ---------------------------------------------------------------- non-finite values

@@ -60,12 +60,12 @@ def test_function_constants_are_read_from_safetensors(client: Client) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("functions.1.constants.0", "function 1, node 0 is no constant without a value of its own"),
+        ("functions.1.constants.0", "function 1, node 0 is not a constant without a value"),
         ("functions.1.constants.3", "function 1 has 3 nodes"),
         ("functions.2.constants.0", "the graph has 2 functions"),
         ("functions.1.feeds.0", "names are ROLE.NODE, such as feeds.0"),
         ("functions.01.constants.1", "names are ROLE.NODE, such as feeds.0"),
-        ("constants.1", "node 1 is no constant without a value of its own"),
+        ("constants.1", "node 1 is not a constant without a value"),
     ],
 )
 def test_misplaced_function_constants_are_refused(client: Client, name: str, why: str) -> None:

@@ -471,7 +471,7 @@ def _require_private(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise PermissionError(f"it belongs to user {status.st_uid}, and this is user {os.geteuid()}")
     if status.st_mode & _WRITABLE_BY_OTHERS:
-        raise PermissionError(f"others may write to it (mode {stat.S_IMODE(status.st_mode):o})")
+        raise PermissionError(f"other users can write to it (mode {stat.S_IMODE(status.st_mode):o})")
 
 
 def _content(name: str, folder: int, most_bytes: int) -> bytes:
@@ -575,4 +575,4 @@ class KernelStore:
         with self._lock:
             had_warned, self._has_warned = self._has_warned, True
         if not had_warned:
-            _logger.warning("kernels are kept in memory alone, not in %s: %s", folder, reason)
+            _logger.warning("cannot use %s, so kernels are only in memory: %s", folder, reason)

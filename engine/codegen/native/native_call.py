@@ -601,7 +601,7 @@ def shared_runner(store: KernelStore) -> Runner | None:
                     _shared.runner = Runner(code)
                     store.put(_key(), code)
             except KernelUnavailable as error:
-                _logger.warning("kernels are not run by machine code, but one by one: %s", error)
+                _logger.warning("kernels are called one by one from Python, not from machine code: %s", error)
         # It is tried once only: a failure would not go away, and each attempt costs a compilation.
         _shared.tried = True
         return _shared.runner

@@ -51,7 +51,7 @@ UNANSWERED: Final = {
 def no_such_path(path: str) -> Refusal:
     """Return the refusal of a path that no server has."""
     shown_path = printable(path)
-    return Refusal("not_found", f"there is nothing at {shown_path}; /docs lists the calls", got=shown_path)
+    return Refusal("not_found", f"the path {shown_path} does not exist; /docs lists the calls", got=shown_path)
 
 
 def raw_response(refusal: Refusal) -> bytes:

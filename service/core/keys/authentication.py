@@ -53,7 +53,9 @@ class Keyholder:
         """Count a request until `leave` is called. Raises Refusal (rate_limited) without counting it."""
         if self._concurrency is not None and self._in_work >= self._concurrency:
             shown = f"{self._concurrency} {'request' if self._concurrency == 1 else 'requests'}"
-            detail = f"this key has {shown} in work, its limit; send the next one when one of them is answered"
+            detail = (
+                f"this key already has {shown} in progress, its limit; wait for a response before you send the next one"
+            )
             raise Refusal("rate_limited", detail, expected=f"at most {shown} at a time", got="one more", retry_after=1)
         if self._rate is not None:
             self._take_one(self._rate, time.monotonic())
@@ -68,7 +70,9 @@ class Keyholder:
         wait = spent_until - now - rate.seconds
         if wait > 1e-6:  # rounding makes the sum of the tokens slightly longer than the bucket
             shown = f"{rate.requests} in {rate.seconds:g} s"
-            detail = f"this key has used up its rate of {shown}; try again after the seconds in Retry-After"
+            detail = (
+                f"this key has reached its rate limit of {shown}; try again after the number of seconds in Retry-After"
+            )
             raise Refusal(
                 "rate_limited", detail, expected=f"at most {shown}", got="more", retry_after=max(1, math.ceil(wait))
             )

@@ -46,7 +46,7 @@ class Caller:
 def missing_scope(needed: KeyScope, held: Collection[KeyScope]) -> Refusal:
     """Return the refusal of a key that lacks the needed scope."""
     shown = ", ".join(scope for scope in KeyScope if scope in held)
-    detail = f"this needs a key of the scope {needed}, and the one that came has {shown}"
+    detail = f"this request needs a key with the scope {needed}, but its key has {shown}"
     return Refusal("forbidden", detail, expected=needed.value, got=shown)
 
 
@@ -93,7 +93,7 @@ def credential_of(fields: Iterable[tuple[bytes, bytes]]) -> Credential:
         return Credential(None, f"the request has the header Authorization {len(values)} times; send it once")
     match = _BEARER.fullmatch(values[0])
     if match is None:
-        return Credential(None, f"the header Authorization is not of the form {_FORM}")
+        return Credential(None, f"the header Authorization must have the form {_FORM}")
     return Credential(sha256(match[1]).digest())
 
 

@@ -62,7 +62,7 @@ class BatchExecution(Computing):
         mapped, reduce, block = arguments.get("mapped", "reduce", "block")
         is_reduced = reduce not in (None, "none")
         if block is not None and (block < 1 or not is_reduced):
-            expected = "at least 1" if is_reduced else "absent where nothing is reduced"
+            expected = "at least 1" if is_reduced else "absent unless reduce is sum or mean"
             detail = f"block must be {expected}, but is {block}"
             raise Refusal("invalid_field", detail, expected=expected, got=str(block), pointer="/block")
         program, types, mapped = arguments.program, arguments.types, mapped or ()

@@ -39,7 +39,7 @@ class GradientsExecution(Computing):
         if "cotangent" in request.fields:
             of = request.fields.get("of", len(request.program.statements) - 1)
             if of in cotangents:
-                raise unexpected_tensor(f"cotangents.{of}", "its request has a cotangent, too")
+                raise unexpected_tensor(f"cotangents.{of}", "its JSON request also has a cotangent")
             cotangents[of] = read_array(request.fields["cotangent"], request.reader.limits, ("cotangent",), None)
         return {"cotangents": cotangents}
 
@@ -50,7 +50,7 @@ class GradientsExecution(Computing):
         for node in cotangents:
             if node != call.of:
                 detail = f"a cotangent is given for node {node}, but the node to differentiate is {call.of}"
-                expected, received = f"a cotangent of node {call.of}", f"one of node {node}"
+                expected, received = f"a cotangent of node {call.of}", f"a cotangent of node {node}"
                 raise Refusal("bad_reference", detail, expected=expected, got=received)
         return Gradients(call.outputs, call.of, call.wrt, cotangents.get(call.of), takes_cotangent=True)
 

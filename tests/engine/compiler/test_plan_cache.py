@@ -173,7 +173,7 @@ def test_waiter_has_its_own_deadline() -> None:
     with ThreadPoolExecutor(1) as threads:
         leader = threads.submit(cache.get, "a", first)
         assert first.begun.wait(PATIENCE)
-        with pytest.raises(DeadlineExceeded, match="within its 0 s"):
+        with pytest.raises(DeadlineExceeded, match="within its timeout of 0 s"):
             cache.get("a", never, Deadline(0))
         assert cache.get("b", lambda: "other") == ("other", False), "only those who need it wait"
         first.open.set()

@@ -199,7 +199,7 @@ def test_unread_parts_contribute_zero() -> None:
 
 
 def test_too_many_parts_are_over_budget() -> None:
-    expected = "node 1 (chunk): can make at most 100000 parts, but these would be 9223372036854775807 parts"
+    expected = "node 1 (chunk): makes at most 100000 parts, but this would be 9223372036854775807 parts"
     ops, x = registry().ops, numbers(0)
     chunk = Statement(ops["chunk"], (0,), {"chunks": 2**63 - 1})
     program = Program(registry(), [Statement(ops["input"]), chunk, Statement(ops["get_output"], (1,), {"index": 0})])
@@ -211,7 +211,7 @@ def test_too_many_parts_are_over_budget() -> None:
 def test_part_count_may_reach_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.ops.shape.cat.MOST_PARTS", 3)
     assert_identical(parts_of("chunk", numbers(6), [2], chunks=3)[0][0], numbers(6)[4:])
-    with pytest.raises(EngineError, match="can make at most 3 parts, but these would be 6 parts"):
+    with pytest.raises(EngineError, match="makes at most 3 parts, but this would be 6 parts"):
         parts_of("chunk", numbers(6), [2], chunks=6)
 
 

@@ -313,7 +313,7 @@ def test_stop_byte_ends_machine_code_after_a_python_step(depth: int) -> None:
 
     deadline = Stopping(stop=stop)
     deadline.left = 2
-    with pytest.raises(DeadlineExceeded, match="nobody waits"):
+    with pytest.raises(DeadlineExceeded, match="no longer waits"):
         left.run(wrong, deadline)
     stop[0] = 0
     same(left.run(asked), expected, 0)

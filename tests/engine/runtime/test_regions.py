@@ -188,7 +188,7 @@ def test_stopped_region_can_run_again() -> None:
     expected = run_as_list(plan, feeds(1))[0]
     for _ in range(3):
         stop = bytearray(1)
-        with pytest.raises(DeadlineExceeded, match="nobody waits") as raised:
+        with pytest.raises(DeadlineExceeded, match="no longer waits") as raised:
             bound.run(feeds(1), Silent(stop=stop))
         assert raised.value.node is None
         stop[0] = 0

@@ -87,7 +87,7 @@ class TestSoftware:
         diagnosis = card_libraries(Settings(device="cuda"))
         assert diagnosis.level is WARN
         assert "cublasLt 13.1.0, /lib/libcublasLt.so.13" in diagnosis.says
-        assert "cudnn was not found: it is not installed; instead: convolutions by columns" in diagnosis.says
+        assert "cudnn was not found: it is not installed; instead: convolutions as a product" in diagnosis.says
         libraries["cudnn"] = CardLibrary("cudnn", "/lib/c.so", "9.28.1", loaded=object())
         assert card_libraries(Settings(device="cuda")).level is OK
 

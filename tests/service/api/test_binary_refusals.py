@@ -221,12 +221,12 @@ VALUE = {"dtype": "float64", "shape": [2], "data": [1, 2]}
     ("rest", "tensors", "says"),
     [
         (SQUARES, TENSORS, "feeds name node 0 twice"),
-        (REST | {"cotangent": ONE}, TENSORS | {"cotangents.2": np.array(1.0)}, "its request has a cotangent, too"),
-        (REST | {"of": 1, "cotangent": VALUE}, TENSORS | {"cotangents.1": W}, "its request has a cotangent, too"),
+        (REST | {"cotangent": ONE}, TENSORS | {"cotangents.2": np.array(1.0)}, "its JSON request also has a cotangent"),
+        (REST | {"of": 1, "cotangent": VALUE}, TENSORS | {"cotangents.1": W}, "its JSON request also has a cotangent"),
         (
             request(node("constant", value=VALUE), node("sum", 0)),
             {"constants.0": W},
-            "node 0 is no constant without a value of its own",
+            "node 0 is not a constant without a value",
         ),
     ],
     ids=["feed", "cotangent", "cotangent of another node", "constant"],
@@ -262,8 +262,8 @@ def test_header_longer_than_the_body_is_refused(client: Client, length: int) -> 
         (framed(b"\xef\xbb\xbf{}"), 400, "the header of the safetensors body starts with a byte-order mark"),
         (framed(b"[1]"), 422, "the header of the safetensors body must be a JSON object, but is a list"),
         (framed(b"[" * 101 + b"]" * 101), 400, "the JSON is nested more than 100 levels deep"),
-        (framed(b'{"feeds.0": 1, "feeds.0": 2}'), 400, "the key “feeds.0” stands twice in one JSON object"),
-        (framed(b'{"a": {"dtype": "F64", "dtype": "F32"}}'), 400, "the key “dtype” stands twice"),
+        (framed(b'{"feeds.0": 1, "feeds.0": 2}'), 400, "the key “feeds.0” appears twice in one JSON object"),
+        (framed(b'{"a": {"dtype": "F64", "dtype": "F32"}}'), 400, "the key “dtype” appears twice"),
         (GOOD[:8] + b"x" + GOOD[9:], 400, "the header of the safetensors body is not JSON: "),
     ],
     ids=lambda value: repr(value)[:24],
@@ -281,7 +281,7 @@ def test_malformed_header_is_refused(client: Client, content: bytes, code: int, 
 def test_request_metadata_must_be_a_string(client: Client, metadata: Any) -> None:
     for header in ({"__metadata__": metadata, "feeds.0": entry()}, {"feeds.0": entry()}):
         report = refused(client, with_header(header), 422, "bad_tensor")
-        assert "__metadata__.request holds the JSON request" in report["detail"]
+        assert "__metadata__.request must be a string with the JSON request" in report["detail"]
 
 
 @pytest.mark.parametrize(
@@ -376,8 +376,8 @@ def test_wrong_content_length_is_refused(client: Client, change: int) -> None:
     headers = SENT | {"Content-Length": str(len(GOOD) + change)}
     report = problem(client.post("/v1/gradients", content=GOOD, headers=headers), 400, "bad_request_framing")
     announced = len(GOOD) + change
-    more, fewer = f"more bytes than the {announced} that", f"{len(GOOD)} bytes, but {announced}"
-    assert report["detail"] == f"the body has {more if change < 0 else fewer} were announced"
+    more, fewer = f"more bytes than the {announced} announced", f"{len(GOOD)} bytes, but Content-Length is {announced}"
+    assert report["detail"] == f"the body has {more if change < 0 else fewer}"
 
 
 def test_refusals_do_not_echo_elements(client: Client) -> None:

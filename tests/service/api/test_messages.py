@@ -51,7 +51,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "gradients",
         {"graph": {"nodes": [FULL], "opset": 3}},
-        "the graph is of opset 3, and this server has opset 1 or 2",
+        "the graph uses opset 3, but this server supports opset 1 or 2",
     ),
     (
         "gradients",
@@ -75,14 +75,14 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "forward",
         {"graph": {"nodes": [FULL, {"op": "sum", "operands": [0.5]}]}},
         (
-            "node 1: graph.nodes[1].operands[0] must be a whole number, but is a number with a decimal point; a number is a "
-            "node of its own (constant, full), or an attribute (mul_scalar, add_scalar)"
+            "node 1: graph.nodes[1].operands[0] must be a whole number, but is a number with a decimal point; a number "
+            "is a node of its own (constant, full), or an attribute (mul_scalar, add_scalar)"
         ),
     ),
     (
         "forward",
         {"graph": {"nodes": [FULL, {"op": "sum", "operands": [2**63]}]}},
-        "node 1: graph.nodes[1].operands[0] must be a 64-bit integer, but is outside their range",
+        "node 1: graph.nodes[1].operands[0] must be a 64-bit integer, but is out of range",
     ),
     (
         "forward",
@@ -221,17 +221,17 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(W, feeds=[feed(0, [1], [0.5], "int8")]),
-        "node 0: feeds[0].tensor has a fraction in data, but holds whole numbers (int8[1])",
+        "node 0: feeds[0].tensor has a fraction in data, but int8[1] can hold only whole numbers",
     ),
     (
         "forward",
         request(W, feeds=[feed(0, [1], [300], "int8")]),
-        "node 0: feeds[0].tensor has a number in data that int8 does not hold",
+        "node 0: feeds[0].tensor has a number in data that int8 cannot represent",
     ),
     (
         "forward",
         request(W, feeds=[feed(0, [1], [1e300], "float32")]),
-        "node 0: feeds[0].tensor has a number in data that is beyond float32",
+        "node 0: feeds[0].tensor has a number in data that is too large for float32",
     ),
     (
         "forward",
@@ -281,7 +281,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(node("full", shape=[10**4])),
-        "the answer may need 260757 bytes, and the limit is 100000; ask for fewer outputs or gradients, or for base64",
+        "the response may need 260757 bytes, and the limit is 100000; ask for fewer outputs or gradients, or for "
+        "base64",
     ),
 ]
 
@@ -303,7 +304,7 @@ def test_message_of_a_refusal(small: Client, call: str, body: dict[str, Any], se
         (b"[]", "the body must be a JSON object, but is a list"),
         (b"\xef\xbb\xbf{}", "the body starts with a byte-order mark; send plain UTF-8"),
         (b"[" * 101, "the JSON is nested more than 100 levels deep"),
-        (b'{"of": 1, "of": 2}', "the key “of” stands twice in one JSON object, at line 1 column 16"),
+        (b'{"of": 1, "of": 2}', "the key “of” appears twice in one JSON object, at line 1 column 16"),
         (b'{"of": ]', "the body is not JSON: expected value at line 1 column 8"),
         (
             b'{"of": NaN}',

@@ -177,7 +177,7 @@ def test_malformed_cotangent_is_refused(client: Client, malformed: dict[str, Any
 def test_number_beyond_float64_is_reported(client: Client) -> None:
     body = json.dumps(request(node("input"), feeds=[feed(0, [1], [123456])])).replace("123456", "1e999")
     report = problem(client.post("/v1/forward", content=body), 422, "bad_tensor")
-    assert report["detail"] == "node 0: feeds[0].tensor has a number in data that is beyond float64"
+    assert report["detail"] == "node 0: feeds[0].tensor has a number in data that is too large for float64"
 
 
 @pytest.mark.parametrize("shape", [[10**6, 10**6, 10**6], [2**62, 2**62], [1] * 33, [0, 2**62], [2**62]], ids=str)

@@ -67,7 +67,9 @@ def test_complex_outputs_are_refused_by_every_protocol(
     assert client.request("PUT", "/v1/models/spectrum", json=model).status_code == 201
     answer = client.post(path, json=body)
     assert 400 <= answer.status_code < 500
-    assert "has complex numbers, as “z” of complex128; this protocol has none" in answer.text
+    assert (
+        "has complex inputs or outputs, such as “z” of complex128; this protocol does not support them" in answer.text
+    )
     assert is_in_its_form(BadRequest("", path, b"").facade, answer.json())
 
 

@@ -128,7 +128,7 @@ def test_nonfinite_values_need_binary_output(foreign: Client) -> None:
     request: Json = {"inputs": [first, *ALL[1:]], "outputs": [{"name": "residual"}]}
     body, headers = packed(request, infinite)
     answer = foreign.post(f"{MODEL}/infer", content=body, headers=headers)
-    detail = "the output “residual” is nan at 1, which JSON cannot say; ask for it as bytes"
+    detail = "the output “residual” is nan at 1, which JSON cannot represent; ask for a binary encoding"
     assert (answer.status_code, answer.json()) == (400, {"error": detail})
     body, headers = packed(request | {"parameters": {"binary_data_output": True}}, infinite)
     _, arrays = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
@@ -140,11 +140,11 @@ def test_nonfinite_values_need_binary_output(foreign: Client) -> None:
     [
         ({"inputs": ALL[:2]}, 400, "the input “y” is missing"),
         ({"inputs": [*ALL, json_input("v", X)]}, 400, "there is no input “v”"),
-        ({"inputs": [*ALL, ALL[0]]}, 400, "inputs[3] is called “x”, as another is"),
+        ({"inputs": [*ALL, ALL[0]]}, 400, "inputs[3] is named “x”, like an earlier input"),
         ({"inputs": [ALL[0] | {"datatype": "FP32"}, *ALL[1:]]}, 400, "the input “x” is FP64, but inputs[0] is FP32"),
         ({"inputs": [ALL[0] | {"datatype": "BYTES"}, *ALL[1:]]}, 400, "inputs[0].datatype must be one of BOOL"),
-        ({"inputs": [ALL[0] | {"shape": [6]}, *ALL[1:]]}, 400, "the input “x” is of the shape [3, 2]"),
-        ({"inputs": [ALL[0] | {"shape": [-3, -2]}, *ALL[1:]]}, 400, "of the shape [3, 2]"),
+        ({"inputs": [ALL[0] | {"shape": [6]}, *ALL[1:]]}, 400, "the input “x” has shape [3, 2]"),
+        ({"inputs": [ALL[0] | {"shape": [-3, -2]}, *ALL[1:]]}, 400, "has shape [3, 2]"),
         ({"inputs": [ALL[0] | {"data": [1.0]}, *ALL[1:]]}, 400, "must hold 6 elements"),
         ({"inputs": [ALL[0] | {"data": ["a"] * 6}, *ALL[1:]]}, 400, "inputs[0].data must hold numbers"),
         ({"inputs": [ALL[0] | {"data": [[1]] * 6}, *ALL[1:]]}, 400, "inputs[0].data must be a list of 3"),
@@ -160,7 +160,7 @@ def test_nonfinite_values_need_binary_output(foreign: Client) -> None:
         ({"outputs": [{"name": "gradient.w"}]}, 400, "parameters.gradient_of must name the output"),
         ({"outputs": [{"name": "gradient.w"}], "parameters": {"gradient_of": "x"}}, 400, "but is “x”"),
         ({"outputs": [{"name": "gradient.w"}], "parameters": {"gradient_of": "residual"}}, 400, "residual"),
-        ({"parameters": {"sequence_id": 3}}, 400, "gradserve has no sequences"),
+        ({"parameters": {"sequence_id": 3}}, 400, "gradserve does not support sequences"),
     ],
 )  # fmt: skip
 def test_refusals(foreign: Client, changed: Json, status: int, says: str) -> None:
@@ -231,7 +231,7 @@ def test_unknown_model_and_version_are_not_found(foreign: Client) -> None:
         for answer in (foreign.get(path), foreign.get(f"{path}/ready"), infer(foreign, {"inputs": ALL}, path)):
             assert answer.status_code == 404
             assert says in answer.json()["error"]
-    assert foreign.get("/v2/nothing").json()["error"].startswith("there is nothing at /v2/nothing")
+    assert foreign.get("/v2/nothing").json()["error"].startswith("the path /v2/nothing does not exist")
 
 
 def test_compression_is_refused(foreign: Client) -> None:

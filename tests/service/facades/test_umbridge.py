@@ -134,7 +134,7 @@ def test_nonfinite_output_is_an_error_with_its_index(foreign: Client) -> None:
     body = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "y", "node": 1}]}
     foreign.request("PUT", "/v1/models/log", json=body)
     kind, message = error(foreign, "Evaluate", name="log", input=[[1, 0, 2]])
-    assert (kind, message) == ("InvalidInput", "“y” is -inf at 1, and UM-Bridge has finite numbers alone")
+    assert (kind, message) == ("InvalidInput", "“y” is -inf at 1, but UM-Bridge supports only finite numbers")
     foreign.request("DELETE", "/v1/models/log")
 
 
@@ -150,13 +150,13 @@ def test_free_extents_are_unsupported(foreign: Client) -> None:
     [
         ("Evaluate", {"name": "nobody"}, "ModelNotFound", "there is no model “nobody”"),
         ("Evaluate", {"config": {"level": 1}}, "UnsupportedFeature", "config must be absent or {}"),
-        ("Evaluate", {"input": POINT[:2]}, "InvalidInput", "input has 2 vectors, where the model “fit” has 3 inputs"),
-        ("Evaluate", {"input": [[1.0], *POINT[1:]]}, "InvalidInput", "input[0], which is for “x”, must have 6 numbers"),
-        ("Evaluate", {"input": [POINT[0], ["a", 1], POINT[2]]}, "InvalidInput", "input[1], which is for “w”"),
+        ("Evaluate", {"input": POINT[:2]}, "InvalidInput", "input has 2 vectors, but the model “fit” has 3 inputs"),
+        ("Evaluate", {"input": [[1.0], *POINT[1:]]}, "InvalidInput", "input[0], for “x”, must have 6 numbers"),
+        ("Evaluate", {"input": [POINT[0], ["a", 1], POINT[2]]}, "InvalidInput", "input[1], for “w”"),
         ("Evaluate", {"input": [POINT[0], {"a": 1}, POINT[2]]}, "InvalidInput", "must have 2 numbers, but has an"),
-        ("Gradient", {"outWrt": 2}, "InvalidInput", "outWrt is 2, where the model has 2: 0 to 1"),
-        ("Gradient", {"inWrt": -1}, "InvalidInput", "inWrt is -1"),
-        ("Gradient", {"sens": [1.0]}, "InvalidInput", "sens, which is for “residual”, must have 3 numbers, but has 1"),
+        ("Gradient", {"outWrt": 2}, "InvalidInput", "outWrt must be 0 to 1, but is 2"),
+        ("Gradient", {"inWrt": -1}, "InvalidInput", "inWrt must be 0 to 2, but is -1"),
+        ("Gradient", {"sens": [1.0]}, "InvalidInput", "sens, for “residual”, must have 3 numbers, but has 1"),
     ],
 )  # fmt: skip
 def test_refusals(foreign: Client, path: str, changed: Json, kind: str, says: str) -> None:
@@ -181,7 +181,7 @@ def test_resident_weights_are_read_at_each_call(make_client: Callable[..., Clien
         )
     client.request("PUT", "/v1/tensors/w", json=tensor([3], [1, 2, 3]))
     _, message = error(client, "Evaluate", name="own", input=point)
-    assert "the resident tensor “w” is [3], and was [2] when the model “own” was put" in message
+    assert "the resident tensor “w” is [3], but was [2] when the model “own” was stored" in message
     client.request("DELETE", "/v1/tensors/w")
     kind, message = error(client, "Evaluate", name="own", input=point)
     assert (kind, "there is no resident tensor “w”" in message) == ("InvalidInput", True)

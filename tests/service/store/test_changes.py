@@ -43,12 +43,12 @@ def test_look_up_does_not_begin_a_call() -> None:
     table = AnswerTable(Quota(10, 10_000), 60.0, lambda: 0.0)
     assert table.look_up(ASKED) is None
     assert table.begin(ASKED) is None
-    with pytest.raises(Refusal, match="is under way"):
+    with pytest.raises(Refusal, match="is still in progress"):
         table.look_up(ASKED)
     table.end(ASKED)
     table.load(("", "k"), record(10.0))
     assert table.look_up(ASKED) == record(10.0)
-    with pytest.raises(Refusal, match="another request"):
+    with pytest.raises(Refusal, match="a different request"):
         table.look_up(ASKED._replace(fingerprint="g"))
 
 

@@ -128,9 +128,9 @@ def test_call_in_doubt_is_under_way() -> None:
     assert table.begin(ASKED) is None
     table.expect(change.key, change.value)
     table.end(ASKED)
-    with pytest.raises(Refusal, match="under way"):
+    with pytest.raises(Refusal, match="still in progress"):
         table.begin(ASKED)
-    with pytest.raises(Refusal, match="another request"):
+    with pytest.raises(Refusal, match="a different request"):
         table.begin(ASKED._replace(fingerprint="of another"))
     table.settle(change.key, change.value)
     assert table.begin(ASKED) == change.value
@@ -166,7 +166,7 @@ def test_one_look_serves_all_earlier_waiters() -> None:
 def test_waiting_for_a_look_respects_the_deadline() -> None:
     async def scenario() -> None:
         fence = Fence(LookCounter(), clock=lambda: 10.0)
-        with pytest.raises(Refusal, match="does not answer") as refused:
+        with pytest.raises(Refusal, match="does not respond") as refused:
             await fence.wait_until_current(expires=10.0)
         assert (refused.value.code, refused.value.retry_after) == ("not_ready", 1)
         fence.close()

@@ -45,5 +45,5 @@ def test_one_look_is_enough() -> None:
 
 def test_waiter_is_refused_if_the_place_is_left_after_its_look() -> None:
     """The state in memory is dropped then, so an answer from it would be wrong."""
-    with pytest.raises(Refusal, match="has just left"):
+    with pytest.raises(Refusal, match="has just handed over"):
         pass_fence(leaves=True)

@@ -62,7 +62,7 @@ def test_graph_with_a_pending_model_cannot_be_deleted() -> None:
     change = new_model(models, graphs, ("", "m"), StoredModel.parse(record("g")), ALWAYS)
     assert change.check(None)
     models.expect(change.key, change.value)
-    with pytest.raises(Refusal, match="there is a model of the graph g: m;") as refused:
+    with pytest.raises(Refusal, match="the graph g is used by the model m;") as refused:
         graph_deletion(graphs, models, ("", "g")).check(GRAPH)
     assert refused.value.code == "in_use"
     models.drop(change.key)

@@ -68,7 +68,7 @@ def test_quota_applies_to_all_changes_together(changes: dict[str, bytes | None],
     if fits:
         entries.admit(keyed)
         return
-    with pytest.raises(Refusal, match="delete what is no longer needed") as refused:
+    with pytest.raises(Refusal, match="delete some that you no longer need") as refused:
         entries.admit(keyed)
     assert refused.value.status == 507
 
@@ -116,7 +116,7 @@ class TestAnswers:
         with pytest.raises(Refusal) as conflict:
             entries.begin(self.asked())
         assert (conflict.value.code, conflict.value.retry_after) == ("conflict", 1)
-        with pytest.raises(Refusal, match="another request"):
+        with pytest.raises(Refusal, match="a different request"):
             entries.begin(self.asked(fingerprint="g"))
         assert entries.begin(self.asked(namespace="other")) is None
         entries.end(self.asked())
@@ -125,7 +125,7 @@ class TestAnswers:
     def test_key_belongs_to_one_request(self) -> None:
         entries = self.answers([0.0])
         self.record_answer(entries, self.asked())
-        with pytest.raises(Refusal, match="a new request needs a key of its own"):
+        with pytest.raises(Refusal, match="use a new key for a new request"):
             entries.begin(self.asked(fingerprint="g"))
 
 
@@ -146,7 +146,7 @@ def test_namespace_fills_only_its_own_share() -> None:
     with pytest.raises(Refusal) as refused:
         entries.admit({("mine", "d"): b"1"})
     assert refused.value.code == "store_full"
-    assert refused.value.detail.startswith("your namespace keeps 3 things already, of at most 3 things; ")
+    assert refused.value.detail.startswith("your namespace already stores 3 things, of at most 3 things; ")
     entries.admit({("other", "d"): b"1"})
     entries.admit({("mine", "a"): None, ("mine", "d"): b"1"})
     entries.load(("mine", "a"), None)
@@ -156,7 +156,9 @@ def test_namespace_fills_only_its_own_share() -> None:
 def test_share_limits_bytes() -> None:
     entries = shared()
     entries.load(("mine", "a"), b"1" * 20)
-    with pytest.raises(Refusal, match="your namespace keeps things of 20 bytes already, of at most 30 bytes, and this"):
+    with pytest.raises(
+        Refusal, match="your namespace already stores 20 bytes of things, of at most 30 bytes, and this"
+    ):
         entries.admit({("mine", "b"): b"1" * 11})
     entries.admit({("mine", "b"): b"1" * 10})
 

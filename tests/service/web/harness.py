@@ -64,7 +64,7 @@ class FakePool:
 
     def allocate(self, nbytes: int, tenant: str = "") -> Memory:
         if not self.ready:
-            raise Refusal("shutting_down", "the server is stopping and takes no new work", retry_after=5)
+            raise Refusal("shutting_down", "the server is shutting down and accepts no new requests", retry_after=5)
         self.allocations.append(Memory(nbytes))
         return self.allocations[-1]
 

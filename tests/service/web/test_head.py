@@ -70,7 +70,7 @@ def test_method_not_allowed(client: Client, method: str, path: str, allow: str, 
     response = client.request(method, path, json=tensor([1], [1]))
     report = problem(response, 405, "method_not_allowed")
     assert response.headers["allow"] == allow
-    assert report["detail"] == f"{path} does not take {method}; it takes {allow}" + (f"; {hint}" if hint else "")
+    assert report["detail"] == f"{path} does not support {method}; it supports {allow}" + (f"; {hint}" if hint else "")
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_method_not_allowed(client: Client, method: str, path: str, allow: str, 
 )  # fmt: skip
 def test_unknown_path_suggests_the_nearest(client: Client, path: str, nearest: str) -> None:
     report = problem(client.request("POST", path, json={}), 404, "not_found")
-    assert report["detail"] == f"there is nothing at {path}; did you mean {nearest}?"
+    assert report["detail"] == f"the path {path} does not exist; did you mean {nearest}?"
 
 
 def test_unknown_path_without_a_near_one(client: Client) -> None:
     detail = problem(client.get("/swagger"), 404, "not_found")["detail"]
-    assert detail == "there is nothing at /swagger; /docs lists the calls"
+    assert detail == "the path /swagger does not exist; /docs lists the calls"

@@ -22,7 +22,7 @@ BOTH = "application/json or application/vnd.safetensors"
 def test_unknown_path_is_not_found(client: Client, path: str) -> None:
     """The report shows the path as sent."""
     response = client.get("http://localhost" + path)
-    assert problem(response, 404, "not_found")["detail"] == f"there is nothing at {path}; /docs lists the calls"
+    assert problem(response, 404, "not_found")["detail"] == f"the path {path} does not exist; /docs lists the calls"
 
 
 def test_root_redirects_to_the_docs_without_the_playground(make_client: Callable[..., Client]) -> None:

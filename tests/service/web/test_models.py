@@ -136,7 +136,7 @@ class TestFreeExtents:
             "outputs": [{"name": "y", "node": 1}],
         }
         refused = problem(put_model(client, "m", body), 422, "shape_mismatch")
-        assert refused["detail"].startswith("with 3 in place of each free extent, node 1")
+        assert refused["detail"].startswith("with 3 for each free extent, node 1")
         assert refused["node"] == 1
 
     @pytest.mark.parametrize("shape", [[-2, 3], [-1, -7], [1] * 40])

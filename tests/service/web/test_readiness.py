@@ -75,7 +75,7 @@ def test_recent_answer_is_reused(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.gather(*(checks.check() for _ in range(10)))
         assert pool.statuses == [500]
         monkeypatch.setattr(readiness, "FRESH", 0.0)
-        with pytest.raises(Refusal, match="do not answer"):
+        with pytest.raises(Refusal, match="do not respond"):
             await checks.check()
 
     asyncio.run(scenario())

@@ -70,7 +70,7 @@ async def test_other_conflict_is_returned() -> None:
     store = Store(None, None)
     assert (await answer_call(store, Response(status_code=409))).status_code == 409
     assert not store.under_way
-    with pytest.raises(Refusal, match="under way"):
+    with pytest.raises(Refusal, match="still in progress"):
         await answer_call(Store(None, None), under_way())
 
 

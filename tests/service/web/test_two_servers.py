@@ -128,7 +128,7 @@ def test_write_in_doubt_at_its_deadline_is_unconfirmed(loop: Loop, headers: tupl
             problem = json.loads(body)
             assert (head[9:12], problem["code"]) == (b"503", "unconfirmed")
             assert b"retry-after: 1\r\n" in head.lower()
-            assert "what was there before stands" not in problem["detail"]
+            assert "nothing was changed" not in problem["detail"]
             if headers:
                 await client.send(post(b"{}", *headers))
                 assert await report(client) == (409, "conflict")

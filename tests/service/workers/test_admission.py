@@ -75,4 +75,6 @@ def test_retry_after_is_between_a_second_and_a_minute(jobs: int, wanted: int) ->
 def test_infeasible_deadline_states_the_required_time(needed: float, left: float, seconds: int) -> None:
     refusal = Admission.infeasible(needed, left)
     assert (refusal.code, refusal.retry_after) == ("queue_full", seconds)
-    assert refusal.detail == (f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s")
+    assert refusal.detail == (
+        f"with the requests before it, this request would take {needed:.3g} s, but only {left:.3g} s are left"
+    )

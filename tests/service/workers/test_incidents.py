@@ -225,7 +225,7 @@ def test_unwritable_folder_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFi
     (tmp_path / "file").write_text("")
     incidents = record_incidents(tmp_path / "file", 2)
     assert incidents.condemned == (PLAN,)
-    assert "incidents are only in memory" in caplog.text
+    assert "so incidents are only in memory" in caplog.text
 
 
 # ---------------------------------------------------------------- crash records

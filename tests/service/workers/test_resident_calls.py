@@ -262,10 +262,10 @@ def test_resident_tensors_with_diagnose_and_with_safetensors() -> None:
 
 W = {"graph": SQUARES["graph"]}
 PLACE = {"node": 1, "tensor_id": "s"}
-NAME = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphen first"
+NAME = "1 to 128 characters from A-Z a-z 0-9 _ . -, not starting with a dot or hyphen"
 REFUSALS: list[tuple[Json, int, str, str, str]] = [
     (W | {"feeds": [resident(0, "v")]}, 404, "not_found", "/feeds/0/tensor_id",
-     "node 0: there is no resident tensor “v”; GET /v1/tensors lists those that are kept"),
+     "node 0: there is no resident tensor “v”; GET /v1/tensors lists the stored tensors"),
     (W | {"feeds": [resident(0, "../w")]}, 422, "invalid_field", "/feeds/0/tensor_id",
      f"node 0: feeds[0].tensor_id must be {NAME}, but is “../w”"),
     (W | {"feeds": [resident(0, "")]}, 422, "invalid_field", "/feeds/0/tensor_id",
@@ -397,7 +397,7 @@ def test_malformed_tensor_is_refused(body: Json | bytes, sent: str, status: int,
 @pytest.mark.parametrize("name", ["", ".", "..", "-a", "a/b", "a\0", "a" * 129, "ä", "a b", "a\n"])
 def test_invalid_name_is_refused(name: str) -> None:
     report = refused(put(tensor([1], [1]), name), 422, "invalid_field")
-    assert "the name of a tensor must be 1 to 128 of A-Z a-z 0-9 _ . -" in report["detail"]
+    assert "the name of a tensor must be 1 to 128 characters from A-Z a-z 0-9 _ . -" in report["detail"]
     body = W | {"feeds": [resident(0, name)]}
     refused(ask(body, Residents()), 422, "invalid_field")
     refused(ask(SQUARES | {"store": [{"node": 0, "tensor_id": name}]}), 422, "invalid_field")

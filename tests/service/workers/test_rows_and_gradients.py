@@ -90,11 +90,11 @@ def test_empty_row_range_is_an_empty_tensor() -> None:
 @pytest.mark.parametrize(
     ("span", "pointer", "wanted"),
     [
-        ([1], "/feeds/0/rows", "must be two whole numbers, start and stop, but is 1 of them"),
-        ([1, 2, 3], "/feeds/0/rows", "must be two whole numbers, start and stop, but is 3 of them"),
-        ([1, 11], "/feeds/0/rows", "must be within 0 to 10, the start no greater than the stop, but is [1, 11]"),
-        ([-1, 2], "/feeds/0/rows", "must be within 0 to 10, the start no greater than the stop, but is [-1, 2]"),
-        ([3, 2], "/feeds/0/rows", "must be within 0 to 10, the start no greater than the stop, but is [3, 2]"),
+        ([1], "/feeds/0/rows", "must be two whole numbers, start and stop, but is a list of 1"),
+        ([1, 2, 3], "/feeds/0/rows", "must be two whole numbers, start and stop, but is a list of 3"),
+        ([1, 11], "/feeds/0/rows", "must be within 0 to 10, with start at most stop, but is [1, 11]"),
+        ([-1, 2], "/feeds/0/rows", "must be within 0 to 10, with start at most stop, but is [-1, 2]"),
+        ([3, 2], "/feeds/0/rows", "must be within 0 to 10, with start at most stop, but is [3, 2]"),
         ([0, 1.5], "/feeds/0/rows/1", "must be a whole number, but is a number with a decimal point"),
         (["0", 1], "/feeds/0/rows/0", "must be a whole number, but is a string"),
         (None, "/feeds/0/rows", "must be a list, but is null"),
@@ -113,11 +113,11 @@ def test_invalid_rows_are_refused(span: Any, pointer: str, wanted: str) -> None:
 
 def test_rows_of_a_scalar_or_a_sent_tensor_are_refused() -> None:
     report = refused(ask(W | {"feeds": [rows(0, "w", 0, 1)]}, Residents(w=3.0)), 422, "invalid_field")
-    assert report["detail"] == "node 0: feeds[0].rows must be absent for a tensor that is 0-d, but is [0, 1]"
+    assert report["detail"] == "node 0: feeds[0].rows must be absent for a 0-d tensor, but is [0, 1]"
     sent_tensor = feed(0, [2], [1, 2]) | {"rows": [0, 1]}
     report = refused(ask(W | {"feeds": [sent_tensor]}), 422, "invalid_field")
     assert report["pointer"] == "/feeds/0/rows"
-    assert report["detail"] == "node 0: feeds[0].rows must be absent beside a tensor, but is [0, 1]"
+    assert report["detail"] == "node 0: feeds[0].rows must be absent if tensor is given, but is [0, 1]"
 
 
 def store_gradient(i: int, name: str = "g", **more: Any) -> Json:
@@ -173,10 +173,14 @@ def test_gradient_of_a_sum_over_rows(reduce: str, divisor: float) -> None:
 @pytest.mark.parametrize(
     ("call", "changed", "why"),
     [
-        ("forward", {}, "no gradients come of this call"),
-        ("jacobian", {"outputs": [1]}, "no gradients come of this call"),
+        ("forward", {}, "this call computes no gradients"),
+        ("jacobian", {"outputs": [1]}, "this call computes no gradients"),
         ("batch", {"graph": {"nodes": [node("input"), *SQUARES["graph"]["nodes"][1:]]}, "mapped": [0]}, "no gradients"),
-        ("gradients", {"store": [store_gradient(1)]}, "there is one by each node of wrt alone"),
+        (
+            "gradients",
+            {"store": [store_gradient(1)]},
+            "the call computes gradients only with respect to the nodes in wrt",
+        ),
     ],
 )
 def test_storing_an_uncomputed_gradient_is_refused(call: str, changed: Json, why: str) -> None:

@@ -262,7 +262,7 @@ def test_folder_writable_by_others_is_not_used(entry: Path, mode: int, caplog: p
     entry.parent.chmod(mode)
     assert_works_in_memory(entry.parent)
     assert logged_warnings(caplog) == [
-        f"kernels are kept in memory alone, not in {entry.parent}: others may write to it (mode {mode:o})"
+        f"cannot use {entry.parent}, so kernels are only in memory: other users can write to it (mode {mode:o})"
     ]
     assert names(entry.parent) == {entry.name}
 
@@ -309,7 +309,7 @@ def test_full_or_read_only_folder_logs_one_warning(
 ) -> None:
     fail(monkeypatch, call, number)
     assert_works_in_memory(folder)
-    assert logged_warnings(caplog) == [f"kernels are kept in memory alone, not in {folder}: {os.strerror(number)}"]
+    assert logged_warnings(caplog) == [f"cannot use {folder}, so kernels are only in memory: {os.strerror(number)}"]
     assert not folder.exists() or not [name for name in names(folder) if name.endswith(".part")]
 
 

@@ -103,7 +103,7 @@ def test_invalid_windows_are_refused() -> None:
         run("max_pool1d", x, kernel_size=[3], dilation=[1, 1])
     with pytest.raises(ShapeMismatch, match=r"room for windows of \[7\]"):
         run("max_pool1d", x, kernel_size=[3], dilation=[3])
-    with pytest.raises(ShapeMismatch, match="3 spatial axes at its end"):
+    with pytest.raises(ShapeMismatch, match="3 spatial axes at the end"):
         run("avg_pool3d", x, kernel_size=[1, 1, 1])
     with pytest.raises(BadAttribute, match="sizes must have 1 to 2 entries, but has 3 entries"):
         run("adaptive_avg_pool", x, sizes=[1, 1, 1])

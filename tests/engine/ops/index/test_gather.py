@@ -41,7 +41,7 @@ def test_mismatched_indices_are_refused() -> None:
     x, index, updates = np.zeros((3, 2)), np.zeros(2, "int64"), np.zeros(2)
     refused = error("scatter_add", x, index, updates, axis=1)
     assert (refused.code, refused.operand) == ("shape_mismatch", 1)
-    assert refused.detail.endswith("must have rank 2 and at most shape [3, 2] off axis 1, but has shape [2]")
+    assert refused.detail.endswith("must have rank 2 and at most shape [3, 2] except on axis 1, but has shape [2]")
     refused = error("scatter_add", np.zeros(2), np.zeros(2), updates)
     assert (refused.code, refused.operand) == ("dtype_mismatch", 1)
 

@@ -66,9 +66,9 @@ def test_constants_are_preserved(method: str, antialias: bool) -> None:
 
 def test_conflicting_attributes_are_refused() -> None:
     x = np.zeros((2, 5))
-    with pytest.raises(BadAttribute, match="antialias is for methods linear and cubic"):
+    with pytest.raises(BadAttribute, match="antialias requires method linear or cubic"):
         run("resize", x, sizes=[3], method="nearest", antialias=True)
-    with pytest.raises(BadAttribute, match="corners is for what is not antialiased"):
+    with pytest.raises(BadAttribute, match="corners cannot be combined with antialias"):
         run("resize", x, sizes=[3], antialias=True, corners=True)
     with pytest.raises(BadAttribute, match="sizes must have at most 2 entries, but has 3 entries"):
         run("resize", x, sizes=[3, 3, 3])

@@ -27,9 +27,13 @@ def test_only_antialias_widens_the_kernel() -> None:
     [
         ((2,), {"sizes": [3, 3]}, "attribute sizes must have at most 1 entry, but has 2 entries"),
         ((2, 2), {"sizes": [3], "axes": [0, 1]}, "attribute sizes must have 2 entries, one for each entry of axes"),
-        ((2,), {"sizes": [3], "method": "nearest", "antialias": True}, "attribute antialias is for methods linear"),
-        ((2,), {"sizes": [3], "method": "nearest", "corners": True}, "attribute corners is for methods linear"),
-        ((2,), {"sizes": [3], "antialias": True, "corners": True}, "attribute corners is for what is not antialiased"),
+        ((2,), {"sizes": [3], "method": "nearest", "antialias": True}, "attribute antialias requires method linear"),
+        ((2,), {"sizes": [3], "method": "nearest", "corners": True}, "attribute corners requires method linear"),
+        (
+            (2,),
+            {"sizes": [3], "antialias": True, "corners": True},
+            "attribute corners cannot be combined with antialias",
+        ),
         ((2,), {"sizes": [0]}, "attribute sizes must be whole numbers of at least 1"),
     ],
 )

@@ -143,7 +143,7 @@ def test_plan_counts_the_flops_of_all_blocks(make_client: Any) -> None:
             {"reduce": "none", "block": 8},
             "invalid_field",
             "/block",
-            "block must be absent where nothing is reduced, but is 8",
+            "block must be absent unless reduce is sum or mean, but is 8",
         ),
         (
             {"wrt": [0, 1]},

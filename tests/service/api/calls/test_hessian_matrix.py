@@ -89,7 +89,7 @@ def test_nodes_of_several_dtypes_are_refused(client: Client) -> None:
     )  # fmt: skip
     report = problem(client.post("/v1/hessian", json={**mixed, "layout": "matrix"}), 422, "invalid_field")
     assert report["detail"] == (
-        "a matrix has one dtype, but the nodes of wrt have float64, float32: cast them, or ask for blocks"
+        "a matrix has one dtype, but the nodes in wrt have float64, float32: cast them, or ask for blocks"
     )
 
 

@@ -78,7 +78,7 @@ def test_more_servers_than_slots_are_refused() -> None:
 def test_refusal_of_haproxy_is_reported() -> None:
     with (
         ingress() as running,
-        pytest.raises(RuntimeError, match="HAProxy does not set server servers/gs1 addr no-such"),
+        pytest.raises(RuntimeError, match="HAProxy rejects “set server servers/gs1 addr no-such"),
     ):
         running.process.table.set_servers({("no-such-host.invalid", 1)})
 

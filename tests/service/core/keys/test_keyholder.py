@@ -89,7 +89,9 @@ class TestRate:
         refused = refusal(holder)
         assert (refused.code, refused.status, refused.headers["Retry-After"]) == ("rate_limited", 429, "1")
         assert (
-            refused.detail == "this key has used up its rate of 1000 in 1 s; try again after the seconds in Retry-After"
+            refused.detail
+            == "this key has reached its rate limit of 1000 in 1 s; try again after the number of seconds in "
+            "Retry-After"
         )
 
     @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ class TestConcurrency:
         holder.enter()
         refused = refusal(holder)
         assert (refused.code, refused.headers["Retry-After"]) == ("rate_limited", "1")
-        assert "has 2 requests in work" in refused.detail
+        assert "has 2 requests in progress" in refused.detail
         holder.leave()
         holder.enter()
         refusal(holder)

@@ -56,7 +56,7 @@ def test_namespace_cannot_fill_the_whole_store(callers: tuple[Caller, Caller, Ca
     assert [status < 300 for status in greedy.fill(kind)] == [True] * 2 + [False] * 8  # a quarter of eight
     refused = getattr(greedy, kind)(10)
     assert refused.status_code == 507
-    assert refused.json()["detail"].startswith("your namespace keeps 2 ")
+    assert refused.json()["detail"].startswith("your namespace already stores 2 ")
     assert [status < 300 for status in modest.fill(kind)] == [True] * 2 + [False] * 8
 
 

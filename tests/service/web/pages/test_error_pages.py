@@ -63,7 +63,7 @@ def test_index_links_to_every_page(client: Client) -> None:
 
 def test_unknown_code_is_not_found(client: Client) -> None:
     report = problem(client.get("/docs/errors/shape_mismatched"), 404, "not_found")
-    assert report["detail"] == "there is no code “shape_mismatched”; /docs/errors lists them"
+    assert report["detail"] == "there is no error code “shape_mismatched”; /docs/errors lists all codes"
 
 
 @pytest.mark.parametrize("code", KINDS)

@@ -16,7 +16,7 @@ from tests.conftest import Client
 WITH_INLINE = ["/docs", "/docs/errors", "/docs/errors/forbidden"]
 PAGES = ["/", *WITH_INLINE]
 ASSETS = [
-    "/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/docs/assets/favicon-32x32.png",
+    "/docs/assets/swagger-ui-bundle.js", "/docs/assets/swagger-ui.css", "/docs/mark.svg",
     "/docs/playground/app.js", "/docs/playground/page.css", "/docs/playground/gallery.json",
 ]  # fmt: skip
 
