@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from clients.conformance.cases import GENERATED, Case
-from clients.conformance.making import complex_cases, function_cases, model_cases
+from clients.conformance.making import complex_cases, function_cases, hessian_cases, model_cases
 from clients.conformance.making.answer_cases import answer_cases
 from clients.conformance.making.graph_cases import graph_cases
 from clients.conformance.making.live_cases import live_cases
@@ -21,22 +21,21 @@ from clients.conformance.making.retry_cases import retry_cases
 from clients.conformance.making.state_cases import state_cases
 from clients.conformance.making.tensor_cases import tensor_cases
 
+#: modules with exchanges and live cases
+_MODULES: Final = (model_cases, function_cases, complex_cases, hessian_cases)
+
 
 def _graphs() -> Iterator[Case]:
     return chain(graph_cases(), function_cases.build_cases())
 
 
 def _exchanges() -> Iterator[Case]:
-    about_state = chain(state_cases(), model_cases.exchange_cases())
-    return chain(refusal_cases(), retry_cases(), answer_cases(), about_state, _function_and_complex_exchanges())
-
-
-def _function_and_complex_exchanges() -> Iterator[Case]:
-    return chain(function_cases.exchange_cases(), complex_cases.exchange_cases())
+    of_modules = (module.exchange_cases() for module in _MODULES)
+    return chain(refusal_cases(), retry_cases(), answer_cases(), state_cases(), *of_modules)
 
 
 def _live() -> Iterator[Case]:
-    return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases(), complex_cases.live_cases())
+    return chain(live_cases(), *(module.live_cases() for module in _MODULES))
 
 
 SOURCES: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {

@@ -61,7 +61,7 @@ class ImportedExample:
             "values": [_entry(node.id, value), _entry(loss.id, np.mean(value**2))],
             "gradients": [_entry(leaf.id, slopes[name]) for name, leaf in model.parameters.items()],
             "within": _WITHIN,
-            "source": f"{self.source}: its own evaluation, and central differences of it",
+            "source": f"{self.source}: values from its own evaluation, gradients from central differences",
         }
         return self._written(request, expected)
 

@@ -61,8 +61,8 @@ _START: Final = {"start": np.array([1.0, 0.0])}
 _PENDULUM: Final = ImportedExample(
     name="jax_pendulum",
     title="A pendulum with friction, from JAX",
-    paragraph="Twelve steps of the midpoint rule, as lax.scan writes them: the step is a function of the graph, which "
-    "is as long for a thousand. The slopes say how the angles depend on gravity and friction.",
+    paragraph="Twelve steps of the midpoint rule, written with lax.scan. The step is a function of the graph, so the "
+    "graph would be no longer for a thousand steps. The gradient shows how the angles depend on gravity and friction.",
     source=_SOURCE,
     tags=("physics", "imported", "JAX"),
     inputs=_START,
@@ -72,9 +72,9 @@ _PENDULUM: Final = ImportedExample(
 _POINTS: Final = {"place": np.array([0.0, 0.7, 1.5, 2.2, 3.1]), "seen": np.array([0.1, 0.6, 0.9, 0.7, 0.0])}
 _PROCESS: Final = ImportedExample(
     name="jax_gaussian_process",
-    title="The likelihood of a Gaussian process, from JAX",
-    paragraph="Five points under a squared exponential kernel. Cholesky's factor and the triangular system are nodes; "
-    "the slopes are those of the logarithms of length and noise.",
+    title="Likelihood of a Gaussian process, from JAX",
+    paragraph="Five points under a squared exponential kernel. The Cholesky factor and the triangular system are "
+    "nodes. The gradient is with respect to the logarithms of length scale and noise.",
     source=_SOURCE,
     tags=("statistics", "imported", "JAX"),
     inputs=_POINTS,

@@ -54,9 +54,9 @@ def _evaluating(model: onnx.ModelProto) -> Evaluate:
 _NET_INPUTS: Final = {"x": _drawn(4, 3)}
 _NET: Final = ImportedExample(
     name="onnx_net",
-    title="A net from ONNX",
-    paragraph="Two layers as an exporter writes them: Gemm, Tanh and MatMul. Weights are leaves under their own names, "
-    "each with its gradient.",
+    title="A network from ONNX",
+    paragraph="Two layers as an exporter writes them: Gemm, Tanh and MatMul. The weights are leaves under their own "
+    "names, each with its gradient.",
     source=_SOURCE,
     tags=("machine learning", "imported", "ONNX"),
     inputs=_NET_INPUTS,
@@ -74,9 +74,9 @@ _NET: Final = ImportedExample(
 _IMAGE: Final = {"image": _drawn(1, 1, 6, 6)}
 _CONVOLUTION: Final = ImportedExample(
     name="onnx_convolution",
-    title="A convolutional net from ONNX",
-    paragraph="An image of 6 × 6 through a convolution, relu, a pool and a linear layer to three classes, with softmax "
-    "at the end.",
+    title="A convolutional network from ONNX",
+    paragraph="A 6 × 6 image passes through a convolution, relu, pooling, a linear layer with three classes, and "
+    "softmax.",
     source=_SOURCE,
     tags=("machine learning", "imported", "ONNX"),
     inputs=_IMAGE,
@@ -97,9 +97,9 @@ _CONVOLUTION: Final = ImportedExample(
 _SERIES: Final = {"series": _drawn(5, 1, 2)}
 _RECURRENT: Final = ImportedExample(
     name="onnx_gru",
-    title="A recurrent net from ONNX",
-    paragraph="A GRU of three units over a series of five steps. Its cell becomes a function, which a scan runs: the "
-    "graph is as long for a thousand steps.",
+    title="A recurrent network from ONNX",
+    paragraph="A GRU of three units over a series of five steps. Its cell becomes a function that a scan runs, so the "
+    "graph would be no longer for a thousand steps.",
     source=_SOURCE,
     tags=("machine learning", "imported", "ONNX"),
     inputs=_SERIES,

@@ -63,8 +63,8 @@ _SERIES: Final = {"input": _drawn(1, 1, 8)}
 _CONVOLUTION: Final = ImportedExample(
     name="torch_convolution",
     title="A convolution over a series, from PyTorch",
-    paragraph="Two filters of three steps, a group norm, GELU and a linear layer. Norms are one node each, as PyTorch "
-    "writes them.",
+    paragraph="Two filters of three steps, a group norm, GELU and a linear layer. Each norm is one node, as in "
+    "PyTorch.",
     source=_SOURCE,
     tags=_TAGS,
     inputs=_SERIES,
@@ -76,8 +76,9 @@ _CONVOLUTION: Final = ImportedExample(
 _WORDS: Final = {"words": _drawn(1, 3, 4)}
 _ATTENTION: Final = ImportedExample(
     name="torch_attention",
-    title="A layer of attention, from PyTorch",
-    paragraph="Two heads look at three words; a residual and a layer norm follow. The heads are one node of attention.",
+    title="An attention layer from PyTorch",
+    paragraph="Two heads attend to three words; a residual connection and a layer norm follow. The heads are one "
+    "attention node.",
     source=_SOURCE,
     tags=_TAGS,
     inputs=_WORDS,

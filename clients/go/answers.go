@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// Answer is what all answers have.
+// Answer holds what all results have in common.
 type Answer struct {
-	// Fields has what came, by its names on the wire, but for tensors and graphs.
+	// Fields holds the members of the response by their API names, except tensors and graphs.
 	Fields map[string]json.RawMessage
 }
 
-// Stats is the receipt: what running it took, and on what. Nil where there is none.
+// Stats returns the run statistics: time, memory and hardware. It returns nil if the response has none.
 func (a *Answer) Stats() map[string]any {
 	var stats map[string]any
 	_ = json.Unmarshal(a.Fields["stats"], &stats)
 	return stats
 }
 
-// ForwardAnswer has values of nodes.
+// ForwardAnswer holds values of nodes.
 type ForwardAnswer struct {
 	Answer
-	// Values are those of the outputs.
+	// Values holds the values by output.
 	Values Results[*Tensor]
-	// Stored are the handles of what the call had the server keep.
+	// Stored holds the handles of the tensors that the call stored.
 	Stored Results[*Resident]
 }
 
-// Value is that of the only output. It fails with an InputError where there are several.
+// Value returns the value of the only output. It returns an InputError if there are several outputs.
 func (a *ForwardAnswer) Value() (*Tensor, error) {
 	if a.Values.Len() != 1 {
 		return nil, inputErrorf("the answer has %d values, and not one", a.Values.Len())
@@ -37,75 +37,94 @@ func (a *ForwardAnswer) Value() (*Tensor, error) {
 	return a.Values.At(0), nil
 }
 
-// GradientsAnswer has values and gradients. Of Batch, all have a leading axis, and gradients and disconnected may be
-// none; where Of has several elements, in a graph of opset 2, gradients are Jacobians: its shape, then the node's.
+// GradientsAnswer holds values and gradients. Results of Batch have a leading axis, and Gradients and Disconnected may
+// be empty. If Of has several elements, in a graph of opset 2, gradients of Batch are Jacobians: the shape of Of
+// followed by the shape of the node.
 type GradientsAnswer struct {
 	ForwardAnswer
-	// Gradients are by nodes of Wrt, each of its node's shape.
+	// Gradients holds the gradients by node of Wrt, each with the shape of its node.
 	Gradients Results[*Tensor]
-	// Disconnected are the nodes of Wrt without a path to what was differentiated; their gradients are zeros.
+	// Disconnected holds the nodes of Wrt that have no path to the differentiated node. Their gradients are zero.
 	Disconnected []*Node
 }
 
-// JVPAnswer has values, and their derivatives along tangents.
+// JVPAnswer holds values and their derivatives along tangents.
 type JVPAnswer struct {
 	ForwardAnswer
-	// Tangents are by outputs.
+	// Tangents holds the tangents by output.
 	Tangents Results[*Tensor]
 }
 
-// JacobianAnswer has values and Jacobians.
+// JacobianAnswer holds values and Jacobians.
 type JacobianAnswer struct {
 	ForwardAnswer
-	// Jacobian is by output and node of Wrt: of the shape of the one, then that of the other.
+	// Jacobian holds the blocks by output and node of Wrt: the shape of the output followed by the shape of the node.
 	Jacobian Blocks
 }
 
-// HVPAnswer has values, gradients, and the Hessian times vectors.
+// HVPAnswer holds values, gradients and Hessian-vector products.
 type HVPAnswer struct {
 	GradientsAnswer
-	// HVP is by nodes of Wrt.
+	// HVP holds the products by node of Wrt.
 	HVP Results[*Tensor]
 }
 
-// HessianAnswer has values, gradients and Hessians.
+// HessianAnswer holds values, gradients and Hessians.
 type HessianAnswer struct {
 	GradientsAnswer
-	// Hessian is by pairs of nodes of Wrt: of the shape of the one, then that of the other.
+	// Hessian holds the blocks by pairs of nodes of Wrt: the shape of the row's node followed by the shape of the
+	// column's. It is empty with LayoutMatrix.
 	Hessian Blocks
+	// Matrix holds all blocks as one matrix. It is nil unless the call had LayoutMatrix.
+	Matrix *HessianMatrix
 }
 
-// CheckAnswer says how far gradients are from central differences.
+// HessianMatrix is a Hessian as one square matrix over the elements of all nodes of Wrt. Nodes are in the order of Wrt,
+// the elements of a node in row-major order.
+type HessianMatrix struct {
+	Tensor *Tensor
+	// Offsets holds the place of each node.
+	Offsets Results[NodeOffset]
+}
+
+// NodeOffset is the place of a node in a matrix: it has Size rows and columns (the number of its elements), starting at
+// Offset.
+type NodeOffset struct {
+	Offset int
+	Size   int
+}
+
+// CheckAnswer holds the result of a gradient check: how far gradients are from central differences.
 type CheckAnswer struct {
 	Answer
-	// Passed says whether every node was compared, and is within the tolerance.
+	// Passed reports whether every node was compared and is within the tolerance.
 	Passed bool
-	// Errors are relative, by the nodes that were compared.
+	// Errors holds the relative errors, by node, of the nodes that were compared.
 	Errors Results[float64]
-	// Uncertified has why the others were not.
+	// Uncertified holds the reasons, by node, why the other nodes were not compared.
 	Uncertified Results[string]
 }
 
-// PlanAnswer says what a call would take, in Fields.
+// PlanAnswer holds the dry run of a call: its estimates are in Fields.
 type PlanAnswer struct {
 	Answer
-	// Admitted says whether the call would be within the server's limits.
+	// Admitted reports whether the call is within the server's limits.
 	Admitted bool
 }
 
-// DifferentiateAnswer is the gradient as a graph.
+// DifferentiateAnswer holds the gradient as a graph.
 type DifferentiateAnswer struct {
 	Answer
-	// Graph has as its first nodes those that were sent.
+	// Graph begins with the nodes of the graph that was sent.
 	Graph *Graph
-	// Gradients are by nodes of Wrt, as they were sent: the nodes of Graph where they are computed.
+	// Gradients holds the nodes of Graph that compute the gradients, by node of Wrt in the graph that was sent.
 	Gradients Results[*Node]
-	// Disconnected are the nodes of Wrt, as they were sent, without a path to what was differentiated.
+	// Disconnected holds the nodes of Wrt, in the graph that was sent, that have no path to the differentiated node.
 	Disconnected []*Node
 	sent         *Graph
 }
 
-// Find is what a node of the graph that was sent is in this one.
+// Find returns the node of this graph that corresponds to a node of the graph that was sent.
 func (a *DifferentiateAnswer) Find(node *Node) (*Node, error) {
 	if err := a.sent.owns(node); err != nil {
 		return nil, err
@@ -113,7 +132,7 @@ func (a *DifferentiateAnswer) Find(node *Node) (*Node, error) {
 	return a.Graph.Node(node.id)
 }
 
-// reader reads an answer to a call on a graph; what is wrong with it is kept.
+// reader reads the response to a call on a graph, and records the first error.
 type reader struct {
 	graph  *Graph
 	fields object
@@ -121,7 +140,7 @@ type reader struct {
 	err    error
 }
 
-// list are the entries of a member.
+// list returns the entries of a member.
 func (r *reader) list(name string) []object {
 	if r.err != nil {
 		return nil
@@ -149,7 +168,7 @@ func (r *reader) nodeOf(value json.RawMessage) *Node {
 	return nil
 }
 
-// resultsOf are the entries of a member, each with its node.
+// resultsOf returns the entries of a member with their nodes.
 func resultsOf[T any](r *reader, name string, read func(object) (T, error)) (results Results[T]) {
 	for _, entry := range r.list(name) {
 		node := r.nodeOf(entry["node"])
@@ -160,7 +179,7 @@ func resultsOf[T any](r *reader, name string, read func(object) (T, error)) (res
 	return results
 }
 
-// tensors are those of a member, each in its entry or beside the answer.
+// tensors returns the tensors of a member, which are in its entries or beside the JSON.
 func (r *reader) tensors(name string) Results[*Tensor] {
 	results := resultsOf(r, name, func(entry object) (*Tensor, error) { return r.tensor(entry, name, "node") })
 	delete(r.fields, name)
@@ -176,6 +195,29 @@ func (r *reader) blocks(name, first, second string) (blocks Blocks) {
 	}
 	delete(r.fields, name)
 	return blocks
+}
+
+// matrix returns the matrix of a Hessian, or nil if there is none.
+func (r *reader) matrix(name string) *HessianMatrix {
+	stated, err := optional(r.fields[name], objectOf)
+	r.keep(name, err)
+	if stated == nil {
+		return nil
+	}
+	inner := reader{graph: r.graph, fields: stated}
+	offsets := resultsOf(&inner, "offsets", offsetOf)
+	r.keep(name, inner.err)
+	tensor, err := r.tensor(stated, name)
+	r.keep(name, err)
+	delete(r.fields, name)
+	return &HessianMatrix{Tensor: tensor, Offsets: offsets}
+}
+
+func offsetOf(entry object) (place NodeOffset, err error) {
+	if place.Offset, err = wholeOf(entry["offset"]); err == nil {
+		place.Size, err = wholeOf(entry["size"])
+	}
+	return place, err
 }
 
 func (r *reader) tensor(entry object, name string, nodes ...string) (*Tensor, error) {
@@ -226,7 +268,7 @@ func (r *reader) gradients() GradientsAnswer {
 	}
 }
 
-// batched are gradients that may be none, where there is nothing to differentiate by.
+// batched returns gradients, which are absent if there is nothing to differentiate with respect to.
 func (r *reader) batched() GradientsAnswer {
 	if r.fields["gradients"] == nil {
 		r.fields["gradients"] = json.RawMessage("[]")
@@ -247,7 +289,11 @@ func (r *reader) hvp() HVPAnswer {
 }
 
 func (r *reader) hessian() HessianAnswer {
-	return HessianAnswer{GradientsAnswer: r.gradients(), Hessian: r.blocks("hessian", "row", "column")}
+	return HessianAnswer{
+		GradientsAnswer: r.gradients(),
+		Hessian:         r.blocks("hessian", "row", "column"),
+		Matrix:          r.matrix("matrix"),
+	}
 }
 
 func (r *reader) check() CheckAnswer {
@@ -287,7 +333,8 @@ func (r *reader) differentiate() DifferentiateAnswer {
 	return answer
 }
 
-// placeConstants puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
+// placeConstants puts tensors that were sent beside the JSON into the nodes of a graph. It ignores tensors whose role
+// it does not know.
 func placeConstants(graph *Graph, beside map[string]*Tensor) error {
 	if err := graph.placeConstants(beside, ""); err != nil {
 		return err
@@ -300,7 +347,7 @@ func placeConstants(graph *Graph, beside map[string]*Tensor) error {
 	return nil
 }
 
-// placeConstants puts those that are called so, behind where the graph is.
+// placeConstants puts tensors whose names begin with where and "constants." into the nodes of one graph or function.
 func (g *Graph) placeConstants(beside map[string]*Tensor, where string) error {
 	for place, tensor := range beside {
 		stated, is := strings.CutPrefix(place, where+"constants.")

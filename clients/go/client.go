@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Version is that of the client, and of the server that it came with.
+// Version is the version of the client, and of the server that it was released with.
 const Version = "0.1.0"
 
 const (
-	// keyVariable has the key, where WithAPIKey does not give one.
+	// keyVariable is the environment variable with the default API key.
 	keyVariable     = "GRADSERVE_API_KEY"
 	usualTimeout    = 60 * time.Second
 	usualRetries    = 2
 	usualMostOfBody = 256 << 20
 )
 
-// Client is a connection to a server, which goroutines may share.
+// Client is a client of one server. Goroutines can share it.
 type Client struct {
 	transport    *transport
 	timeout      time.Duration
@@ -29,7 +29,7 @@ type Client struct {
 	surroundings Surroundings
 }
 
-// ClientOption is something that a Client is made with.
+// ClientOption is a setting of a Client.
 type ClientOption func(*settings)
 
 type settings struct {
@@ -39,34 +39,35 @@ type settings struct {
 	over http.RoundTripper
 }
 
-// WithAPIKey gives the key, which else is that of the environment, GRADSERVE_API_KEY. It is in no error.
+// WithAPIKey sets the API key. The default is the environment variable GRADSERVE_API_KEY. Errors never contain the key.
 func WithAPIKey(key string) ClientOption { return func(s *settings) { s.key = key } }
 
-// WithTimeout says how long a call may take, over all of its tries; 0 is without end. Usually it is a minute.
+// WithTimeout sets the time limit of a call, for all of its attempts together. 0 means no limit. The default is a
+// minute.
 func WithTimeout(timeout time.Duration) ClientOption {
 	return func(s *settings) { s.timeout = timeout }
 }
 
-// WithRetries says how often a call is repeated at most. Usually it is twice.
+// WithRetries sets the maximum number of retries of a call. The default is 2.
 func WithRetries(retries int) ClientOption { return func(s *settings) { s.retries = max(0, retries) } }
 
-// WithIdempotency says whether calls that keep something get an Idempotency-Key, without which they are not repeated.
+// WithIdempotency sets whether calls that store something send an Idempotency-Key. Without one they are not retried.
 func WithIdempotency(idempotency bool) ClientOption {
 	return func(s *settings) { s.idempotency = idempotency }
 }
 
-// WithMaxResponseBytes says how long an answer may be to be read. Usually it is 256 MiB.
+// WithMaxResponseBytes sets the maximum size of a response. The default is 256 MiB.
 func WithMaxResponseBytes(most int64) ClientOption { return func(s *settings) { s.most = most } }
 
-// WithTransport has requests go this way, for example through a proxy, instead of a transport of the client's own.
+// WithTransport replaces the client's transport, for example to use a proxy.
 func WithTransport(over http.RoundTripper) ClientOption { return func(s *settings) { s.over = over } }
 
-// WithSurroundings hands in clock, chance and keys.
+// WithSurroundings replaces clock, randomness and key generation.
 func WithSurroundings(surroundings Surroundings) ClientOption {
 	return func(s *settings) { s.surroundings = surroundings }
 }
 
-// NewClient is a client of the server at a URL. It fails with an InputError for a URL or a key that cannot be one.
+// NewClient creates a client of the server at a URL. It returns an InputError if the URL or the API key is invalid.
 func NewClient(url string, options ...ClientOption) (*Client, error) {
 	stated := settings{
 		Client: Client{timeout: usualTimeout, retries: usualRetries, idempotency: true},
@@ -86,7 +87,7 @@ func NewClient(url string, options ...ClientOption) (*Client, error) {
 	return &made, err
 }
 
-// usualTransport forgets idle connections before the server does, which keeps them for 75 s unless told otherwise.
+// usualTransport closes idle connections before the server does, which closes them after 75 s by default.
 func usualTransport() http.RoundTripper {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -97,10 +98,10 @@ func usualTransport() http.RoundTripper {
 	}
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.http.CloseIdleConnections() }
 
-// Forward has values of nodes, by default of the last one.
+// Forward computes the values of nodes, by default of the last one.
 func (c *Client) Forward(
 	ctx context.Context, on Computable, feeds Feeds, options ...ForwardOptions,
 ) (*ForwardAnswer, error) {
@@ -108,7 +109,7 @@ func (c *Client) Forward(
 	return compute(ctx, c, "forward", on, stated.asked(feeds), (*reader).forward)
 }
 
-// Gradients has values, and the gradients of one node.
+// Gradients computes values, and the gradients of one node.
 func (c *Client) Gradients(
 	ctx context.Context, on Computable, feeds Feeds, options ...GradientsOptions,
 ) (*GradientsAnswer, error) {
@@ -118,7 +119,7 @@ func (c *Client) Gradients(
 	return compute(ctx, c, "gradients", on, asked, (*reader).gradients)
 }
 
-// VJP has cotangents of outputs times the Jacobian.
+// VJP computes vector-Jacobian products with the cotangents of outputs.
 func (c *Client) VJP(ctx context.Context, on Computable, feeds Feeds, options ...VJPOptions) (*GradientsAnswer, error) {
 	stated := given(options)
 	asked := stated.asked(feeds)
@@ -127,7 +128,7 @@ func (c *Client) VJP(ctx context.Context, on Computable, feeds Feeds, options ..
 	return compute(ctx, c, "vjp", on, asked, (*reader).gradients)
 }
 
-// JVP has the Jacobian times tangents of leaves.
+// JVP computes Jacobian-vector products with the tangents of leaves.
 func (c *Client) JVP(ctx context.Context, on Computable, feeds Feeds, options ...JVPOptions) (*JVPAnswer, error) {
 	stated := given(options)
 	asked := stated.asked(feeds)
@@ -135,7 +136,7 @@ func (c *Client) JVP(ctx context.Context, on Computable, feeds Feeds, options ..
 	return compute(ctx, c, "jvp", on, asked, (*reader).jvp)
 }
 
-// Jacobian has whole Jacobians, a block for each output and node of Wrt.
+// Jacobian computes full Jacobians, one block for each output and node of Wrt.
 func (c *Client) Jacobian(
 	ctx context.Context, on Computable, feeds Feeds, options ...JacobianOptions,
 ) (*JacobianAnswer, error) {
@@ -145,7 +146,7 @@ func (c *Client) Jacobian(
 	return compute(ctx, c, "jacobian", on, asked, (*reader).jacobian)
 }
 
-// HVP has the Hessian times vectors, exactly.
+// HVP computes exact Hessian-vector products.
 func (c *Client) HVP(ctx context.Context, on Computable, feeds Feeds, options ...HVPOptions) (*HVPAnswer, error) {
 	stated := given(options)
 	asked := stated.asked(feeds)
@@ -153,17 +154,17 @@ func (c *Client) HVP(ctx context.Context, on Computable, feeds Feeds, options ..
 	return compute(ctx, c, "hvp", on, asked, (*reader).hvp)
 }
 
-// Hessian has whole Hessians, a block for each pair of nodes of Wrt.
+// Hessian computes full Hessians, one block for each pair of nodes of Wrt, or one matrix with LayoutMatrix.
 func (c *Client) Hessian(
 	ctx context.Context, on Computable, feeds Feeds, options ...HessianOptions,
 ) (*HessianAnswer, error) {
 	stated := given(options)
 	asked := stated.asked(feeds)
-	asked.of, asked.lists["wrt"] = stated.Of, stated.Wrt
+	asked.of, asked.lists["wrt"], asked.values["layout"] = stated.Of, stated.Wrt, stated.Layout
 	return compute(ctx, c, "hessian", on, asked, (*reader).hessian)
 }
 
-// Batch has one graph on many examples: values and gradients of each, or of their sum.
+// Batch runs one graph on many examples: it computes the values and gradients of each, or their sum or mean.
 func (c *Client) Batch(
 	ctx context.Context, on Computable, feeds Feeds, options ...BatchOptions,
 ) (*GradientsAnswer, error) {
@@ -189,7 +190,7 @@ func (c *Client) Check(ctx context.Context, on Computable, feeds Feeds, options 
 	}, (*reader).check)
 }
 
-// Plan says what a call would take. Nothing is run.
+// Plan estimates the cost of a call (a dry run), without running it.
 func (c *Client) Plan(ctx context.Context, on Computable, types Types, options ...PlanOptions) (*PlanAnswer, error) {
 	stated := given(options)
 	return compute(ctx, c, "plan", on, asked{
@@ -204,7 +205,7 @@ func (c *Client) Plan(ctx context.Context, on Computable, types Types, options .
 	}, (*reader).plan)
 }
 
-// Differentiate has the gradient as a graph. Nothing is run.
+// Differentiate returns the gradient as a graph, without running anything.
 func (c *Client) Differentiate(
 	ctx context.Context, on Computable, types Types, options ...DifferentiateOptions,
 ) (*DifferentiateAnswer, error) {
@@ -217,7 +218,7 @@ func (c *Client) Differentiate(
 	}, (*reader).differentiate)
 }
 
-// Put has the server keep a tensor, which calls may name from then on.
+// Put stores a tensor on the server and returns a handle that calls accept in place of a tensor.
 func (c *Client) Put(ctx context.Context, name string, tensor *Tensor, options ...PutOptions) (*Resident, error) {
 	request, err := putting(name, tensor, given(options))
 	if err != nil {
@@ -226,7 +227,7 @@ func (c *Client) Put(ctx context.Context, name string, tensor *Tensor, options .
 	return answered(ctx, c, request, residentOf)
 }
 
-// Get has a tensor that the server keeps, as it is now.
+// Get downloads the current version of a tensor.
 func (c *Client) Get(ctx context.Context, name string, options ...GetOptions) (*ResidentTensor, error) {
 	stated := given(options)
 	request, err := getting(name, stated.IfMatch, "", stated.Form)
@@ -236,7 +237,7 @@ func (c *Client) Get(ctx context.Context, name string, options ...GetOptions) (*
 	return c.got(ctx, name, request)
 }
 
-// GetIfChanged has the tensor, where it is another version by now than this one; else nil.
+// GetIfChanged downloads a tensor if its version differs from this handle's; otherwise it returns nil.
 func (c *Client) GetIfChanged(ctx context.Context, than *Resident, options ...GetOptions) (*ResidentTensor, error) {
 	stated := given(options)
 	request, err := getting(than.Name, stated.IfMatch, than.ETag, stated.Form)
@@ -263,7 +264,7 @@ func (c *Client) got(ctx context.Context, name string, request *request) (*Resid
 	return &ResidentTensor{handle, tensor}, nil
 }
 
-// Delete has the server keep a tensor no more. The answer is what there was.
+// Delete deletes a tensor from the server and returns the metadata of the deleted version.
 func (c *Client) Delete(ctx context.Context, name string, options ...DeleteOptions) (*Resident, error) {
 	path, err := tensorPath(name)
 	if err != nil {
@@ -272,18 +273,19 @@ func (c *Client) Delete(ctx context.Context, name string, options ...DeleteOptio
 	return answered(ctx, c, deleting(path, given(options).IfMatch), residentOf)
 }
 
-// Tensors are all that the server keeps, by name, a page at a time. The last is an error, if there is one.
+// Tensors iterates over all resident tensors by name, and fetches them page by page. If a page fails, the last item is
+// an error.
 func (c *Client) Tensors(ctx context.Context, options ...ListOptions) iter.Seq2[*Resident, error] {
 	return listed(ctx, c, "tensors", given(options).Limit, residentOf)
 }
 
-// Graphs are all that the server keeps, in the order in which they came, a page at a time. The last is an error, if
-// there is one.
+// Graphs iterates over all registered graphs in order of registration, and fetches them page by page. If a page fails,
+// the last item is an error.
 func (c *Client) Graphs(ctx context.Context, options ...ListOptions) iter.Seq2[*GraphSummary, error] {
 	return listed(ctx, c, "graphs", given(options).Limit, summaryOf)
 }
 
-// Models are all that the server keeps, by name, a page at a time. The last is an error, if there is one.
+// Models iterates over all models by name, and fetches them page by page. If a page fails, the last item is an error.
 func (c *Client) Models(ctx context.Context, options ...ListOptions) iter.Seq2[*Model, error] {
 	return listed(ctx, c, "models", given(options).Limit, modelOf)
 }
@@ -329,19 +331,19 @@ func listed[T any](
 	}
 }
 
-// Catalogue are the ops that the server has.
+// Catalogue holds the ops of a server.
 type Catalogue struct {
 	Opset int
 	Ops   []CatalogueOp
 }
 
-// CatalogueOp is one of them. Fields has all that the server says of it, by names on the wire.
+// CatalogueOp is an op of a server. Fields holds its description by API names.
 type CatalogueOp struct {
 	Name   string
 	Fields map[string]json.RawMessage
 }
 
-// Ops has the server's catalogue.
+// Ops returns the server's op catalogue.
 func (c *Client) Ops(ctx context.Context) (*Catalogue, error) {
 	return answered(ctx, c, &request{method: "GET", path: "/v1/ops"}, func(answer object) (*Catalogue, error) {
 		made := &Catalogue{}

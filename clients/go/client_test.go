@@ -413,6 +413,38 @@ func TestAPrecisionTravels(t *testing.T) {
 	}
 }
 
+func TestALayoutTravelsAndAMatrixIsLookedUp(t *testing.T) {
+	var body map[string]any
+	more := ""
+	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {
+		body = nil
+		_ = json.NewDecoder(request.Body).Decode(&body)
+		answer(response, request, 200, `{"values": [], "gradients": [], "hessian": []`+more+`}`)
+	})
+	w, _ := graph.Find("w")
+	loss, _ := graph.Node(1)
+	options := HessianOptions{RunOptions: RunOptions{CallOptions: CallOptions{Form: JSON}}, Wrt: []*Node{loss, w}}
+	without, err := client.Hessian(context.Background(), graph, three(graph), options)
+	if err != nil || without.Matrix != nil || body["layout"] != nil {
+		t.Errorf("%v, %v, %v", err, without, body)
+	}
+	options.Layout = LayoutMatrix
+	more = `, "matrix": {"offsets": [{"node": 1, "offset": 0, "size": 1}, {"node": 0, "offset": 1, "size": 2}],
+		"tensor": {"dtype": "float64", "shape": [3, 3], "data": [0, 1, 2, 3, 4, 5, 6, 7, 8]}}`
+	with, err := client.Hessian(context.Background(), graph, three(graph), options)
+	if err != nil || body["layout"] != "matrix" || with.Hessian.Len() != 0 || with.Fields["matrix"] != nil {
+		t.Fatalf("%v, %v, %v", err, with, body)
+	}
+	byNode, err := with.Matrix.Offsets.Of(w)
+	byName, _ := with.Matrix.Offsets.Named("w")
+	if err != nil || byNode != (NodeOffset{Offset: 1, Size: 2}) || byName != byNode {
+		t.Errorf("%v, %v, %v", err, byNode, byName)
+	}
+	if elements, err := Slice[float64](with.Matrix.Tensor); err != nil || len(elements) != 9 || elements[5] != 5 {
+		t.Errorf("%v, %v", err, elements)
+	}
+}
+
 func TestAMemoryBudgetTravels(t *testing.T) {
 	var body string
 	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {

@@ -1,4 +1,4 @@
-// Package gradserve is the client of gradserve in Go: write a computation graph, send it with its tensors, and get
+// Package gradserve is the Go client of gradserve: build a computation graph, send it with its tensors, and get
 // gradients back.
 //
 //	graph := gradserve.NewGraph()
@@ -11,40 +11,42 @@
 //
 // # Graphs
 //
-// Every op is a method of [Graph], which returns the handle of a node. Its operands and what is required come by
-// position, all else in a struct of options; what is not set is not sent, and [Set] sets what is a pointer. [Graph.Op]
-// appends any op by its name. What goes wrong is kept by the graph, and said by [Graph.Err] and by every call.
+// Every op is a method of [Graph] that returns the handle of a node. Operands and required attributes are positional
+// arguments. Optional ones are fields of an options struct: fields that you do not set are not sent, and [Set] returns
+// a pointer for optional fields. [Graph.Op] appends any op by name. The graph records the first error, which
+// [Graph.Err] and every call return.
 //
 // # Tensors
 //
-// A [Tensor] shares the memory of the slice that it is made from, and [Slice] that of the tensor, wherever the machine
-// allows it. Values are exact both ways. A [Resident] stands for a tensor that the server keeps.
+// A [Tensor] shares the memory of the slice that it was created from, and [Slice] returns a view of a tensor's memory
+// if alignment and byte order allow it. Values are exact in both directions. A [Resident] is a handle of a tensor
+// stored on the server.
 //
 // # Calls
 //
-// [Client] has all calls, on a [Graph] or on a [RegisteredGraph], which is sent once. Results are looked up by node, by
-// name, or in order. A call is done within one deadline, that of its context or of [WithTimeout], over all of its tries;
-// what keeps something is repeated only under a key of idempotency, which the client makes.
+// [Client] has all calls, on a [Graph] or on a [RegisteredGraph], which is sent only once. Look up results by node, by
+// name, or in order. All attempts of a call share one deadline, that of its context or of [WithTimeout]. A call that
+// stores something is retried only under an idempotency key, which the client creates.
 //
 // # Errors
 //
-// Errors are told apart by errors.As, by what one does about them:
+// Use errors.As to distinguish the error types, which are grouped by how to handle them:
 //
-//	InputError               refused before anything was sent: mend the program
-//	TransportError           there is no answer that could be read
-//	    ConnectionError      none came, or half of one: look at the network, or try again
-//	    MalformedError       something else came than was promised: look at what stands in between
-//	    TooLargeError        it is longer than may be read: ask for less, or allow more
-//	DeadlineError            the time was up, here or on the server: ask for less, or give more
-//	Refusal                  the server's report, with all of its fields
-//	    GraphError           the request is wrong, or more than one may ask: mend the graph, or what it is fed
-//	    AuthenticationError  the key is missing, unknown, or not allowed this: get another
-//	    RateError            the key has used up its rate: ask less often
-//	    OverloadError        the server is busy, or about to stop: ask later
-//	    NotFoundError        nothing is kept under this name or id: put or register it
-//	    ConditionError       somebody else has written meanwhile: read again, then write
-//	    StoreFullError       there is no room: delete something
-//	    ServerError          a fault of the server's own: report it with its RequestID
+//	InputError               rejected before it was sent: fix the program
+//	TransportError           no readable response
+//	    ConnectionError      no response, or an incomplete one: check the network, or retry
+//	    MalformedError       not a gradserve response: look for a proxy in between
+//	    TooLargeError        longer than the limit: request less, or raise the limit
+//	DeadlineError            the timeout expired, here or on the server: request less, or raise the timeout
+//	Refusal                  a problem report of the server, with all of its fields
+//	    GraphError           an invalid request, or one beyond a limit: fix the graph or its feeds
+//	    AuthenticationError  the API key is missing, unknown or lacks the permission: use another key
+//	    RateError            the key has exceeded its rate limit: send fewer requests
+//	    OverloadError        the server is busy or shutting down: retry later
+//	    NotFoundError        nothing is stored under this name or id: put or register it
+//	    ConditionError       another client has written it, or it is in use: read again, then write
+//	    StoreFullError       the server's store is full: delete something
+//	    ServerError          an internal error of the server: report it with its RequestID
 //
-// A call whose context was cancelled ends with context.Canceled.
+// A call whose context is cancelled returns context.Canceled.
 package gradserve

@@ -1,10 +1,10 @@
 package gradserve
 
-// DType says what the elements of a tensor are, by the word of the wire. Servers may know more of them than this
-// client: as a word, any travels.
+// DType is the type of a tensor's elements, by its API name. Servers may support more dtypes than this client: a DType
+// can hold any name.
 type DType string
 
-// The dtypes that tensors of this client have.
+// The dtypes that this client supports in tensors.
 const (
 	Bool       DType = "bool"
 	Int8       DType = "int8"
@@ -29,9 +29,8 @@ const (
 	complexNumber
 )
 
-// elementType is what there is to know of a dtype; safetensors is how that format spells it, if it has it, since the
-// opset that graphs have it since, and parts the dtype of a complex number's real and imaginary parts, which are how it
-// travels.
+// elementType describes a dtype. safetensors is its name in the safetensors format, if any. since is the first opset
+// with this dtype. parts is the dtype of the real and imaginary parts of a complex dtype, as which it is sent.
 type elementType struct {
 	kind        elementKind
 	size        int
@@ -55,7 +54,7 @@ var elementTypes = map[DType]elementType{
 	Complex128: {kind: complexNumber, size: 16, since: 2, parts: Float64},
 }
 
-// safetensorsTypes has the dtypes by their names in files.
+// safetensorsTypes maps names in the safetensors format to dtypes.
 var safetensorsTypes = func() map[string]DType {
 	found := map[string]DType{}
 	for dtype, element := range elementTypes {
@@ -66,10 +65,11 @@ var safetensorsTypes = func() map[string]DType {
 	return found
 }()
 
-// complexTypes has the dtypes of complex numbers by those of their parts.
+// complexTypes maps the dtypes of parts to complex dtypes.
 var complexTypes = map[DType]DType{Float32: Complex64, Float64: Complex128}
 
-// asParts is the dtype of the numbers that an element is written as: itself, or that of a complex number's parts.
+// asParts returns the dtype of the numbers that an element is written as: its own, or that of its parts if it is
+// complex.
 func asParts(dtype DType) DType {
 	if parts := elementTypes[dtype].parts; parts != "" {
 		return parts
@@ -77,7 +77,7 @@ func asParts(dtype DType) DType {
 	return dtype
 }
 
-// elementTypeOf fails for a dtype that tensors of this client cannot have.
+// elementTypeOf returns an error for a dtype that this client does not support in tensors.
 func elementTypeOf(dtype DType) (elementType, error) {
 	element, known := elementTypes[dtype]
 	if !known {

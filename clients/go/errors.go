@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// InputError is for what the client knows to be wrong, and has not sent: mend the program.
+// InputError is an invalid argument, detected by the client before it sent anything: fix the program.
 type InputError struct{ message string }
 
 func (e *InputError) Error() string { return "gradserve: " + e.message }
@@ -15,7 +15,7 @@ func inputErrorf(format string, arguments ...any) *InputError {
 	return &InputError{fmt.Sprintf(format, arguments...)}
 }
 
-// within is the same error, of a part of something.
+// within adds to an error the part of the input that it is about.
 func within(part string, err error) error {
 	if input, is := err.(*InputError); is {
 		return &InputError{part + ": " + input.message}
@@ -23,8 +23,8 @@ func within(part string, err error) error {
 	return err
 }
 
-// TransportError is for calls without an answer that could be read. What it is more closely is a ConnectionError, a
-// MalformedError or a TooLargeError, in which it is found by errors.As.
+// TransportError means that there is no readable response. errors.As finds a ConnectionError, a MalformedError or a
+// TooLargeError in it.
 type TransportError struct {
 	message string
 	cause   error
@@ -32,28 +32,28 @@ type TransportError struct {
 
 func (e *TransportError) Error() string { return "gradserve: " + e.message }
 
-// Unwrap is what went wrong below, if anything did.
+// Unwrap returns the underlying error, if there is one.
 func (e *TransportError) Unwrap() error { return e.cause }
 
-// ConnectionError is for calls that got no answer, or half of one: look at the network, or try again. What keeps
-// something may have been kept.
+// ConnectionError means that there is no response, or an incomplete one: check the network, or retry. The server may
+// still have stored what the request stores.
 type ConnectionError struct{ *TransportError }
 
-// Unwrap is the TransportError.
+// Unwrap returns the TransportError.
 func (e *ConnectionError) Unwrap() error { return e.TransportError }
 
-// MalformedError is for answers that are not what was promised, such as another media type, broken JSON, or a tensor
-// that does not fit its bytes: look at what stands in between.
+// MalformedError means that the response is invalid: wrong media type, invalid JSON, or a tensor that does not fit its
+// bytes. Look for a proxy in between.
 type MalformedError struct{ *TransportError }
 
-// Unwrap is the TransportError.
+// Unwrap returns the TransportError.
 func (e *MalformedError) Unwrap() error { return e.TransportError }
 
 func malformedf(format string, arguments ...any) *MalformedError {
 	return &MalformedError{&TransportError{message: fmt.Sprintf(format, arguments...)}}
 }
 
-// malformed is what is wrong with an answer, where reading it found that.
+// malformed converts an error found while reading a response.
 func malformed(err error) error {
 	if input, is := err.(*InputError); is {
 		return malformedf("the answer is not as promised: %s", input.message)
@@ -61,16 +61,16 @@ func malformed(err error) error {
 	return err
 }
 
-// TooLargeError is for answers that are longer than may be read: ask for less, or see WithMaxResponseBytes.
+// TooLargeError means that the response exceeds the size limit: request less, or see WithMaxResponseBytes.
 type TooLargeError struct{ *TransportError }
 
-// Unwrap is the TransportError.
+// Unwrap returns the TransportError.
 func (e *TooLargeError) Unwrap() error { return e.TransportError }
 
-// DeadlineError is for calls whose time was up, by the client's clock, or where there is a Refusal by the server's: ask
-// for less, or give more. It is a context.DeadlineExceeded, too.
+// DeadlineError means that the timeout expired, on the client or, if Refusal is set, on the server: request less, or
+// raise the timeout. It is also a context.DeadlineExceeded.
 type DeadlineError struct {
-	// Refusal is what the server said; nil where it is the client's own deadline.
+	// Refusal is the problem report of the server; nil if the client's own deadline passed.
 	Refusal *Refusal
 	limit   time.Duration
 }
@@ -85,7 +85,7 @@ func (e *DeadlineError) Error() string {
 	return "gradserve: no answer within the deadline of the context"
 }
 
-// Unwrap has context.DeadlineExceeded, and the server's refusal if there is one.
+// Unwrap returns context.DeadlineExceeded, and the server's problem report if there is one.
 func (e *DeadlineError) Unwrap() []error {
 	if e.Refusal == nil {
 		return []error{context.DeadlineExceeded}
@@ -93,50 +93,50 @@ func (e *DeadlineError) Unwrap() []error {
 	return []error{context.DeadlineExceeded, e.Refusal}
 }
 
-// GraphError is for requests that are wrong, or more than one may ask: mend the graph, or what it is fed.
+// GraphError means that the request is invalid or exceeds a limit: fix the graph or its feeds.
 type GraphError struct{ *Refusal }
 
-// AuthenticationError is for keys that are missing, unknown, or not allowed this: get another.
+// AuthenticationError means that the API key is missing, unknown, or lacks the permission: use another key.
 type AuthenticationError struct{ *Refusal }
 
-// RateError is for keys that have used up their rate: ask less often.
+// RateError means that the API key has exceeded its rate limit: send fewer requests.
 type RateError struct{ *Refusal }
 
-// OverloadError is for servers that are busy, or about to stop: ask later.
+// OverloadError means that the server is busy or shutting down: retry later.
 type OverloadError struct{ *Refusal }
 
-// NotFoundError is for names and ids under which nothing is kept: put or register it.
+// NotFoundError means that nothing is stored under this name or id: put or register it.
 type NotFoundError struct{ *Refusal }
 
-// ConditionError is for what somebody else has written meanwhile, or needs it: read again, then write.
+// ConditionError means that another client has written it, or that it is in use: read again, then write.
 type ConditionError struct{ *Refusal }
 
-// StoreFullError is for servers without room for what was to be kept: delete something.
+// StoreFullError means that the server has no room for what the request stores: delete something.
 type StoreFullError struct{ *Refusal }
 
-// ServerError is for faults of the server's own: report it with its RequestID.
+// ServerError is an internal error of the server: report it with its RequestID.
 type ServerError struct{ *Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *GraphError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *AuthenticationError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *RateError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *OverloadError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *NotFoundError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *ConditionError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *StoreFullError) Unwrap() error { return e.Refusal }
 
-// Unwrap is the Refusal.
+// Unwrap returns the Refusal.
 func (e *ServerError) Unwrap() error { return e.Refusal }

@@ -8,7 +8,7 @@ import (
 
 const keyHeader = "Idempotency-Key"
 
-// begin is a call that begins now; done is to be called when it is over.
+// begin starts a call. The caller must call done at its end.
 func (c *Client) begin(ctx context.Context, timeout time.Duration) (begun *running, done func()) {
 	if timeout == 0 {
 		timeout = c.timeout
@@ -22,7 +22,7 @@ func (c *Client) begin(ctx context.Context, timeout time.Duration) (begun *runni
 	return begun, cancel
 }
 
-// exchange is a request with all of its tries, under one key.
+// exchange is a request with all of its attempts, under one idempotency key.
 type exchange struct {
 	running *running
 	request *request
@@ -42,7 +42,7 @@ func (r *running) exchange(request *request, idempotency bool) *exchange {
 	return made
 }
 
-// run tries until there is an answer; it fails with the last error where there is none.
+// run sends the request, and retries until there is a response. It returns the error of the last attempt.
 func (e *exchange) run() (reply, error) {
 	for {
 		answer, err := e.running.client.transport.send(e.running, e.request)
@@ -62,7 +62,7 @@ func (e *exchange) run() (reply, error) {
 	}
 }
 
-// stopped is why a wait ended before its time.
+// stopped returns the reason why a wait ended early.
 func (r *running) stopped(err error) error {
 	if ended := r.ended(); ended != nil {
 		return ended
@@ -70,15 +70,15 @@ func (r *running) stopped(err error) error {
 	return err
 }
 
-// Computable is what calls are made on: a Graph, or a RegisteredGraph.
+// Computable is what calls run on: a Graph or a RegisteredGraph.
 type Computable interface {
-	// stated is the graph, and how many of its nodes belong to it.
+	// stated returns the graph, and how many of its nodes belong to it.
 	stated() (*Graph, int)
 }
 
 func (g *Graph) stated() (*Graph, int) { return g, len(g.nodes) }
 
-// compute does a call on a graph, or on one that is registered: that is done first where the server does not know it.
+// compute makes a call on a graph or a registered graph, which it registers first if the server does not have it.
 func compute[A any](
 	ctx context.Context, c *Client, call string, on Computable, asked asked, read func(*reader) A,
 ) (*A, error) {
@@ -127,7 +127,8 @@ func answerOf[A any](reply reply, graph *Graph, read func(*reader) A) (*A, error
 	return &answer, nil
 }
 
-// explained is the error with what the client knows beside the report: which node it is, and that it made a key.
+// explained adds to an error what only the client knows: the line that created the node, and that it sent an
+// Idempotency-Key.
 func explained(err error, graph *Graph, hasKey bool) error {
 	refusal := refusalIn(err)
 	if refusal == nil {
@@ -148,14 +149,14 @@ func explained(err error, graph *Graph, hasKey bool) error {
 	return err
 }
 
-// once does a request that is a call by itself.
+// once makes a request that is a call by itself.
 func (c *Client) once(ctx context.Context, request *request) (reply, error) {
 	running, done := c.begin(ctx, 0)
 	defer done()
 	return running.exchange(request, c.idempotency).run()
 }
 
-// answered reads the object that a request is answered with.
+// answered makes a request and reads the JSON object of its response.
 func answered[T any](ctx context.Context, c *Client, request *request, read func(object) (T, error)) (T, error) {
 	var none T
 	reply, err := c.once(ctx, request)

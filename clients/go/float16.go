@@ -2,7 +2,7 @@ package gradserve
 
 import "math"
 
-// Float16Bits is a number of float16 as its bits (IEEE 754 binary16), since Go has no such type.
+// Float16Bits is a float16 number as its bits (IEEE 754 binary16), because Go has no such type.
 type Float16Bits uint16
 
 const (
@@ -13,7 +13,7 @@ const (
 	float16Infinity = 0x7c00
 )
 
-// Float64 is the number, exactly. The payload of a NaN is kept.
+// Float64 returns the number exactly. It preserves the payload of a NaN.
 func (bits Float16Bits) Float64() float64 {
 	sign := uint64(bits>>15) << 63
 	exponent := uint64(bits>>float16Fraction) & 0x1f
@@ -30,8 +30,7 @@ func (bits Float16Bits) Float64() float64 {
 	return math.Float64frombits(sign | exponent<<float64Fraction | fraction<<(float64Fraction-float16Fraction))
 }
 
-// ToFloat16 rounds to the nearest number of float16, and to the even one of two that are as near. What is beyond its
-// range is an infinity.
+// ToFloat16 rounds to the nearest float16, with ties to even. Numbers beyond its range become infinities.
 func ToFloat16(number float64) Float16Bits {
 	sign := Float16Bits(0)
 	if math.Signbit(number) {
@@ -48,12 +47,12 @@ func ToFloat16(number float64) Float16Bits {
 		return sign | float16Infinity
 	}
 	_, exponent := math.Frexp(number)
-	// The distance between neighbours at this size; numbers below the smallest normal one have all the same.
+	// The spacing of float16 numbers at this magnitude; all subnormal numbers have the same spacing.
 	step := max(exponent-1, 1-float16Bias) - float16Fraction
 	steps := math.RoundToEven(math.Ldexp(math.Abs(number), -step))
 	if steps >= 1<<(float16Fraction+1) && step >= float16Bias-float16Fraction || step > float16Bias-float16Fraction {
 		return sign | float16Infinity
 	}
-	// Neighbours have bits that are one apart, over all exponents.
+	// Adjacent numbers have adjacent bits, across exponents too.
 	return sign | Float16Bits(uint64(step+float16Bias+float16Fraction-1)<<float16Fraction+uint64(steps))
 }

@@ -2,8 +2,8 @@ package gradserve
 
 import "fmt"
 
-// GraphFunction is a function of a graph: the handle under which ops run it. It sees nothing of the graph but what is
-// passed to it.
+// GraphFunction is a function of a graph: a handle to pass to the ops that run it. A function sees only the operands
+// that the op passes.
 type GraphFunction struct {
 	graph   *Graph
 	index   int
@@ -12,9 +12,9 @@ type GraphFunction struct {
 	outputs []*Node
 }
 
-// Function is a function for ops of this graph. The body is given a graph of the function's own, whose inputs are the
-// parameters, and returns the outputs. Nodes of other graphs are none of it. Functions that it makes itself are made
-// before it. What goes wrong in it has gone wrong in this graph.
+// Function adds a function that ops of this graph can run. body receives the function's own graph, whose inputs are the
+// parameters, and returns the outputs. It cannot use nodes of other graphs. Functions that it defines itself are added
+// before it. An error in the function is an error of this graph.
 func (g *Graph) Function(name string, body func(*Graph) []*Node) *GraphFunction {
 	if g.outer != nil {
 		return g.outer.Function(name, body)
@@ -39,13 +39,13 @@ func (g *Graph) appendFunction(name string, nodes *Graph, outputs []*Node) *Grap
 	return made
 }
 
-// Index is the place of the function in the list of functions.
+// Index returns the index of the function in the graph.
 func (f *GraphFunction) Index() int { return f.index }
 
-// Name is a label for messages, if there is one.
+// Name returns a label for messages, or an empty string.
 func (f *GraphFunction) Name() string { return f.name }
 
-// Parameters are its inputs, in the order in which it is given operands.
+// Parameters returns the inputs of the function, in the order of the operands.
 func (f *GraphFunction) Parameters() []*Node {
 	var parameters []*Node
 	for _, node := range f.nodes.nodes {
@@ -56,10 +56,10 @@ func (f *GraphFunction) Parameters() []*Node {
 	return parameters
 }
 
-// Outputs are nodes of its own, in the order of its results.
+// Outputs returns nodes of the function, in the order of the results.
 func (f *GraphFunction) Outputs() []*Node { return f.outputs }
 
-// String names the function as messages do.
+// String returns the function as messages name it.
 func (f *GraphFunction) String() string {
 	if f.name == "" {
 		return fmt.Sprintf("function %d", f.index)
@@ -67,7 +67,7 @@ func (f *GraphFunction) String() string {
 	return fmt.Sprintf("function %d (%q)", f.index, f.name)
 }
 
-// attribute is what an attribute is stated as: of a function its index, and of all else the value.
+// attribute returns an attribute in its JSON form: the index of a function, or the value itself.
 func (g *Graph) attribute(value any) (any, error) {
 	function, is := value.(*GraphFunction)
 	if !is || function == nil {

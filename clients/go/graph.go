@@ -9,22 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// Graph is a computation graph. Every method that is an op appends a node and returns its handle.
+// Graph is a computation graph. Every method for an op appends a node and returns its handle.
 //
-// What goes wrong is kept, and said by Err and by every call: a program looks at errors once. A graph is built by one
-// goroutine at a time; when it is built, any number may call with it.
+// The graph records the first error. Err and every call return it, so you check for errors once. One goroutine at a
+// time can build a graph. Any number can then make calls with it.
 type Graph struct {
-	// Opset is the version of the set of ops. With 0 the graph says by itself which it needs, where that is not the
-	// first.
+	// Opset is the version of the op set. With 0, the client sends the lowest opset that has everything the graph uses.
 	Opset     int
 	nodes     []*Node
 	functions []*GraphFunction
-	// outer is the graph that it is a function of, if it is one.
+	// outer is the enclosing graph if this is the graph of a function.
 	outer *Graph
 	err   error
 }
 
-// Node is a node of a graph: the handle under which it is an operand, is fed, and has its results looked up.
+// Node is a node of a graph: a handle to use as an operand, as a key of feeds, and to look up results.
 type Node struct {
 	graph    *Graph
 	id       int
@@ -34,17 +33,17 @@ type Node struct {
 	name     string
 }
 
-// Attrs are attributes of an op, by name: numbers, booleans, strings, DTypes, tensors, and lists of these. What is nil
-// is not stated.
+// Attrs holds attributes of an op by name: numbers, booleans, strings, DTypes, tensors, and lists of these. Nil values
+// are not sent.
 type Attrs map[string]any
 
-// Number is a number in the dtype of its op: any of Go's integers, which keep all of their digits, or a float.
+// Number is a number in the dtype of its op: any Go integer, with all of its digits, or a float.
 type Number any
 
-// NewGraph is a graph without nodes.
+// NewGraph creates a graph without nodes.
 func NewGraph() *Graph { return &Graph{} }
 
-// Op appends any op by its name, also one that is newer than this client.
+// Op appends any op by name, including ops that are newer than this client.
 func (g *Graph) Op(op string, operands []*Node, attrs Attrs) *Node {
 	node := &Node{graph: g, id: len(g.nodes), op: op, operands: make([]int, len(operands)), attrs: Attrs{}}
 	for i, operand := range operands {
@@ -59,7 +58,7 @@ func (g *Graph) Op(op string, operands []*Node, attrs Attrs) *Node {
 		if err != nil {
 			g.fail(node, within("attribute "+name, err))
 		} else if tensor, is := stated.(*Tensor); is {
-			// What happens to its memory later is none of the graph's.
+			// A copy: later changes of the tensor's memory do not change the graph.
 			node.attrs[name] = &Tensor{tensor.dtype, tensor.shape, bytes.Clone(tensor.raw)}
 		} else if stated != nil {
 			node.attrs[name] = stated
@@ -69,7 +68,7 @@ func (g *Graph) Op(op string, operands []*Node, attrs Attrs) *Node {
 	return node
 }
 
-// typed appends an op of which so many operands are required, the others being nil where they are absent.
+// typed appends an op with a number of required operands. Absent optional operands are nil.
 func (g *Graph) typed(op string, required int, operands []*Node, attrs Attrs) *Node {
 	for len(operands) > required && operands[len(operands)-1] == nil {
 		operands = operands[:len(operands)-1]
@@ -82,12 +81,12 @@ func (g *Graph) typed(op string, required int, operands []*Node, attrs Attrs) *N
 	return g.Op(op, operands, attrs)
 }
 
-// isAbsent says whether a field of options was left as it was; that of what can be nil is seen by Op.
+// isAbsent reports whether an option was not set. Op checks options that can be nil.
 func isAbsent(value any) bool {
 	return value == "" || value == DType("")
 }
 
-// given are the options of a call, which are at most one.
+// given returns the options of a call. There is at most one.
 func given[T any](options []T) T {
 	var stated T
 	for _, each := range options {
@@ -96,7 +95,7 @@ func given[T any](options []T) T {
 	return stated
 }
 
-// Set is a value of options that is stated, where it is optional: Set(true).
+// Set returns a pointer to a value, for optional fields: Set(true).
 func Set[T any](value T) *T { return &value }
 
 func (g *Graph) fail(node *Node, err error) {
@@ -105,16 +104,16 @@ func (g *Graph) fail(node *Node, err error) {
 	}
 }
 
-// Err is the first thing that went wrong in building the graph.
+// Err returns the first error in building the graph.
 func (g *Graph) Err() error { return g.err }
 
-// Len is the number of nodes.
+// Len returns the number of nodes.
 func (g *Graph) Len() int { return len(g.nodes) }
 
-// Nodes are all nodes, by id.
+// Nodes returns all nodes by id.
 func (g *Graph) Nodes() iter.Seq[*Node] { return slices.Values(g.nodes) }
 
-// Node is the node of an id, which is its place in the list of nodes. It fails with an InputError where there is none.
+// Node returns the node with an id, which is its position in the graph. It returns an InputError if there is none.
 func (g *Graph) Node(id int) (*Node, error) {
 	if id < 0 || id >= len(g.nodes) {
 		return nil, inputErrorf("there is no node %d in a graph of %d", id, len(g.nodes))
@@ -122,7 +121,7 @@ func (g *Graph) Node(id int) (*Node, error) {
 	return g.nodes[id], nil
 }
 
-// Find is the node of a name. It fails with an InputError where there is none, or there are several.
+// Find returns the node with a name. It returns an InputError if there is none, or several.
 func (g *Graph) Find(name string) (*Node, error) {
 	var found *Node
 	for _, node := range g.nodes {
@@ -150,19 +149,19 @@ func (g *Graph) owns(node *Node) error {
 	return nil
 }
 
-// ID is the place of the node in the list of nodes.
+// ID returns the position of the node in the graph.
 func (n *Node) ID() int { return n.id }
 
-// Op is the name of the node's op.
+// Op returns the name of the node's op.
 func (n *Node) Op() string { return n.op }
 
-// Name is a label for messages and look-ups, if there is one.
+// Name returns a label for messages and lookups, or an empty string.
 func (n *Node) Name() string { return n.name }
 
-// Graph is the graph that the node is of.
+// Graph returns the graph of the node.
 func (n *Node) Graph() *Graph { return n.graph }
 
-// Named gives the node a name, which refers to nothing, and returns it.
+// Named gives the node a name, for messages and lookups, and returns the node.
 func (n *Node) Named(name string) *Node {
 	if !utf8.ValidString(name) {
 		n.graph.fail(n, inputErrorf("its name is not in UTF-8"))
@@ -171,7 +170,7 @@ func (n *Node) Named(name string) *Node {
 	return n
 }
 
-// String names the node as messages do.
+// String returns the node as messages name it.
 func (n *Node) String() string {
 	if n.name == "" {
 		return fmt.Sprintf("node %d (%s)", n.id, n.op)
@@ -179,7 +178,7 @@ func (n *Node) String() string {
 	return fmt.Sprintf("node %d (%s, %q)", n.id, n.op, n.name)
 }
 
-// MarshalJSON is the graph as it would be sent, its tensors in it as base64. It fails as Err does.
+// MarshalJSON returns the graph in the JSON form of the API, with tensors as base64. It fails as Err does.
 func (g *Graph) MarshalJSON() ([]byte, error) {
 	if err := g.sendable(); err != nil {
 		return nil, err
@@ -193,7 +192,8 @@ func (g *Graph) MarshalJSON() ([]byte, error) {
 	return body[0], nil
 }
 
-// UnmarshalJSON reads a graph as the wire has it, whatever its ops are. It fails with a MalformedError.
+// UnmarshalJSON reads a graph in the JSON form of the API. Ops can be unknown to this client. It returns a
+// MalformedError if the text is not a graph.
 func (g *Graph) UnmarshalJSON(text []byte) error {
 	read, err := graphFromJSON(text)
 	if err != nil {
@@ -209,7 +209,7 @@ func (g *Graph) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// sendable says why a graph cannot be sent.
+// sendable returns an error if the graph cannot be sent.
 func (g *Graph) sendable() error {
 	if g.err == nil && g.outer != nil {
 		return inputErrorf("the graph of a function is sent within the graph around it, and not by itself")
@@ -241,7 +241,7 @@ func graphFromJSON(text []byte) (*Graph, error) {
 	return graph, graph.err
 }
 
-// readFunction appends a function as the wire has it.
+// readFunction appends a function in the JSON form of the API.
 func (g *Graph) readFunction(stated object) error {
 	inner := &Graph{outer: g}
 	if err := inner.readNodes(stated["nodes"]); err != nil {
@@ -278,7 +278,7 @@ func (g *Graph) readNodes(text json.RawMessage) error {
 	return nil
 }
 
-// read appends a node as the wire has it. Its attributes stay as they are written, but for tensors.
+// read appends a node in the JSON form of the API. Attributes stay JSON, except tensors.
 func (g *Graph) read(stated object) error {
 	op, err := textOf(stated["op"])
 	if err != nil {
@@ -294,7 +294,7 @@ func (g *Graph) read(stated object) error {
 			return err
 		}
 	}
-	members, err := optional(stated["attrs"], func(text json.RawMessage) (object, error) { return objectOf(text) })
+	members, err := optional(stated["attrs"], objectOf)
 	if err != nil {
 		return err
 	}

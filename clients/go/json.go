@@ -12,8 +12,8 @@ import (
 // object is a JSON object whose members are read when they are needed.
 type object map[string]json.RawMessage
 
-// objectOf fails where the text is no JSON object in UTF-8.
-func objectOf(text []byte) (object, error) {
+// objectOf returns an error if the text is not a JSON object in UTF-8.
+func objectOf(text json.RawMessage) (object, error) {
 	var members object
 	if !utf8.Valid(text) || json.Unmarshal(text, &members) != nil || members == nil {
 		return nil, inputErrorf("it is no JSON object")
@@ -37,14 +37,14 @@ func objectsOf(text json.RawMessage) ([]object, error) {
 	return objects, nil
 }
 
-// objectOfDistinct fails where a name is there twice, too.
+// objectOfDistinct also returns an error if the object repeats a name.
 func objectOfDistinct(text []byte) (object, error) {
 	members, err := objectOf(text)
 	if err != nil {
 		return nil, err
 	}
 	decoder, names := json.NewDecoder(bytes.NewReader(text)), 0
-	_, _ = decoder.Token() // the brace; that the text is JSON is known
+	_, _ = decoder.Token() // the brace; the text is known to be JSON
 	for ; decoder.More(); names++ {
 		var skipped json.RawMessage
 		_, _ = decoder.Token()
@@ -72,7 +72,7 @@ func wholeOf(value json.RawMessage) (int, error) {
 	return *whole, nil
 }
 
-// numbersIn are the texts of a list's entries. It fails where one is not a number, or the value is not a list.
+// numbersIn returns the texts of a list's entries. It returns an error if the value is not a list of numbers.
 func numbersIn(value json.RawMessage) ([][]byte, error) {
 	list := bytes.TrimSpace(value)
 	if len(list) < 2 || list[0] != '[' {
@@ -92,10 +92,10 @@ func numbersIn(value json.RawMessage) ([][]byte, error) {
 	return numbers, nil
 }
 
-// exactFloat is a number that JSON keeps: −0 is written with a point, since -0 is a whole number.
+// exactFloat is a float that JSON preserves: −0 gets a decimal point, because -0 is an integer.
 type exactFloat float64
 
-// MarshalJSON is the shortest text that is read as this number.
+// MarshalJSON returns the shortest text that parses to this number.
 func (number exactFloat) MarshalJSON() ([]byte, error) { return appendFloat(nil, float64(number)), nil }
 
 func appendFloat(text []byte, number float64) []byte {
@@ -105,7 +105,7 @@ func appendFloat(text []byte, number float64) []byte {
 	return strconv.AppendFloat(text, number, 'g', -1, 64)
 }
 
-// number is a number as it is, or what plain refuses.
+// number returns a number unchanged, or the error of plain.
 func number(value Number) any {
 	if kind := reflect.ValueOf(value).Kind(); value == nil || reflect.Int <= kind && kind <= reflect.Float64 {
 		return value
@@ -113,7 +113,7 @@ func number(value Number) any {
 	return inputErrorf("a %T is no number", value)
 }
 
-// plain is a value as JSON has it; nil for one that is absent. Tensors stay what they are.
+// plain converts a value to JSON values; nil if it is absent. Tensors stay tensors.
 func plain(value any) (any, error) {
 	switch known := value.(type) {
 	case json.RawMessage:
@@ -185,7 +185,7 @@ func plainMap(members reflect.Value) (any, error) {
 	return made, nil
 }
 
-// written is a value as JSON; its parts are plain.
+// written returns a value as JSON. Its parts are results of plain.
 func written(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -15,13 +15,13 @@ const (
 	mediaBytes       = "application/octet-stream"
 )
 
-// message is a request in JSON, and its tensors, which may come to stand in it or beside it.
+// message is a request in JSON with its tensors, which are sent in the JSON or beside it.
 type message struct {
 	fields  map[string]any
 	tensors []placed
 }
 
-// placed is a tensor that is called where it is beside the JSON, or in it is what the holder has under a key.
+// placed is a tensor with its places: a name in a safetensors file, or a member of an object in JSON.
 type placed struct {
 	tensor *Tensor
 	where  string
@@ -33,7 +33,7 @@ func (m *message) place(tensor *Tensor, where string, holder map[string]any, key
 	m.tensors = append(m.tensors, placed{tensor, where, holder, key})
 }
 
-// form is the one that is asked for, or else the one that the tensors' size suggests.
+// form returns the requested form, or the default for the size of the tensors.
 func (m *message) form(asked Form) Form {
 	size := 0
 	for _, each := range m.tensors {
@@ -42,7 +42,7 @@ func (m *message) form(asked Form) Form {
 	return cmp.Or(asked, defaultForm(size))
 }
 
-// encoded is the media type and the body.
+// encoded returns the media type and the body.
 func (m *message) encoded(form Form) (string, [][]byte, error) {
 	if form == Safetensors {
 		tensors := map[string]*Tensor{}
@@ -63,7 +63,7 @@ func (m *message) encoded(form Form) (string, [][]byte, error) {
 	return mediaJSON, [][]byte{text}, err
 }
 
-// graph is the first nodes of a graph, and its functions, as the wire has it.
+// graph returns the first nodes of a graph, and its functions, in the JSON form of the API.
 func (m *message) graph(graph *Graph, count int) map[string]any {
 	stated := map[string]any{}
 	if opset := opsetOf(graph, count); opset != 0 {
@@ -93,7 +93,7 @@ func (m *message) function(function *GraphFunction) map[string]any {
 	return stated
 }
 
-// nodes are nodes as the wire has them; the names of their tensors begin with where they are.
+// nodes returns nodes in the JSON form of the API. where is the prefix of their tensors' names.
 func (m *message) nodes(nodes []*Node, where string) []any {
 	stated := make([]any, len(nodes))
 	for i, node := range nodes {
@@ -125,22 +125,22 @@ func (m *message) node(node *Node, where string) map[string]any {
 	return stated
 }
 
-// asked is what a call is asked beside its graph.
+// asked holds the arguments of a call except the graph.
 type asked struct {
 	CallOptions
-	// tensors are feeds, and what else has tensors for nodes, by names on the wire.
+	// tensors holds feeds and other tensors by node, by API names.
 	tensors   map[string]Feeds
 	cotangent *Tensor
 	types     Types
 	store     map[*Node]Store
 	of        *Node
-	// lists are lists of nodes, by names on the wire.
+	// lists holds lists of nodes, by API names.
 	lists map[string][]*Node
-	// values are what is sent as it is, unless it is zero.
+	// values holds arguments that are sent unchanged, unless they are zero.
 	values map[string]any
 }
 
-// asked is what a call is asked that runs a graph.
+// asked returns the arguments of a call that runs a graph.
 func (o RunOptions) asked(feeds Feeds) asked {
 	return asked{
 		CallOptions: o.CallOptions,
@@ -153,7 +153,7 @@ func (o RunOptions) asked(feeds Feeds) asked {
 	}
 }
 
-// fill writes what a call is asked into its message.
+// fill writes the arguments of a call into its message.
 func (m *message) fill(graph *Graph, count int, asked asked) error {
 	if err := m.fillNodes(graph, asked); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (m *message) fillNodes(graph *Graph, asked asked) error {
 	return within("types", m.fillTypes(graph, asked.types))
 }
 
-// entries writes a list with an entry for each node, by id.
+// entries writes a list with an entry for each node, in order of ids.
 func entries[T any](graph *Graph, of map[*Node]T, entry func(*Node, T, map[string]any) error) ([]any, error) {
 	for node := range of {
 		if err := graph.owns(node); err != nil {

@@ -2,8 +2,8 @@ package gradserve
 
 import "context"
 
-// Model is a version of a model that the server keeps: a registered graph with names for what goes in and comes out, and
-// with its weights at the server. Its leaves and outputs are nodes by their ids.
+// Model is one version of a model on the server: a registered graph with named inputs and outputs, and with its weights
+// on the server. It refers to nodes by id.
 type Model struct {
 	Name        string
 	ETag        string
@@ -14,7 +14,7 @@ type Model struct {
 	Bound       []BoundLeaf
 }
 
-// ModelValue is what goes in or comes out under a name. An extent of -1 is free: each call states it anew.
+// ModelValue is a named input or output. An extent of -1 is free: each call can use another size.
 type ModelValue struct {
 	Name  string
 	Node  int
@@ -22,8 +22,8 @@ type ModelValue struct {
 	Shape []int
 }
 
-// BoundLeaf is a leaf whose value is a resident tensor, which each call reads as it is then. DType and Shape are what the
-// server says that it has to be.
+// BoundLeaf is a leaf that is bound to a resident tensor. Each call reads the current version of the tensor, which must
+// have this DType and Shape.
 type BoundLeaf struct {
 	Node       int
 	TensorName string
@@ -31,10 +31,10 @@ type BoundLeaf struct {
 	Shape      []int
 }
 
-// ModelDefinition is what a model is to be. Of outputs it has name and node, of bound leaves node and tensor; the server
-// finds their types.
+// ModelDefinition defines a model. Set Name and Node of outputs, and Node and Tensor of bound leaves. The server
+// determines their types.
 type ModelDefinition struct {
-	// GraphID is that of a registered graph.
+	// GraphID is the id of a registered graph.
 	GraphID     string
 	Inputs      []ModelValue
 	Outputs     []ModelValue
@@ -42,15 +42,15 @@ type ModelDefinition struct {
 	Description string
 }
 
-// ModelOptions are what PutModel takes.
+// ModelOptions are the options of PutModel.
 type ModelOptions struct {
-	// IfMatch is the etag that there has to be, "*" for any.
+	// IfMatch is the etag that the stored version must have, or "*" for any.
 	IfMatch string
-	// IfNoneMatch is the etag that there may not be: "*" demands that there is no model.
+	// IfNoneMatch is the etag that the stored version must not have. "*" requires that the model does not exist.
 	IfNoneMatch string
 }
 
-// PutModel has the server keep a model, in place of the one of this name, if there is one.
+// PutModel stores a model, and replaces the one with this name if there is one.
 func (c *Client) PutModel(
 	ctx context.Context, name string, definition ModelDefinition, options ...ModelOptions,
 ) (*Model, error) {
@@ -61,7 +61,7 @@ func (c *Client) PutModel(
 	return answered(ctx, c, request, modelOf)
 }
 
-// Model has a model that the server keeps, as it is now.
+// Model fetches the current version of a model.
 func (c *Client) Model(ctx context.Context, name string) (*Model, error) {
 	path, err := modelPath(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Client) Model(ctx context.Context, name string) (*Model, error) {
 	return answered(ctx, c, &request{method: "GET", path: path}, modelOf)
 }
 
-// DeleteModel has the server keep a model no more; its graph and its tensors stay. The answer is what there was.
+// DeleteModel deletes a model and returns the metadata of the deleted version. Its graph and tensors stay.
 func (c *Client) DeleteModel(ctx context.Context, name string, options ...DeleteOptions) (*Model, error) {
 	path, err := modelPath(name)
 	if err != nil {

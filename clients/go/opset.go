@@ -1,14 +1,14 @@
 package gradserve
 
 const (
-	// firstOpset is of a graph that does not say: a server has no later op or dtype in it.
+	// firstOpset is the opset of a graph that states none: the server rejects newer ops and dtypes in it.
 	firstOpset = 1
-	// functionsOpset is since when graphs have functions.
+	// functionsOpset is the first opset with functions.
 	functionsOpset = 2
 )
 
-// opsetOf is what the first nodes of a graph, and its functions, say that they are of: what is stated, or else the first
-// that has all of their ops, attributes and dtypes; 0 where nothing is to be said.
+// opsetOf returns the opset of the first nodes of a graph and its functions: the stated one, or else the lowest with
+// all of their ops, attributes and dtypes. It returns 0 if the graph need not state it.
 func opsetOf(graph *Graph, count int) int {
 	if graph.Opset != 0 {
 		return graph.Opset
@@ -29,7 +29,7 @@ func opsetOf(graph *Graph, count int) int {
 	return needed
 }
 
-// opset is the first that has the node's op, attributes and dtypes.
+// opset returns the first opset with the node's op, attributes and dtypes.
 func (n *Node) opset() int {
 	needed := max(firstOpset, opsSince[n.op])
 	for name, value := range n.attrs {

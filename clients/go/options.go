@@ -2,19 +2,19 @@ package gradserve
 
 import "time"
 
-// Feeds have what stands for each node: in feeds for leaves, and likewise in cotangents, tangents and vectors.
+// Feeds maps nodes to values: leaves to feeds, and likewise nodes to cotangents, tangents and vectors.
 type Feeds map[*Node]Value
 
-// Type is what a leaf would be fed.
+// Type is the dtype and shape of a leaf.
 type Type struct {
 	DType DType
 	Shape []int
 }
 
-// Precision is how products and convolutions may read float32 on a GPU; a processor computes float32.
+// Precision is the precision of float32 matrix products and convolutions on a GPU. CPUs always compute in float32.
 type Precision string
 
-// The precisions, the most exact first.
+// The precisions, most exact first.
 const (
 	PrecisionFloat32  Precision = "float32"
 	PrecisionTF32x3   Precision = "tf32x3"
@@ -22,184 +22,199 @@ const (
 	PrecisionBFloat16 Precision = "bfloat16"
 )
 
-// Reduction is what is made of many examples.
+// HessianLayout is the layout of a Hessian.
+type HessianLayout string
+
+// The layouts: a block for each pair of nodes, or one matrix over all nodes of Wrt.
+const (
+	LayoutBlocks HessianLayout = "blocks"
+	LayoutMatrix HessianLayout = "matrix"
+)
+
+// Reduction is how the results of many examples are combined.
 type Reduction string
 
-// The reductions: nothing, the sum over the examples, or their mean.
+// The reductions: none, the sum over the examples, or their mean.
 const (
 	ReductionNone Reduction = "none"
 	ReductionSum  Reduction = "sum"
 	ReductionMean Reduction = "mean"
 )
 
-// Types have what each leaf would be fed.
+// Types maps leaves to their types.
 type Types map[*Node]Type
 
-// CallOptions are what every call takes. In all options, what is not set is not sent.
+// CallOptions are the options of every call. Fields that you do not set are not sent.
 type CallOptions struct {
-	// Form is how tensors travel.
+	// Form is the encoding of tensors.
 	Form Form
-	// Timeout is for all tries together; 0 is the client's, and what is below 0 no end.
+	// Timeout is the time limit for all attempts together. 0 means the client's timeout, a negative value means no
+	// limit.
 	Timeout time.Duration
-	// Idempotency says whether a call that keeps something gets an Idempotency-Key; nil is as the client has it.
+	// Idempotency determines whether a call that stores something sends an Idempotency-Key. Nil means the client's
+	// setting.
 	Idempotency *bool
-	// Extra has fields of the request that are newer than this client.
+	// Extra holds fields of the request that are newer than this client.
 	Extra map[string]any
 }
 
-// RunOptions are what calls take that give values back.
+// RunOptions are the options of calls that return values.
 type RunOptions struct {
 	CallOptions
-	// Outputs are the nodes whose values come back; by default the last one, or the one that is differentiated.
+	// Outputs are the nodes whose values are returned; by default the last one, or the differentiated one.
 	Outputs []*Node
-	// Diagnose has the server look for the first NaN or infinity.
+	// Diagnose reports the first NaN or infinity.
 	Diagnose bool
-	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	// MemoryBudget limits the memory of the call in bytes. 0 means the server's limit.
 	MemoryBudget int64
-	// Precision is how float32 may be read; by default as the server has it.
+	// Precision is the precision of float32 computations. It defaults to the server's setting.
 	Precision Precision
-	// Store has values kept as resident tensors.
+	// Store maps nodes to the resident tensors that their values are stored as.
 	Store map[*Node]Store
 }
 
-// ForwardOptions are what Forward takes.
+// ForwardOptions are the options of Forward.
 type ForwardOptions struct{ RunOptions }
 
-// GradientsOptions are what Gradients takes.
+// GradientsOptions are the options of Gradients.
 type GradientsOptions struct {
 	RunOptions
-	// Of is differentiated; by default the last node.
+	// Of is the node to differentiate; by default the last one.
 	Of *Node
-	// Wrt are the nodes to differentiate by; by default all parameters.
+	// Wrt are the nodes to differentiate with respect to; by default all parameters.
 	Wrt []*Node
-	// Cotangent has the weights of the elements of Of.
+	// Cotangent holds the weights of the elements of Of.
 	Cotangent *Tensor
 }
 
-// VJPOptions are what VJP takes.
+// VJPOptions are the options of VJP.
 type VJPOptions struct {
 	RunOptions
-	// Cotangents has one for each output.
+	// Cotangents holds a cotangent for each output.
 	Cotangents Feeds
 	Wrt        []*Node
-	// Batched says that every cotangent has a leading axis.
+	// Batched means that every cotangent has a leading axis.
 	Batched bool
 }
 
-// JVPOptions are what JVP takes.
+// JVPOptions are the options of JVP.
 type JVPOptions struct {
 	RunOptions
-	// Tangents are of leaves; others stay.
+	// Tangents holds tangents of leaves. Leaves without a tangent are held constant.
 	Tangents Feeds
 }
 
-// JacobianOptions are what Jacobian takes.
+// JacobianOptions are the options of Jacobian.
 type JacobianOptions struct {
 	RunOptions
 	Wrt []*Node
 }
 
-// HVPOptions are what HVP takes.
+// HVPOptions are the options of HVP.
 type HVPOptions struct {
 	RunOptions
 	Of  *Node
 	Wrt []*Node
-	// Vectors has one for each node of Wrt.
+	// Vectors holds a vector for each node of Wrt.
 	Vectors Feeds
 }
 
-// HessianOptions are what Hessian takes.
+// HessianOptions are the options of Hessian.
 type HessianOptions struct {
 	RunOptions
 	Of  *Node
 	Wrt []*Node
+	// Layout is LayoutBlocks by default. For LayoutMatrix, the nodes of Wrt must have the same dtype.
+	Layout HessianLayout
 }
 
-// BatchOptions are what Batch takes.
+// BatchOptions are the options of Batch.
 type BatchOptions struct {
 	RunOptions
 	Of  *Node
 	Wrt []*Node
 	// Mapped are the leaves whose feeds have a leading axis.
 	Mapped []*Node
-	// Reduce has the examples be added up, Block of them at a time; 0 is as many as the server finds right.
+	// Reduce combines the results of the examples, Block examples at a time. With a Block of 0, the server chooses the
+	// block size.
 	Reduce Reduction
 	Block  int64
 }
 
-// CheckOptions are what Check takes.
+// CheckOptions are the options of Check.
 type CheckOptions struct {
 	CallOptions
 	Of  *Node
 	Wrt []*Node
-	// Directions is how many are compared, Tolerance how far apart they may be; 0 is as the server has it.
+	// Directions is the number of directions to compare, Tolerance the largest error that passes. 0 means the server's
+	// default.
 	Directions int
 	Tolerance  float64
-	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	// MemoryBudget limits the memory of the call in bytes. 0 means the server's limit.
 	MemoryBudget int64
-	// Precision is how float32 may be read; by default as the server has it.
+	// Precision is the precision of float32 computations. It defaults to the server's setting.
 	Precision Precision
 }
 
-// PlanOptions are what Plan takes.
+// PlanOptions are the options of Plan.
 type PlanOptions struct {
 	CallOptions
-	// Call is the one to plan, by its name on the wire.
+	// Call is the API name of the call to plan.
 	Call    string
 	Of      *Node
 	Wrt     []*Node
 	Mapped  []*Node
 	Outputs []*Node
-	// Reduce and Block are those of Batch.
+	// Reduce and Block are as in BatchOptions.
 	Reduce Reduction
 	Block  int64
-	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	// MemoryBudget limits the memory of the call in bytes. 0 means the server's limit.
 	MemoryBudget int64
-	// Precision is how float32 may be read; by default as the server has it.
+	// Precision is the precision of float32 computations. It defaults to the server's setting.
 	Precision Precision
 }
 
-// DifferentiateOptions are what Differentiate takes.
+// DifferentiateOptions are the options of Differentiate.
 type DifferentiateOptions struct {
 	CallOptions
 	Of  *Node
 	Wrt []*Node
 }
 
-// RegisterOptions are what Register takes.
+// RegisterOptions are the options of Register.
 type RegisterOptions struct {
 	// Description is for people.
 	Description string
-	// Form is how constants travel.
+	// Form is the encoding of constants.
 	Form Form
 }
 
-// PutOptions are what Put takes.
+// PutOptions are the options of Put.
 type PutOptions struct {
-	// IfMatch is the etag that there has to be, "*" for any.
+	// IfMatch is the etag that the stored version must have, or "*" for any.
 	IfMatch string
-	// IfNoneMatch is the etag that there may not be: "*" demands that there is no tensor.
+	// IfNoneMatch is the etag that the stored version must not have. "*" requires that the tensor does not exist.
 	IfNoneMatch string
-	// Durable, where it is false, has the tensor be on disk some time after the answer.
+	// Durable, if false, lets the server respond before the tensor is on disk.
 	Durable *bool
 	Form    Form
 }
 
-// GetOptions are what Get takes.
+// GetOptions are the options of Get.
 type GetOptions struct {
-	// IfMatch is the etag that there has to be.
+	// IfMatch is the etag that the stored version must have.
 	IfMatch string
 	Form    Form
 }
 
-// DeleteOptions are what Delete takes.
+// DeleteOptions are the options of Delete.
 type DeleteOptions struct {
-	// IfMatch is the etag that there has to be, "*" for any.
+	// IfMatch is the etag that the stored version must have, or "*" for any.
 	IfMatch string
 }
 
-// ListOptions are what listings take.
+// ListOptions are the options of listings.
 type ListOptions struct {
-	// Limit is how many entries are asked for at a time; 0 is as the server has it.
+	// Limit is the number of entries per page. 0 means the server's default.
 	Limit int
 }

@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// Refusal is a report of the server's. It is found by errors.As in every error that says what to do about it:
-// AuthenticationError, ConditionError, DeadlineError, GraphError, NotFoundError, OverloadError, RateError, ServerError
-// and StoreFullError.
+// Refusal is a problem report of the server. errors.As finds it in AuthenticationError, ConditionError, DeadlineError,
+// GraphError, NotFoundError, OverloadError, RateError, ServerError and StoreFullError.
 //
-// Codes are an open list. What did not come, as with a proxy's page, is empty or nil.
+// New codes may be added at any time. Members that the report lacks, for example in an error page of a proxy, are empty
+// or nil.
 type Refusal struct {
 	Status int
-	// Code is a word for programs, Detail a sentence for people.
+	// Code is for programs, Detail is for people.
 	Code, Detail string
-	// Type leads to the page of the code, whose heading is Title.
+	// Type is the address of the code's documentation page. Title is its heading.
 	Type, Title string
 	RequestID   string
-	// Node is the node that it is about, Operand the place of the operand. In a function Node is what runs it, Function is
-	// its index, and FunctionNode the node in it.
+	// Node is the id of the node with the error, Operand the position of the operand. If the error is in a function,
+	// Node runs the function, Function is the function's index, and FunctionNode is the node in it.
 	Node, Function, FunctionNode, Operand *int
 	Expected, Got                         string
 	// Pointer is a JSON pointer into the request.
 	Pointer string
-	// Errors has all that was found wrong, where that was more than one thing.
+	// Errors lists all errors if the server found several.
 	Errors []*Refusal
-	// RetryAfter is for how long the server wants to be left alone.
+	// RetryAfter is the time after which the server accepts a retry.
 	RetryAfter *time.Duration
-	// Extra has the members that this client does not know.
+	// Extra holds the members that this client does not know.
 	Extra map[string]json.RawMessage
-	// remark is what the client knows beside the report.
+	// remark is a fact that only the client knows.
 	remark string
 }
 
@@ -56,7 +56,7 @@ func (r *Refusal) add(sentence string) {
 	r.remark = sentence
 }
 
-// refusalOf reads an answer that is one; a report has a code.
+// refusalOf reads a problem report from a response. A report has a code.
 func refusalOf(reply reply) *Refusal {
 	refusal := &Refusal{}
 	if media := reply.media(); media == mediaProblem || media == mediaJSON {
@@ -80,7 +80,7 @@ func (r *Refusal) read(report object) {
 	}
 }
 
-// readMember says whether this is a member that the client knows.
+// readMember reports whether the client knows this member.
 func (r *Refusal) readMember(name string, value json.RawMessage) bool {
 	texts := map[string]*string{
 		"code": &r.Code, "detail": &r.Detail, "type": &r.Type, "title": &r.Title, "request_id": &r.RequestID,
@@ -117,7 +117,7 @@ func (r *Refusal) readErrors(value json.RawMessage) bool {
 	return true
 }
 
-// retryAfterOf reads whole seconds; anything else is passed over.
+// retryAfterOf reads a whole number of seconds and ignores any other value.
 func retryAfterOf(header http.Header) *time.Duration {
 	stated := strings.TrimSpace(header.Get("Retry-After"))
 	if stated == "" || strings.Trim(stated, "0123456789") != "" {
@@ -130,7 +130,8 @@ func retryAfterOf(header http.Header) *time.Duration {
 	return &wait
 }
 
-// asError is the report as the error that says what to do about it; the status decides, since codes are added.
+// asError converts a problem report into an error. The status decides the type, not the code, because new codes are
+// added.
 func (r *Refusal) asError() error {
 	switch r.Status {
 	case 401, 403:

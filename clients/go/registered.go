@@ -7,33 +7,33 @@ import (
 	"sync/atomic"
 )
 
-// RegisteredGraph is a graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+// RegisteredGraph is a registered graph. Pass it to calls in place of a graph: it is not sent again.
 //
-// It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten.
-// It is the graph as it was: nodes that are appended later are not part of it. Goroutines may share it.
+// The first call that uses it registers it, unless it is registered already. If the server no longer has the graph, the
+// call registers it again. It is the graph as it was: nodes appended later are not part of it. Goroutines can share it.
 type RegisteredGraph struct {
 	graph   *Graph
 	count   int
 	request *request
-	// turn is held by whoever registers it.
+	// turn is held by the goroutine that registers the graph.
 	turn  chan struct{}
 	known atomic.Pointer[registration]
 }
 
-// registration is what the server answered.
+// registration holds the server's response.
 type registration struct {
 	id     string
 	fields object
 }
 
-// GraphSummary is a graph that the server keeps, without itself.
+// GraphSummary is the metadata of a registered graph.
 type GraphSummary struct {
 	ID          string
 	Description string
 	NodeCount   int
 }
 
-// ID is the hash of the graph; empty as long as the server was not asked.
+// ID returns the hash of the graph; empty until the graph is registered.
 func (r *RegisteredGraph) ID() string {
 	if known := r.known.Load(); known != nil {
 		return known.id
@@ -41,10 +41,10 @@ func (r *RegisteredGraph) ID() string {
 	return ""
 }
 
-// Graph is the graph itself.
+// Graph returns the graph itself.
 func (r *RegisteredGraph) Graph() *Graph { return r.graph }
 
-// Fields has what the server answered, by names on the wire, but for the graph; nil as long as it was not asked.
+// Fields returns the server's response by API names, without the graph; nil until the graph is registered.
 func (r *RegisteredGraph) Fields() map[string]json.RawMessage {
 	if known := r.known.Load(); known != nil {
 		return known.fields
@@ -54,7 +54,7 @@ func (r *RegisteredGraph) Fields() map[string]json.RawMessage {
 
 func (r *RegisteredGraph) stated() (*Graph, int) { return r.graph, r.count }
 
-// RegisterLater is a graph that the first call which needs it registers, within its own time.
+// RegisterLater returns a graph that the first call which uses it registers, within that call's timeout.
 func (c *Client) RegisterLater(graph *Graph, options ...RegisterOptions) (*RegisteredGraph, error) {
 	if err := graph.sendable(); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (c *Client) RegisterLater(graph *Graph, options ...RegisterOptions) (*Regis
 	return &RegisteredGraph{graph: graph, count: len(graph.nodes), request: request, turn: make(chan struct{}, 1)}, nil
 }
 
-// Register has the server keep a graph as it is now.
+// Register registers the graph on the server as it is now.
 func (c *Client) Register(ctx context.Context, graph *Graph, options ...RegisterOptions) (*RegisteredGraph, error) {
 	made, err := c.RegisterLater(graph, options...)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Client) Register(ctx context.Context, graph *Graph, options ...Register
 	return made, nil
 }
 
-// Registered is a graph that the server keeps already. Its nodes are found by their names and ids.
+// Registered fetches a registered graph. Look up its nodes by name or id.
 func (c *Client) Registered(ctx context.Context, id string) (*RegisteredGraph, error) {
 	path, err := graphPath(id)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *Client) Registered(ctx context.Context, id string) (*RegisteredGraph, e
 	})
 }
 
-// Unregister has the server forget a graph.
+// Unregister deletes a registered graph from the server.
 func (c *Client) Unregister(ctx context.Context, id string) (*GraphSummary, error) {
 	path, err := graphPath(id)
 	if err != nil {
@@ -136,7 +136,7 @@ func registrationOf(answer object) (*registration, error) {
 	return &registration{id, answer}, nil
 }
 
-// register has the server keep a graph, unless somebody else did since it was found to be stale.
+// register registers the graph, unless another goroutine has done so since the registration was found to be stale.
 func (r *running) register(graph *RegisteredGraph, stale *registration) (*registration, error) {
 	select {
 	case graph.turn <- struct{}{}:
@@ -163,7 +163,8 @@ func (r *running) register(graph *RegisteredGraph, stale *registration) (*regist
 	return known, nil
 }
 
-// runOn does a call on a registered graph, which is registered once more where it is not found.
+// runOn makes a call on a registered graph. If the server does not have the graph, it registers the graph and repeats
+// the call.
 func (e *exchange) runOn(graph *RegisteredGraph) (reply, error) {
 	known := graph.known.Load()
 	if known == nil {
@@ -185,7 +186,7 @@ func (e *exchange) runOn(graph *RegisteredGraph) (reply, error) {
 	return e.run()
 }
 
-// onGraph is the path of a call on a registered graph.
+// onGraph returns the path of a call on a registered graph.
 func onGraph(call, id string) string {
 	const version = "/v1"
 	path, err := graphPath(id)
@@ -195,13 +196,13 @@ func onGraph(call, id string) string {
 	return path + call[len(version):]
 }
 
-// isOfTheGraph says whether it is the graph that is not found: a tensor is named by its node.
+// isOfTheGraph reports whether the graph itself is missing. A missing tensor is reported with its node.
 func isOfTheGraph(err error) bool {
 	var missing *NotFoundError
 	return errors.As(err, &missing) && missing.Code == "not_found" && missing.Node == nil && missing.Pointer == ""
 }
 
-// refusalIn is the report that an error holds; nil where it holds none.
+// refusalIn returns the problem report in an error, or nil.
 func refusalIn(err error) *Refusal {
 	var refusal *Refusal
 	errors.As(err, &refusal)

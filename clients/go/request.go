@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// request is one that is to be sent. What keeps something is repeated under an Idempotency-Key alone; takesTime says
-// whether its query may have a timeout.
+// request is a request to send. A request that keeps (stores) something is retried only under an Idempotency-Key.
+// takesTime says whether its query accepts a timeout.
 type request struct {
 	method    string
 	path      string
@@ -22,7 +22,7 @@ type request struct {
 	keeps     bool
 }
 
-// within is the path and the query, saying how much time is left.
+// within returns the path and the query with the remaining time.
 func (r *request) within(left time.Duration, limited bool) string {
 	query := url.Values{}
 	for name, values := range r.query {
@@ -44,7 +44,7 @@ func (r *request) length() (total int64) {
 	return total
 }
 
-// reader gives the body, which is not copied; nil where there is none.
+// reader returns the body without copying it, or nil if there is none.
 func (r *request) reader() io.ReadCloser {
 	if len(r.body) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (r *request) reader() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(pieces...))
 }
 
-// computing is a call on the first nodes of a graph, which are not sent where they are registered.
+// computing builds a call on the first nodes of a graph. The nodes of a registered graph are not sent.
 func computing(call string, graph *Graph, count int, asked asked, isRegistered bool) (*request, error) {
 	message := message{fields: map[string]any{}}
 	if !isRegistered {
@@ -83,7 +83,8 @@ func computing(call string, graph *Graph, count int, asked asked, isRegistered b
 	}, nil
 }
 
-// accepted has the answer come as the request goes; where a tensor stays with the server, its like may well be large.
+// accepted returns the encoding of the response: that of the request, or safetensors if a feed is a resident tensor,
+// since results may then be large.
 func accepted(media string, asked asked) string {
 	isResident := false
 	for _, value := range asked.tensors["feeds"] {
@@ -98,7 +99,7 @@ func accepted(media string, asked asked) string {
 	return mediaJSON
 }
 
-// registering has the server keep a graph. To repeat it changes nothing.
+// registering builds the request that registers a graph. Repeating it changes nothing.
 func registering(graph *Graph, options RegisterOptions) (*request, error) {
 	message := message{fields: map[string]any{}}
 	if options.Description != "" {
@@ -113,7 +114,7 @@ func registering(graph *Graph, options RegisterOptions) (*request, error) {
 	return &request{method: "POST", path: "/v1/graphs", header: header, body: body, takesTime: true}, nil
 }
 
-// putting has the server keep a tensor. Without a condition, to repeat it changes nothing.
+// putting builds the request that stores a tensor. Without a condition, repeating it changes nothing.
 func putting(name string, tensor *Tensor, options PutOptions) (*request, error) {
 	path, err := tensorPath(name)
 	if err != nil {
@@ -136,7 +137,7 @@ func putting(name string, tensor *Tensor, options PutOptions) (*request, error) 
 	return &request{method: "PUT", path: path, query: query, header: header, body: body, takesTime: true, keeps: keeps}, nil
 }
 
-// alone is a tensor that is all of a body.
+// alone encodes a tensor that is the whole body.
 func alone(tensor *Tensor, form Form) (string, [][]byte, error) {
 	form = cmp.Or(form, defaultForm(len(tensor.raw)))
 	if form == Safetensors {
@@ -147,7 +148,7 @@ func alone(tensor *Tensor, form Form) (string, [][]byte, error) {
 	return mediaJSON, [][]byte{text}, err
 }
 
-// getting asks for a tensor: for its bytes, unless another form is asked for.
+// getting builds the request that downloads a tensor, as safetensors unless another form is given.
 func getting(name, ifMatch, ifNoneMatch string, form Form) (*request, error) {
 	path, err := tensorPath(name)
 	if err != nil {
@@ -162,7 +163,7 @@ func getting(name, ifMatch, ifNoneMatch string, form Form) (*request, error) {
 	return &request{method: "GET", path: path, query: query, header: header, takesTime: true}, nil
 }
 
-// puttingModel has the server keep a model. Without a condition, to repeat it changes nothing.
+// puttingModel builds the request that stores a model. Without a condition, repeating it changes nothing.
 func puttingModel(name string, definition ModelDefinition, options ModelOptions) (*request, error) {
 	path, err := modelPath(name)
 	if err != nil {
@@ -184,7 +185,7 @@ func deleting(path, ifMatch string) *request {
 	return &request{method: "DELETE", path: path, header: conditions(ifMatch, ""), keeps: true}
 }
 
-// listing asks for a page, from behind an entry on.
+// listing builds the request for a page, which starts after an entry.
 func listing(kind string, limit int, after string) *request {
 	query := url.Values{}
 	if limit != 0 {
@@ -202,7 +203,7 @@ func graphPath(id string) (string, error) { return pathOf("graphs", id) }
 
 func modelPath(name string) (string, error) { return pathOf("models", name) }
 
-// pathOf fails for an empty name, whose path would be that of the listing.
+// pathOf returns an error for an empty name, whose path would be that of the listing.
 func pathOf(kind, name string) (string, error) {
 	if name == "" {
 		return "", inputErrorf("the name of what is kept is not empty")

@@ -2,13 +2,14 @@ package gradserve
 
 import "encoding/json"
 
-// Value is what stands for a node in a call: a Tensor, or the handle of one that the server keeps, or rows of that.
+// Value is what calls accept for a node: a Tensor, a Resident, or Rows of one.
 type Value interface{ isValue() }
 
-// Resident is a version of a tensor that the server keeps, and may stand wherever a call takes a Tensor.
+// Resident is a handle of one version of a resident tensor. Pass it to calls in place of a Tensor.
 //
-// A call reads the version that is there when it comes: ETag says which one this was, for conditions. What the server
-// did not say is empty or nil: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+// A call reads the version that is stored when it runs. ETag identifies the version of this handle, for conditions.
+// Fields that the server did not report are empty or nil: dtype, shape and size are known for tensors that were put or
+// listed, not for tensors that a call stored.
 type Resident struct {
 	Name            string
 	ETag            string
@@ -21,12 +22,12 @@ type Resident struct {
 
 func (r *Resident) isValue() {}
 
-// Rows has the part of it from start to before stop on its leading axis, which may stand where it may.
+// Rows returns rows start to stop (exclusive) of the leading axis. Calls accept them in place of a tensor.
 func (r *Resident) Rows(start, stop int) *Rows {
 	return &Rows{Name: r.Name, Start: start, Stop: stop}
 }
 
-// Rows are part of a tensor that the server keeps: what lies from Start to before Stop on its leading axis.
+// Rows are rows Start to Stop (exclusive) of a resident tensor, along its leading axis.
 type Rows struct {
 	Name        string
 	Start, Stop int
@@ -40,15 +41,15 @@ type ResidentTensor struct {
 	Tensor *Tensor
 }
 
-// Store says under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
+// Store names the tensor that a call stores the value of a node as.
 type Store struct {
 	Name string
-	// IfMatch is the etag that the tensor must have now: "*" where any will do, "" where there must be none. Nil is no
+	// IfMatch is the etag that the tensor must have now, "*" for any, or "" if it must not exist. Nil means no
 	// condition.
 	IfMatch *string
-	// Durable, where it is false, has the value be on disk some time after the answer.
+	// Durable, if false, lets the server respond before the value is on disk.
 	Durable *bool
-	// Gradient has the gradient by the node be kept, and not its value.
+	// Gradient stores the gradient with respect to the node instead of its value.
 	Gradient bool
 }
 

@@ -13,15 +13,15 @@ const (
 	longestWait = 8 * time.Second
 )
 
-// Surroundings are what a client has of the world beside the network. What is nil is as usual.
+// Surroundings is a client's environment except the network; tests replace it. Nil fields keep their defaults.
 type Surroundings struct {
-	// Now is the clock that deadlines are told by.
+	// Now is the clock for deadlines.
 	Now func() time.Time
-	// Wait has time pass, unless the context ends before, whose error it returns.
+	// Wait waits, and returns the error of the context if the context ends first.
 	Wait func(ctx context.Context, wait time.Duration) error
-	// Chance is between 0 and 1.
+	// Chance returns a random number between 0 and 1.
 	Chance func() float64
-	// NewKey is a key of idempotency, which nobody else has.
+	// NewKey returns a new unique idempotency key.
 	NewKey func() string
 }
 
@@ -52,17 +52,18 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// deadline is when a call has to be over, all of its tries together.
+// deadline is the time by which a call, with all its attempts, must finish.
 type deadline struct {
 	now func() time.Time
 	end time.Time
-	// isSet says whether there is an end.
+	// isSet says whether there is a deadline.
 	isSet bool
-	// limit is how long the call may take, 0 where its context says when it ends.
+	// limit is the time limit of the call; 0 if the deadline is that of its context.
 	limit time.Duration
 }
 
-// deadlineOf is the end of a call that begins now: by its own time or by that of its context, whichever is first.
+// deadlineOf returns the deadline of a call that begins now: that of its timeout or that of its context, whichever is
+// first.
 func deadlineOf(ctx context.Context, limit time.Duration, now func() time.Time) deadline {
 	made := deadline{now: now}
 	if limit > 0 {
@@ -76,7 +77,7 @@ func deadlineOf(ctx context.Context, limit time.Duration, now func() time.Time) 
 	return made
 }
 
-// left is how much time there is, where there is an end. It fails with a DeadlineError where that has come.
+// left returns the remaining time, if there is a deadline. It returns a DeadlineError if the deadline has passed.
 func (d *deadline) left() (time.Duration, error) {
 	if !d.isSet {
 		return 0, nil
@@ -88,14 +89,14 @@ func (d *deadline) left() (time.Duration, error) {
 	return left, nil
 }
 
-// admits says whether there is time left after a wait.
+// admits reports whether time remains after a wait.
 func (d *deadline) admits(wait time.Duration) bool {
 	return !d.isSet || wait < d.end.Sub(d.now())
 }
 
 func (d *deadline) passed() error { return &DeadlineError{limit: d.limit} }
 
-// tries are those of one call.
+// tries holds the attempts of one call.
 type tries struct {
 	remaining int
 	wait      time.Duration
@@ -104,7 +105,8 @@ type tries struct {
 	deaths    int
 }
 
-// after is how long to wait before the next try. It fails with the error of the last one where there is none.
+// after returns the time to wait before the next attempt. It returns the error of the last attempt if there is no
+// further one.
 func (t *tries) after(err error) (time.Duration, error) {
 	wait := time.Duration(float64(min(t.wait, longestWait)) * (0.5 + t.chance()/2))
 	var refusal *Refusal
@@ -124,7 +126,7 @@ func (t *tries) after(err error) (time.Duration, error) {
 	return wait, nil
 }
 
-// isPassing says whether the same request may be answered later on.
+// isPassing reports whether the same request may succeed later.
 func isPassing(err error, refusal *Refusal) bool {
 	if refusal == nil {
 		var connection *ConnectionError

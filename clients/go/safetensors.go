@@ -10,22 +10,22 @@ import (
 	"strconv"
 )
 
-// The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+// The safetensors format: a JSON header, followed by the bytes of the tensors, which are read without a copy. A complex
+// tensor is stored as its real and imaginary parts along a last axis of 2. __metadata__.complex lists these tensors.
 // https://github.com/huggingface/safetensors#format
-// A complex tensor lies in it as its parts, along a last axis of 2; __metadata__.complex names these tensors.
 
 const (
 	metadataName = "__metadata__"
 	complexName  = "complex"
 	lengthSize   = 8
-	// mostOfHeader is as long as the format's own reader takes headers.
+	// mostOfHeader is the maximum size of a header: the limit of the reference implementation.
 	mostOfHeader = 100_000_000
 )
 
-// EncodeSafetensors is a safetensors file in pieces: its header, and the bytes of tensors, which are not copied. It
-// fails with an InputError where a name is not in UTF-8.
+// EncodeSafetensors returns a safetensors file in pieces: its header, and the bytes of the tensors, which are not
+// copied. It returns an InputError if a name is not UTF-8.
 func EncodeSafetensors(tensors map[string]*Tensor, metadata map[string]string) ([][]byte, error) {
-	// Tensors of wide elements come first, so that every one is aligned.
+	// Tensors with wide elements come first, so that all are aligned.
 	names := slices.SortedFunc(maps.Keys(tensors), func(a, b string) int {
 		wider := elementTypes[tensors[b].dtype].size - elementTypes[tensors[a].dtype].size
 		return cmp.Or(wider, cmp.Compare(a, b))
@@ -63,7 +63,7 @@ func EncodeSafetensors(tensors map[string]*Tensor, metadata map[string]string) (
 	return pieces, nil
 }
 
-// withComplex is metadata that names these tensors as complex.
+// withComplex returns metadata that lists these tensors as complex.
 func withComplex(metadata map[string]string, names []string) (map[string]string, error) {
 	if len(names) == 0 {
 		return metadata, nil
@@ -78,14 +78,15 @@ func withComplex(metadata map[string]string, names []string) (map[string]string,
 	return made, err
 }
 
-// DecodeSafetensors is what a safetensors file holds, without copying it; which tensors are complex is said by them, and
-// not in the metadata. It fails with a MalformedError.
+// DecodeSafetensors decodes a safetensors file without copying it. The dtypes of the tensors, not the metadata, tell
+// which are complex. It returns a MalformedError if the file is invalid.
 func DecodeSafetensors(file []byte) (tensors map[string]*Tensor, metadata map[string]string, err error) {
 	tensors, metadata, err = decodeSafetensors(file)
 	return tensors, metadata, malformed(err)
 }
 
-// DecodeSafetensor is the tensor of a name in a safetensors file, without copying it. It fails with a MalformedError.
+// DecodeSafetensor returns the tensor with a name in a safetensors file, without copying it. It returns a
+// MalformedError if the file is invalid.
 func DecodeSafetensor(file []byte, name string) (*Tensor, error) {
 	tensors, _, err := decodeSafetensors(file)
 	if err != nil {
@@ -137,7 +138,7 @@ func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, erro
 	return tensors, metadata, nil
 }
 
-// partsOf are the header and the data of a file.
+// partsOf returns the header and the data of a file.
 func partsOf(file []byte) (object, []byte, error) {
 	if len(file) < lengthSize {
 		return nil, nil, inputErrorf("the safetensors file ends before its header does")
@@ -153,7 +154,7 @@ func partsOf(file []byte) (object, []byte, error) {
 	return header, rest[length:], within("the header of the safetensors file", err)
 }
 
-// metadataOf takes the texts out of a header.
+// metadataOf removes the metadata from a header and returns it.
 func metadataOf(header object) (map[string]string, error) {
 	stated, is := header[metadataName]
 	delete(header, metadataName)
@@ -173,7 +174,7 @@ func metadataOf(header object) (map[string]string, error) {
 	return metadata, nil
 }
 
-// complexNames takes the names of the complex tensors out of the metadata.
+// complexNames removes the names of the complex tensors from the metadata and returns them.
 func complexNames(metadata map[string]string, header object) (map[string]bool, error) {
 	text, is := metadata[complexName]
 	delete(metadata, complexName)
@@ -197,7 +198,7 @@ func complexNames(metadata map[string]string, header object) (map[string]bool, e
 	return found, nil
 }
 
-// fileEntry is where a tensor lies.
+// fileEntry is the location of a tensor in a file.
 type fileEntry struct {
 	name       string
 	start, end int
@@ -229,7 +230,7 @@ func entryOf(name string, stated json.RawMessage) (fileEntry, error) {
 	return fileEntry{name, offsets[0], offsets[1], dtype, shape}, nil
 }
 
-// joinParts has the parts along the last axis be complex numbers.
+// joinParts turns the last axis of parts into complex numbers.
 func (e *fileEntry) joinParts() error {
 	last := len(e.shape) - 1
 	whole, is := complexTypes[e.dtype]
@@ -240,7 +241,7 @@ func (e *fileEntry) joinParts() error {
 	return nil
 }
 
-// checkThatTheyFill has tensors lie one behind the other, from the first byte to the last.
+// checkThatTheyFill checks that the tensors cover the data without gaps or overlaps.
 func checkThatTheyFill(entries []fileEntry, length int) error {
 	slices.SortFunc(entries, func(a, b fileEntry) int { return cmp.Or(a.start-b.start, a.end-b.end) })
 	end := 0

@@ -7,44 +7,43 @@ import (
 	"unsafe"
 )
 
-// Element is what a slice may consist of that is a tensor's.
+// Element is the type of a tensor's elements in a slice.
 type Element interface {
 	bool | int8 | uint8 | int16 | int32 | uint32 | int64 | Float16Bits | float32 | float64 | complex64 | complex128
 }
 
-// Tensor is an array with a dtype and a shape, whose elements lie row-major. It shares the memory of the slice that it
-// was made from, or of the answer that it came with: what is written there is written here, so do not, while a call is
-// under way.
+// Tensor is an array with a dtype and a shape, in row-major order. It shares the memory of the slice that it was
+// created from, or of the response: do not write to it during a call.
 type Tensor struct {
 	dtype DType
 	shape []int
-	// raw are the elements, little-endian.
+	// raw holds the elements, little-endian.
 	raw []byte
 }
 
-// mostAxes is as many as NumPy's arrays have at most.
+// mostAxes is the maximum number of axes of a NumPy array.
 const mostAxes = 64
 
-// mostBytes is more than the extents of a shape other than 0 may make.
+// mostBytes is an exclusive limit on the bytes of a tensor, with extents of 0 counted as 1.
 const mostBytes = 1 << 53
 
-// NewTensor is the tensor that has these elements, without copying them; no extents are the shape of a single number.
-// It fails with an InputError where they are more or fewer than the shape has.
+// NewTensor creates a tensor from a slice, which is not copied. Without extents, the tensor is a scalar. It returns an
+// InputError if the number of elements does not match the shape.
 func NewTensor[T Element](elements []T, shape ...int) (*Tensor, error) {
 	return tensorOf(dtypeOf[T](), shape, littleEndian(elements))
 }
 
-// Vector is the tensor with one axis that has these elements, without copying them.
+// Vector creates a tensor with one axis from a slice, which is not copied.
 func Vector[T Element](elements []T) *Tensor {
 	return &Tensor{dtypeOf[T](), []int{len(elements)}, littleEndian(elements)}
 }
 
-// Scalar is the tensor without axes that has this element.
+// Scalar creates a tensor without axes.
 func Scalar[T Element](element T) *Tensor {
 	return &Tensor{dtypeOf[T](), []int{}, littleEndian([]T{element})}
 }
 
-// Must is for tensors that are known to be right: it panics where there is an error.
+// Must returns a tensor that is known to be valid, and panics if there is an error.
 func Must(tensor *Tensor, err error) *Tensor {
 	if err != nil {
 		panic(err)
@@ -52,8 +51,8 @@ func Must(tensor *Tensor, err error) *Tensor {
 	return tensor
 }
 
-// TensorFromBytes is the tensor whose elements are these bytes, row-major and little-endian, without copying them. It
-// fails with an InputError for a dtype that this client lacks, and where the shape has more or fewer bytes.
+// TensorFromBytes creates a tensor from row-major, little-endian bytes, which are not copied. It returns an InputError
+// for an unsupported dtype, and if the number of bytes does not match the shape.
 func TensorFromBytes(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 	return tensorOf(dtype, shape, raw)
 }
@@ -76,7 +75,8 @@ func tensorOf(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 	return &Tensor{dtype, append([]int{}, shape...), raw}, nil
 }
 
-// bytesOf is how many bytes a shape has. It fails where the extents other than 0 make 2⁵³ bytes or more.
+// bytesOf returns the number of bytes of a shape. It returns an error if the extents other than 0 make 2⁵³ bytes or
+// more.
 func bytesOf(shape []int, size int) (uint64, error) {
 	if len(shape) > mostAxes {
 		return 0, inputErrorf("a shape has at most %d axes, and this one %d", mostAxes, len(shape))
@@ -98,25 +98,25 @@ func bytesOf(shape []int, size int) (uint64, error) {
 	return total, nil
 }
 
-// DType says what the elements are.
+// DType returns the dtype of the elements.
 func (t *Tensor) DType() DType { return t.dtype }
 
-// Shape has the extents of all axes.
+// Shape returns the extents of all axes.
 func (t *Tensor) Shape() []int { return slices.Clone(t.shape) }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (t *Tensor) Len() int { return len(t.raw) / elementTypes[t.dtype].size }
 
-// Bytes are the elements, row-major and little-endian, in the memory of the tensor.
+// Bytes returns the elements, row-major and little-endian, as a view of the tensor's memory.
 func (t *Tensor) Bytes() []byte { return t.raw }
 
-// String says what kind of tensor it is, and does not show the elements.
+// String returns dtype and shape, without the elements.
 func (t *Tensor) String() string { return fmt.Sprintf("%s%v", t.dtype, t.shape) }
 
 func (t *Tensor) isValue() {}
 
-// Slice has the elements of a tensor, in its memory where they are aligned there. It fails with an InputError where
-// they are of another type.
+// Slice returns the elements of a tensor: a view of its memory if it is aligned, otherwise a copy. It returns an
+// InputError if the elements have another type.
 func Slice[T Element](tensor *Tensor) ([]T, error) {
 	if wanted := dtypeOf[T](); tensor.dtype != wanted {
 		return nil, inputErrorf("the elements of this tensor are %s, and not %s", tensor.dtype, wanted)
@@ -137,8 +137,8 @@ func Slice[T Element](tensor *Tensor) ([]T, error) {
 	return elements, nil
 }
 
-// Item is the only element of a tensor. It fails with an InputError where there are several, or they are of another
-// type.
+// Item returns the only element of a tensor. It returns an InputError if there is not exactly one element, or if it has
+// another type.
 func Item[T Element](tensor *Tensor) (T, error) {
 	elements, err := Slice[T](tensor)
 	if err == nil && len(elements) != 1 {
@@ -186,7 +186,7 @@ var isLittleEndian = func() bool {
 	return *(*byte)(unsafe.Pointer(&one)) == 1
 }()
 
-// littleEndian has the bytes of elements as the wire has them: their own memory, where the machine has them so too.
+// littleEndian returns the little-endian bytes of elements: a view of their memory on little-endian machines.
 func littleEndian[T Element](elements []T) []byte {
 	memory := memoryOf(elements)
 	if isLittleEndian || len(memory) == 0 {

@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// Form is how tensors travel.
+// Form is the encoding of tensors.
 type Form string
 
-// The forms: numbers of JSON, base64 in JSON, or a safetensors file. Where none is stated, tensors of 4 KiB and more
-// travel as safetensors, and smaller ones as base64.
+// The forms: JSON numbers, base64 in JSON, or a safetensors file. By default, tensors of 4 KiB or more are sent as
+// safetensors, smaller ones as base64.
 const (
 	JSON        Form = "json"
 	Base64      Form = "base64"
@@ -21,16 +21,16 @@ const (
 )
 
 const (
-	// large tensors travel as files unless told otherwise.
+	// the size from which tensors are sent as files by default
 	large = 4096
-	// exact is up to where all readers of JSON read whole numbers exactly.
+	// exact is the largest integer that every JSON parser reads exactly.
 	exact = 1 << 53
 )
 
-// DefaultForm is how a tensor travels, where nobody says.
+// DefaultForm returns the default encoding of a tensor.
 func DefaultForm(tensor *Tensor) Form { return defaultForm(len(tensor.raw)) }
 
-// defaultForm is how tensors of so many bytes travel, where nobody says.
+// defaultForm returns the default encoding of tensors of this size in bytes.
 func defaultForm(size int) Form {
 	if size >= large {
 		return Safetensors
@@ -38,7 +38,8 @@ func defaultForm(size int) Form {
 	return Base64
 }
 
-// toJSON is the tensor as JSON has it: its bytes as base64, or with the form JSON its numbers, if JSON keeps them all.
+// toJSON returns the tensor in JSON: its bytes as base64, or its numbers if the form is JSON and JSON can represent all
+// of them.
 func (t *Tensor) toJSON(form Form) map[string]any {
 	made := map[string]any{"dtype": t.dtype, "shape": t.shape}
 	if form == JSON {
@@ -51,14 +52,15 @@ func (t *Tensor) toJSON(form Form) map[string]any {
 	return made
 }
 
-// EncodeJSON is the tensor as the wire has it in JSON: with the form JSON as numbers, if JSON keeps them all, else with
-// its bytes in base64.
+// EncodeJSON returns the tensor in the JSON form of the API: numbers if the form is JSON and JSON can represent all of
+// them, otherwise base64.
 func (t *Tensor) EncodeJSON(form Form) ([]byte, error) { return written(t.toJSON(form)) }
 
-// MarshalJSON is the tensor as the wire has it, its bytes in base64.
+// MarshalJSON returns the tensor in the JSON form of the API, as base64.
 func (t *Tensor) MarshalJSON() ([]byte, error) { return t.EncodeJSON(Base64) }
 
-// UnmarshalJSON reads a tensor as the wire has it, whatever its payload. It fails with a MalformedError.
+// UnmarshalJSON reads a tensor in the JSON form of the API, as numbers or base64. It returns a MalformedError if the
+// text is not a tensor.
 func (t *Tensor) UnmarshalJSON(text []byte) error {
 	read, err := tensorFromJSON(text)
 	if err != nil {
@@ -68,7 +70,8 @@ func (t *Tensor) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// numbers is the list of elements, of complex ones the real part and then the imaginary one; false where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
+// numbers returns the list of elements, in which a complex number is its real part followed by its imaginary part. It
+// returns false if JSON cannot represent an element: NaN, infinities, integers beyond 2⁵³.
 func (t *Tensor) numbers() ([]byte, bool) {
 	element := elementTypes[asParts(t.dtype)]
 	list := []byte{'['}
@@ -120,7 +123,7 @@ func wholeIn(raw []byte, dtype DType) int64 {
 	return int64(raw[0])
 }
 
-// tensorFromJSON fails with an InputError; that it came with an answer is for the caller to say.
+// tensorFromJSON returns an InputError. If the tensor is part of a response, the caller converts the error.
 func tensorFromJSON(text []byte) (*Tensor, error) {
 	members, err := objectOf(text)
 	if err != nil {
@@ -159,7 +162,7 @@ func shapeOf(value json.RawMessage) ([]int, error) {
 	return shape, nil
 }
 
-// payloadOf are the bytes that a tensor's elements have, from whichever member holds them; dtype is that of its numbers.
+// payloadOf returns the bytes of a tensor's elements, from numbers or base64. dtype is that of the numbers.
 func payloadOf(members object, dtype DType) ([]byte, error) {
 	numbers, err := optional(members["data"], numbersIn)
 	if err != nil {
@@ -189,7 +192,7 @@ func payloadOf(members object, dtype DType) ([]byte, error) {
 	return raw, nil
 }
 
-// optional reads a member that may be absent, or null.
+// optional reads a member that may be absent or null.
 func optional[T any](value json.RawMessage, read func(json.RawMessage) (T, error)) (T, error) {
 	if value == nil || string(value) == "null" {
 		var none T
@@ -198,11 +201,11 @@ func optional[T any](value json.RawMessage, read func(json.RawMessage) (T, error
 	return read(value)
 }
 
-// decoded is what a string holds as base64, with padding and nothing else.
+// decoded decodes a string of base64 with padding.
 func decoded(value json.RawMessage) ([]byte, error) {
 	text := []byte(nil)
 	if value[0] == '"' && !bytes.ContainsRune(value, '\\') {
-		text = value[1 : len(value)-1] // as it lies there: it may be long
+		text = value[1 : len(value)-1] // without a copy: it may be long
 	} else if read, err := textOf(value); err == nil {
 		text = []byte(read)
 	} else {
@@ -218,7 +221,7 @@ func decoded(value json.RawMessage) ([]byte, error) {
 
 // appendFloatOf rounds to the nearest number of the dtype.
 func appendFloatOf(raw []byte, text string, dtype DType) ([]byte, error) {
-	number, _ := strconv.ParseFloat(text, 64) // infinite where it is beyond the range
+	number, _ := strconv.ParseFloat(text, 64) // infinite if it is out of range
 	switch dtype {
 	case Float16:
 		bits := ToFloat16(number)
@@ -235,7 +238,7 @@ func appendFloatOf(raw []byte, text string, dtype DType) ([]byte, error) {
 	return raw, nil
 }
 
-// appendWholeOf takes a whole number that is written with a point, too.
+// appendWholeOf appends an integer, which may be written with a decimal point.
 func appendWholeOf(raw []byte, text string, dtype DType) ([]byte, error) {
 	number, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

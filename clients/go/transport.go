@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// reply is an answer as it came.
+// reply is an HTTP response as received.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// media is the media type of the body.
+// media returns the media type of the body.
 func (r reply) media() string {
 	media, _, _ := strings.Cut(r.header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// checked fails with what the answer refuses, and for a redirect.
+// checked returns an error for a problem report and for a redirect.
 func (r reply) checked() error {
 	if r.status >= 400 {
 		return refusalOf(r).asError()
@@ -34,7 +34,7 @@ func (r reply) checked() error {
 	return nil
 }
 
-// object is the JSON object that the body is.
+// object returns the JSON object in the body.
 func (r reply) object() (object, error) {
 	if media := r.media(); media != mediaJSON {
 		return nil, malformedf("the answer is of the media type %q, where %s was asked for", media, mediaJSON)
@@ -45,7 +45,7 @@ func (r reply) object() (object, error) {
 
 func (r reply) isFile() bool { return r.media() == mediaSafetensors || r.media() == mediaBytes }
 
-// parts are the object that the answer is, and the tensors beside it.
+// parts returns the JSON object of the response, and the tensors beside it.
 func (r reply) parts() (object, map[string]*Tensor, error) {
 	if !r.isFile() {
 		members, err := r.object()
@@ -59,7 +59,7 @@ func (r reply) parts() (object, map[string]*Tensor, error) {
 	return members, beside, within("the response in the safetensors file", err)
 }
 
-// tensor is the etag and the elements of a resident tensor.
+// tensor returns the etag and the elements of a resident tensor.
 func (r reply) tensor() (string, *Tensor, error) {
 	if !r.isFile() {
 		return r.tensorInJSON()
@@ -105,7 +105,7 @@ func transportOf(address, key string, most int64, over http.RoundTripper) (*tran
 	}
 	base, err := url.Parse(address)
 	if err != nil {
-		// What parsing says has the address in it, and so perhaps a password.
+		// The message of the parse error contains the address, which may contain a password.
 		return nil, inputErrorf("the server's URL cannot be read")
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
@@ -118,7 +118,7 @@ func transportOf(address, key string, most int64, over http.RoundTripper) (*tran
 	return &transport{client, strings.TrimRight(base.String(), "/"), key, most}, nil
 }
 
-// send has one request answered.
+// send sends one request and returns the response.
 func (t *transport) send(running *running, request *request) (reply, error) {
 	left, err := running.deadline.left()
 	if err != nil {
@@ -140,7 +140,7 @@ func (t *transport) send(running *running, request *request) (reply, error) {
 	return reply{response.StatusCode, response.Header, body}, nil
 }
 
-// prepared is a request of net/http. It cannot get its body anew, so net/http does not repeat it behind our back.
+// prepared returns a request of net/http without GetBody, so that net/http does not retry it on its own.
 func (t *transport) prepared(ctx context.Context, request *request, target string) (*http.Request, error) {
 	sent, err := http.NewRequestWithContext(ctx, request.method, t.base+target, nil)
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *transport) prepared(ctx context.Context, request *request, target strin
 	for name, value := range request.header {
 		sent.Header.Set(name, value)
 	}
-	// Compressed answers would be longer than they are said to be, and tensors are not worth it.
+	// A compressed response would exceed its stated length, and tensors do not compress well.
 	sent.Header.Set("Accept-Encoding", "identity")
 	sent.Header.Set("User-Agent", "gradserve-go/"+Version)
 	if t.key != "" {
@@ -161,7 +161,7 @@ func (t *transport) prepared(ctx context.Context, request *request, target strin
 	return sent, nil
 }
 
-// read is the body of an answer, of which no more is read than may be.
+// read reads the body of a response up to the size limit.
 func (t *transport) read(response *http.Response) ([]byte, error) {
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, malformedf("the answer is compressed, which was not asked for")
@@ -183,7 +183,7 @@ func (t *transport) read(response *http.Response) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// running is a call under way, with all of its tries.
+// running is a call in progress, with all of its attempts.
 type running struct {
 	client   *Client
 	ctx      context.Context
@@ -191,7 +191,7 @@ type running struct {
 	deadline deadline
 }
 
-// failed is why there is no answer. Neither headers nor bodies are quoted.
+// failed returns the error if there is no response. It does not quote headers or bodies.
 func (r *running) failed(request *request, err error) error {
 	var known *TransportError
 	if errors.As(err, &known) {
@@ -200,7 +200,7 @@ func (r *running) failed(request *request, err error) error {
 	if ended := r.ended(); ended != nil {
 		return ended
 	}
-	// What net/http says has the address in it, which may have a path with names, or a password.
+	// The message of net/http contains the address, whose path may contain names, or a password.
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -209,7 +209,7 @@ func (r *running) failed(request *request, err error) error {
 	return &ConnectionError{&TransportError{message, err}}
 }
 
-// ended is why the call is over before it is done, if it is.
+// ended returns the reason why the call ended early, if it did.
 func (r *running) ended() error {
 	if err := r.caller.Err(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return &canceledError{err}
@@ -220,7 +220,7 @@ func (r *running) ended() error {
 	return nil
 }
 
-// canceledError is for calls whose context was cancelled.
+// canceledError is the error of calls whose context was cancelled.
 type canceledError struct{ cause error }
 
 func (e *canceledError) Error() string { return "gradserve: the call was given up: " + e.cause.Error() }

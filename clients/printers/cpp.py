@@ -13,7 +13,7 @@ from clients.op_descriptions import Attribute, OpDescription, Operand, later
 from clients.printers.go import EXACT
 
 _WIDTH: Final = 120
-_WRITTEN: Final = "// Written by `python -m clients.ops` from the registry of ops: do not edit.\n"
+_WRITTEN: Final = "// Written by `python -m clients.ops` from the op registry: do not edit.\n"
 _HEADER: Final = f"""{_WRITTEN}#pragma once
 
 #include <gradserve/appender.hpp>
@@ -33,7 +33,7 @@ _HEADER: Final = f"""{_WRITTEN}#pragma once
 namespace gradserve {{
 """
 _CLASS: Final = """
-/// The ops, each a method that appends a node and returns its handle.
+/// The ops. Each method appends a node and returns its handle.
 class Ops : public Appender {
 public:
 """
@@ -194,7 +194,7 @@ def _options(op: OpDescription) -> str:
             comment = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_value_notes(attribute)}.", indent=4)
             fields.append(f"{comment}    {_optional(attribute)} {_identifier(attribute.name)}{{}};\n")
     name = _camel(op.name)
-    return f"/// What {op.name} takes beside what is required.\nstruct {name}Options {{\n{''.join(fields)}}};\n"
+    return f"/// Options of {op.name}.\nstruct {name}Options {{\n{''.join(fields)}}};\n"
 
 
 def _optional(attribute: Attribute) -> str:
@@ -203,7 +203,7 @@ def _optional(attribute: Attribute) -> str:
 
 def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
-    default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
+    default = "" if attribute.default is None else f"; default {_literal(attribute.default)}"
     return choices + default
 
 
@@ -212,7 +212,7 @@ def _literal(value: object) -> str:
 
 
 def _doc(op: OpDescription) -> str:
-    several = ["It has several results, each read through get_output."] if op.several else []
+    several = ["The op has several results. Read each with get_output."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     required = [f"{_identifier(a.name)}: {a.doc}{_value_notes(a)}." for a in op.attributes if a.required]
     paragraphs = [*op.doc.split("\n\n"), *several, *gradient, *required]

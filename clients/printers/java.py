@@ -17,7 +17,7 @@ _WIDTH: Final = 120
 EXACT: Final = frozenset({"fill", "max", "min", "start", "step", "stop"})
 #: attribute that is positional although the wire allows it to be absent: an absent shape is an empty one
 _SHAPE: Final = "shape"
-_WRITTEN: Final = "// Written by `python -m clients.ops` from the registry of ops: edit that.\n"
+_WRITTEN: Final = "// Written by `python -m clients.ops` from the op registry: do not edit.\n"
 _CLASS: Final = """{written}package example.gradserve;
 
 import java.util.ArrayList;
@@ -30,7 +30,7 @@ import java.util.function.Consumer;
 public abstract sealed class {name} permits {permitted} {{
     {name}() {{}}
 
-    /** Appends a node. Operands at the end may be null: then they are absent, as attributes are. */
+    /** Appends a node. Null attributes, and null operands at the end, are absent. */
     abstract Node append(String op, Attrs attrs, List<Node> operands);
 {helpers}{methods}}}
 """
@@ -56,7 +56,7 @@ _LISTED: Final = """
     }
 """
 _SINCE: Final = """
-    /** The opset that graphs have an op, or an attribute as op.attribute, since. */
+    /** Returns the first opset with an op, or with an attribute as op.attribute. */
     static int since(String name) {{
         return switch (name) {{
 {cases}            default -> 1;
@@ -68,11 +68,11 @@ _PROGRAM: Final = f"""{_WRITTEN}package example.gradserve.conformance;
 import example.gradserve.Graph;
 import example.gradserve.Node;
 
-/** The methods of ops, by the names of ops. */
+/** Calls the methods of ops by name. */
 final class Ops {{
     private Ops() {{}}
 
-    /** Calls the method of a step's op, or for one that has none the method of any. */
+    /** Calls the method of a step's op, or the generic method if there is none. */
     static Node appended(Graph graph, Step s) {{
         return switch (s.op()) {{
 """
@@ -110,13 +110,13 @@ _READERS: Final = {
 
 def of_nodes(ops: Sequence[OpDescription]) -> str:
     """Return the class with the methods of nodes."""
-    doc = "The ops that have a first operand, as methods of it."
+    doc = "The ops as methods of their first operand."
     return _class("NodeOps", "Node", doc, _SELF, [op for op in ops if op.is_of_a_node])
 
 
 def of_graphs(ops: Sequence[OpDescription]) -> str:
     """Return the class with the methods of graphs."""
-    doc = "The ops that have no operand, or a list of them, as methods of a graph."
+    doc = "The ops without operands, and with a list of operands, as methods of a graph."
     return _class("GraphOps", "Graph", doc, _since(ops) + _LISTED, [op for op in ops if not op.is_of_a_node])
 
 
@@ -253,7 +253,7 @@ def _options(op: OpDescription) -> str:
     setters = [_operand_setter(name, operand) for operand in optional]
     setters += [_setter(name, attribute) for attribute in _option_attributes(op)]
     return (
-        f"    /** What {_camel(op.name)} takes beside what is required. */\n"
+        f"    /** Options of {_camel(op.name)}. */\n"
         f"    public static final class {name} {{\n"
         f"        private final Attrs attrs = new Attrs();\n{fields}\n"
         f"        private {name}() {{}}\n" + "".join(f"\n{setter}" for setter in setters) + "    }\n\n"
@@ -261,7 +261,7 @@ def _options(op: OpDescription) -> str:
 
 
 def _operand_setter(options: str, operand: str) -> str:
-    doc = _javadoc(["An operand."], [(f"@param {operand}", "a node of the same graph")], "these options", " " * 8)
+    doc = _javadoc(["Sets an operand."], [(f"@param {operand}", "a node of the same graph")], "these options", " " * 8)
     return (
         f"{doc}        public {options} {operand}(Node {operand}) {{\n"
         f"            this.{operand} = {operand};\n            return this;\n        }}\n"
@@ -284,7 +284,7 @@ def _sentence(text: str) -> str:
 
 def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
-    default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
+    default = "" if attribute.default is None else f"; default {_literal(attribute.default)}"
     return f"{choices}{default}."
 
 
@@ -293,23 +293,23 @@ def _literal(value: object) -> str:
 
 
 def _doc(op: OpDescription, parameters: Sequence[str]) -> str:
-    several = ["It has several results, each read through getOutput."] if op.several else []
+    several = ["The op has several results. Read each with getOutput."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     paragraphs = [*op.doc.split("\n\n"), *several, *gradient]
     paragraphs[0] = f"The op {op.name}: {paragraphs[0]}"
     notes = {_identifier(o.name): _operand_note(o) for o in op.operands}
     notes |= {_identifier(a.name): f"{a.doc}{_value_notes(a)[:-1]}" for a in _positional(op)}
-    notes |= {"options": "states what is optional", "name": "a label for messages and look-ups; empty for none"}
+    notes |= {"options": "sets options", "name": "a label for messages and lookups; empty for none"}
     names = [parameter.split()[-1] for parameter in parameters]
-    first = [f"Of its operands, {op.operands[0].name} is this node."] if op.is_of_a_node and names else []
+    first = [f"This node is the operand {op.operands[0].name}."] if op.is_of_a_node and names else []
     tags = [(f"@param {name}", notes[name]) for name in names]
     return _javadoc([*paragraphs, *first], tags, "the node", " " * 4)
 
 
 def _operand_note(operand: Operand) -> str:
     if operand.variadic:
-        return "operands, in their order"
-    return "an operand; null where it is absent" if operand.optional else "an operand"
+        return "operands in order"
+    return "an operand; null if it is absent" if operand.optional else "an operand"
 
 
 def _javadoc(paragraphs: Iterable[str], tags: Iterable[tuple[str, str]], result: str, indent: str) -> str:

@@ -13,7 +13,7 @@ from clients.op_descriptions import Attribute, OpDescription, Operand, later
 _WIDTH: Final = 120
 #: width of text in a docstring, whose first line may have quotation marks on both sides
 _ROOM: Final = _WIDTH - 8 - 6
-_HEAD: Final = '''"""The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that."""
+_HEAD: Final = '''"""The ops as methods. Written by `python -m clients.ops` from the op registry: do not edit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({%s})
-#: the opset that graphs have an op, or `op.attribute`, since, where it is not the first
+#: the first opset with an op, or with `op.attribute`, unless it is opset 1
 SINCE: Final = {
 %s}
 '''
@@ -37,7 +37,7 @@ class NodeOps:
     """Ops whose first operand is the node."""
 
     def _op(self, op: str, /, *others: Node | None, name: str | None = None, **attrs: Any) -> Node:
-        """An op of the node and others."""
+        """Append an op whose first operand is the node."""
         raise NotImplementedError
 '''
 _GRAPH_OPS: Final = '''
@@ -46,7 +46,7 @@ class GraphOps:
     """Leaves, and ops on a list of nodes."""
 
     def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
-        """Any op by its name."""
+        """Append any op by name."""
         raise NotImplementedError
 '''
 _TYPES: Final = {
@@ -124,7 +124,7 @@ def _arguments(op: OpDescription) -> Iterator[str]:
 
 
 def _docstring(op: OpDescription) -> str:
-    several = ["Several results, each read through get_output."] if op.several else []
+    several = ["The op has several results. Read each with get_output."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     paragraphs = [
         *map(_filled, op.doc.split("\n\n")),
@@ -161,7 +161,7 @@ def _choices(attribute: Attribute) -> str:
 
 
 def _default(attribute: Attribute) -> str:
-    return "" if attribute.default is None else f"; {attribute.default!r} unless stated"
+    return "" if attribute.default is None else f"; default {attribute.default!r}"
 
 
 def _identifier(name: str) -> str:

@@ -16,13 +16,13 @@ from clients.op_descriptions import Attribute, OpDescription, Operand, later
 _WIDTH: Final = 120
 #: attributes whose integers must not lose digits, in ops of an integer dtype; a test compares them
 EXACT: Final = frozenset({"fill", "max", "min", "start", "step", "stop"})
-_WRITTEN: Final = "Written by `python -m clients.ops` from the registry of ops: edit that."
-_OPS: Final = f"""//! The ops, each as a method. {_WRITTEN}
+_WRITTEN: Final = "Written by `python -m clients.ops` from the op registry: do not edit."
+_OPS: Final = f"""//! The ops as methods. {_WRITTEN}
 
 use crate::graph::Options;
 use crate::{{%s}};
 
-/// The opset that graphs have an op, or an attribute as `op.attribute`, since.
+/// Returns the first opset with an op, or with an attribute as `op.attribute`.
 pub(crate) fn since(name: &str) -> usize {{
     match name {{
 %s        _ => 1,
@@ -30,14 +30,14 @@ pub(crate) fn since(name: &str) -> usize {{
 }}
 
 """
-_PROGRAM: Final = f"""//! The method of each op. {_WRITTEN}
+_PROGRAM: Final = f"""//! Calls of the op methods by name. {_WRITTEN}
 
 use gradserve_client::ops::*;
 use gradserve_client::{{%s}};
 
 use crate::steps::Step;
 
-/// Calls the method of a step's op, or for one that has none the method of any.
+/// Calls the method of a step's op, or the generic method if there is none.
 pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {{
     Ok(match step.op.as_str() {{
 """
@@ -98,7 +98,7 @@ def _methods(op: OpDescription) -> str:
     if not _has_options(op):
         return f"{_doc(op)}{_method(name, op, [], _call(op, 'Options::default()'))}"
     plain = f"        self.{_identifier(op.name, '_with')}({', '.join([*_names(op), f'{_options_name(op)}::new()'])})"
-    comment = f"    /// [`{name}`](Self::{name}) with options.\n"
+    comment = f"    /// Appends [`{name}`](Self::{name}) with options.\n"
     with_options = [f"options: {_options_name(op)}"]
     return (
         f"{_doc(op)}{_method(name, op, [], plain)}\n"
@@ -174,9 +174,9 @@ def _options(op: OpDescription) -> str:
     operands = [_operand_setter(i, o) for i, o in enumerate(op.operands) if o.optional]
     attributes = [_attribute_setter(a) for a in op.attributes if not a.required]
     return (
-        f"/// What [`{owner}::{_identifier(op.name, '_with')}`] takes beside what is required.\n"
+        f"/// Options of [`{owner}::{_identifier(op.name, '_with')}`].\n"
         f"#[derive(Clone, Debug, Default)]\npub struct {name}(Options);\n\nimpl {name} {{\n"
-        "    /// Nothing beside what is required.\n    pub fn new() -> Self {\n        Self::default()\n    }\n"
+        "    /// Creates options without values.\n    pub fn new() -> Self {\n        Self::default()\n    }\n"
         f"{''.join([*operands, *attributes])}}}\n"
     )
 
@@ -184,7 +184,7 @@ def _options(op: OpDescription) -> str:
 def _operand_setter(position: int, operand: Operand) -> str:
     name = _identifier(operand.name)
     return (
-        f"\n    /// The operand {position}, which may be left out.\n"
+        f"\n    /// Sets operand {position}, which is optional.\n"
         f"    pub fn {name}(self, {name}: &Node) -> Self {{\n        Self(self.0.operand({position}, {name}))\n    }}\n"
     )
 
@@ -200,7 +200,7 @@ def _attribute_setter(attribute: Attribute) -> str:
 
 def _value_notes(attribute: Attribute) -> str:
     choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
-    default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
+    default = "" if attribute.default is None else f"; default {_literal(attribute.default)}"
     return choices + default
 
 
@@ -227,7 +227,7 @@ def _stated(attribute: Attribute) -> str:
 
 
 def _doc(op: OpDescription) -> str:
-    several = ["It has several results, each read through `get_output`."] if op.several else []
+    several = ["The op has several results. Read each with `get_output`."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     required = [f"`{_identifier(a.name)}`: {a.doc}{_value_notes(a)}." for a in op.attributes if a.required]
     return "    ///\n".join(map(_comment, [*op.doc.split("\n\n"), *several, *gradient, *required]))

@@ -20,7 +20,7 @@ _RESERVED: Final = frozenset((
 ))  # fmt: skip
 #: width of text in a comment, after indentation and star
 _ROOM: Final = _WIDTH - 5
-_OPS: Final = """/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
+_OPS: Final = """/** The ops as methods. Written by `python -m clients.ops` from the op registry: do not edit. */
 
 import type { Dtype } from "../dtypes.js";
 import type { GraphFunction, Node, StatedAttributes } from "../graph.js";
@@ -28,28 +28,28 @@ import type { TensorLike } from "../tensor.js";
 
 /** Attributes whose values are tensors. */
 export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set([%s]);
-/** Attributes whose values are whole numbers, or lists of these. */
+/** Attributes whose values are integers or lists of integers. */
 export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 %s
 ]);
-/** The opset that graphs have an op, or `op.attribute`, since, where it is not the first. */
+/** The first opset with an op, or with `op.attribute`, unless it is opset 1. */
 export const SINCE: { readonly [name: string]: number } = {
 %s
 };
 
-/** A whole number; a bigint where a number would not hold it. */
+/** An integer: a bigint if a number cannot represent it exactly. */
 export type Int = number | bigint;
 export type Ints = readonly Int[];
-/** A number; a bigint for a whole one that a number would not hold. */
+/** A number: a bigint for an integer that a number cannot represent exactly. */
 export type Float = number | bigint;
-/** A dtype by its name. A server may know more of them than this client. */
+/** The name of a dtype. Servers may support more dtypes than this client. */
 export type DtypeName = Dtype | (string & {});
-/** What need not be stated. */
+/** Optional members. */
 export type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined };
 
-/** The methods of graphs that write a node each. */
+/** The op methods of graphs. Each appends a node. */
 export abstract class Ops {
-  /** An op by its name, called by a method that the program calls. Operands at the end may be left out. */
+  /** Appends an op by name. The methods of ops call it. Operands at the end may be omitted. */
   protected abstract append(
     op: string,
     operands: readonly (Node | undefined)[],
@@ -58,10 +58,10 @@ export abstract class Ops {
   ): Node;
 """
 _SIGNATURES: Final = """/**
- * What the method of each op takes, in order, by the names of the wire: operands, of which those with `?` may be left
- * out and one with `...` is a list, and `=attributes`. What else there is stands in the last argument.
+ * The parameters of each op's method, in order, by their API names: operands (`?` marks an optional one, `...` a list)
+ * and `=attributes`. Other attributes are in the last argument.
  *
- * Written by `python -m clients.ops` from the registry: edit that.
+ * Written by `python -m clients.ops` from the op registry: do not edit.
  */
 export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
 %s
@@ -157,7 +157,7 @@ def _value(attribute: Attribute) -> str:
 
 
 def _comment(op: OpDescription) -> str:
-    several = ["Several results, each read through getOutput."] if op.several else []
+    several = ["The op has several results. Read each with getOutput."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
     paragraphs = [
         *map(_rewrapped, op.doc.split("\n\n")),
@@ -188,7 +188,7 @@ def _place(attribute: Attribute) -> str:
 
 
 def _default(attribute: Attribute) -> str:
-    return "" if attribute.default is None else f"; {json.dumps(attribute.default)} unless stated"
+    return "" if attribute.default is None else f"; default {json.dumps(attribute.default)}"
 
 
 def _key(name: str) -> str:

@@ -1,6 +1,6 @@
-"""The program that answers conformance cases with this client: a case a line comes in, a result a line goes out.
+"""The program that runs conformance cases with this client. It reads one case per line and writes one result per line.
 
-What it speaks is in clients/conformance/README.md.
+The protocol is described in clients/conformance/README.md.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gradserve_client.retries import Surroundings
 from gradserve_client.tensors import Array, as_array, bytes_of, default_form, from_bytes, from_json, to_json
 
 Json = dict[str, Any]
-#: errors by what one does about them; the first that fits
+#: exceptions with their types in results; the first match counts
 TYPES: Final[tuple[tuple[type[gs.GradserveError], str], ...]] = (
     (gs.InputError, "input"),
     (gs.AnswerTooLarge, "too_large"),
@@ -41,7 +41,7 @@ TYPES: Final[tuple[tuple[type[gs.GradserveError], str], ...]] = (
     (gs.GraphError, "graph"),
 )
 FORMS: Final = {"json": "json", "binary": "safetensors"}
-#: members of a report that have a result of their own
+#: members of a problem report that appear in results
 REPORTED: Final = (
     "code",
     "detail",
@@ -58,14 +58,14 @@ LISTS: Final = frozenset({"feeds", "cotangents", "tangents", "vectors"})
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Run cases until the input ends."""
     for line in sys.stdin:
         case = json.loads(line)
         print(json.dumps({"id": case["id"], **KINDS[case["kind"]](case)}), flush=True)
 
 
 def encoded(case: Json) -> Json:
-    """A tensor as the client writes it."""
+    """Return a tensor as the client encodes it."""
     try:
         array = array_of(case["tensor"])
         form = case["form"] if case["form"] != "default" else default_form(array.nbytes)
@@ -77,7 +77,7 @@ def encoded(case: Json) -> Json:
 
 
 def decoded(case: Json) -> Json:
-    """A tensor as the client reads it."""
+    """Return a tensor as the client decodes it."""
     try:
         if "wire" in case:
             answer = Response(200, {"content-type": JSON}, case["wire"].encode())
@@ -89,7 +89,7 @@ def decoded(case: Json) -> Json:
 
 
 def built(case: Json) -> Json:
-    """The nodes of a graph, and its functions."""
+    """Return the nodes of a graph, and its functions."""
     try:
         wire = to_wire(graph_of(case))
         return {name: json.dumps(wire[name]) for name in ("nodes", "functions") if name in wire}
@@ -98,7 +98,7 @@ def built(case: Json) -> Json:
 
 
 def graph_of(stated: Json) -> gs.Graph:
-    """The graph that steps of the builder give."""
+    """Build the graph of some steps."""
     graph = gs.Graph(stated.get("opset"))
     for function in stated.get("functions", ()):
         append_function(graph, function)
@@ -107,7 +107,7 @@ def graph_of(stated: Json) -> gs.Graph:
 
 
 def append_function(outer: gs.Graph, stated: Json) -> None:
-    """Have a function built."""
+    """Append a function to the graph."""
 
     def body(graph: gs.Graph) -> list[gs.Node]:
         append_steps(graph, stated["steps"], outer)
@@ -117,7 +117,7 @@ def append_function(outer: gs.Graph, stated: Json) -> None:
 
 
 def append_steps(graph: gs.Graph, steps: list[Json], outer: gs.Graph) -> None:
-    """Call the methods of steps on a graph, which may be that of a function."""
+    """Call the methods of steps on a graph, or on that of a function."""
     for step in steps:
         operands = [node_of(graph, operand, outer) for operand in step.get("operands", ())]
         attrs = {name: attribute(value, outer) for name, value in step.get("attrs", {}).items()}
@@ -125,14 +125,14 @@ def append_steps(graph: gs.Graph, steps: list[Json], outer: gs.Graph) -> None:
 
 
 def key_of(stated: Json) -> str:
-    """What equal graphs of a case have in common."""
+    """Return a key that equal graphs of a case share."""
     return json.dumps([stated["steps"], stated.get("functions"), stated.get("opset")])
 
 
 def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[..., gs.Node]:
-    """The method of an op, which the graph has, or the first operand; for one that is newer, the method of any.
+    """Return the method of an op, from the graph or the first operand, or the generic method if there is none.
 
-    A method of a node of another graph would write into that one.
+    The method of a node of another graph would append to that graph.
     """
     name = f"{op}_" if iskeyword(op) else op
     if hasattr(GraphOps, name):
@@ -141,14 +141,14 @@ def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[...
 
 
 def node_of(graph: gs.Graph, place: int | str, outer: gs.Graph | None = None) -> gs.Node:
-    """A node by its place, one of another graph, or one of the graph around a function."""
+    """Return the node at a position, a node of another graph, or a node of the graph that encloses a function."""
     if place == "outer" and outer is not None:
         return outer.input()
     return gs.Graph().input() if place == "other" else graph.find(place)
 
 
 def attribute(value: Any, graph: gs.Graph) -> Any:
-    """An attribute, of which JSON may not keep the value; a function is one of the graph's, or of another."""
+    """Convert an attribute, including values that JSON cannot represent. Functions can be of another graph."""
     if isinstance(value, list):
         return [attribute(each, graph) for each in value]
     if not isinstance(value, dict):
@@ -162,17 +162,17 @@ def attribute(value: Any, graph: gs.Graph) -> Any:
 
 
 def array_of(stated: Json) -> Array:
-    """The array of these bits."""
+    """Return the array with these bits."""
     return as_array(from_bytes(bytes.fromhex(stated["hex"]), stated["dtype"], stated["shape"]))
 
 
 def bits(array: Array) -> Json:
-    """An array as bits."""
+    """Return an array as its bits."""
     return {"dtype": array.dtype.name, "shape": list(array.shape), "hex": bytes_of(as_array(array)).hex()}
 
 
 class Conversation:
-    """The calls of a case, done by one client: on a clock that only its waits move, unless the server is a real one."""
+    """The calls of a case, made by one client. Unless the server is real, the clock advances only in waits."""
 
     def __init__(self, url: str, stated: Json, *, is_live: bool) -> None:
         self.waits: list[int] = []
@@ -198,14 +198,14 @@ class Conversation:
         self.waits.append(round(seconds * 1000))
 
     def done(self, call: Json) -> Json:
-        """The result of a call."""
+        """Make a call and return its result."""
         try:
             return {"returned": OTHERS.get(call["do"], Conversation.computed)(self, call)}
         except gs.GradserveError as error:
             return {"raised": told(error)}
 
     def computed(self, call: Json) -> Json:
-        """A call on a graph."""
+        """Make a call on a graph."""
         graph = self._graph(call["graph"])
         fields = {name: field(name, value, graph) for name, value in call.items() if name not in ("do", "graph")}
         target = self._register(call["graph"], at_once=False) if call["graph"].get("registered") else graph
@@ -213,6 +213,8 @@ class Conversation:
         returned = {name: looked_up(answer, name, part, graph) for name, part in answer.fields.items()}
         if isinstance(answer, gs.Derivative):
             returned["graph"] = json.dumps(to_wire(answer.graph))
+        if isinstance(answer, gs.Hessian):
+            returned["matrix"] = matrix(answer, graph)
         return returned
 
     def _graph(self, stated: Json) -> gs.Graph:
@@ -229,34 +231,34 @@ class Conversation:
         return self._registered[known]
 
     def registered(self, call: Json) -> Json:
-        """Have a graph kept."""
+        """Register a graph."""
         kept = self._register(call, at_once=True)
         return {name: value for name, value in kept.fields.items() if name != "graph"}
 
     def put(self, call: Json) -> Json:
-        """Have a tensor kept."""
+        """Store a tensor."""
         conditions = {name: call[name] for name in ("if_match", "if_none_match") if name in call}
         return handle(self._client.put(call["name"], array_of(call["tensor"]), form=form_of(call), **conditions))
 
     def got(self, call: Json) -> Json:
-        """A tensor that is kept."""
+        """Download a tensor."""
         found = self._client.get(call["name"], form=form_of(call))
         return {"tensor_id": found.handle.name, "etag": found.handle.etag, "tensor": bits(found.array)}
 
     def deleted(self, call: Json) -> Json:
-        """Have a tensor kept no more."""
+        """Delete a tensor."""
         return handle(self._client.delete(call["name"], if_match=call.get("if_match")))
 
     def tensors(self, call: Json) -> Json:
-        """What tensors there are."""
+        """List all tensors."""
         return {"tensors": [handle(kept) for kept in self._client.tensors(limit=call.get("limit"))]}
 
     def graphs(self, call: Json) -> Json:
-        """What graphs there are."""
+        """List all graphs."""
         return {"graphs": [vars(kept) for kept in self._client.graphs(limit=call.get("limit"))]}
 
     def put_model(self, call: Json) -> Json:
-        """Have a model kept."""
+        """Store a model."""
         graph = self._register(call["graph"], at_once=False) if "graph" in call else call["graph_id"]
         inputs = {each["name"]: (each["node"], each["dtype"], each["shape"]) for each in call["inputs"]}
         named = [(each["name"], each["node"]) for each in call["outputs"]]
@@ -267,39 +269,39 @@ class Conversation:
         )
 
     def got_model(self, call: Json) -> Json:
-        """A model that is kept."""
+        """Fetch a model."""
         return model(self._client.model(call["name"]))
 
     def deleted_model(self, call: Json) -> Json:
-        """Have a model kept no more."""
+        """Delete a model."""
         return model(self._client.delete_model(call["name"], if_match=call.get("if_match")))
 
     def models(self, call: Json) -> Json:
-        """What models there are."""
+        """List all models."""
         return {"models": [model(kept) for kept in self._client.models(limit=call.get("limit"))]}
 
     def deleted_graph(self, call: Json) -> Json:
-        """Have a graph kept no more."""
+        """Delete a registered graph."""
         return vars(self._client.unregister(self._register(call["graph"], at_once=True)))
 
     def ops(self, call: Json) -> Json:
-        """What ops there are."""
+        """Fetch the op catalogue."""
         return self._client.ops()
 
 
 def form_of(call: Json) -> Any:
-    """How tensors of a call are to travel."""
+    """Return the encoding of a call's tensors; None for the default."""
     return FORMS[call["form"]] if "form" in call else None
 
 
 def handle(kept: gs.Resident) -> Json:
-    """A handle by the names of the wire."""
+    """Return a handle by its API names."""
     names = {"name": "tensor_id", "nbytes": "bytes", "shape": "shape"}
     return {names.get(name, name): value for name, value in vars(kept).items() if value is not None}
 
 
 def model(kept: gs.Model | gs.ModelSummary) -> Json:
-    """A model by the names of the wire."""
+    """Return a model by its API names."""
     told: Json = {name: getattr(kept, name) for name in ("name", "etag", "graph_id", "description")}
     for name in ("inputs", "outputs"):
         told[name] = [{"name": each, **vars(value)} for each, value in getattr(kept, name).items()]
@@ -308,7 +310,7 @@ def model(kept: gs.Model | gs.ModelSummary) -> Json:
 
 
 def field(name: str, value: Any, graph: gs.Graph) -> Any:
-    """A field of a call as the client takes it."""
+    """Convert a field of a call."""
     if name == "form":
         return FORMS[value]
     if name == "of":
@@ -327,7 +329,7 @@ def field(name: str, value: Any, graph: gs.Graph) -> Any:
 
 
 def fed(entry: Json) -> Array | gs.Resident | gs.Rows:
-    """What stands for a node."""
+    """Return the value for a node."""
     if "tensor_id" not in entry:
         return array_of(entry["tensor"])
     kept = gs.Resident(entry["tensor_id"], "")
@@ -335,19 +337,19 @@ def fed(entry: Json) -> Array | gs.Resident | gs.Rows:
 
 
 def stored(entry: Json) -> gs.Store:
-    """Where a value is to be kept."""
+    """Return the tensor that a call stores."""
     return gs.Store(entry["tensor_id"], entry.get("if_match"), entry.get("durable"), entry.get("gradient"))
 
 
 def looked_up(answer: gs.Answer, name: str, part: Any, graph: gs.Graph) -> Any:
-    """A field of an answer, what belongs to nodes being what users get when they ask for these."""
+    """Return a field of a result. Look results up by node, as users do."""
     if not isinstance(part, list) or not hasattr(answer, name):
         return part
     return [looked_up_entry(getattr(answer, name), entry, graph) for entry in part]
 
 
 def looked_up_entry(results: Any, entry: Any, graph: gs.Graph) -> Any:
-    """An entry of a list, with the result for its nodes."""
+    """Return an entry of a list, with the result for its nodes."""
     if not isinstance(entry, dict):
         return entry
     nodes = tuple(graph.find(entry[name]) for name in ("node", "of", "wrt", "row", "column") if name in entry)
@@ -359,14 +361,23 @@ def looked_up_entry(results: Any, entry: Any, graph: gs.Graph) -> Any:
     return {**entry, **(handle(result) if isinstance(result, gs.Resident) else {})}
 
 
+def matrix(answer: gs.Hessian, graph: gs.Graph) -> Json | None:
+    """Return the matrix of a Hessian. Look its offsets up by node, as users do."""
+    if answer.matrix is None:
+        return None
+    entries = answer.fields["matrix"]["offsets"]
+    offsets = [{**entry, **answer.matrix.offsets[graph.find(entry["node"])]._asdict()} for entry in entries]
+    return {"offsets": offsets, "tensor": bits(answer.matrix.array)}
+
+
 def told(error: gs.GradserveError) -> Json:
-    """An error as a result has it."""
+    """Return an error in the form of a result."""
     kind = next(name for type_, name in TYPES if isinstance(error, type_))
     return {"type": kind, "message": f"{type(error).__name__}: {error}", **report(error)}
 
 
 def report(error: gs.GradserveError) -> Json:
-    """What came of a report."""
+    """Return the members of a problem report."""
     if not isinstance(error, gs.Refusal):
         return {}
     stated = {name: getattr(error, name) for name in REPORTED if getattr(error, name) not in (None, "")}
@@ -376,7 +387,7 @@ def report(error: gs.GradserveError) -> Json:
 
 
 def exchanged(case: Json) -> Json:
-    """Calls of a server."""
+    """Make the calls of a case."""
     conversation = Conversation(case["url"], case.get("client", {}), is_live=case["kind"] == "live")
     return {"results": [conversation.done(call) for call in case["calls"]], "waits": conversation.waits}
 

@@ -1,7 +1,7 @@
 /**
- * The program that answers conformance cases with this client: a case a line comes in, a result a line goes out.
+ * The program that runs conformance cases with this client. It reads one case per line and writes one result per line.
  *
- * What it speaks is in clients/conformance/README.md.
+ * The protocol is described in clients/conformance/README.md.
  */
 
 import { createInterface } from "node:readline";
@@ -13,6 +13,7 @@ import {
   GradserveError,
   Graph,
   type GraphSummary,
+  Hessian,
   type Model,
   Node,
   Refusal,
@@ -32,10 +33,10 @@ import { decode, encode, named } from "./src/safetensors.js";
 import { defaultForm, type Form, fromJson, toJson } from "./src/tensor-json.js";
 import { SIGNATURES } from "./generated/signatures.js";
 
-/** Whatever JSON has. Cases are what the runner sends. */
+/** Any JSON value, as in the cases that the runner sends. */
 type Json = any;
 
-/** What names the nodes that tensors of an answer belong to. */
+/** The members that name the nodes of a result's tensors. */
 const NODES = {
   values: ["node"],
   gradients: ["node"],
@@ -46,7 +47,7 @@ const NODES = {
 };
 const FORMS: Json = { json: "json", binary: "safetensors" };
 
-/** A tensor as the client writes it. */
+/** Returns a tensor as the client encodes it. */
 function encoded({ tensor: stated, form: asked }: Json): Json {
   const tensor = tensorOf(stated);
   const form: Form = asked === "default" ? defaultForm(tensor.data.byteLength) : asked;
@@ -54,20 +55,20 @@ function encoded({ tensor: stated, form: asked }: Json): Json {
   return { file: Buffer.concat(encode(new Map([["t", tensor]]))).toString("hex") };
 }
 
-/** A tensor as the client reads it. */
+/** Returns a tensor as the client decodes it. */
 function decoded({ wire, file }: Json): Json {
   if (wire === undefined) return { tensor: bits(named(decode(unhex(file)).tensors, "t")) };
   const headers = new Headers({ "Content-Type": JSON_TYPE });
   return { tensor: bits(fromJson(new Response(200, headers, new TextEncoder().encode(wire)).json())) };
 }
 
-/** The nodes of a graph, and its functions. */
+/** Returns the nodes of a graph, and its functions. */
 function built(stated: Json): Json {
   const { nodes, functions } = toWire(graphOf(stated));
   return { nodes: write(nodes), functions: functions && write(functions) };
 }
 
-/** The graph that steps of the builder give. */
+/** Builds the graph of some steps. */
 function graphOf({ steps, functions = [], opset }: Json): Graph {
   const graph = new Graph(opset);
   for (const { steps, outputs, name } of functions) {
@@ -80,7 +81,7 @@ function graphOf({ steps, functions = [], opset }: Json): Graph {
   return graph;
 }
 
-/** Call the methods of steps on a graph, which may be that of a function. */
+/** Calls the methods of steps on a graph, or on that of a function. */
 function append(graph: Graph, steps: Json, outer: Graph): void {
   for (const { op, operands = [], attrs = {}, name } of steps) {
     const nodes = operands.map((operand: Json) => nodeOf(graph, operand, outer));
@@ -89,12 +90,12 @@ function append(graph: Graph, steps: Json, outer: Graph): void {
   }
 }
 
-/** What equal graphs of a case have in common. */
+/** Returns a key that equal graphs of a case share. */
 function keyOf({ steps, functions, opset }: Json): string {
   return JSON.stringify([steps, functions, opset]);
 }
 
-/** Call the method of an op; for one that is newer, the method of any. */
+/** Calls the method of an op, or the generic method if there is none. */
 function written(graph: Graph, op: string, nodes: Node[], attrs: Json, name: string | undefined): void {
   const signature = SIGNATURES[op];
   if (!signature) {
@@ -119,13 +120,13 @@ function camel(name: string): string {
   return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A node by its place, one of another graph, or one of the graph around a function. */
+/** Returns the node at a position, a node of another graph, or a node of the graph that encloses a function. */
 function nodeOf(graph: Graph, place: number | string, outer = graph): Node {
   if (place === "outer") return outer.input();
   return place === "other" ? new Graph().input() : graph.find(place);
 }
 
-/** An attribute, of which JSON may not keep the value; a function is one of the graph's, or of another. */
+/** Converts an attribute, including values that JSON cannot represent. Functions can be of another graph. */
 function attribute(value: Json, graph: Graph): Json {
   if (Array.isArray(value)) return value.map((each) => attribute(each, graph));
   if (typeof value !== "object") return value;
@@ -135,7 +136,7 @@ function attribute(value: Json, graph: Graph): Json {
   return "int" in value ? BigInt(value.int) : Number(value.float.replace("inf", "Infinity"));
 }
 
-/** The tensor of these bits. */
+/** Returns the tensor with these bits. */
 function tensorOf({ hex, dtype, shape }: Json): Tensor {
   return Tensor.fromBytes(unhex(hex), dtype as Dtype, shape);
 }
@@ -144,12 +145,12 @@ function unhex(hex: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(hex, "hex"));
 }
 
-/** A tensor as bits. */
+/** Returns a tensor as its bits. */
 function bits(tensor: Tensor): Json {
   return { dtype: tensor.dtype, shape: tensor.shape, hex: Buffer.from(tensor.bytes()).toString("hex") };
 }
 
-/** The calls of a case, done by one client on a clock that only its waits move. */
+/** The calls of a case, made by one client whose clock advances only when it waits. */
 class Conversation {
   readonly waits: number[] = [];
   readonly #client: Client;
@@ -182,7 +183,7 @@ class Conversation {
     };
   }
 
-  /** The result of a call. */
+  /** Makes a call and return its result. */
   async done(call: Json): Promise<Json> {
     try {
       return { returned: await (OTHERS[call.do]?.(this, call) ?? this.computed(call)) };
@@ -191,14 +192,16 @@ class Conversation {
     }
   }
 
-  /** A call on a graph. */
+  /** Makes a call on a graph. */
   async computed({ do: call, graph: stated, feeds, types, ...others }: Json): Promise<Json> {
     const graph = this.#graph(stated);
     const target = stated.registered ? await this.#register(stated, false) : graph;
     const beside = feeds ? fieldOf("feeds", feeds, graph) : types && fieldOf("types", types, graph);
     const fields = Object.entries(others).map(([name, value]) => [camel(name), fieldOf(name, value, graph)]);
     const answer = await this.#client[call as "forward"](target, beside, Object.fromEntries(fields));
-    return answer instanceof Derivative ? derivative(answer) : { ...plain(answer.fields), ...byNode(answer) };
+    if (answer instanceof Derivative) return derivative(answer);
+    const returned = { ...plain(answer.fields), ...byNode(answer) };
+    return answer instanceof Hessian ? { ...returned, matrix: matrixOf(answer) } : returned;
   }
 
   #graph(stated: Json): Graph {
@@ -216,48 +219,48 @@ class Conversation {
     return graph;
   }
 
-  /** Have a graph kept. */
+  /** Registers a graph. */
   async register(call: Json): Promise<Json> {
     const { graph: _, ...fields } = (await this.#register(call, true)).fields;
     return fields;
   }
 
-  /** Have a tensor kept. */
+  /** Stores a tensor. */
   async put({ name, tensor, if_match: ifMatch, if_none_match: ifNoneMatch, form }: Json): Promise<Json> {
     return handle(await this.#client.put(name, tensorOf(tensor), { ifMatch, ifNoneMatch, form: FORMS[form] }));
   }
 
-  /** A tensor that is kept. */
+  /** Downloads a tensor. */
   async get({ name, form }: Json): Promise<Json> {
     const found = await this.#client.get(name, { form: FORMS[form] });
     return { tensor_id: found.handle.name, etag: found.handle.etag, tensor: bits(found.tensor) };
   }
 
-  /** Have a tensor kept no more. */
+  /** Deletes a tensor. */
   async delete({ name, if_match: ifMatch }: Json): Promise<Json> {
     return handle(await this.#client.delete(name, { ifMatch }));
   }
 
-  /** What tensors there are. */
+  /** Lists all tensors. */
   async tensors({ limit }: Json): Promise<Json> {
     const tensors = [];
     for await (const kept of this.#client.tensors({ limit })) tensors.push(handle(kept));
     return { tensors };
   }
 
-  /** What graphs there are. */
+  /** Lists all graphs. */
   async graphs({ limit }: Json): Promise<Json> {
     const graphs = [];
     for await (const kept of this.#client.graphs({ limit })) graphs.push(summary(kept));
     return { graphs };
   }
 
-  /** The id of the graph of a model, which is registered by the first call that needs it. */
+  /** Returns the id of a model's graph, which the first call that needs it registers. */
   async #graphId({ graph, graph_id: graphId }: Json): Promise<string> {
     return graph ? (await this.#register(graph, true)).graphId : graphId;
   }
 
-  /** Have a model kept. */
+  /** Stores a model. */
   async putModel(call: Json): Promise<Json> {
     const { name, inputs, outputs, bound, description, if_match: ifMatch, if_none_match: ifNoneMatch } = call;
     const leaves = bound.map(({ node, tensor_id: tensorName }: Json) => ({ node, tensorName }));
@@ -265,29 +268,29 @@ class Conversation {
     return model(await this.#client.putModel(name, definition, { ifMatch, ifNoneMatch }));
   }
 
-  /** A model that is kept. */
+  /** Fetches a model. */
   async getModel({ name }: Json): Promise<Json> {
     return model(await this.#client.model(name));
   }
 
-  /** Have a model kept no more. */
+  /** Deletes a model. */
   async deleteModel({ name, if_match: ifMatch }: Json): Promise<Json> {
     return model(await this.#client.deleteModel(name, { ifMatch }));
   }
 
-  /** What models there are. */
+  /** Lists all models. */
   async models({ limit }: Json): Promise<Json> {
     const models = [];
     for await (const kept of this.#client.models({ limit })) models.push(model(kept));
     return { models };
   }
 
-  /** Have a graph kept no more. */
+  /** Deletes a registered graph. */
   async deleteGraph(call: Json): Promise<Json> {
     return summary(await this.#client.unregister(await this.#graphId(call)));
   }
 
-  /** What ops there are. */
+  /** Fetches the op catalogue. */
   ops(): Promise<Json> {
     return this.#client.ops();
   }
@@ -308,23 +311,23 @@ const OTHERS: { readonly [call: string]: (conversation: Conversation, call: Json
   ops: (conversation) => conversation.ops(),
 };
 
-/** A handle by the names of the wire. */
+/** Returns a handle by its API names. */
 function handle({ name, etag, dtype, shape, nbytes, durable, writtenWithinMs }: Resident): Json {
   return { tensor_id: name, etag, dtype, shape, bytes: nbytes, durable, written_within_ms: writtenWithinMs };
 }
 
-/** What a listing says of a graph, by the names of the wire. */
+/** Returns an entry of a listing of graphs, by its API names. */
 function summary({ graphId, description, nodeCount }: GraphSummary): Json {
   return { graph_id: graphId, description, node_count: nodeCount };
 }
 
-/** A model by the names of the wire. */
+/** Returns a model by its API names. */
 function model({ graphId, bound, ...others }: Model): Json {
   const leaves = bound.map(({ tensorName, ...leaf }) => ({ tensor_id: tensorName, ...leaf }));
   return { ...others, graph_id: graphId, bound: leaves };
 }
 
-/** A field of a call as the client takes it. */
+/** Converts a field of a call. */
 function fieldOf(name: string, value: Json, graph: Graph): Json {
   const byNode = (read: (entry: Json) => unknown) =>
     value.map((entry: Json) => [nodeOf(graph, entry.node), read(entry)]);
@@ -355,14 +358,14 @@ function fieldOf(name: string, value: Json, graph: Graph): Json {
   }
 }
 
-/** What stands for a node. */
+/** Returns the value for a node. */
 function valueOf(entry: Json): Tensor | Resident | Rows {
   if (!("tensor_id" in entry)) return tensorOf(entry.tensor);
   const kept = new Resident(entry.tensor_id, "");
   return "rows" in entry ? kept.rows(entry.rows[0], entry.rows[1]) : kept;
 }
 
-/** Tensors of an answer, each looked up by what it belongs to. */
+/** Looks up tensors of a result by their nodes. */
 function byNode(answer: Json): Json {
   const found = Object.entries(NODES).filter(([name]) => answer[name] instanceof Results);
   return Object.fromEntries(
@@ -376,7 +379,15 @@ function byNode(answer: Json): Json {
   );
 }
 
-/** A gradient as a graph, with the nodes where it is computed. */
+/** Returns the matrix of a Hessian. Looks its offsets up by node, as users do. */
+function matrixOf({ matrix, fields }: Hessian): Json {
+  if (!matrix) return null;
+  const { offsets } = fields["matrix"] as Json;
+  const places = offsets.map((entry: Json) => ({ ...entry, ...matrix.offsets.get(entry.node) }));
+  return { offsets: places, tensor: bits(matrix.tensor) };
+}
+
+/** Returns a gradient as a graph, with its gradient nodes. */
 function derivative({ fields, graph, gradients }: Derivative): Json {
   const entries = (fields["gradients"] as Json).map(({ node }: Json) => {
     return { node, gradient_node: gradients.get(node).id };
@@ -384,7 +395,7 @@ function derivative({ fields, graph, gradients }: Derivative): Json {
   return { ...plain(fields), gradients: entries, graph: write(toWire(graph)) };
 }
 
-/** An answer's fields as JSON, tensors as bits. */
+/** Returns the fields of a result as JSON, with tensors as bits. */
 function plain(value: Json): Json {
   if (value instanceof Tensor) return bits(value);
   if (Array.isArray(value)) return value.map(plain);
@@ -392,13 +403,13 @@ function plain(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
 }
 
-/** An error as a result has it. */
+/** An error in the form of a result. */
 function told(error: unknown): Json {
   if (!(error instanceof GradserveError)) throw error;
   return { type: error.kind, message: inspect(error), ...(error instanceof Refusal && report(error)) };
 }
 
-/** What came of a report. */
+/** Returns the members of a problem report. */
 function report(error: Refusal): Json {
   const { status, node, function: index, functionNode, operand, expected, got, pointer, extra } = error;
   return {
@@ -418,7 +429,7 @@ function report(error: Refusal): Json {
   };
 }
 
-/** Calls of a server. */
+/** Makes the calls of a case. */
 async function exchanged({ kind, url, client = {}, calls }: Json): Promise<Json> {
   const conversation = new Conversation(url, client, kind === "live");
   const results = [];

@@ -190,10 +190,10 @@ def _refusals() -> Iterator[Case]:
     summary = {"graph_id": GRAPH_ID, "node_count": 2}
     saw, result = [SEEN_REGISTERING, seen], {"returned": summary}
     yield exchange("delete-graph", [CREATED, {"json": summary}], saw, [result], calls=[delete])
-    error = raised("condition", 409, "in_use", got="models of it: net")
+    error = raised("condition", 409, "in_use", got="models that use it: net")
     for name, used in {
-        "in-use": refused("in_use", got="models of it: net"),
-        "in-use-with-a-time": refused("in_use", "1", got="models of it: net"),
+        "in-use": refused("in_use", got="models that use it: net"),
+        "in-use-with-a-time": refused("in_use", "1", got="models that use it: net"),
     }.items():
         yield exchange(f"delete-graph-{name}", [CREATED, used], saw, [error], calls=[delete])
 

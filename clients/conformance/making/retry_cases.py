@@ -220,7 +220,9 @@ def _keys() -> Iterator[Case]:
     yield case("of-a-call-under-way", [_MIDDLE, under_way, replayed], DONE_STORED, [375, 1000])
     unconfirmed = refused("unconfirmed", "2")
     yield case("of-a-write-in-doubt", [unconfirmed, under_way, replayed], DONE_STORED, [2000, 1000])
-    too_long = refused("over_budget", detail="an answer that may be asked for again has at most 1048576 bytes")
+    too_long = refused(
+        "over_budget", detail="the response to a request with an Idempotency-Key may have at most 1048576 bytes"
+    )
     yield case(
         "and-an-answer-too-long-to-keep", [too_long], raised("graph", 413, "over_budget", mentions=["idempotency"]), []
     )

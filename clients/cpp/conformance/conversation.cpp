@@ -77,13 +77,18 @@ static const std::map<std::string, gs::Precision> precisions{
     {"bfloat16", gs::Precision::bfloat16},
 };
 
+static const std::map<std::string, gs::HessianLayout> layouts{
+    {"blocks", gs::HessianLayout::blocks},
+    {"matrix", gs::HessianLayout::matrix},
+};
+
 static const std::map<std::string, gs::Reduction> reductions{
     {"none", gs::Reduction::none},
     {"sum", gs::Reduction::sum},
     {"mean", gs::Reduction::mean},
 };
 
-/// The options of a call, from whatever it states.
+/// Converts a call of a case to the options of the client's call.
 template <class Options>
 static Options asked_of(const gs::Graph& graph, const json& call) {
     Options options;
@@ -103,6 +108,8 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
         if (call.contains("reduce")) options.reduce = reductions.at(call["reduce"]);
     if constexpr (requires { options.block; })
         if (call.contains("block")) options.block = call["block"].get<std::int64_t>();
+    if constexpr (requires { options.layout; })
+        if (call.contains("layout")) options.layout = layouts.at(call["layout"]);
     if constexpr (requires { options.batched; }) options.batched = call.value("batched", false);
     if constexpr (requires { options.cotangent; })
         if (call.contains("cotangent")) options.cotangent = tensor_of(call["cotangent"]);
@@ -118,7 +125,7 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
     return options;
 }
 
-/// What equal graphs of a case have in common.
+/// Returns a key that equal graphs of a case share.
 static json key_of(const json& graph) {
     return json::array({graph.at("steps"), graph.value("functions", json()), graph.value("opset", 0)});
 }

@@ -11,13 +11,13 @@
 
 namespace conformance {
 
-/// The calls of a case, done by one client on a clock that only its waits move.
+/// The calls of a case, made by one client whose clock advances only when it waits.
 class Conversation {
 public:
-    /// Clock, chance and keys are handed in where the server is a script.
+    /// If the server is scripted, injects clock, randomness and keys.
     Conversation(const std::string& url, const json& stated, bool is_scripted);
 
-    /// One call.
+    /// Makes one call.
     json done(const json& call);
 
     [[nodiscard]] const std::vector<std::int64_t>& waits() const { return waits_; }
@@ -25,12 +25,12 @@ public:
 private:
     gs::ClientOptions options_of(const json& stated, bool is_scripted);
 
-    /// The graph of some steps, functions and an opset; equal ones are the same.
+    /// Returns the graph of these steps, functions and opset. Equal ones are the same graph.
     gs::Graph& graph(const json& of);
     gs::Computable target(const json& stated);
     json registered(const json& call);
     json computed(const json& call);
-    /// The id of the graph of a model, which is registered by the first call that needs it.
+    /// Returns the id of a model's graph, which the first call that needs it registers.
     std::string graph_id(const json& call);
     json put_model(const json& call);
 

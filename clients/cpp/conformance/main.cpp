@@ -1,5 +1,5 @@
-// The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What
-// it speaks is in clients/conformance/README.md.
+// The program that runs conformance cases with this client. It reads one case per line and writes one result per line,
+// as described in clients/conformance/README.md.
 
 #include "conversation.hpp"
 #include "step.hpp"
@@ -14,7 +14,7 @@ static gs::Form form_of(const std::string& word, const gs::Tensor& tensor) {
     return word == "json" ? gs::Form::json : word == "base64" ? gs::Form::base64 : gs::Form::safetensors;
 }
 
-/// A tensor as the client writes it.
+/// Returns a tensor as the client encodes it.
 static json encoded(const json& stated) {
     const gs::Tensor tensor = tensor_of(stated.at("tensor"));
     const gs::Form form = form_of(stated.at("form"), tensor);
@@ -24,13 +24,13 @@ static json encoded(const json& stated) {
     return {{"file", hex}};
 }
 
-/// A tensor as the client reads it.
+/// Returns a tensor as the client decodes it.
 static json decoded(const json& stated) {
     if (stated.contains("wire")) return {{"tensor", bits_of(gs::decode_json(stated["wire"].get<std::string>()))}};
     return {{"tensor", bits_of(gs::decode_safetensor(bytes_of(stated.at("file")), "t"))}};
 }
 
-/// The nodes of a graph, and its functions if there are any.
+/// Returns the nodes of a graph, and its functions if there are any.
 static json built(const json& stated) {
     const gs::Json graph = gs::Json::parse(graph_of(stated).text());
     json made{{"nodes", graph.find("nodes")->text()}};
@@ -38,7 +38,7 @@ static json built(const json& stated) {
     return made;
 }
 
-/// The results of calls; where there can be no client, each says why.
+/// Returns the results of calls. If the client cannot be created, each has the error.
 static json exchanged(const json& stated) {
     const json client = stated.value("client", json::object());
     std::optional<Conversation> conversation;

@@ -79,7 +79,7 @@ gs::Tensor Step::attr(const char* name) const {
     return tensor_of(attrs_.at(name));
 }
 
-/// A function by its index, or one of another graph.
+/// Returns a function by index, or a function of another graph.
 gs::GraphFunction Step::function(const json& stated) const {
     const json& index = stated.at("function");
     if (index.is_number()) return functions_.at(index.get<std::size_t>());
@@ -109,7 +109,7 @@ gs::Node Step::any(gs::Graph& graph) const {
     return graph.op(op_, operands_, std::move(attrs));
 }
 
-/// Appends steps to a graph, or to a function of the one around.
+/// Appends steps to a graph, or to a function of the enclosing graph.
 static void append(gs::Graph& graph, gs::Graph& around, const json& steps) {
     for (const json& stated : steps) {
         const Step step(graph, around, stated);

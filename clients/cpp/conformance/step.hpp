@@ -12,19 +12,19 @@
 
 namespace conformance {
 
-/// A value of a case as the client takes it, also where JSON may not keep it.
+/// Converts a value of a case, including values that JSON cannot represent.
 gs::Json value_of(const json& stated);
 
-/// The nodes of places, where "outer" is one of the graph around.
+/// Returns the nodes at some positions. "outer" stands for a node of the enclosing graph.
 std::vector<gs::Node> operands_of(const gs::Graph& graph, gs::Graph& around, const json& places);
 
-/// A node by its place, or one of another graph.
+/// Returns the node at a position, or a node of another graph.
 gs::Node node_of(const gs::Graph& graph, const json& place);
 
-/// One call of the builder, as a case states it.
+/// A call of the builder in a case.
 class Step {
 public:
-    /// A step on a graph, or in a function of the one around.
+    /// A step on a graph, or in a function of the enclosing graph.
     Step(const gs::Graph& graph, gs::Graph& around, const json& stated);
 
     [[nodiscard]] const std::string& op() const { return op_; }
@@ -34,18 +34,18 @@ public:
     [[nodiscard]] std::optional<gs::Node> operand_if_any(std::size_t place) const;
     [[nodiscard]] std::vector<gs::Node> operands_from(std::size_t place) const;
 
-    /// An attribute that is required.
+    /// Returns a required attribute.
     template <class T>
     [[nodiscard]] T attr(const char* name) const;
 
-    /// An attribute into an option, if it is stated.
+    /// Sets an option to an attribute, if the step has it.
     template <class T>
     void read(const char* name, std::optional<T>& option) const {
         if (has(name)) option = attr<T>(name);
     }
     void read(const char* name, gs::Ints& option) const;
 
-    /// Appends the op by its name.
+    /// Appends an op by name.
     gs::Node any(gs::Graph& graph) const;
 
 private:
@@ -79,10 +79,10 @@ gs::GraphFunction Step::attr(const char* name) const;
 template <>
 std::vector<std::int64_t> Step::attr(const char* name) const;
 
-/// Calls the method of a step's op, or for one that has none the method of any.
+/// Calls the method of a step's op, or the generic method if there is none.
 gs::Node appended(gs::Graph& graph, const Step& step);
 
-/// The graph that steps give.
+/// Builds the graph of some steps.
 gs::Graph graph_of(const json& of);
 
 }  // namespace conformance

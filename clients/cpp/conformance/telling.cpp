@@ -20,7 +20,7 @@ json told(const gs::GraphSummary& summary) {
     return made;
 }
 
-/// Results are looked up by their nodes, as users do.
+/// Looks results up by node, as users do.
 static json results(const gs::Results<gs::Tensor>& all) {
     json made = json::array();
     for (const auto& [node, tensor] : all) made.push_back({{"node", node.id()}, {"tensor", bits_of(all[node])}});
@@ -34,6 +34,15 @@ static json blocks(const gs::Blocks& all, const char* first, const char* second)
         made.push_back({{first, each.first.id()}, {second, each.second.id()}, {"tensor", bits_of(tensor)}});
     }
     return made;
+}
+
+static json matrix(const gs::HessianMatrix& hessian) {
+    json offsets = json::array();
+    for (const auto& each : hessian.offsets) {
+        const gs::NodeOffset& place = hessian.offsets[each.first];
+        offsets.push_back({{"node", each.first.id()}, {"offset", place.offset}, {"size", place.size}});
+    }
+    return {{"offsets", offsets}, {"tensor", bits_of(hessian.tensor)}};
 }
 
 static json ids(const std::vector<gs::Node>& nodes) {
@@ -108,6 +117,7 @@ json told(const gs::HvpAnswer& answer) {
 json told(const gs::HessianAnswer& answer) {
     json made = told(static_cast<const gs::GradientsAnswer&>(answer));
     made["hessian"] = blocks(answer.hessian, "row", "column");
+    made["matrix"] = answer.matrix ? matrix(*answer.matrix) : json();
     return made;
 }
 
@@ -138,7 +148,7 @@ static bool is(const gs::Error& error) {
     return dynamic_cast<const T*>(&error) != nullptr;
 }
 
-/// What one does about an error.
+/// Returns the type of an error.
 static const char* type_of(const gs::Error& error) {
     if (is<gs::InputError>(error)) return "input";
     if (is<gs::AnswerTooLarge>(error)) return "too_large";

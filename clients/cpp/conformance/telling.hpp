@@ -4,7 +4,7 @@
 
 namespace conformance {
 
-// Answers by the names of the wire.
+// Results by their API names.
 
 json told(const gs::Json::Object& fields);
 json told(const gs::Resident& resident);
@@ -20,7 +20,7 @@ json told(const gs::CheckAnswer& answer);
 json told(const gs::PlanAnswer& answer);
 json told(const gs::DifferentiateAnswer& answer);
 
-/// An error as a result has it.
+/// An error in the form of a result.
 json told(const gs::Error& error);
 
 }  // namespace conformance

@@ -17,11 +17,11 @@ using nlohmann::json;
 std::string hex_of(std::span<const std::byte> bytes);
 gs::Bytes bytes_of(const std::string& hex);
 
-/// A tensor by its bits, and its bits.
+/// A tensor from its bits, and its bits.
 gs::Tensor tensor_of(const json& bits);
 json bits_of(const gs::Tensor& tensor);
 
-/// What the client says, as the program says it.
+/// Conversions of the client's results to the program's output.
 json json_of(const gs::Json& value);
 
 }  // namespace conformance

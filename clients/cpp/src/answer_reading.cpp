@@ -36,7 +36,7 @@ Resident resident_in(const Json::Object& stated) {
 
 using Beside = std::map<std::string, Tensor, std::less<>>;
 
-/// Puts tensors that lie beside into the nodes of a graph, or of a function. Others are passed over.
+/// Puts tensors that were sent beside the JSON into the nodes of a graph or function. Ignores other tensors.
 static void place_constants(GraphState& graph, const Beside& beside, const std::string& role) {
     for (std::size_t id = 0; id < graph.nodes.size(); ++id)
         if (const auto found = beside.find(role + std::to_string(id)); found != beside.end())
@@ -51,17 +51,22 @@ static void place_constants(GraphState& graph, const Beside& beside) {
 
 namespace {
 
-/// Reads the parts of an answer, each by its name on the wire.
+/// Reads the parts of a response by their API names.
 class Reader {
 public:
     Reader(const Graph& graph, Reply::Parts& parts) : graph_(graph), parts_(parts) {}
 
-    /// The entries of a member, each with its node.
+    /// Returns the entries of a member with their nodes.
     template <class T, class Read>
     Results<T> results(const char* name, Read&& read) {
+        return results_in<T>(parts_.fields, name, std::forward<Read>(read));
+    }
+
+    template <class T, class Read>
+    Results<T> results_in(const Json::Object& fields, const char* name, Read&& read) {
         return within(name, [&] {
             std::vector<std::pair<Node, T>> made;
-            for (const Json& stated : list_in(member(parts_.fields, name))) {
+            for (const Json& stated : list_in(member(fields, name))) {
                 const Json::Object& entry = object_in(&stated);
                 made.emplace_back(node_in(entry, "node"), read(entry));
             }
@@ -69,7 +74,7 @@ public:
         });
     }
 
-    /// The tensors of a member, each in its entry or beside the answer.
+    /// Returns the tensors of a member, which are in its entries or beside the JSON.
     Results<Tensor> tensors(const char* name) {
         auto made = results<Tensor>(name, [&](const Json::Object& entry) { return tensor_of(entry, name, {"node"}); });
         parts_.fields.erase(name);
@@ -89,6 +94,19 @@ public:
         });
     }
 
+    /// Returns the matrix of a Hessian, if there is one.
+    std::optional<HessianMatrix> matrix(const char* name) {
+        const Json stated = taken(parts_.fields, name);
+        if (stated.is_null()) return std::nullopt;
+        return within(name, [&] {
+            const Json::Object& entry = object_in(&stated);
+            auto offsets = results_in<NodeOffset>(entry, "offsets", [](const Json::Object& place) {
+                return NodeOffset{whole_in(member(place, "offset")), whole_in(member(place, "size"))};
+            });
+            return std::optional(HessianMatrix{tensor_of(entry, name, {}), std::move(offsets)});
+        });
+    }
+
     std::vector<Node> nodes(const char* name) {
         std::vector<Node> made;
         const Json* const ids = member(parts_.fields, name);
@@ -105,10 +123,10 @@ public:
 
     bool has(const char* name) { return member(parts_.fields, name) != nullptr; }
 
-    /// The graph that was sent.
+    /// Returns the graph that was sent.
     const Graph& graph() { return graph_; }
 
-    /// A graph that came, with its constants, which may have come beside it.
+    /// Returns a graph of the response, with its constants, which may be beside the JSON.
     Graph new_graph(const char* name) {
         return within(name, [&] {
             const Json stated = taken(parts_.fields, name);
@@ -138,7 +156,7 @@ private:
 
 }  // namespace
 
-// What has all that another answer has reads that first.
+// Results that extend other results read the members of those first.
 
 static void read(ForwardAnswer& answer, Reader& reader) {
     answer.values = reader.tensors("values");
@@ -174,6 +192,7 @@ static void read(HvpAnswer& answer, Reader& reader) {
 static void read(HessianAnswer& answer, Reader& reader) {
     read(static_cast<GradientsAnswer&>(answer), reader);
     answer.hessian = reader.blocks("hessian", "row", "column");
+    answer.matrix = reader.matrix("matrix");
 }
 
 static void read(CheckAnswer& answer, Reader& reader) {

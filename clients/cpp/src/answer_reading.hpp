@@ -6,14 +6,14 @@
 
 namespace gradserve {
 
-/// Of Client::batch, where gradients are none if there is nothing to differentiate by.
+/// The result of Client::batch, which has no gradients if there is nothing to differentiate with respect to.
 struct BatchAnswer : GradientsAnswer {};
 
-/// What an answer to a call on a graph says. Throws InputError; that it came with an answer is for the caller to say.
+/// Reads the response to a call on a graph. Throws InputError, which the caller converts.
 template <class T>
 T read_answer(const Graph& graph, Reply::Parts parts);
 
-/// The handle of a tensor that the server keeps.
+/// Reads the handle of a resident tensor.
 Resident resident_in(const Json::Object& stated);
 
 }  // namespace gradserve

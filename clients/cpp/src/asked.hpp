@@ -10,26 +10,26 @@
 
 namespace gradserve {
 
-/// What a call is asked beside its graph, from whatever options it has.
+/// The arguments of a call except the graph, from any options.
 struct Asked {
     std::optional<Form> form;
     std::optional<std::chrono::milliseconds> timeout;
     std::optional<bool> idempotency;
     std::stop_token stop;
 
-    /// Feeds, and what else has tensors for nodes, by names on the wire.
+    /// Feeds and other tensors by node, by API names.
     std::map<std::string, Feeds> tensors;
     std::optional<Tensor> cotangent;
     Types types;
     Stores store;
     std::optional<Node> of;
-    /// Lists of nodes, by names on the wire.
+    /// Lists of nodes, by API names.
     std::map<std::string, Nodes> lists;
-    /// What is sent as it is.
+    /// Arguments that are sent unchanged.
     Json::Object values;
 };
 
-/// A precision, as the wire has it.
+/// Returns the API name of a precision.
 inline std::string word_of(Precision precision) {
     switch (precision) {
         case Precision::tf32x3: return "tf32x3";
@@ -39,7 +39,10 @@ inline std::string word_of(Precision precision) {
     }
 }
 
-/// A reduction, as the wire has it.
+/// Returns the API name of a layout.
+inline std::string word_of(HessianLayout layout) { return layout == HessianLayout::matrix ? "matrix" : "blocks"; }
+
+/// Returns the API name of a reduction.
 inline std::string word_of(Reduction reduction) {
     switch (reduction) {
         case Reduction::sum: return "sum";
@@ -48,7 +51,7 @@ inline std::string word_of(Reduction reduction) {
     }
 }
 
-/// What options have in common with others is read alike, wherever they have it.
+/// Common options are read in the same way from every struct that has them.
 template <class Options>
 Asked asked(const Options& options) {
     Asked made;
@@ -75,6 +78,8 @@ Asked asked(const Options& options) {
         if (options.reduce) made.values["reduce"] = word_of(*options.reduce);
     if constexpr (requires { options.block; })
         if (options.block) made.values["block"] = *options.block;
+    if constexpr (requires { options.layout; })
+        if (options.layout) made.values["layout"] = word_of(*options.layout);
     if constexpr (requires { options.batched; })
         if (options.batched) made.values["batched"] = true;
     if constexpr (requires { options.directions; })

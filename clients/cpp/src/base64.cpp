@@ -10,7 +10,7 @@ namespace gradserve {
 
 static constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// By its code, what six bits a letter stands for; 64 for what is no letter.
+/// The six bits of each base64 character by its code; 64 for other characters.
 static constexpr auto bits_of = [] {
     std::array<std::uint8_t, 256> bits{};
     bits.fill(64);
@@ -41,7 +41,7 @@ std::vector<std::byte> decoded_base64(std::string_view text) {
         const std::uint8_t bits = bits_of[static_cast<unsigned char>(text[place])];
         if (bits == 64) throw InputError("it is not base64");
         group = group << 6 | bits;
-        // A byte is full with the second, third and fourth letter of four.
+        // The second, third and fourth character of each four complete a byte.
         if (place % 4 != 0) bytes.push_back(static_cast<std::byte>(group >> (6 - place % 4 * 2) & 0xff));
     }
     return bytes;

@@ -8,10 +8,10 @@
 
 namespace gradserve {
 
-/// Appends bytes as RFC 4648 has them, with padding.
+/// Appends bytes as base64 (RFC 4648) with padding.
 void append_base64(std::string& text, std::span<const std::byte> bytes);
 
-/// Throws InputError for what is not base64 with padding and nothing else.
+/// Decodes base64 with padding. Throws InputError for any other text.
 std::vector<std::byte> decoded_base64(std::string_view text);
 
 }  // namespace gradserve

@@ -26,13 +26,13 @@ Client::Client(const std::string& url, ClientOptions options)
           Transport(url, options.api_key.value_or(key_of_the_environment()), options.max_response_bytes),
           options.timeout, options.retries, options.idempotency, std::move(options.surroundings)}) {}
 
-/// The node of an id, if there is one.
+/// Returns the node with an id, if there is one.
 static std::optional<Node> node_if_any(const Graph& graph, std::optional<std::int64_t> id) {
     if (!id || *id < 0 || std::cmp_greater_equal(*id, graph.size())) return std::nullopt;
     return graph.node(static_cast<std::size_t>(*id));
 }
 
-/// What a report is about: a node of the graph, and where it is in a function.
+/// Describes the node of a problem report, and its place in a function.
 static std::string places_in(const Problem& problem, const Graph& graph) {
     const auto used = node_if_any(graph, problem.node);
     std::string places = used ? used->describe() : "";
@@ -44,7 +44,7 @@ static std::string places_in(const Problem& problem, const Graph& graph) {
     return places;
 }
 
-/// The same report, with what the client knows beside it: which node it is, and that it made a key.
+/// Adds to a report what only the client knows: the node, and that it sent an Idempotency-Key.
 static Problem explained(Problem problem, const Graph& graph, bool has_key) {
     const auto add = [&](const std::string& sentence) {
         problem.remark += (problem.remark.empty() ? "" : "; ") + sentence;
@@ -56,7 +56,7 @@ static Problem explained(Problem problem, const Graph& graph, bool has_key) {
     return problem;
 }
 
-/// Does a call on a graph, or on one that is registered: that is done first where the server does not know it.
+/// Makes a call on a graph or a registered graph, which it registers first if the server does not have it.
 template <class T>
 static T computed(const ClientCore& core, const std::string& call, const Computable& on, const Asked& asked) {
     const auto* const registered = std::get_if<RegisteredGraph>(&on);
@@ -74,13 +74,13 @@ static T computed(const ClientCore& core, const std::string& call, const Computa
     }
 }
 
-/// The answer to a request that is a call by itself.
+/// Sends a request that is a call by itself, and returns the response.
 static Reply answered(const ClientCore& core, Request request, const std::stop_token& stop) {
     const Running running(core, std::nullopt, stop);
     return Exchange(running, std::move(request), core.idempotency).run();
 }
 
-/// What is read of the object that a request is answered with.
+/// Sends a request and reads the JSON object of its response.
 template <class Read>
 static auto read_of(const ClientCore& core, Request request, const std::stop_token& stop, Read&& read) {
     const Reply reply = answered(core, std::move(request), stop);

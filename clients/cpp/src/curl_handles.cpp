@@ -5,7 +5,7 @@
 namespace gradserve {
 
 CurlHandles::CurlHandles() {
-    // Once a process, and by one thread.
+    // Initialize once per process, in one thread.
     static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
     if (begun != CURLE_OK) throw ConnectionFailed("libcurl does not begin");
 }

@@ -16,13 +16,13 @@ struct CurlCleanup {
 
 using CurlHandle = std::unique_ptr<CURL, CurlCleanup>;
 
-/// Handles of curl that are lent for one request at a time, each with its connection: as many as there are requests
-/// at once.
+/// A pool of curl handles, each with its connection. A request borrows one, so there are as many as concurrent
+/// requests.
 class CurlHandles {
 public:
     CurlHandles();
 
-    /// A handle without options, and perhaps with a connection. Throws ConnectionFailed where there is no memory for
+    /// Returns a handle without options, which may have a connection. Throws ConnectionFailed if there is no memory for
     /// one.
     CurlHandle taken();
     void give_back(CurlHandle handle);

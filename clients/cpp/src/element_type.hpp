@@ -10,8 +10,9 @@ namespace gradserve {
 
 enum class ElementKind { boolean, integer, floating, complex };
 
-/// What there is to know of a dtype; `safetensors` is how that format spells it, empty where it lacks it, and graphs have
-/// it `since` an opset. `parts` is the dtype of a complex number's real and imaginary parts, as which files have it.
+/// The properties of a dtype. `safetensors` is its name in the safetensors format, empty if the format lacks it.
+/// `since` is the first opset with it. `parts` is the dtype of the real and imaginary parts of a complex dtype, as
+/// which files store it.
 struct ElementType {
     std::string_view word;
     ElementKind kind;
@@ -20,17 +21,17 @@ struct ElementType {
     std::int64_t since;
     std::string_view parts = {};
 
-    /// As many bytes as elements are aligned to.
+    /// Returns the alignment of elements in bytes.
     [[nodiscard]] std::size_t alignment() const { return parts.empty() ? size : size / 2; }
 };
 
-/// Throws InputError for a dtype that tensors of this client cannot have.
+/// Throws InputError for a dtype that this client does not support in tensors.
 const ElementType& element_type_of(const DType& dtype);
 
-/// That of complex numbers with such parts; null where there are none.
+/// Returns the complex dtype with these parts, or null.
 const ElementType* element_type_of_parts(std::string_view parts);
 
-/// Null for a dtype that this client cannot read.
+/// Returns null for a dtype that this client cannot read.
 const ElementType* element_type_in_safetensors(std::string_view spelled);
 
 }  // namespace gradserve

@@ -60,7 +60,7 @@ std::shared_ptr<const Registration> Running::registered(RegisteredState& graph,
     return known;
 }
 
-/// How often a request is repeated at most: not at all where it may be done twice.
+/// Returns the maximum number of retries: 0 if the server could then store something twice.
 static int repetitions(const ClientCore& core, bool keeps, bool has_key) { return keeps && !has_key ? 0 : core.retries; }
 
 Exchange::Exchange(const Running& running, Request request, bool idempotency)
@@ -90,7 +90,7 @@ Reply Exchange::run_at(const std::string& path) {
     return run();
 }
 
-/// Whether it is the graph that is not found: a tensor is named by its node.
+/// Returns whether the graph itself is missing. A missing tensor is reported with its node.
 static bool is_of_the_graph(const Problem& problem) {
     return problem.code == "not_found" && !problem.node && problem.pointer.empty();
 }

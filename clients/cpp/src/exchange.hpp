@@ -13,7 +13,7 @@
 
 namespace gradserve {
 
-/// What the calls of a client share.
+/// The state that all calls of a client share.
 struct ClientCore {
     Transport transport;
     std::chrono::milliseconds timeout;
@@ -22,18 +22,18 @@ struct ClientCore {
     Surroundings surroundings;
 };
 
-/// A call under way, with all that it asks for.
+/// A call in progress, with all of its requests.
 class Running {
 public:
     Running(const ClientCore& core, std::optional<std::chrono::milliseconds> timeout, std::stop_token stop);
 
-    /// One try of a request.
+    /// Makes one attempt of a request.
     Reply tried(const Request& request) const;
 
-    /// Has time pass. Throws Cancelled where a stop is requested.
+    /// Waits. Throws Cancelled if a stop is requested.
     void wait(std::chrono::milliseconds time) const;
 
-    /// Has the server keep a graph, unless somebody else did since it was found to be stale.
+    /// Registers the graph, unless another thread has done so since the registration was found to be stale.
     std::shared_ptr<const Registration> registered(RegisteredState& graph,
                                                    const std::shared_ptr<const Registration>& stale);
 
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] const Deadline& deadline() const { return deadline_; }
 
 private:
-    /// Waits until nobody else registers the graph. Throws where this call is over before.
+    /// Waits until no other thread registers the graph. Throws if this call ends first.
     void wait_for_turn(RegisteredState& graph, std::unique_lock<std::mutex>& lock) const;
 
     const ClientCore& core_;
@@ -49,15 +49,15 @@ private:
     std::stop_token stop_;
 };
 
-/// A request with all of its tries, under one key.
+/// A request with all of its attempts, under one idempotency key.
 class Exchange {
 public:
     Exchange(const Running& running, Request request, bool idempotency);
 
-    /// Tries until there is an answer. Throws the last error where there is none.
+    /// Sends the request, and retries until there is a response. Throws the error of the last attempt.
     Reply run();
 
-    /// Asks for the same under another path, with the tries that are left.
+    /// Sends the request to another path, with the remaining attempts.
     Reply run_at(const std::string& path);
 
     [[nodiscard]] bool has_key() const { return has_key_; }
@@ -69,7 +69,7 @@ private:
     Tries tries_;
 };
 
-/// Does a call on a registered graph, which is registered once more where it is not found.
+/// Makes a call on a registered graph. If the server does not have the graph, registers it and repeats the call.
 Reply run_on(RegisteredState& graph, const std::string& call, Running& running, Exchange& exchange);
 
 }  // namespace gradserve

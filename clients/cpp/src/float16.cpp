@@ -36,12 +36,11 @@ Float16 Float16::rounded(double number) {
     }
     if (number == 0) return made(0);
     if (std::isinf(number)) return made(infinity);
-    // The distance between neighbours at this size is a power of two; numbers below the smallest normal one have all
-    // the same.
+    // The spacing of float16 numbers at this magnitude is a power of two; all subnormal numbers have the same spacing.
     const int step = std::max(std::ilogb(number), 1 - bias) - fraction_bits;
     if (step > bias - fraction_bits) return made(infinity);
     const double steps = std::nearbyint(std::ldexp(std::abs(number), -step));
-    // Neighbours have bits that are one apart, over all exponents, and behind the largest number is infinity.
+    // Adjacent numbers have adjacent bits, across exponents too, and infinity follows the largest number.
     const auto before = static_cast<std::uint64_t>(step + bias + fraction_bits - 1) << fraction_bits;
     return made(before + static_cast<std::uint64_t>(steps));
 }

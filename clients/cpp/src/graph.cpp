@@ -69,16 +69,16 @@ std::string GraphFunction::describe() const {
     return name().empty() ? known : known + " (\"" + name() + "\")";
 }
 
-/// Has a value be what a graph can keep.
+/// Converts a value to one that a graph can store.
 static void settle(Json& value, const GraphState& graph) {
     if (auto* const list = std::get_if<Json::List>(&value.value())) {
         for (Json& each : *list) settle(each, graph);
     } else if (const auto* const tensor = value.get_if<Tensor>()) {
-        // What happens later to memory that is borrowed is none of the graph's.
+        // A copy: later changes of borrowed memory do not change the graph.
         value = tensor->owned();
     } else if (const auto* const function = value.get_if<GraphFunction>()) {
         graph.check(*function);
-        // With its handle, the graph would keep itself.
+        // A handle would make the graph keep itself alive.
         value = function->index();
     }
 }
@@ -185,7 +185,7 @@ void check_owner(const Graph& graph, const Node& node) { GraphState::of(graph).c
 
 std::string Graph::text() const { return Json(Message(Form::base64).graph(*this, size())).text(); }
 
-/// Appends a node as the wire has it.
+/// Appends a node in the JSON form of the API.
 static void read_node(Graph& graph, const Json& stated) {
     const Json::Object& members = object_in(&stated);
     std::vector<Node> operands;
@@ -203,7 +203,7 @@ static void read_nodes(Graph& graph, const Json::Object& members) {
     for (const Json& stated : list_in(member(members, "nodes"))) within("a node", [&] { read_node(graph, stated); });
 }
 
-/// Appends a function as the wire has it.
+/// Appends a function in the JSON form of the API.
 static void read_function(Graph& graph, const Json& stated) {
     const Json::Object& members = object_in(&stated);
     const Json* const name = member(members, "name");

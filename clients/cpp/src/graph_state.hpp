@@ -12,7 +12,7 @@
 
 namespace gradserve {
 
-/// A node as a graph keeps it.
+/// A node as a graph stores it.
 struct NodeEntry {
     std::string op;
     std::vector<std::int64_t> operands;
@@ -20,36 +20,36 @@ struct NodeEntry {
     std::string name;
 };
 
-/// What the handles of a graph share, or of the body of a function, which is kept by the graph around it. Nodes and
-/// bodies do not move.
+/// The state that all handles of a graph share, or of the body of a function, which the enclosing graph owns. Nodes and
+/// bodies have stable addresses.
 struct GraphState {
     std::optional<std::int64_t> opset;
     std::deque<NodeEntry> nodes;
     std::list<GraphState> bodies;
-    /// Those that are complete, by index.
+    /// The complete functions, by index.
     std::vector<GraphState*> functions;
 
-    /// The graph around a body; null for a graph itself.
+    /// The graph that encloses a body; null for a graph itself.
     GraphState* around = nullptr;
     std::string function_name;
-    /// Those of a complete function.
+    /// The outputs of a complete function.
     std::optional<std::vector<std::size_t>> outputs;
 
     static GraphState& of(const Graph& graph) { return *graph.state_; }
 
-    /// The graph itself, or that around a body.
+    /// Returns the graph itself, or the one that encloses a body.
     [[nodiscard]] const GraphState& whole() const { return around == nullptr ? *this : *around; }
 
-    /// As messages name it, and one of its nodes.
+    /// Return the graph and one of its nodes as messages name them.
     [[nodiscard]] std::string describe() const;
     [[nodiscard]] std::string describe(const NodeEntry& node, std::size_t id) const;
 
-    /// Throws InputError for a node that is not of it, and for a function that is of another graph.
+    /// Throws InputError for a node or a function of another graph.
     void check(const Node& node) const;
     void check(const GraphFunction& function) const;
 };
 
-/// A graph as the wire has it. Throws InputError; that it came with an answer is for the caller to say.
+/// Reads a graph in the JSON form of the API. Throws InputError, which the caller converts.
 Graph graph_in(const Json* value);
 
 /// Throws InputError for a node of another graph.

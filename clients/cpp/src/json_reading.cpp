@@ -8,12 +8,12 @@
 
 namespace gradserve {
 
-/// How often lists and objects are nested at most, since who reads them does so by recursion.
+/// The maximum nesting depth of lists and objects, because they are read recursively.
 static constexpr std::size_t most_nested = 100;
 
 namespace {
 
-/// Builds a value from what the parser comes across, keeping all digits of whole numbers.
+/// Builds a value from the events of the parser, and keeps all digits of integers.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
 public:
     explicit Builder(Names names) : names_(names) {}
@@ -61,7 +61,7 @@ private:
     }
 
     Names names_;
-    /// The lists and objects that are not at their end yet. What is open is the last of its own, and does not move.
+    /// The unfinished lists and objects. Each is the last element of the enclosing one, so it does not move.
     std::vector<Json*> open_;
     Json* member_ = nullptr;
 };

@@ -10,11 +10,11 @@ namespace gradserve {
 
 enum class Names { may_repeat, are_distinct };
 
-/// The object that a JSON text is. Throws InputError where it is none, and where a name is in an object twice, if
-/// they are to be distinct; otherwise the last one counts.
+/// Parses a JSON object. Throws InputError if the text is not one. If an object repeats a name, the last one counts or,
+/// with `Names::are_distinct`, it throws InputError.
 Json::Object parsed_object(std::string_view text, Names names = Names::may_repeat);
 
-// What a value is, where it is to be that. They throw InputError where it is something else, or absent (null).
+// Conversions of a value to a type. They throw InputError if the value has another type, or is absent (null).
 
 const Json::Object& object_in(const Json* value);
 const Json::List& list_in(const Json* value);
@@ -24,10 +24,10 @@ double number_in(const Json* value);
 bool truth_in(const Json* value);
 Shape shape_in(const Json* value);
 
-/// The member of an object; null where it has none, or the JSON null.
+/// Returns a member of an object; null if it is absent or the JSON null.
 const Json* member(const Json::Object& object, std::string_view name);
 
-/// The member of an object, which is taken out of it; null where it has none.
+/// Removes a member from an object and returns it; null if it is absent.
 Json taken(Json::Object& object, std::string_view name);
 
 }  // namespace gradserve

@@ -37,7 +37,7 @@ static void append_string(std::string& text, const std::string& value) {
 
 namespace {
 
-/// Appends one value of each kind.
+/// A writer with an overload for each type of value.
 struct Writer {
     std::string& text;
     Form form;

@@ -7,16 +7,17 @@
 
 namespace gradserve {
 
-/// A value as JSON text, the tensors in it in this form. Throws InputError for numbers and strings that JSON lacks.
+/// Returns a value as JSON text, with its tensors in this form. Throws InputError for numbers and strings that JSON
+/// cannot represent.
 std::string written(const Json& value, Form form);
 
-/// Throws InputError where a value, apart from its tensors, cannot be written.
+/// Throws InputError if a value, apart from its tensors, cannot be written.
 void check_that_json_has(const Json& value);
 
-/// As `written`, behind what there is.
+/// Appends what `written` returns.
 void append_json(std::string& text, const Json& value, Form form);
 
-/// A number that is finite: −0 is written with a point, since -0 is a whole number.
+/// Writes a finite number. −0 gets a decimal point, because -0 is an integer.
 void append_number(std::string& text, double number);
 void append_number(std::string& text, std::int64_t number);
 

@@ -49,7 +49,7 @@ Json::Object Message::graph(const Graph& graph, std::size_t count) {
     return stated;
 }
 
-/// A list with an entry for each node, by id.
+/// Writes a list with an entry for each node, in order of ids.
 template <class T, class Entry>
 static Json::List entries(const Graph& graph, const std::map<Node, T>& of, Entry&& entry) {
     Json::List list;

@@ -9,7 +9,7 @@ static std::string text_of(const Json::Object& stated, const char* name) {
     return within(name, [&] { return text_in(member(stated, name)); });
 }
 
-/// What inputs, outputs and bound leaves have in common.
+/// Reads the common members of inputs, outputs and bound leaves.
 template <class T>
 static T typed(T made, const Json::Object& stated) {
     made.node = within("node", [&] { return whole_in(member(stated, "node")); });

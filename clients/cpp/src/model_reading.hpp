@@ -5,10 +5,10 @@
 
 namespace gradserve {
 
-/// What an answer says of a model. Throws InputError; that it came with an answer is for the caller to say.
+/// Reads the metadata of a model from a response. Throws InputError, which the caller converts.
 Model model_in(const Json::Object& stated);
 
-/// A model as it is put.
+/// Returns a model definition in its JSON form.
 Json::Object stated_model(const ModelDefinition& definition);
 
 }  // namespace gradserve

@@ -5,7 +5,7 @@
 
 namespace gradserve {
 
-/// The first that has the node's op, attributes and dtypes.
+/// Returns the first opset with the node's op, attributes and dtypes.
 static std::int64_t opset_of_node(const NodeEntry& node) {
     std::int64_t needed = opset_of_name(node.op);
     for (const auto& [name, value] : node.attrs) {

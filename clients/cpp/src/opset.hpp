@@ -9,20 +9,20 @@
 
 namespace gradserve {
 
-/// Of a graph that does not say: a server has no later op or dtype in it.
+/// The opset of a graph that states none: the server rejects newer ops and dtypes in it.
 inline constexpr std::int64_t first_opset = 1;
 
-/// The first that has functions.
+/// The first opset with functions.
 inline constexpr std::int64_t opset_of_functions = 2;
 
-/// The opset that graphs have an op since.
+/// Returns the first opset with an op.
 std::int64_t opset_of_name(std::string_view name);
 
-/// The opset that graphs have a dtype since; the first for a word that this client does not know.
+/// Returns the first opset with a dtype; opset 1 for a name that this client does not know.
 std::int64_t opset_of_dtype(std::string_view word);
 
-/// What the first nodes of a graph say, and its functions: what is stated, or else the first that has all of their ops
-/// and dtypes. Absent where nothing is to be said.
+/// Returns the opset of the first nodes of a graph and its functions: the stated one, or else the lowest with all of
+/// their ops and dtypes. Absent if the graph need not state it.
 std::optional<std::int64_t> opset_of(const GraphState& graph, std::size_t count);
 
 }  // namespace gradserve

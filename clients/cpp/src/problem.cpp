@@ -26,7 +26,7 @@ static std::vector<Problem> reports_in(const Json& value) {
     return reports;
 }
 
-/// Whether this is a member that the client knows, of the kind that it knows.
+/// Returns whether the client knows this member, with this type.
 static bool read_member(Problem& problem, const std::string& name, const Json& value) {
     const std::pair<const char*, std::string*> texts[] = {
         {"code", &problem.code},         {"detail", &problem.detail}, {"type", &problem.type},

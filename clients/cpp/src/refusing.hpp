@@ -6,10 +6,10 @@
 
 namespace gradserve {
 
-/// The report that a body is; an empty one where it is none, since a report has a code.
+/// Reads the problem report in a body; an empty one if there is none. A report has a code.
 Problem problem_of(std::string_view text);
 
-/// Throws the error that says what to do about a report; the status decides, since codes are added.
+/// Throws a problem report as an exception. The status decides the class, not the code, because new codes are added.
 [[noreturn]] void throw_refusal(const Problem& problem);
 
 }  // namespace gradserve

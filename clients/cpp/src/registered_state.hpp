@@ -11,21 +11,21 @@
 
 namespace gradserve {
 
-/// What the server answered when it was asked to keep a graph.
+/// The server's response to the registration of a graph.
 struct Registration {
     std::string id;
     Json::Object fields;
 };
 
-/// Throws InputError; that it came with an answer is for the caller to say.
+/// Throws InputError, which the caller converts.
 std::shared_ptr<const Registration> registration_in(Json::Object answer);
 
-/// What the handles of a registered graph share.
+/// The state that all handles of a registered graph share.
 struct RegisteredState {
     RegisteredState(Graph the_graph, Request the_request)
         : graph(std::move(the_graph)), count(graph.size()), request(std::move(the_request)) {}
 
-    /// What is known of it now; null as long as the server was not asked.
+    /// Returns the current registration; null until the graph is registered.
     [[nodiscard]] std::shared_ptr<const Registration> registration() const {
         const std::scoped_lock lock(mutex);
         return known;
@@ -34,13 +34,13 @@ struct RegisteredState {
     static RegisteredState& of(const RegisteredGraph& graph) { return *graph.state_; }
 
     const Graph graph;
-    /// So many of its nodes are registered.
+    /// The number of nodes that are registered.
     const std::size_t count;
     const Request request;
 
     mutable std::mutex mutex;
     std::condition_variable_any changed;
-    /// Whether somebody registers it now.
+    /// Whether a thread is registering it now.
     bool is_busy = false;
     std::shared_ptr<const Registration> known;
 };

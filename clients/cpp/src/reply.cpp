@@ -27,7 +27,8 @@ std::string Reply::media() const {
 
 bool Reply::is_file() const { return media() == media_safetensors || media() == media_bytes; }
 
-/// Whole seconds; anything else is passed over. What is beyond all clocks is very long.
+/// Reads a whole number of seconds and ignores any other value. A number beyond the range of clocks becomes a very long
+/// time.
 static std::optional<std::chrono::seconds> retry_after_in(const std::string& stated) {
     if (stated.empty() || !std::ranges::all_of(stated, [](char digit) { return '0' <= digit && digit <= '9'; }))
         return std::nullopt;
@@ -64,7 +65,7 @@ Reply::Parts Reply::parts() const {
     });
 }
 
-/// An etag without what is around it.
+/// Returns an etag without quotation marks and prefix.
 static std::string bare(std::string_view etag) {
     if (etag.starts_with("W/")) etag.remove_prefix(2);
     while (etag.starts_with('"')) etag.remove_prefix(1);

@@ -8,23 +8,24 @@
 
 namespace gradserve {
 
-/// An answer as it came.
+/// An HTTP response as received.
 struct Reply {
     int status = 0;
-    /// By their names in lower case.
+    /// The headers by lower-case name.
     std::map<std::string, std::string, std::less<>> headers;
     Bytes body;
 
-    /// A header; empty where there is none.
+    /// Returns a header, or an empty string.
     [[nodiscard]] std::string header(std::string_view name) const;
 
-    /// Throws what the answer refuses, and MalformedAnswer for a redirect.
+    /// Throws the exception for a problem report, and MalformedAnswer for a redirect.
     void check() const;
 
-    /// The JSON object that the body is. Throws MalformedAnswer where it is of another media type, else InputError.
+    /// Returns the JSON object in the body. Throws MalformedAnswer for another media type, and InputError for invalid
+    /// JSON.
     [[nodiscard]] Json::Object object() const;
 
-    /// The object that the answer is, and the tensors beside it.
+    /// The JSON object of the response, and the tensors beside it.
     struct Parts {
         Json::Object fields;
         std::map<std::string, Tensor, std::less<>> beside;

@@ -8,7 +8,7 @@
 
 namespace gradserve {
 
-/// A text as a path or a query has it.
+/// Encodes a text for a path or query.
 static std::string escaped(const std::string& text) {
     static constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     static constexpr std::string_view digits = "0123456789ABCDEF";
@@ -47,7 +47,8 @@ std::string Request::target(std::optional<std::chrono::milliseconds> left) const
 
 static const char* word_of(Form form) { return form == Form::json ? "json" : "base64"; }
 
-/// The answer comes as the request goes; where a tensor stays with the server, its like may well be large.
+/// The response uses the encoding of the request. If a feed is a resident tensor, results may be large, so the client
+/// asks for safetensors.
 static const char* accepted(const Body& body, const Asked& asked) {
     const auto feeds = asked.tensors.find("feeds");
     const bool is_resident = feeds != asked.tensors.end() && std::ranges::any_of(feeds->second, [](const auto& each) {

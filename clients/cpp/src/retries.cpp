@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 static constexpr milliseconds first_wait{500};
 static constexpr milliseconds longest_wait{8000};
-/// Longer than anybody waits, and far from where clocks overflow.
+/// Longer than any real wait, and far below the range of clocks.
 static constexpr milliseconds longest_limit = std::chrono::hours(24) * 36500;
 
 Deadline::Deadline(const Surroundings& surroundings, milliseconds limit) : surroundings_(surroundings), limit_(limit) {
@@ -36,7 +36,7 @@ const Problem* problem_in(const Error& error) {
     return refusal == nullptr ? nullptr : &refusal->problem();
 }
 
-/// Whether the same request may be answered later on.
+/// Returns whether the same request may succeed later.
 static bool is_passing(const Error& error, const Problem* problem) {
     if (problem == nullptr) return dynamic_cast<const ConnectionFailed*>(&error) != nullptr;
     switch (problem->status) {
@@ -51,7 +51,7 @@ std::optional<milliseconds> Tries::wait_after(const Error& error) {
     const Problem* const problem = problem_in(error);
     if (problem != nullptr && problem->code == "worker_died") ++deaths_;
     if (failed_ >= repetitions_ || deaths_ > 1 || !is_passing(error, problem)) return std::nullopt;
-    // 2⁴ times the first wait is the longest one.
+    // The longest wait is 2⁴ times the first.
     const milliseconds step = std::min(longest_wait, first_wait * (1 << std::min(failed_, 4)));
     milliseconds wait = std::chrono::round<milliseconds>(step * (0.5 + surroundings_.chance() / 2));
     if (problem != nullptr && problem->retry_after) wait = std::max<milliseconds>(wait, *problem->retry_after);

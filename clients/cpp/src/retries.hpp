@@ -8,16 +8,16 @@
 
 namespace gradserve {
 
-/// When a call has to be over, all of its tries together.
+/// The time by which a call, with all its attempts, must finish.
 class Deadline {
 public:
-    /// By a clock, and so long from now; without_end is none.
+    /// Creates a deadline at this time from now; none for without_end.
     Deadline(const Surroundings& surroundings, std::chrono::milliseconds limit);
 
-    /// How much time there is, where there is an end. Throws DeadlineError where that has come.
+    /// Returns the remaining time, if there is a deadline. Throws DeadlineError if it has passed.
     [[nodiscard]] std::optional<std::chrono::milliseconds> left() const;
 
-    /// Whether there is time left after a wait.
+    /// Returns whether time remains after a wait.
     [[nodiscard]] bool admits(std::chrono::milliseconds wait) const;
 
     [[noreturn]] void pass() const;
@@ -28,13 +28,13 @@ private:
     std::optional<Clock::time_point> end_;
 };
 
-/// The tries of one call.
+/// The attempts of one call.
 class Tries {
 public:
     Tries(const Surroundings& surroundings, const Deadline& deadline, int repetitions)
         : surroundings_(surroundings), deadline_(deadline), repetitions_(repetitions) {}
 
-    /// How long to wait before the next try, after one that failed so; none where there is no next one.
+    /// Returns the time to wait before the next attempt after this error, or nothing if there is no further attempt.
     [[nodiscard]] std::optional<std::chrono::milliseconds> wait_after(const Error& error);
 
 private:
@@ -45,7 +45,7 @@ private:
     int deaths_ = 0;
 };
 
-/// The report that an error holds; null where it holds none.
+/// Returns the problem report in an exception, or null.
 const Problem* problem_in(const Error& error);
 
 }  // namespace gradserve

@@ -9,19 +9,19 @@
 #include <set>
 #include <tuple>
 
-// The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+// The safetensors format: a JSON header, followed by the bytes of the tensors, which are read without a copy. A complex
+// tensor is stored as its real and imaginary parts along a last axis of 2. __metadata__.complex lists these tensors.
 // https://github.com/huggingface/safetensors#format
-// A complex tensor lies in it as its parts, along a last axis of 2; __metadata__.complex names these tensors.
 
 namespace gradserve {
 
 static constexpr const char* metadata_name = "__metadata__";
 static constexpr const char* complex_name = "complex";
 static constexpr std::size_t length_size = 8;
-/// As long as the format's own reader takes headers.
+/// The maximum size of a header: the limit of the reference implementation.
 static constexpr std::uint64_t most_of_header = 100'000'000;
 
-/// The header behind its length, filled up so that the data is aligned.
+/// Returns the header preceded by its length, padded so that the data is aligned.
 static Bytes header_of(const Json::Object& entries) {
     std::string text = Json(entries).text();
     text.append((length_size - text.size() % length_size) % length_size, ' ');
@@ -31,7 +31,7 @@ static Bytes header_of(const Json::Object& entries) {
     return Bytes(made + text);
 }
 
-/// Tensors in the order of their data: those of wide elements come first, so that every one is aligned.
+/// Returns the tensors in the order of their data: those with wide elements come first, so that all are aligned.
 static std::vector<std::pair<std::string, Tensor>> in_order(const SafetensorsFile& file) {
     std::vector<std::pair<std::string, Tensor>> all(file.tensors.begin(), file.tensors.end());
     std::ranges::stable_sort(all, std::ranges::greater(),
@@ -67,7 +67,7 @@ std::vector<Bytes> encode_safetensors(const SafetensorsFile& file) {
 
 namespace {
 
-/// Where a tensor lies.
+/// The location of a tensor in the file.
 struct Entry {
     std::string name;
     std::size_t start;
@@ -91,7 +91,7 @@ static Entry entry_of(const std::string& name, const Json& stated) {
             DType(std::string(element->word)), std::move(shape)};
 }
 
-/// Takes the names of the complex tensors out of the metadata.
+/// Removes the names of the complex tensors from the metadata and returns them.
 static std::set<std::string> complex_names(SafetensorsFile& file, const Json::Object& header) {
     const auto stated = file.metadata.find(complex_name);
     if (stated == file.metadata.end()) return {};
@@ -107,7 +107,7 @@ static std::set<std::string> complex_names(SafetensorsFile& file, const Json::Ob
     return names;
 }
 
-/// The same place, where the parts along the last axis are complex numbers.
+/// Returns the same location, with the last axis of parts as complex numbers.
 static Entry joined(Entry entry) {
     const ElementType* const whole = element_type_of_parts(entry.dtype.word());
     if (whole == nullptr || entry.shape.empty() || entry.shape.back() != 2)
@@ -117,7 +117,7 @@ static Entry joined(Entry entry) {
     return entry;
 }
 
-/// Has tensors lie one behind the other, from the first byte to the last.
+/// Checks that the tensors cover the data without gaps or overlaps.
 static void check_that_they_fill(std::vector<Entry>& entries, std::size_t length) {
     std::ranges::sort(entries, {}, [](const Entry& entry) { return std::tuple(entry.start, entry.end); });
     std::size_t end = 0;
@@ -128,7 +128,7 @@ static void check_that_they_fill(std::vector<Entry>& entries, std::size_t length
     if (end != length) throw InputError("the tensors of the safetensors file do not fill it");
 }
 
-/// The text of the header.
+/// Returns the text of the header.
 static std::string_view header_in(const Bytes& file) {
     std::uint64_t length = 0;
     if (file.size() < length_size) throw InputError("the safetensors file ends before its header does");

@@ -4,8 +4,7 @@
 
 namespace gradserve {
 
-/// What a safetensors file holds, in its memory. Throws InputError; that it came with an answer is for the caller to
-/// say.
+/// Decodes a safetensors file. The tensors share its memory. Throws InputError, which the caller converts.
 SafetensorsFile read_safetensors(const Bytes& file);
 
 }  // namespace gradserve

@@ -20,7 +20,7 @@ static double drawn() {
     return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
-/// 128 bits of the system's randomness, in hex.
+/// Returns 128 random bits from the operating system, in hex.
 static std::string drawn_key() {
     static constexpr std::string_view digits = "0123456789abcdef";
     std::random_device device;

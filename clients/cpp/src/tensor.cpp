@@ -11,9 +11,9 @@ namespace gradserve {
 
 static_assert(std::endian::native == std::endian::little, "elements are read where they lie, as the wire has them");
 
-/// As many as NumPy's arrays have at most.
+/// The maximum number of axes of a NumPy array.
 static constexpr std::size_t most_axes = 64;
-/// The extents of a shape other than 0 make fewer bytes.
+/// Exclusive limit on the bytes of a tensor, with extents of 0 counted as 1.
 static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;
 
 static std::string described(const Shape& shape) {
@@ -22,7 +22,7 @@ static std::string described(const Shape& shape) {
     return text + "]";
 }
 
-/// How many bytes a shape has.
+/// Returns the number of bytes of a shape.
 static std::uint64_t bytes_of(const Shape& shape, std::size_t size) {
     if (shape.size() > most_axes)
         throw InputError("a shape has at most " + std::to_string(most_axes) + " axes, and this one " +

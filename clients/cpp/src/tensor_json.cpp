@@ -14,9 +14,9 @@
 
 namespace gradserve {
 
-/// Tensors of so many bytes travel as files unless told otherwise.
+/// The size from which tensors are sent as files by default.
 static constexpr std::size_t large = 4096;
-/// Up to here all readers of JSON read whole numbers exactly.
+/// The largest integer that every JSON parser reads exactly.
 static constexpr std::int64_t exact = std::int64_t{1} << 53;
 
 Form default_form(std::size_t size) { return size >= large ? Form::safetensors : Form::base64; }
@@ -27,7 +27,7 @@ Form default_form(const Tensor& tensor) { return default_form(tensor.bytes().siz
 template <class T>
 static constexpr bool is_complex = std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
-/// Does something with a value of the type of the elements, of which only the type counts.
+/// Calls a function with a value of the element type. Only the type matters.
 template <class Do>
 static auto for_elements_of(const DType& dtype, Do&& done) {
     const std::string& word = dtype.word();
@@ -45,8 +45,8 @@ static auto for_elements_of(const DType& dtype, Do&& done) {
     return done(double{});
 }
 
-/// Appends the element, of a complex one its real part and then its imaginary one. False where JSON would not keep it:
-/// NaN, infinities, whole numbers beyond 2⁵³.
+/// Appends an element. A complex number is its real part followed by its imaginary part. Returns false if JSON cannot
+/// represent the element: NaN, infinities, integers beyond 2⁵³.
 template <Element T>
 static bool append_element(std::string& text, T element) {
     if constexpr (std::integral<T>) {
@@ -67,7 +67,7 @@ static bool append_element(std::string& text, T element) {
     }
 }
 
-/// Appends the list of elements; false where JSON would not keep one.
+/// Appends the list of elements. Returns false if JSON cannot represent one of them.
 static bool append_numbers(std::string& text, const Tensor& tensor) {
     return for_elements_of(tensor.dtype(), [&]<Element T>(T) {
         text += '[';
@@ -107,7 +107,7 @@ static double number_of(const Json& value) {
     throw InputError("it has something else than numbers");
 }
 
-/// A number, rounded to the nearest one of a float dtype. One that is finite does not become an infinity.
+/// Reads a number and rounds it to the nearest of a float dtype. Rejects a finite number that would become infinite.
 template <Element T>
 static T rounded(const Json& value) {
     const double number = number_of(value);
@@ -124,7 +124,7 @@ static T rounded(const Json& value) {
     return made;
 }
 
-/// A whole number, which may be written with a point. It is what the dtype has.
+/// Reads an integer, which may be written with a decimal point. It must be in the range of the dtype.
 template <std::integral T>
 static T whole(const Json& value) {
     const auto refuse = [&] { throw InputError(value.text() + " is no " + dtype_of<T>().word()); };
@@ -146,7 +146,7 @@ static T whole(const Json& value) {
     return static_cast<T>(number);
 }
 
-/// The bytes of the numbers of a list, which are elements of this dtype.
+/// Returns the bytes of a list of numbers, as elements of this dtype.
 static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
     return for_elements_of(dtype, [&]<Element T>(T) {
         std::vector<std::byte> bytes(numbers.size() * sizeof(T));
@@ -161,7 +161,7 @@ static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
     });
 }
 
-/// The bytes of the elements, from whichever member holds them; the dtype is that of its numbers.
+/// Returns the bytes of the elements, from numbers or base64. The dtype is that of the numbers.
 static Bytes payload_of(const Json::Object& members, const DType& dtype) {
     const Json* const data = member(members, "data");
     const Json* const encoded = member(members, "data_b64");

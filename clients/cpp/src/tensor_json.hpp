@@ -8,13 +8,13 @@
 
 namespace gradserve {
 
-/// How tensors of so many bytes travel, where nobody says.
+/// Returns the default encoding for tensors of this size in bytes.
 Form default_form(std::size_t size);
 
-/// Appends a tensor as JSON has it: its bytes as base64, or with Form::json its numbers, if JSON keeps them all.
+/// Appends a tensor in JSON: base64 of its bytes or, with Form::json, its numbers if JSON can represent all of them.
 void append_tensor(std::string& text, const Tensor& tensor, Form form);
 
-/// Throws InputError; that it came with an answer is for the caller to say.
+/// Throws InputError, which the caller converts.
 Tensor tensor_in(const Json* value);
 
 }  // namespace gradserve

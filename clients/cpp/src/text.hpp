@@ -6,14 +6,14 @@
 
 namespace gradserve {
 
-/// Without the spaces around it.
+/// Returns the text without surrounding spaces.
 inline std::string_view trimmed(std::string_view text) {
     static constexpr std::string_view spaces = " \t\r\n";
     const std::size_t start = std::min(text.find_first_not_of(spaces), text.size());
     return text.substr(start, text.find_last_not_of(spaces) + 1 - start);
 }
 
-/// With small letters, of those of ASCII.
+/// Returns the text with ASCII letters in lower case.
 inline std::string lower(std::string_view text) {
     std::string made(text);
     for (char& letter : made)

@@ -11,9 +11,9 @@
 
 namespace gradserve {
 
-/// A try that has begun gets at least so much time.
+/// The shortest timeout of an attempt that has begun.
 static constexpr std::chrono::milliseconds least_time{50};
-/// Servers keep idle connections for 75 s unless told otherwise; they are forgotten before that.
+/// Time after which the client closes idle connections. Servers close them after 75 s by default.
 static constexpr long most_idle_seconds = 60;
 
 using CurlList = std::unique_ptr<curl_slist, CurlCleanup>;
@@ -25,7 +25,7 @@ static std::string part_of(CURLU* url, CURLUPart part) {
     return CurlText(found, curl_free).get();
 }
 
-/// The URL without a slash behind it. What is wrong is said without the URL, which may have a password in it.
+/// Returns the URL without a trailing slash. Errors do not quote the URL, which may contain a password.
 static std::string checked_url(const std::string& url) {
     const std::unique_ptr<CURLU, CurlCleanup> parsed(curl_url());
     if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK || url.find('\0') != url.npos)
@@ -47,7 +47,7 @@ Transport::Transport(const std::string& url, std::string key, std::uint64_t most
 
 namespace {
 
-/// A request under way: what curl asks for, and what it brings.
+/// A request in progress: curl's callbacks, and the response.
 class Transfer {
 public:
     Transfer(const Request& request, std::uint64_t most, const std::stop_token& stop)
@@ -73,7 +73,7 @@ private:
     std::uint64_t most_;
     const std::stop_token& stop_;
 
-    /// What curl has been given of the body: pieces, and bytes of the next one.
+    /// The part of the body that curl has read: whole pieces, and bytes of the next one.
     std::size_t pieces_given_ = 0;
     std::size_t bytes_given_ = 0;
 
@@ -124,7 +124,7 @@ std::size_t Transfer::read(char* into, std::size_t, std::size_t room, void* self
     return given;
 }
 
-/// Begins anew, where a connection turned out to be closed before the server read anything.
+/// Restarts the body. curl needs this if a connection turns out to be closed before the server has read anything.
 int Transfer::seek(void* self, curl_off_t offset, int origin) {
     if (offset != 0 || origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
     auto& transfer = *static_cast<Transfer*>(self);
@@ -143,12 +143,12 @@ std::size_t Transfer::write(const char* from, std::size_t, std::size_t count, vo
     try {
         return static_cast<Transfer*>(self)->take(bytes) ? count : 0;
     } catch (const std::bad_alloc&) {
-        return 0;  // curl is no place for exceptions
+        return 0;  // exceptions must not pass through curl
     }
 }
 
 void Transfer::take_header(std::string_view line) {
-    if (line.starts_with("HTTP/")) headers_.clear();  // of an answer before the answer
+    if (line.starts_with("HTTP/")) headers_.clear();  // drop the headers of an informational response
     const std::size_t colon = line.find(':');
     if (colon != line.npos) headers_.insert_or_assign(lower(line.substr(0, colon)), trimmed(line.substr(colon + 1)));
 }
@@ -183,7 +183,7 @@ static CurlList headers_of(const Request& request, const std::string& key) {
         list.reset(longer);
     };
     for (const auto& [name, value] : request.headers) append(name + ": " + value);
-    // Compressed answers would be longer than they are said to be, and tensors are not worth it.
+    // A compressed response would exceed its stated length, and tensors do not compress well.
     append("Accept-Encoding: identity");
     append(std::string("User-Agent: gradserve-cpp/") + version);
     append("Expect:");
@@ -200,8 +200,8 @@ static void set_limits(CURL* handle, const Request& request, std::optional<std::
         constexpr std::chrono::milliseconds most{std::numeric_limits<std::int32_t>::max()};
         curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp(*left, least_time, most).count()));
     }
-    // On a connection that was idle, curl repeats by itself what it finds unread; what keeps something may have been
-    // kept.
+    // On an idle connection, curl itself resends a request that the server may not have read. If the request stores
+    // something, the server may have stored it, so it needs a fresh connection.
     const bool is_sent_once = request.keeps && !request.headers.contains("Idempotency-Key");
     curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, is_sent_once ? 1L : 0L);
 }
@@ -225,7 +225,7 @@ Reply Transport::send(const Request& request, std::optional<std::chrono::millise
     if (done == CURLE_OPERATION_TIMEDOUT && left) throw Timeout();
     if (transfer.is_too_large || done == CURLE_FILESIZE_EXCEEDED)
         throw AnswerTooLarge("the answer is longer than may be read (see max_response_bytes)");
-    // Neither headers nor bodies are quoted, nor the URL, which may have a password in it.
+    // Errors quote neither headers, nor bodies, nor the URL, which may contain a password.
     if (done != CURLE_OK)
         throw ConnectionFailed(request.method + " " + request.path + ": " + curl_easy_strerror(done));
     const std::string encoding = lower(reply.header("content-encoding"));

@@ -12,18 +12,18 @@
 
 namespace gradserve {
 
-/// The way to a server, which threads may share.
+/// The connections to a server, which threads can share.
 class Transport {
 public:
-    /// Throws InputError for a URL or a key that cannot be one.
+    /// Throws InputError if the URL or the API key is invalid.
     Transport(const std::string& url, std::string key, std::uint64_t most_of_answer);
 
-    /// Has one request answered, within what is left. Throws ConnectionFailed, MalformedAnswer, AnswerTooLarge or
-    /// Cancelled, and Timeout where the time is up before the answer is there.
+    /// Sends one request and returns the response, within the remaining time. Throws ConnectionFailed, MalformedAnswer,
+    /// AnswerTooLarge or Cancelled, and Timeout if the time expires first.
     Reply send(const Request& request, std::optional<std::chrono::milliseconds> left,
                const std::stop_token& stop) const;
 
-    /// The time of a try was up.
+    /// The time of an attempt expired.
     struct Timeout {};
 
 private:

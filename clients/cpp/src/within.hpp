@@ -7,7 +7,7 @@
 
 namespace gradserve {
 
-/// What is done; an InputError of it says of which part of something it is.
+/// Runs a function, and prefixes its InputErrors with a part of the input.
 template <class Do>
 auto within(const std::string& part, Do&& done) {
     try {
@@ -17,7 +17,7 @@ auto within(const std::string& part, Do&& done) {
     }
 }
 
-/// What is read of an answer; that it cannot be is no InputError then, but a MalformedAnswer.
+/// Reads a part of a response, and converts InputErrors to MalformedAnswer.
 template <class Read>
 auto promised(Read&& read) {
     try {

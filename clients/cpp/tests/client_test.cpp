@@ -181,6 +181,27 @@ static void a_precision_travels() {
     CHECK(contains(sent(gs::Precision::bfloat16), R"("precision":"bfloat16")"));
 }
 
+static void a_layout_travels_and_a_matrix_is_looked_up() {
+    static const std::string start = R"({"values": [], "gradients": [], "hessian": [])";
+    static const std::string matrix = R"(, "matrix": {
+        "offsets": [{"node": 1, "offset": 0, "size": 1}, {"node": 0, "offset": 1, "size": 2}],
+        "tensor": {"dtype": "float64", "shape": [3, 3], "data": [0, 1, 2, 3, 4, 5, 6, 7, 8]}})";
+    std::string body;
+    Server server([&](Seen& seen) {
+        body = seen.body();
+        seen.answer(200, start + (contains(body, R"("layout":"matrix")") ? matrix : "") + "}");
+    });
+    const Square on;
+    const gs::Client client(server.url());
+    CHECK(!client.hessian(on.graph, on.three, {.form = gs::Form::json}).matrix && !contains(body, "layout"));
+    const auto answer = client.hessian(
+        on.graph, on.three, {.wrt = {on.loss, on.w}, .layout = gs::HessianLayout::matrix, .form = gs::Form::json});
+    CHECK(answer.matrix && answer.hessian.size() == 0 && !answer.fields.contains("matrix"));
+    CHECK(answer.matrix->tensor.shape() == gs::Shape({3, 3}));
+    CHECK(answer.matrix->offsets[on.w].offset == 1 && answer.matrix->offsets[on.w].size == 2);
+    CHECK(answer.matrix->offsets["loss"].offset == 0 && answer.matrix->offsets["loss"].size == 1);
+}
+
 static void a_memory_budget_travels() {
     std::string body;
     Server server([&](Seen& seen) { body = seen.body(), seen.answer(200, square); });
@@ -292,6 +313,7 @@ int main() {
                 {"a tensor that did not change is not sent", a_tensor_that_did_not_change_is_not_sent},
                 {"fields that are newer travel", fields_that_are_newer_travel},
                 {"a precision travels", a_precision_travels},
+                {"a layout travels and a matrix is looked up", a_layout_travels_and_a_matrix_is_looked_up},
                 {"a memory budget travels", a_memory_budget_travels},
                 {"errors are told apart", errors_are_told_apart},
                 {"nodes of a refusal are named", nodes_of_a_refusal_are_named},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, overload
@@ -166,7 +168,7 @@ class Answer:
 
     @classmethod
     def of(cls, response: Response, graph: Graph) -> Self:
-        """Read an answer from a response. Raises MalformedAnswer."""
+        """Read a result from a response. Raises MalformedAnswer."""
         fields, separate_tensors = response.parts()
         return read(lambda answer: cls(answer, graph).placed(separate_tensors), fields)
 
@@ -174,8 +176,7 @@ class Answer:
         """Replace tensors by arrays: those in the JSON itself, and those that came beside it."""
         for name in self.with_tensors:
             for entry in self.fields[name]:
-                tensor_key = ".".join([name, *(str(entry[node]) for node in _NODES[name])])
-                entry["tensor"] = from_json(entry["tensor"]) if "tensor" in entry else separate_tensors[tensor_key]
+                _place(entry, ".".join([name, *(str(entry[node]) for node in _NODES[name])]), separate_tensors)
         return self
 
     def _arrays(self, name: str) -> Results[Array]:
@@ -191,6 +192,11 @@ class Answer:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {', '.join(self.fields)}>"
+
+
+def _place(entry: dict[str, Any], name: str, separate_tensors: Mapping[str, Array]) -> None:
+    """Replace the tensor of an entry by an array. Beside the JSON, the tensor has this name."""
+    entry["tensor"] = from_json(entry["tensor"]) if "tensor" in entry else separate_tensors[name]
 
 
 class Values(Answer):
@@ -245,7 +251,7 @@ class Batched(Gradients):
     """
 
     def placed(self, separate_tensors: Mapping[str, Array]) -> Self:
-        """Replace tensors by arrays, as every answer does. Missing fields become empty lists."""
+        """Replace tensors by arrays, as for every result. Missing fields become empty lists."""
         self.fields.setdefault("gradients", [])
         self.fields.setdefault("disconnected", [])
         return super().placed(separate_tensors)
@@ -284,19 +290,65 @@ class Hvp(Gradients):
         return self._arrays("hvp")
 
 
+class NodeOffset(NamedTuple):
+    """The rows and columns of a node in a matrix: `size` of them (the number of its elements), starting at `offset`."""
+
+    offset: int
+    size: int
+
+    @property
+    def slice(self) -> builtins.slice:
+        """The rows, or columns, as an index for NumPy."""
+        return builtins.slice(self.offset, self.offset + self.size)
+
+
+class HessianMatrix(NamedTuple):
+    """A Hessian as one square matrix over the elements of all nodes of `wrt`.
+
+    Nodes are in the order of `wrt`, the elements of a node in row-major order. `offsets` has the place of each node:
+    the block of nodes `a` and `b` is `array[offsets[a].slice, offsets[b].slice]`.
+    """
+
+    array: Array
+    offsets: Results[NodeOffset]
+
+
 class Hessian(Gradients):
     """Values, gradients and Hessians."""
 
     with_tensors: ClassVar[tuple[str, ...]] = ("values", "gradients", "hessian")
 
+    def placed(self, separate_tensors: Mapping[str, Array]) -> Self:
+        """Replace tensors by arrays, as every answer does, and read the matrix, which may be malformed."""
+        super().placed(separate_tensors)
+        if self.fields.get("matrix") is not None:
+            _place(self.fields["matrix"], "matrix", separate_tensors)
+        _ = self.matrix
+        return self
+
     @cached_property
     def hessian(self) -> Results[Array]:
-        """The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by that of the column's."""
+        """The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by that of the column's.
+
+        There are none with the layout "matrix".
+        """
         return self._arrays("hessian")
+
+    @cached_property
+    def matrix(self) -> HessianMatrix | None:
+        """All blocks as one matrix, or None unless the call had the layout "matrix"."""
+        fields = self.fields.get("matrix")
+        if fields is None:
+            return None
+        entries = fields["offsets"]
+        if not isinstance(entries, list):
+            raise MalformedAnswer("the offsets of the matrix are no list")
+        places = [NodeOffset(operator.index(entry["offset"]), operator.index(entry["size"])) for entry in entries]
+        return HessianMatrix(fields["tensor"], Results(self._graph, [(entry["node"],) for entry in entries], places))
 
 
 class Certificate(Answer):
-    """The result of `check`: how far gradients are from central differences."""
+    """The result of a gradient check: how far gradients are from central differences."""
 
     @property
     def passed(self) -> bool:
@@ -318,11 +370,11 @@ class Certificate(Answer):
 
 
 class Forecast(Answer):
-    """The predicted cost of a call, in `fields` by the names on the wire."""
+    """The dry run of a call: its estimates, in `fields` by the names on the wire."""
 
     @property
     def admitted(self) -> bool:
-        """Whether the call would be within the limits of the server."""
+        """Whether the call is within the limits of the server."""
         admitted: bool = self.fields["admitted"]
         return admitted
 

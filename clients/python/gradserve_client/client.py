@@ -167,10 +167,11 @@ class Client:
     def hessian(
         self, graph: Graph | Registered, feeds: Tensors = NO_TENSORS, **options: Unpack[fields.HessianFields]
     ) -> answers.Hessian:
-        """Compute exact, full Hessians, one block for each pair of nodes of `wrt`.
+        """Compute exact, full Hessians, one block for each pair of nodes of `wrt`, or one matrix.
 
-        `of` must have one element. A block has the shape of the row's node followed by the shape of the column's.
-        Keyword arguments: `HessianFields`.
+        `of` must have one element. A block has the shape of the row's node followed by the shape of the column's. With
+        `layout="matrix"`, the answer has one square matrix over all nodes of `wrt` instead of blocks. Keyword
+        arguments: `HessianFields`.
         """
         return self._compute("hessian", answers.Hessian, graph, feeds=feeds, **options)
 
@@ -196,7 +197,7 @@ class Client:
     def plan(
         self, graph: Graph | Registered, types: Types = NO_TYPES, **options: Unpack[fields.PlanFields]
     ) -> answers.Forecast:
-        """Predict the cost of a call without running it: shapes, FLOPs, bytes, and whether the server admits it.
+        """Estimate the cost of a call (a dry run): shapes, FLOPs, bytes, and whether the server admits it.
 
         `types` maps leaves to `(dtype, shape)`, or to an array that has both. Keyword arguments: `PlanFields`.
         """

@@ -31,6 +31,8 @@ Tensors = ByNode[ArrayLike | Resident | Rows]
 Types = ByNode[tuple[npt.DTypeLike, Sequence[int]] | Array]
 #: precision of float32 matrix products and convolutions on a GPU, most exact first; CPUs always compute in float32
 Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
+#: layout of a Hessian: a block for each pair of nodes, or one matrix over all nodes
+HessianLayout = Literal["blocks", "matrix"]
 #: how the results of many examples are combined: not at all, summed, or averaged
 Reduction = Literal["none", "sum", "mean"]
 
@@ -100,25 +102,37 @@ class JacobianFields(RunFields, total=False):
 
 
 class HessianFields(RunFields, total=False):
-    """Fields of `hessian`. `of` has one element and defaults to the last node, `wrt` to every parameter."""
+    """Fields of `hessian`. `of` has one element and defaults to the last node, `wrt` to every parameter.
+
+    `layout="matrix"` returns one square matrix over all nodes of `wrt` instead of a block for each pair of nodes. These
+    nodes must have the same dtype.
+    """
 
     of: NodeLike
     wrt: Sequence[NodeLike]
+    layout: HessianLayout
 
 
-class HvpFields(HessianFields, total=False):
-    """Fields of `hvp`. `vectors` maps each node of `wrt` to an array of its shape."""
+class HvpFields(RunFields, total=False):
+    """Fields of `hvp`. `of` has one element and defaults to the last node, `wrt` to every parameter.
 
+    `vectors` maps each node of `wrt` to an array of its shape.
+    """
+
+    of: NodeLike
+    wrt: Sequence[NodeLike]
     vectors: Tensors
 
 
-class BatchFields(HessianFields, total=False):
-    """Fields of `batch`. `mapped` are the leaves whose feeds have a leading axis N.
+class BatchFields(RunFields, total=False):
+    """Fields of `batch`. `of` defaults to the last node, `wrt` to every parameter.
 
-    With `reduce`, results are summed or averaged over the examples, `block` examples at a time; by default the server
-    chooses the block size.
+    `mapped` are the leaves whose feeds have a leading axis N. With `reduce`, results are summed or averaged over the
+    examples, `block` examples at a time; by default the server chooses the block size.
     """
 
+    of: NodeLike
+    wrt: Sequence[NodeLike]
     mapped: Sequence[NodeLike]
     reduce: Reduction
     block: int

@@ -24,7 +24,7 @@ HEAD = """<!-- Written by `python -m clients.python.tests.jax_primitives`. Edit 
 
 # What is imported of JAX
 
-[The importer](../guide/importing.md#a-function-of-jax) goes over the jaxpr of a function. Each primitive of JAX
+[The importer](../guide/importing.md#jax-functions) goes over the jaxpr of a function. Each primitive of JAX
 {version} is said by a rule, or refused with a reason; {said} are said and {refused} are refused. Whatever else is met
 is refused with its name. Each rule is held to JAX in value and gradient, within 10⁻⁹ in float64, by
 `make test-importers`.

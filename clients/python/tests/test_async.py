@@ -60,6 +60,10 @@ def test_session_with_a_real_server(server: RunningServer) -> None:
             assert model.graph_id in [listed.graph_id async for listed in client.graphs(limit=1)]
             with pytest.raises(gs.GraphError, match="over_budget"):
                 await model.gradients({x: large, w: large}, memory_budget=large.nbytes)
+            curved = await model.hessian({x: [1.0, 2.0], w: [3.0, 4.0]}, wrt=[w, x], layout="matrix")
+            assert curved.matrix is not None
+            assert (curved.matrix.array == np.kron([[0, 1], [1, 0]], np.eye(2))).all()
+            assert curved.matrix.offsets[x] == (2, 2)
             await client.delete(handle)
             with pytest.raises(gs.NotFoundError):
                 await client.get(handle)

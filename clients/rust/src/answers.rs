@@ -1,4 +1,4 @@
-//! What calls on graphs are answered.
+//! Results of calls on graphs.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +10,29 @@ use crate::{graph, tensor_json, Blocks, Error, Graph, Node, Resident, Result, Re
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ForwardAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// Handles of what the call had the server keep.
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
-/// Values and gradients. Of a batch, all have a leading axis, and gradients may be none; where `of`
-/// has several elements, in a graph of opset 2, these are Jacobians: its shape, then the node's.
+/// Values and gradients. Results of a batch have a leading axis, and gradients may be empty. If `of` has several
+/// elements, in a graph of opset 2, gradients of a batch are Jacobians: the shape of `of` followed by the shape of the
+/// node.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GradientsAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// By the nodes to differentiate by, each of its node's shape.
+    /// The gradients by node of `wrt`, each with the shape of its node.
     pub gradients: Results<Tensor>,
-    /// The nodes to differentiate by without a path to what was differentiated; their gradients are zeros.
+    /// The nodes of `wrt` that have no path to the differentiated node. Their gradients are zero.
     pub disconnected: Vec<Node>,
-    /// Handles of what the call had the server keep.
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
@@ -39,13 +40,13 @@ pub struct GradientsAnswer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JvpAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// By outputs.
+    /// The tangents by output.
     pub tangents: Results<Tensor>,
-    /// Handles of what the call had the server keep.
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
@@ -53,31 +54,31 @@ pub struct JvpAnswer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JacobianAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// By output and node to differentiate by: of the shape of the one, then that of the other.
+    /// The blocks by output and node of `wrt`: the shape of the output followed by the shape of the node.
     pub jacobian: Blocks,
-    /// Handles of what the call had the server keep.
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
-/// Values, gradients, and the Hessian times vectors.
+/// Values, gradients and Hessian-vector products.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HvpAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// By the nodes to differentiate by, each of its node's shape.
+    /// The gradients by node of `wrt`, each with the shape of its node.
     pub gradients: Results<Tensor>,
-    /// The nodes to differentiate by without a path to what was differentiated.
+    /// The nodes of `wrt` that have no path to the differentiated node.
     pub disconnected: Vec<Node>,
-    /// By the nodes to differentiate by.
+    /// The products by node of `wrt`.
     pub hvp: Results<Tensor>,
-    /// Handles of what the call had the server keep.
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
@@ -85,41 +86,76 @@ pub struct HvpAnswer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HessianAnswer {
-    /// Those of the outputs.
+    /// The values of the outputs.
     pub values: Results<Tensor>,
-    /// By the nodes to differentiate by, each of its node's shape.
+    /// The gradients by node of `wrt`, each with the shape of its node.
     pub gradients: Results<Tensor>,
-    /// The nodes to differentiate by without a path to what was differentiated.
+    /// The nodes of `wrt` that have no path to the differentiated node.
     pub disconnected: Vec<Node>,
-    /// By pairs of nodes to differentiate by: of the shape of the one, then that of the other.
+    /// The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by the shape of the column's. There
+    /// are none with [`HessianLayout::Matrix`](crate::HessianLayout::Matrix).
     pub hessian: Blocks,
-    /// Handles of what the call had the server keep.
+    /// All blocks as one matrix. `None` unless the call had [`HessianLayout::Matrix`](crate::HessianLayout::Matrix).
+    pub matrix: Option<HessianMatrix>,
+    /// Handles of the tensors that the call stored.
     pub stored: Results<Resident>,
-    /// What came, by names on the wire, but for tensors: `stats` is the receipt.
+    /// The members of the response by their API names, except tensors. `stats` holds the run statistics.
     pub fields: Object,
 }
 
-/// How far gradients are from central differences.
+/// A Hessian as one square matrix over the elements of all nodes of `wrt`. Nodes are in the order of `wrt`, the
+/// elements of a node in row-major order.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HessianMatrix {
+    /// The matrix.
+    pub tensor: Tensor,
+    /// The place of each node.
+    pub offsets: Results<NodeOffset>,
+}
+
+/// The place of a node in a matrix: it has `size` rows and columns (the number of its elements), starting at `offset`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodeOffset {
+    /// The first row and column.
+    pub offset: usize,
+    /// The number of rows and columns.
+    pub size: usize,
+}
+
+impl NodeOffset {
+    fn read(entry: &Object) -> Result<Self> {
+        Ok(Self { offset: json::whole(entry, "offset")?, size: json::whole(entry, "size")? })
+    }
+
+    /// Returns the rows, or columns.
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.offset..self.offset.saturating_add(self.size)
+    }
+}
+
+/// The result of a gradient check: how far gradients are from central differences.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CheckAnswer {
-    /// Whether every node was compared, and is within the tolerance.
+    /// Whether every node was compared and is within the tolerance.
     pub passed: bool,
-    /// Relative ones, by the nodes that were compared.
+    /// Relative errors, by node, of the nodes that were compared.
     pub errors: Results<f64>,
-    /// Why the others were not.
+    /// Reasons, by node, why the other nodes were not compared.
     pub uncertified: Results<String>,
-    /// What came, by names on the wire: `stats` is the receipt.
+    /// The members of the response by their API names. `stats` holds the run statistics.
     pub fields: Object,
 }
 
-/// What a call would take.
+/// The dry run of a call: its estimates, without running it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PlanAnswer {
-    /// Whether the call would be within the server's limits.
+    /// Whether the call is within the server's limits.
     pub admitted: bool,
-    /// What came, by names on the wire.
+    /// The members of the response by their API names.
     pub fields: Object,
 }
 
@@ -127,25 +163,26 @@ pub struct PlanAnswer {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DifferentiateAnswer {
-    /// Its first nodes are those that were sent.
+    /// The graph. Its first nodes are those of the graph that was sent.
     pub graph: Graph,
-    /// By the nodes to differentiate by, as they were sent: the nodes of the graph where they are computed.
+    /// The nodes that compute the gradients, by node of `wrt` in the graph that was sent.
     pub gradients: Results<Node>,
-    /// The nodes to differentiate by, as they were sent, without a path to what was differentiated.
+    /// The nodes of `wrt`, in the graph that was sent, that have no path to the differentiated node.
     pub disconnected: Vec<Node>,
-    /// What came, by names on the wire, but for the graph.
+    /// The members of the response by their API names, except the graph.
     pub fields: Object,
     sent: Graph,
 }
 
 impl DifferentiateAnswer {
-    /// What a node of the graph that was sent is in this one. Fails for a node of another graph.
+    /// Returns the node of this graph that corresponds to a node of the graph that was sent. Fails for a node of
+    /// another graph.
     pub fn find(&self, node: &Node) -> Result<Node> {
         self.graph.node(self.sent.owned(node)?)
     }
 }
 
-/// Reads an answer to a call on a graph.
+/// Reads the response to a call on a graph.
 pub struct Reader {
     graph: Graph,
     fields: Object,
@@ -158,9 +195,13 @@ impl Reader {
         Ok(Self { graph: graph.clone(), fields, beside: file.tensors })
     }
 
-    /// The entries of a member, each with its node.
+    /// Returns the entries of a member with their nodes.
     fn results<R>(&self, name: &str, read: impl Fn(&Object) -> Result<R>) -> Result<Results<R>> {
-        let entries = json::objects(&self.fields, name)?.into_iter();
+        self.results_in(&self.fields, name, read)
+    }
+
+    fn results_in<R>(&self, fields: &Object, name: &str, read: impl Fn(&Object) -> Result<R>) -> Result<Results<R>> {
+        let entries = json::objects(fields, name)?.into_iter();
         let read = |entry| Ok((self.node(entry, "node")?, read(entry)?));
         let results = entries.map(read).collect::<Result<_>>();
         Ok(Results(results.map_err(|error| error.within(name))?))
@@ -170,7 +211,7 @@ impl Reader {
         self.graph.node(json::whole(entry, name)?)
     }
 
-    /// Tensors of a member, each in its entry or beside the answer; they are not kept in the fields.
+    /// Takes the tensors of a member out of its entries, or from beside the JSON.
     fn tensors(&mut self, name: &str) -> Result<Results<Tensor>> {
         let results = self.results(name, |entry| self.tensor(entry, name, &["node"]))?;
         self.fields.remove(name);
@@ -186,6 +227,18 @@ impl Reader {
         let blocks = entries.map(read).collect::<Result<_>>().map_err(|error: Error| error.within(name))?;
         self.fields.remove(name);
         Ok(Blocks(blocks))
+    }
+
+    /// Takes the matrix of a Hessian, if there is one.
+    fn matrix(&mut self, name: &str) -> Result<Option<HessianMatrix>> {
+        let read = |stated| {
+            let offsets = self.results_in(stated, "offsets", NodeOffset::read)?;
+            Ok(HessianMatrix { tensor: self.tensor(stated, name, &[])?, offsets })
+        };
+        let stated = json::optional_inner(&self.fields, name)?;
+        let matrix = stated.map(read).transpose().map_err(|error: Error| error.within(name))?;
+        self.fields.remove(name);
+        Ok(matrix)
     }
 
     fn tensor(&self, entry: &Object, name: &str, nodes: &[&str]) -> Result<Tensor> {
@@ -226,7 +279,7 @@ impl Reader {
         })
     }
 
-    /// Gradients that may be none, where there is nothing to differentiate by.
+    /// Returns gradients, which are absent if there is nothing to differentiate with respect to.
     pub(crate) fn batch(mut self) -> Result<GradientsAnswer> {
         self.fields.entry("gradients").or_insert_with(|| Vec::<Object>::new().into());
         self.gradients()
@@ -267,6 +320,7 @@ impl Reader {
             gradients: self.tensors("gradients")?,
             disconnected: self.disconnected()?,
             hessian: self.blocks("hessian", ["row", "column"])?,
+            matrix: self.matrix("matrix")?,
             stored: self.stored()?,
             fields: self.fields,
         })
@@ -299,7 +353,7 @@ impl Reader {
     }
 }
 
-/// Puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
+/// Puts tensors that were sent beside the JSON into the nodes of a graph. Ignores tensors whose role it does not know.
 fn place_constants(graph: &Graph, beside: BTreeMap<String, Tensor>) -> Result<()> {
     for (place, tensor) in beside {
         let unknown = || Error::input(format!("there is a tensor {place:?} beside it"));

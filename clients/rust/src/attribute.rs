@@ -1,4 +1,4 @@
-//! Attributes of ops: what Rust's values become on their way into a graph.
+//! Attributes of ops: conversions from Rust values.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use crate::{json, DType, Error, Form, Graph, GraphFunction, Result, Tensor};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Attribute {
-    /// A tensor, which travels in the form of the request.
+    /// A tensor, sent in the form of the request.
     Tensor(Tensor),
-    /// A number, which has to be finite.
+    /// A number, which must be finite.
     Float(f64),
     /// A function of the same graph.
     Function(GraphFunction),
     /// Several values.
     List(Vec<Attribute>),
-    /// Anything that JSON has.
+    /// Any JSON value.
     Json(Value),
 }
 
 impl Attribute {
-    /// The value as a graph has it: functions are their indices. Fails for one of another graph, and for a number that JSON
-    /// lacks.
+    /// Returns the value as a graph stores it: functions become their indices. Fails for a function of another graph,
+    /// and for a number that JSON cannot represent.
     fn settled(self, graph: &Graph) -> Result<Attribute> {
         match self {
             Attribute::Float(number) if !number.is_finite() => {
@@ -38,7 +38,7 @@ impl Attribute {
         }
     }
 
-    /// The value as JSON has it. A number that JSON lacks was refused before.
+    /// Returns the value as JSON. Numbers that JSON cannot represent were rejected before.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Attribute::Tensor(tensor) => tensor.to_value(Form::Base64),
@@ -116,13 +116,13 @@ impl<A: Into<Attribute>, const N: usize> From<[A; N]> for Attribute {
     }
 }
 
-/// A number in the dtype of its op: whole ones keep all of their digits.
+/// A number in the dtype of its op. Integers keep all of their digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Number {
-    /// A whole number.
+    /// An integer.
     Int(i64),
-    /// A number, which has to be finite.
+    /// A number, which must be finite.
     Float(f64),
 }
 
@@ -159,23 +159,23 @@ impl From<Number> for Attribute {
     }
 }
 
-/// Attributes of an op by their names: `Attrs::new().with("axis", 0)`.
+/// Attributes of an op by name: `Attrs::new().with("axis", 0)`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attrs(pub(crate) BTreeMap<String, Attribute>);
 
 impl Attrs {
-    /// No attributes.
+    /// Returns an empty set of attributes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more.
+    /// Adds an attribute.
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Self {
         self.0.insert(name.into(), value.into());
         self
     }
 
-    /// The same as a graph has them.
+    /// Returns the attributes as a graph stores them.
     pub(crate) fn settled(self, graph: &Graph) -> Result<Self> {
         let settled = self.0.into_iter().map(|(name, value)| match value.settled(graph) {
             Ok(value) => Ok((name, value)),

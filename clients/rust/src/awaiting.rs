@@ -1,4 +1,4 @@
-//! I/O that is awaited, within tokio.
+//! Async I/O, within tokio.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,10 +17,10 @@ use crate::memory::Memory;
 use crate::transport::{Body, Failure, Limits, Outgoing, Reply, Transport};
 use crate::Result;
 
-/// The server keeps idle connections for 75 s unless told otherwise; they are forgotten before.
+/// Time after which the client closes idle connections. The server closes them after 75 s by default.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Connections whose requests are awaited, within tokio.
+/// Connections for async requests, within tokio.
 pub struct Awaiting(Client<HttpsConnector<HttpConnector>, Pieces>);
 
 impl Awaiting {
@@ -52,7 +52,7 @@ impl Transport for Awaiting {
     }
 }
 
-/// A body, of which no more is read than may be.
+/// Reads a body up to the size limit.
 async fn read(mut body: Incoming, length: usize, most: usize) -> Result<Vec<u8>, Failure> {
     let mut read = Vec::with_capacity(length);
     while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {

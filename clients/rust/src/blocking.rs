@@ -1,4 +1,4 @@
-//! I/O that blocks.
+//! Blocking I/O.
 
 use std::future::Future;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ use crate::memory::Memory;
 use crate::transport::{Body, Failure, Limits, Outgoing, Reply, Transport};
 use crate::Result;
 
-/// Connections whose requests block the thread until there is an answer.
+/// Connections whose requests block the thread until there is a response.
 pub struct Blocking(Agent);
 
 impl Blocking {
@@ -33,7 +33,7 @@ impl Transport for Blocking {
             SendBody::from_owned_reader(Pieces::of(body))
         };
         let request = ureq::http::Request::from_parts(parts, body);
-        // More time than the clock can tell is no limit.
+        // A timeout that exceeds the range of the clock means no limit.
         let time = limits.time.filter(|time| Instant::now().checked_add(*time).is_some());
         let configured = self.0.configure_request(request).timeout_global(time).build();
         let response = self.0.run(configured).map_err(failure)?;
@@ -48,7 +48,7 @@ impl Transport for Blocking {
     }
 }
 
-/// A body, of which no more is read than may be.
+/// Reads a body up to the size limit.
 fn read(body: ureq::Body, length: usize, most: usize) -> Result<Vec<u8>, Failure> {
     let mut read = Vec::with_capacity(length);
     let mut reader = body.into_reader().take(most as u64 + 1);
@@ -66,7 +66,7 @@ fn failure(error: ureq::Error) -> Failure {
     }
 }
 
-/// Pieces that are read one behind the other.
+/// Reads pieces one after another.
 struct Pieces {
     pieces: std::vec::IntoIter<Memory>,
     current: Option<Memory>,
@@ -93,7 +93,7 @@ impl Read for Pieces {
     }
 }
 
-/// Runs what only ever waits by blocking: it is done when it is first asked.
+/// Runs a future that never waits, because its transport blocks: it is ready when it is first polled.
 pub(crate) fn run<F: Future>(flow: F) -> F::Output {
     match pin!(flow).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,

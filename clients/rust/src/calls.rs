@@ -1,4 +1,4 @@
-//! What a client is asked: what each call takes, by methods, until it is sent.
+//! The calls of a client as builders: methods set their options, and `send` sends them.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,6 +10,7 @@ use crate::answers::Reader;
 use crate::blocking::{self, Blocking};
 use crate::client::Core;
 use crate::exchange::Running;
+use crate::layout::HessianLayout;
 use crate::message::Asked;
 pub use crate::models::{DeleteModel, GetModel, PutModel};
 use crate::precision::Precision;
@@ -24,7 +25,7 @@ use crate::{
     Result, Store, Tensor,
 };
 
-/// A call that is being stated: nothing is sent before [`send`](Self::send). What is not stated is not sent.
+/// A call under construction. [`send`](Self::send) sends it. Options that you do not set are not sent.
 #[must_use = "a call is not sent before `send`"]
 pub struct Call<'c, T, A> {
     core: &'c Core<T>,
@@ -32,9 +33,9 @@ pub struct Call<'c, T, A> {
     asked: A,
 }
 
-/// Something that a client is asked.
+/// A request to a client.
 pub trait Ask: Send {
-    /// What it is answered.
+    /// The type of the result.
     type Answer;
 
     #[doc(hidden)]
@@ -50,13 +51,14 @@ impl<'c, T, A> Call<'c, T, A> {
         &mut self.asked
     }
 
-    /// How long the call may take, over all of its tries, in place of what the client has; None is without end.
+    /// Sets the time limit for all attempts of the call together. `None` means no limit. Overrides the client's
+    /// setting.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.policy.timeout = timeout.into();
         self
     }
 
-    /// Whether the call gets an Idempotency-Key where it keeps something, in place of what the client has.
+    /// Sets whether the call sends an Idempotency-Key if it stores something. Overrides the client's setting.
     pub fn idempotency(mut self, idempotency: bool) -> Self {
         self.policy.idempotency = idempotency;
         self
@@ -64,7 +66,7 @@ impl<'c, T, A> Call<'c, T, A> {
 }
 
 impl<A: Ask> Call<'_, Blocking, A> {
-    /// Sends the call, and waits for the answer.
+    /// Sends the call and waits for the response.
     pub fn send(self) -> Result<A::Answer> {
         let running = Running::begin(self.core, self.policy);
         blocking::run(self.asked.run(&running))
@@ -73,16 +75,16 @@ impl<A: Ask> Call<'_, Blocking, A> {
 
 #[cfg(feature = "async")]
 impl<A: Ask> Call<'_, crate::Awaiting, A> {
-    /// Sends the call. Where the future is dropped before it is done, the call is given up.
+    /// Sends the call. To cancel it, drop the future.
     pub async fn send(self) -> Result<A::Answer> {
         let running = Running::begin(self.core, self.policy);
         self.asked.run(&running).await
     }
 }
 
-/// One of the calls on graphs.
+/// A kind of call on a graph.
 pub trait Kind: Send {
-    /// What it is answered.
+    /// The type of the result.
     type Answer;
     #[doc(hidden)]
     const NAME: &'static str;
@@ -107,25 +109,25 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Values.
+    /// Computes values.
     Forward = "forward": forward -> ForwardAnswer;
-    /// Values, and the gradients of one node.
+    /// Computes values, and the gradients of one node.
     Gradients = "gradients": gradients -> GradientsAnswer;
-    /// Cotangents of outputs times the Jacobian.
+    /// Computes vector-Jacobian products with the cotangents of outputs.
     Vjp = "vjp": gradients -> GradientsAnswer;
-    /// The Jacobian times tangents of leaves.
+    /// Computes Jacobian-vector products with the tangents of leaves.
     Jvp = "jvp": jvp -> JvpAnswer;
-    /// Whole Jacobians.
+    /// Computes full Jacobians.
     Jacobian = "jacobian": jacobian -> JacobianAnswer;
-    /// The Hessian times vectors.
+    /// Computes Hessian-vector products.
     Hvp = "hvp": hvp -> HvpAnswer;
-    /// Whole Hessians.
+    /// Computes full Hessians.
     Hessian = "hessian": hessian -> HessianAnswer;
-    /// One graph on many examples.
+    /// Runs one graph on many examples.
     Batch = "batch": batch -> GradientsAnswer;
-    /// Gradients compared with central differences.
+    /// Compares gradients with central differences.
     Check = "check": check -> CheckAnswer;
-    /// What a call would take.
+    /// The dry run of a call: its estimates, without running it.
     Plan = "plan": plan -> PlanAnswer;
     /// The gradient as a graph.
     Differentiate = "differentiate": differentiate -> DifferentiateAnswer;
@@ -140,23 +142,23 @@ macro_rules! kinds_that {
 }
 
 kinds_that! {
-    /// Calls that give values back.
+    /// Calls that return values.
     Runs: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch;
-    /// Calls that take memory for what they compute, and those that are planned.
+    /// Calls that have a memory budget.
     HasMemoryBudget: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Check, Plan;
-    /// Calls that compute, and those that are planned.
+    /// Calls that have a precision.
     HasPrecision: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Check, Plan;
     /// Calls that have outputs.
     HasOutputs: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Plan;
     /// Calls that differentiate one node.
     HasOf: Gradients, Hvp, Hessian, Batch, Check, Plan, Differentiate;
-    /// Calls that differentiate by nodes.
+    /// Calls that differentiate with respect to nodes.
     HasWrt: Gradients, Vjp, Jacobian, Hvp, Hessian, Batch, Check, Plan, Differentiate;
     /// Calls on many examples.
     HasMapped: Batch, Plan;
 }
 
-/// A call of some kind on a graph.
+/// A call of one kind on a graph.
 pub struct Compute<K> {
     on: Target,
     asked: Asked,
@@ -183,13 +185,13 @@ impl<K: Kind> Ask for Compute<K> {
 }
 
 impl<T, K: Kind> Call<'_, T, Compute<K>> {
-    /// How tensors travel.
+    /// Sets the encoding of tensors.
     pub fn form(mut self, form: Form) -> Self {
         self.asked.asked.form = Some(form);
         self
     }
 
-    /// A field of the request that is newer than this client.
+    /// Adds a field of the request that is newer than this client.
     pub fn extra(self, name: &str, value: impl Into<Value>) -> Self {
         self.with(name, value)
     }
@@ -211,19 +213,19 @@ impl<T, K: Kind> Call<'_, T, Compute<K>> {
 }
 
 impl<T, K: HasOutputs> Call<'_, T, Compute<K>> {
-    /// The nodes whose values come back; by default the last one, or the one that is differentiated.
+    /// Sets the nodes whose values are returned. The default is the last node, or the differentiated one.
     pub fn outputs<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Self {
         self.with_nodes("outputs", nodes)
     }
 }
 
 impl<T, K: Runs> Call<'_, T, Compute<K>> {
-    /// Whether the server looks for the first NaN or infinity.
+    /// Sets whether to report the first NaN or infinity.
     pub fn diagnose(self, diagnose: bool) -> Self {
         self.with("diagnose", diagnose)
     }
 
-    /// Has the value of a node kept as a resident tensor.
+    /// Stores the value of a node as a resident tensor.
     pub fn store(mut self, node: &Node, target: impl Into<Store>) -> Self {
         self.asked.asked.store.push((node.clone(), target.into()));
         self
@@ -231,21 +233,21 @@ impl<T, K: Runs> Call<'_, T, Compute<K>> {
 }
 
 impl<T, K: HasMemoryBudget> Call<'_, T, Compute<K>> {
-    /// How many bytes the call may take at most; by default as the server has it.
+    /// Limits the memory of the call, in bytes. The default is the server's limit.
     pub fn memory_budget(self, bytes: u64) -> Self {
         self.with("memory_budget", bytes)
     }
 }
 
 impl<T, K: HasPrecision> Call<'_, T, Compute<K>> {
-    /// How products and convolutions may read float32 on a GPU; by default as the server has it.
+    /// Sets the precision of float32 matrix products and convolutions on a GPU. The default is the server's setting.
     pub fn precision(self, precision: Precision) -> Self {
         self.with("precision", precision.word())
     }
 }
 
 impl<T, K: HasOf> Call<'_, T, Compute<K>> {
-    /// The node that is differentiated; by default the last one.
+    /// Sets the node to differentiate. The default is the last node.
     pub fn of(mut self, node: &Node) -> Self {
         self.asked.asked.of = Some(node.clone());
         self
@@ -253,31 +255,31 @@ impl<T, K: HasOf> Call<'_, T, Compute<K>> {
 }
 
 impl<T, K: HasWrt> Call<'_, T, Compute<K>> {
-    /// The nodes to differentiate by; by default all parameters.
+    /// Sets the nodes to differentiate with respect to. The default is all parameters.
     pub fn wrt<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Self {
         self.with_nodes("wrt", nodes)
     }
 }
 
 impl<T, K: HasMapped> Call<'_, T, Compute<K>> {
-    /// The leaves whose feeds have a leading axis.
+    /// Sets the leaves whose feeds have a leading axis.
     pub fn mapped<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Self {
         self.with_nodes("mapped", nodes)
     }
 
-    /// What is made of the examples; by default each is by itself.
+    /// Sets how the results of the examples are combined. By default, they are not combined.
     pub fn reduce(self, reduction: Reduction) -> Self {
         self.with("reduce", reduction.word())
     }
 
-    /// How many examples are added up at a time; by default as many as the server finds right.
+    /// Sets how many examples are combined at a time. By default, the server chooses the block size.
     pub fn block(self, examples: u64) -> Self {
         self.with("block", examples)
     }
 }
 
 impl<T> Call<'_, T, Compute<Gradients>> {
-    /// The weights of the elements of what is differentiated.
+    /// Sets the weights of the elements of the differentiated node.
     pub fn cotangent(mut self, cotangent: impl Into<Tensor>) -> Self {
         self.asked.asked.cotangent = Some(cotangent.into());
         self
@@ -285,51 +287,58 @@ impl<T> Call<'_, T, Compute<Gradients>> {
 }
 
 impl<T> Call<'_, T, Compute<Vjp>> {
-    /// A cotangent for each output.
+    /// Adds the cotangents, one for each output.
     pub fn cotangents(self, cotangents: impl Into<Feeds>) -> Self {
         self.with_tensors("cotangents", cotangents)
     }
 
-    /// Whether every cotangent has a leading axis.
+    /// Sets whether every cotangent has a leading axis.
     pub fn batched(self, batched: bool) -> Self {
         self.with("batched", batched)
     }
 }
 
 impl<T> Call<'_, T, Compute<Jvp>> {
-    /// Tangents of leaves; others stay.
+    /// Sets tangents of leaves. Leaves without a tangent are held constant.
     pub fn tangents(self, tangents: impl Into<Feeds>) -> Self {
         self.with_tensors("tangents", tangents)
     }
 }
 
 impl<T> Call<'_, T, Compute<Hvp>> {
-    /// A vector for each node to differentiate by.
+    /// Sets the vectors, one for each node of `wrt`.
     pub fn vectors(self, vectors: impl Into<Feeds>) -> Self {
         self.with_tensors("vectors", vectors)
     }
 }
 
+impl<T> Call<'_, T, Compute<Hessian>> {
+    /// Sets the layout of the Hessian. The default is a block for each pair of nodes of `wrt`.
+    pub fn layout(self, layout: HessianLayout) -> Self {
+        self.with("layout", layout.word())
+    }
+}
+
 impl<T> Call<'_, T, Compute<Check>> {
-    /// How many directions are compared.
+    /// Sets the number of directions to compare.
     pub fn directions(self, directions: u32) -> Self {
         self.with("directions", directions)
     }
 
-    /// How far apart they may be.
+    /// Sets the largest error that passes.
     pub fn tolerance(self, tolerance: f64) -> Self {
         self.with("tolerance", tolerance)
     }
 }
 
 impl<T> Call<'_, T, Compute<Plan>> {
-    /// The call to plan, by its name on the wire.
+    /// Sets the call to plan, by its API name.
     pub fn call(self, call: &str) -> Self {
         self.with("call", call)
     }
 }
 
-/// Having the server keep a tensor.
+/// A call that stores a tensor.
 pub struct Put {
     pub(crate) name: String,
     pub(crate) tensor: Tensor,
@@ -346,32 +355,32 @@ impl Ask for Put {
 }
 
 impl<T> Call<'_, T, Put> {
-    /// The etag that there has to be, `*` for any.
+    /// Requires that the stored version has this etag, or any with `*`.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.asked.asked.if_match = Some(etag.into());
         self
     }
 
-    /// The etag that there may not be: `*` demands that there is no tensor.
+    /// Requires that the stored version does not have this etag. `*` requires that the tensor does not exist.
     pub fn if_none_match(mut self, etag: impl Into<String>) -> Self {
         self.asked.asked.if_none_match = Some(etag.into());
         self
     }
 
-    /// Whether the tensor is on disk before the answer, as it is unless told otherwise.
+    /// Sets whether the server responds only after the tensor is on disk. The default is true.
     pub fn durable(mut self, durable: bool) -> Self {
         self.asked.asked.durable = Some(durable);
         self
     }
 
-    /// How the tensor travels.
+    /// Sets the encoding of the tensor.
     pub fn form(mut self, form: Form) -> Self {
         self.asked.asked.form = Some(form);
         self
     }
 }
 
-/// Asking for a tensor that the server keeps.
+/// A call that downloads a tensor.
 pub struct Get {
     pub(crate) name: String,
     pub(crate) if_match: Option<String>,
@@ -380,7 +389,7 @@ pub struct Get {
 }
 
 impl Get {
-    /// None where it is the version that the server was told of.
+    /// `None` if the stored version is the excluded one.
     async fn unless_same<T: Transport>(self, running: &Running<'_, T>) -> Result<Option<ResidentTensor>> {
         let Self { name, if_match, if_none_match, form } = self;
         let request = request::getting(&name, if_match.as_deref(), if_none_match.as_deref(), form)?;
@@ -403,20 +412,20 @@ impl Ask for Get {
 }
 
 impl<T> Call<'_, T, Get> {
-    /// The etag that there has to be.
+    /// Requires that the stored version has this etag.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.asked.if_match = Some(etag.into());
         self
     }
 
-    /// How the tensor travels.
+    /// Sets the encoding of the tensor.
     pub fn form(mut self, form: Form) -> Self {
         self.asked.form = Some(form);
         self
     }
 }
 
-/// Asking for a tensor that the server keeps, where it is another version by now.
+/// A call that downloads a tensor if its version differs from that of a handle.
 pub struct GetIfChanged(pub(crate) Get);
 
 impl Ask for GetIfChanged {
@@ -427,7 +436,7 @@ impl Ask for GetIfChanged {
     }
 }
 
-/// Having the server keep a tensor no more.
+/// A call that deletes a tensor.
 pub struct Delete {
     pub(crate) name: String,
     pub(crate) if_match: Option<String>,
@@ -443,14 +452,14 @@ impl Ask for Delete {
 }
 
 impl<T> Call<'_, T, Delete> {
-    /// The etag that there has to be, `*` for any.
+    /// Requires that the stored version has this etag, or any with `*`.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.asked.if_match = Some(etag.into());
         self
     }
 }
 
-/// Having the server keep a graph.
+/// A call that registers a graph.
 pub struct Register {
     pub(crate) graph: Graph,
     pub(crate) description: Option<String>,
@@ -468,20 +477,20 @@ impl Ask for Register {
 }
 
 impl<T> Call<'_, T, Register> {
-    /// What the graph is, for people.
+    /// Sets the description of the graph, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.asked.description = Some(description.into());
         self
     }
 
-    /// How constants travel.
+    /// Sets the encoding of constants.
     pub fn form(mut self, form: Form) -> Self {
         self.asked.form = Some(form);
         self
     }
 }
 
-/// Asking for a graph that the server keeps already.
+/// A call that fetches a registered graph.
 pub struct Registered(pub(crate) String);
 
 impl Ask for Registered {
@@ -493,7 +502,7 @@ impl Ask for Registered {
     }
 }
 
-/// Having the server forget a graph.
+/// A call that deletes a registered graph.
 pub struct Unregister(pub(crate) String);
 
 impl Ask for Unregister {

@@ -1,4 +1,4 @@
-//! The ops that a server has.
+//! The ops of a server.
 
 use crate::calls::Ask;
 use crate::exchange::Running;
@@ -7,23 +7,23 @@ use crate::request::Request;
 use crate::transport::Transport;
 use crate::Result;
 
-/// The ops that a server has.
+/// The ops of a server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Catalogue {
-    /// The version of the set of ops.
+    /// The version of the op set.
     pub opset: usize,
     /// The ops.
     pub ops: Vec<CatalogueOp>,
 }
 
-/// An op that a server has.
+/// An op of a server.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CatalogueOp {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// All that the server says of it, by names on the wire.
+    /// The description of the op by API names.
     pub fields: Object,
 }
 
@@ -35,7 +35,7 @@ impl Catalogue {
     }
 }
 
-/// Asking for the catalogue.
+/// A call that returns the op catalogue.
 pub struct Ops;
 
 impl Ask for Ops {

@@ -1,4 +1,4 @@
-//! What people use: a client, and what it is made with.
+//! The client and its settings.
 
 use std::env;
 use std::fmt;
@@ -20,22 +20,22 @@ use crate::retries::{Policy, Surroundings, Usual};
 use crate::transport::Address;
 use crate::{Feeds, Graph, GraphSummary, Model, Resident, Result, Tensor, Types};
 
-/// The variable that has the key, where the client is not given one.
+/// The environment variable with the default API key.
 const KEY_VARIABLE: &str = "GRADSERVE_API_KEY";
 const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
 const USUAL_RETRIES: u32 = 2;
 const USUAL_MOST: usize = 256 << 20;
 
-/// A connection to a server, which threads may share, as they may clones.
+/// A client of one server. Threads can share it or use clones of it.
 ///
-/// Its methods state calls, which are done by [`send`](Call::send).
+/// Its methods create calls, which [`send`](Call::send) sends.
 pub struct Client<T = Blocking>(Arc<Core<T>>);
 
-/// A client whose calls are awaited, within tokio: made by [`ClientBuilder::build_async`].
+/// A client with async calls, within tokio. Created by [`ClientBuilder::build_async`].
 #[cfg(feature = "async")]
 pub type AsyncClient = Client<crate::Awaiting>;
 
-/// What a client consists of.
+/// The parts of a client.
 pub struct Core<T> {
     pub(crate) transport: T,
     pub(crate) address: Address,
@@ -56,7 +56,7 @@ impl<T> fmt::Debug for Client<T> {
     }
 }
 
-/// What a client is made with.
+/// The settings of a client.
 #[derive(Clone)]
 #[must_use = "a client is made by `build`"]
 pub struct ClientBuilder {
@@ -66,7 +66,7 @@ pub struct ClientBuilder {
     most: usize,
 }
 
-/// Shows neither the key nor the URL, which nobody has looked at for a password yet.
+/// Shows neither the key nor the URL, which may contain a password.
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("ClientBuilder").finish_non_exhaustive()
@@ -74,49 +74,49 @@ impl fmt::Debug for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// The key, which else is that of the environment, `GRADSERVE_API_KEY`. It is in no error.
+    /// Sets the API key. The default is the environment variable `GRADSERVE_API_KEY`. Errors never contain the key.
     pub fn api_key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// How long a call may take, over all of its tries; None is without end. Usually it is a minute.
+    /// Sets the time limit for all attempts of a call together. `None` means no limit. The default is a minute.
     pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.policy.timeout = timeout.into();
         self
     }
 
-    /// How often a call is repeated at most. Usually it is twice.
+    /// Sets the maximum number of retries of a call. The default is 2.
     pub fn retries(mut self, retries: u32) -> Self {
         self.policy.retries = retries;
         self
     }
 
-    /// Whether calls that keep something get an Idempotency-Key, without which they are not repeated.
+    /// Sets whether calls that store something send an Idempotency-Key. Without one they are not retried.
     pub fn idempotency(mut self, idempotency: bool) -> Self {
         self.policy.idempotency = idempotency;
         self
     }
 
-    /// How long an answer may be to be read. Usually it is 256 MiB.
+    /// Sets the maximum size of a response. The default is 256 MiB.
     pub fn max_response_bytes(mut self, most: usize) -> Self {
         self.most = most;
         self
     }
 
-    /// Hands in clock, chance and keys.
+    /// Replaces clock, randomness and key generation.
     #[doc(hidden)]
     pub fn surroundings(mut self, surroundings: impl Surroundings + 'static) -> Self {
         self.policy.surroundings = Arc::new(surroundings);
         self
     }
 
-    /// The client. Fails for a URL or a key that cannot be one.
+    /// Creates the client. Fails if the URL or the key is invalid.
     pub fn build(self) -> Result<Client> {
         self.over(Blocking::new())
     }
 
-    /// The client whose calls are awaited. Fails for a URL or a key that cannot be one.
+    /// Creates the async client. Fails if the URL or the key is invalid.
     #[cfg(feature = "async")]
     pub fn build_async(self) -> Result<AsyncClient> {
         self.over(crate::Awaiting::new())
@@ -134,12 +134,12 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// A client of the server at a URL, that is as usual. Fails for a URL or a key that cannot be one.
+    /// Creates a client of the server at a URL, with default settings. Fails if the URL or the key is invalid.
     pub fn new(url: impl Into<String>) -> Result<Self> {
         Self::builder(url).build()
     }
 
-    /// What a client of the server at a URL is made with.
+    /// Returns a builder for a client of the server at a URL.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         ClientBuilder {
             url: url.into(),
@@ -170,42 +170,43 @@ impl<T> Client<T> {
         self.call(Compute::new(on.into(), asked))
     }
 
-    /// Values of nodes, by default of the last one.
+    /// Computes the values of nodes, by default of the last one.
     pub fn forward(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Forward>> {
         self.fed(on, feeds)
     }
 
-    /// Values, and the gradients of one node.
+    /// Computes values, and the gradients of one node.
     pub fn gradients(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Gradients>> {
         self.fed(on, feeds)
     }
 
-    /// Cotangents of outputs times the Jacobian.
+    /// Computes vector-Jacobian products with the cotangents of outputs.
     pub fn vjp(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Vjp>> {
         self.fed(on, feeds)
     }
 
-    /// The Jacobian times tangents of leaves.
+    /// Computes Jacobian-vector products with the tangents of leaves.
     pub fn jvp(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Jvp>> {
         self.fed(on, feeds)
     }
 
-    /// Whole Jacobians, a block for each output and node to differentiate by.
+    /// Computes full Jacobians, one block for each output and node of `wrt`.
     pub fn jacobian(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Jacobian>> {
         self.fed(on, feeds)
     }
 
-    /// The Hessian times vectors, exactly.
+    /// Computes exact Hessian-vector products.
     pub fn hvp(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Hvp>> {
         self.fed(on, feeds)
     }
 
-    /// Whole Hessians, a block for each pair of nodes to differentiate by.
+    /// Computes full Hessians, one block for each pair of nodes of `wrt`, or
+    /// [one matrix](crate::HessianLayout::Matrix).
     pub fn hessian(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Hessian>> {
         self.fed(on, feeds)
     }
 
-    /// One graph on many examples: values and gradients of each.
+    /// Runs one graph on many examples, and computes the values and gradients of each.
     pub fn batch(&self, on: impl Into<Target>, feeds: impl Into<Feeds>) -> Call<'_, T, Compute<Batch>> {
         self.fed(on, feeds)
     }
@@ -215,27 +216,27 @@ impl<T> Client<T> {
         self.fed(on, feeds)
     }
 
-    /// Says what a call would take. Nothing is run.
+    /// Estimates the cost of a call (a dry run), without running it.
     pub fn plan(&self, on: impl Into<Target>, types: impl Into<Types>) -> Call<'_, T, Compute<Plan>> {
         self.typed(on, types)
     }
 
-    /// The gradient as a graph. Nothing is run.
+    /// Returns the gradient as a graph, without running anything.
     pub fn differentiate(&self, on: impl Into<Target>, types: impl Into<Types>) -> Call<'_, T, Compute<Differentiate>> {
         self.typed(on, types)
     }
 
-    /// Has the server keep a tensor, which calls may name from then on.
+    /// Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
     pub fn put(&self, name: impl Into<String>, tensor: impl Into<Tensor>) -> Call<'_, T, Put> {
         self.call(Put { name: name.into(), tensor: tensor.into(), asked: Putting::default() })
     }
 
-    /// A tensor that the server keeps, as it is now.
+    /// Downloads the current version of a tensor.
     pub fn get(&self, name: impl Into<String>) -> Call<'_, T, Get> {
         self.call(Get { name: name.into(), if_match: None, if_none_match: None, form: None })
     }
 
-    /// The tensor, where it is another version by now than this one.
+    /// Downloads a tensor if its version differs from this handle's.
     pub fn get_if_changed(&self, than: &Resident) -> Call<'_, T, GetIfChanged> {
         self.call(GetIfChanged(Get {
             name: than.name.clone(),
@@ -245,57 +246,57 @@ impl<T> Client<T> {
         }))
     }
 
-    /// Has the server keep a tensor no more. The answer is what there was.
+    /// Deletes a tensor from the server and returns the metadata of the deleted version.
     pub fn delete(&self, name: impl Into<String>) -> Call<'_, T, Delete> {
         self.call(Delete { name: name.into(), if_match: None })
     }
 
-    /// All tensors that the server keeps, by name, a page at a time.
+    /// Iterates over all resident tensors by name, page by page.
     pub fn tensors(&self) -> Listing<'_, T, Resident> {
         Listing::new(&self.0, "tensors", Resident::read)
     }
 
-    /// Has the server keep a graph as it is now.
+    /// Registers a graph on the server as it is now.
     pub fn register(&self, graph: &Graph) -> Call<'_, T, Register> {
         self.call(Register { graph: graph.clone(), description: None, form: None })
     }
 
-    /// A graph that the server keeps already. Its nodes are found by their names and ids.
+    /// Fetches a registered graph. Look up its nodes by name or id.
     pub fn registered(&self, id: impl Into<String>) -> Call<'_, T, Registered> {
         self.call(Registered(id.into()))
     }
 
-    /// Has the server forget a graph.
+    /// Deletes a registered graph from the server.
     pub fn unregister(&self, id: impl Into<String>) -> Call<'_, T, Unregister> {
         self.call(Unregister(id.into()))
     }
 
-    /// All graphs that the server keeps, in the order in which they came, a page at a time.
+    /// Iterates over all registered graphs in order of registration, page by page.
     pub fn graphs(&self) -> Listing<'_, T, GraphSummary> {
         Listing::new(&self.0, "graphs", GraphSummary::read)
     }
 
-    /// Has the server keep a model of the registered graph of this id: what it consists of is stated by methods.
+    /// Stores a model of the registered graph with this id. Methods of the call add inputs, outputs and bound leaves.
     pub fn put_model(&self, name: impl Into<String>, graph_id: impl Into<String>) -> Call<'_, T, PutModel> {
         self.call(PutModel::new(name.into(), graph_id.into()))
     }
 
-    /// A model that the server keeps, as it is now.
+    /// Fetches the current version of a model.
     pub fn model(&self, name: impl Into<String>) -> Call<'_, T, GetModel> {
         self.call(GetModel(name.into()))
     }
 
-    /// Has the server keep a model no more; its graph and its tensors stay. The answer is what there was.
+    /// Deletes a model and returns the metadata of the deleted version. Its graph and tensors stay.
     pub fn delete_model(&self, name: impl Into<String>) -> Call<'_, T, DeleteModel> {
         self.call(DeleteModel { name: name.into(), if_match: None })
     }
 
-    /// All models that the server keeps, by name, a page at a time.
+    /// Iterates over all models by name, page by page.
     pub fn models(&self) -> Listing<'_, T, Model> {
         Listing::new(&self.0, "models", Model::read)
     }
 
-    /// The ops that the server has.
+    /// Returns the server's op catalogue.
     pub fn ops(&self) -> Call<'_, T, Ops> {
         self.call(Ops)
     }

@@ -1,10 +1,10 @@
-//! Complex numbers, which Rust has no type for.
+//! Complex numbers, for which Rust has no type.
 
 use std::fmt;
 
-/// A complex number of its parts: elements of `complex64` are `Complex<f32>`, and of `complex128` `Complex<f64>`.
+/// A complex number. Elements of `complex64` are `Complex<f32>`, those of `complex128` are `Complex<f64>`.
 ///
-/// It has the layout of C and of the crate `num-complex`: the real part, then the imaginary one.
+/// It has the same layout as in C and in the crate `num-complex`: the real part followed by the imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Complex<T> {
@@ -15,7 +15,7 @@ pub struct Complex<T> {
 }
 
 impl<T> Complex<T> {
-    /// The number that has these parts.
+    /// Creates a complex number from its parts.
     pub const fn new(re: T, im: T) -> Self {
         Self { re, im }
     }
@@ -27,7 +27,7 @@ impl<T> From<(T, T)> for Complex<T> {
     }
 }
 
-/// Such as `1.5-2i`.
+/// Formats a number as in `1.5-2i`.
 impl<T: fmt::Display> fmt::Display for Complex<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{:+}i", self.re, self.im)

@@ -1,29 +1,29 @@
-//! What the elements of tensors are.
+//! Dtypes: the types of tensors' elements.
 
 use std::fmt;
 
 use crate::{Error, Result};
 
-/// What the elements of a tensor are, by the word of the wire.
+/// The type of a tensor's elements.
 ///
-/// Servers may know more dtypes than this client: as a word, any travels. Tensors of this client have those with a name
-/// of their own here.
+/// Servers may support more dtypes than this client: `Other` holds any name. Tensors of this client have one of the
+/// other dtypes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType {
-    /// Zeros and ones, a byte each.
+    /// Booleans, one byte each: 0 or 1.
     Bool,
-    /// Whole numbers of 8 bits.
+    /// Signed 8-bit integers.
     Int8,
-    /// Whole numbers of 8 bits, from 0 on.
+    /// Unsigned 8-bit integers.
     UInt8,
-    /// Whole numbers of 16 bits.
+    /// Signed 16-bit integers.
     Int16,
-    /// Whole numbers of 32 bits.
+    /// Signed 32-bit integers.
     Int32,
-    /// Whole numbers of 32 bits, from 0 on.
+    /// Unsigned 32-bit integers.
     UInt32,
-    /// Whole numbers of 64 bits.
+    /// Signed 64-bit integers.
     Int64,
     /// IEEE 754 binary16.
     Float16,
@@ -35,7 +35,7 @@ pub enum DType {
     Complex64,
     /// Pairs of Float64.
     Complex128,
-    /// A word that this client does not know.
+    /// A name that this client does not know.
     Other(String),
 }
 
@@ -47,8 +47,8 @@ pub(crate) enum ElementKind {
     Complex,
 }
 
-/// What there is to know of a dtype that tensors have; `safetensors` is how that format spells it, empty where it lacks it,
-/// and graphs have it `since` an opset.
+/// The properties of a dtype. `safetensors` is its name in the safetensors format, empty if the format lacks it.
+/// `since` is the first opset with it.
 pub(crate) struct ElementType {
     dtype: DType,
     word: &'static str,
@@ -85,7 +85,7 @@ static ELEMENT_TYPES: [ElementType; 12] = [
 ];
 
 impl DType {
-    /// The word of the wire.
+    /// Returns the API name.
     pub fn as_str(&self) -> &str {
         match self {
             DType::Other(word) => word,
@@ -97,7 +97,7 @@ impl DType {
         ELEMENT_TYPES.iter().find(|row| row.dtype == *self)
     }
 
-    /// Fails for a dtype that tensors of this client cannot have.
+    /// Fails for a dtype that this client does not support in tensors.
     pub(crate) fn element_type(&self) -> Result<&'static ElementType> {
         self.row().ok_or_else(|| {
             let known = ELEMENT_TYPES.each_ref().map(|row| row.word).join(", ");
@@ -105,18 +105,18 @@ impl DType {
         })
     }
 
-    /// The opset that graphs have it since; the first of words that this client does not know.
+    /// Returns the first opset with this dtype; opset 1 for names that this client does not know.
     pub(crate) fn since(&self) -> usize {
         self.row().map_or(1, |row| row.since)
     }
 
-    /// The dtype that safetensors spells so.
+    /// Returns the dtype with this name in the safetensors format.
     pub(crate) fn from_safetensors(spelled: &str) -> Option<Self> {
         let row = ELEMENT_TYPES.iter().find(|row| !spelled.is_empty() && row.safetensors == spelled)?;
         Some(row.dtype.clone())
     }
 
-    /// The dtype of the numbers that an element travels as: of a complex number that of its parts.
+    /// Returns the dtype of the numbers that an element is sent as: its own, or that of its parts if it is complex.
     pub(crate) fn parts(&self) -> Self {
         match self {
             DType::Complex64 => DType::Float32,
@@ -125,7 +125,7 @@ impl DType {
         }
     }
 
-    /// The dtype of complex numbers that have parts of this one.
+    /// Returns the complex dtype whose parts have this dtype.
     pub(crate) fn of_parts(&self) -> Option<Self> {
         let complex = ELEMENT_TYPES.iter().filter(|row| row.kind == ElementKind::Complex);
         complex.map(|row| &row.dtype).find(|dtype| dtype.parts() == *self).cloned()

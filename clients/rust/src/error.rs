@@ -1,4 +1,4 @@
-//! What can go wrong, told apart by what one does about it.
+//! Errors, grouped by how to handle them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::Refusal;
 
-/// The result of what may fail with an [`Error`].
+/// A result that can be an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why there is no answer. [`kind`](Self::kind) says what to do about it.
+/// The error of a call. [`kind`](Self::kind) tells how to handle it.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -21,35 +21,36 @@ struct Inner {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What one does about an [`Error`].
+/// How to handle an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Refused by the client, before anything was sent: mend the program.
+    /// Rejected by the client before it sent anything: fix the program.
     Input,
-    /// No answer came, or half of one: look at the network, or try again. What is to be kept may have been.
+    /// There is no response, or an incomplete one: check the network, or retry. The server may still have stored what
+    /// the request stores.
     Connection,
-    /// Something else came than was promised, such as another media type: look at what stands in between.
+    /// The response is invalid, for example its media type: look for a proxy in between.
     Malformed,
-    /// The answer is longer than may be read: ask for less, or allow more.
+    /// The response exceeds the size limit: request less, or raise the limit.
     TooLarge,
-    /// The time was up, here or on the server: ask for less, or give more.
+    /// The timeout expired, here or on the server: request less, or raise the timeout.
     Deadline,
-    /// The request is wrong, or more than one may ask: mend the graph, or what it is fed.
+    /// The request is invalid or exceeds a limit: fix the graph or its feeds.
     Graph,
-    /// The key is missing, unknown, or not allowed this: get another.
+    /// The API key is missing, unknown, or lacks the permission: use another key.
     Authentication,
-    /// The key has used up its rate: ask less often.
+    /// The API key has exceeded its rate limit: send fewer requests.
     Rate,
-    /// The server is busy, or about to stop: ask later.
+    /// The server is busy or shutting down: retry later.
     Overload,
-    /// Nothing is kept under this name or id: put or register it.
+    /// Nothing is stored under this name or id: put or register it.
     NotFound,
-    /// Somebody else has written meanwhile, or needs it: read again, then write.
+    /// Another client has written it, or it is in use: read again, then write.
     Condition,
-    /// The server has no room for what was to be kept: delete something.
+    /// The server has no room for what the request stores: delete something.
     StoreFull,
-    /// A fault of the server's own: report it with its request id.
+    /// An internal error of the server: report it with its request id.
     Server,
 }
 
@@ -80,7 +81,7 @@ impl Error {
         Self::new(ErrorKind::Deadline, format!("no answer within {limit:?}"))
     }
 
-    /// What a report says; its status decides, since codes are added.
+    /// Converts a problem report. The status decides the kind, not the code, because new codes are added.
     pub(crate) fn refused(refusal: Refusal) -> Self {
         let kind = match refusal.status {
             401 | 403 => ErrorKind::Authentication,
@@ -98,7 +99,7 @@ impl Error {
         made
     }
 
-    /// The same of a part of something, where the client found it.
+    /// Adds the part of the input that an error of the client is about.
     pub(crate) fn within(mut self, part: impl fmt::Display) -> Self {
         if self.kind() == ErrorKind::Input {
             self.0.message = format!("{part}: {}", self.0.message);
@@ -106,7 +107,7 @@ impl Error {
         self
     }
 
-    /// The same of an answer, where reading it found what is wrong.
+    /// Converts an error found while reading a response.
     pub(crate) fn of_the_answer(mut self) -> Self {
         if self.kind() == ErrorKind::Input {
             self.0.kind = ErrorKind::Malformed;
@@ -115,23 +116,23 @@ impl Error {
         self
     }
 
-    /// The same with what the client knows beside the report.
+    /// Adds a fact that only the client knows.
     pub(crate) fn remarked(mut self, remark: &str) -> Self {
         self.0.message = format!("{} ({remark})", self.0.message);
         self
     }
 
-    /// What to do about it.
+    /// Returns how to handle the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The server's report, where there is one.
+    /// Returns the server's problem report, if there is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         self.0.refusal.as_ref()
     }
 
-    /// Whether there is no answer that could be read: of the kinds [`Connection`](ErrorKind::Connection),
+    /// Returns whether there is no readable response: the kinds [`Connection`](ErrorKind::Connection),
     /// [`Malformed`](ErrorKind::Malformed) and [`TooLarge`](ErrorKind::TooLarge).
     pub fn is_transport(&self) -> bool {
         matches!(self.kind(), ErrorKind::Connection | ErrorKind::Malformed | ErrorKind::TooLarge)

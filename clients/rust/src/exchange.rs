@@ -1,4 +1,4 @@
-//! Calls from their beginning to their end: requests, tries and waits, whatever the transport is.
+//! Calls from beginning to end: requests, attempts and waits, with any transport.
 
 use crate::client::Core;
 use crate::json::Object;
@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Graph, Refusal, Result};
 
 const KEY: &str = "Idempotency-Key";
 
-/// A call under way: with all of its requests and tries until its deadline.
+/// A call in progress: all of its requests and attempts until its deadline.
 pub struct Running<'c, T> {
     core: &'c Core<T>,
     policy: Policy,
@@ -18,24 +18,24 @@ pub struct Running<'c, T> {
 }
 
 impl<'c, T: Transport> Running<'c, T> {
-    /// A call that begins now.
+    /// Starts a call.
     pub(crate) fn begin(core: &'c Core<T>, policy: Policy) -> Self {
         let deadline = Deadline::new(&policy);
         Self { core, policy, deadline }
     }
 
-    /// The answer to a request.
+    /// Sends a request and returns the response.
     pub(crate) async fn answer(&self, request: Request) -> Result<Reply> {
         Exchange::new(self, request).run().await
     }
 
-    /// What is read in the object that a request is answered with.
+    /// Sends a request and reads the JSON object of its response.
     pub(crate) async fn answered<A>(&self, request: Request, read: impl FnOnce(Object) -> Result<A>) -> Result<A> {
         let reply = self.answer(request).await?;
         read(reply.object()?).map_err(Error::of_the_answer)
     }
 
-    /// The answer to a call on a graph, or on one that is registered: that is done first where the server does not know it.
+    /// Makes a call on a graph or a registered graph, which it registers first if the server does not have it.
     pub(crate) async fn compute(&self, on: &Target, request: Request) -> Result<Reply> {
         let mut exchange = Exchange::new(self, request);
         let answer = match on.registered() {
@@ -45,7 +45,7 @@ impl<'c, T: Transport> Running<'c, T> {
         answer.map_err(|error| explained(error, on.graph(), exchange.has_key))
     }
 
-    /// Has the server keep a graph.
+    /// Registers a graph on the server.
     pub(crate) async fn register(&self, registered: &RegisteredGraph) -> Result<()> {
         self.keep(registered).await.map_err(|error| explained(error, registered.graph(), false))
     }
@@ -55,7 +55,7 @@ impl<'c, T: Transport> Running<'c, T> {
     }
 }
 
-/// A request with all of its tries, under one key.
+/// A request with all of its attempts, under one idempotency key.
 struct Exchange<'r, T> {
     running: &'r Running<'r, T>,
     request: Request,
@@ -73,7 +73,7 @@ impl<'r, T: Transport> Exchange<'r, T> {
         Self { tries: Tries::new(policy, has_key || !request.keeps), running, request, has_key }
     }
 
-    /// Tries until there is an answer. Fails with the last error where there is none.
+    /// Sends the request, and retries until there is a response. Fails with the error of the last attempt.
     async fn run(&mut self) -> Result<Reply> {
         let Running { core, policy, deadline } = self.running;
         loop {
@@ -88,7 +88,7 @@ impl<'r, T: Transport> Exchange<'r, T> {
         }
     }
 
-    /// Does a call on a registered graph, which is registered once more where it is not found.
+    /// Makes a call on a registered graph. If the server does not have the graph, registers it and repeats the call.
     async fn run_on(&mut self, registered: &RegisteredGraph) -> Result<Reply> {
         let id = match registered.id() {
             Some(id) => id,
@@ -112,13 +112,13 @@ impl<'r, T: Transport> Exchange<'r, T> {
     }
 }
 
-/// The path of a call on a registered graph.
+/// Returns the path of a call on a registered graph.
 fn on_graph(call: &str, id: &str) -> Result<String> {
     let call = call.trim_start_matches("/v1");
     Ok(request::graph_path(id).map_err(Error::of_the_answer)? + call)
 }
 
-/// Whether it is the graph that is not found: a tensor is named by its node.
+/// Returns whether the graph itself is missing. A missing tensor is reported with its node.
 fn is_of_the_graph(error: &Error) -> bool {
     error.refusal().is_some_and(|refusal| {
         let is_missing = error.kind() == ErrorKind::NotFound && refusal.code.as_deref() == Some("not_found");
@@ -126,7 +126,7 @@ fn is_of_the_graph(error: &Error) -> bool {
     })
 }
 
-/// The error with what the client knows beside the report: which node it is, and that it made a key.
+/// Adds to an error what only the client knows: the node, and that it sent an Idempotency-Key.
 fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
     let Some(refusal) = error.refusal() else {
         return error;
@@ -143,7 +143,7 @@ fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
     )
 }
 
-/// The node that a refusal is about, and where it is in a function.
+/// Describes the node of a problem report, and its place in a function.
 fn places_of(refusal: &Refusal, graph: &Graph) -> Vec<String> {
     let node = refusal.node.and_then(|id| graph.node(id).ok()).map(|node| node.to_string());
     let function = refusal.function.and_then(|index| graph.functions().nth(index));

@@ -1,17 +1,17 @@
-//! What stands for nodes in a call: tensors, handles of tensors that the server keeps, and types.
+//! Arguments of calls by node: tensors, handles of resident tensors, and types.
 
 use crate::memory::Element;
 use crate::{DType, Node, Resident, Rows, Tensor};
 
-/// What stands for a node in a call: a tensor, or the name of one that the server keeps.
+/// The value for a node in a call: a tensor, or the name of a resident tensor.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Feed {
     /// A tensor, which is sent.
     Tensor(Tensor),
-    /// The name of a tensor that the server keeps.
+    /// The name of a resident tensor.
     Resident(String),
-    /// Rows of a tensor that the server keeps.
+    /// Rows of a resident tensor.
     Rows(Rows),
 }
 
@@ -63,19 +63,20 @@ impl<T: Element, const N: usize> From<[T; N]> for Feed {
     }
 }
 
-/// What stands for each node: in feeds for leaves, and likewise in cotangents, tangents and vectors.
+/// Values by node: feeds of leaves, and likewise cotangents, tangents and vectors.
 ///
-/// Pairs are feeds, `[(&x, 1.0), (&w, 2.0)]`; where they are of several types, `Feeds::new().with(&x, 1.0).with(&w, kept)`.
+/// Pairs convert to feeds: `[(&x, 1.0), (&w, 2.0)]`. If values have different types, use
+/// `Feeds::new().with(&x, 1.0).with(&w, kept)`.
 #[derive(Clone, Debug, Default)]
 pub struct Feeds(pub(crate) Vec<(Node, Feed)>);
 
 impl Feeds {
-    /// No feeds.
+    /// Returns empty feeds.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more; in place of the one that the node had, if it had any.
+    /// Adds a value, or replaces that of the node.
     pub fn with(mut self, node: &Node, feed: impl Into<Feed>) -> Self {
         self.0.retain(|(other, _)| other != node);
         self.0.push((node.clone(), feed.into()));
@@ -101,17 +102,17 @@ impl From<&Feeds> for Feeds {
     }
 }
 
-/// What each leaf would be fed: `Types::new().with(&x, DType::Float64, [2])`.
+/// Types of leaves: `Types::new().with(&x, DType::Float64, [2])`.
 #[derive(Clone, Debug, Default)]
 pub struct Types(pub(crate) Vec<(Node, DType, Vec<usize>)>);
 
 impl Types {
-    /// No types.
+    /// Returns an empty set of types.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same with one more; in place of the one that the node had, if it had any.
+    /// Adds a value, or replaces that of the node.
     pub fn with(mut self, node: &Node, dtype: impl Into<DType>, shape: impl Into<Vec<usize>>) -> Self {
         self.0.retain(|(other, ..)| other != node);
         self.0.push((node.clone(), dtype.into(), shape.into()));
@@ -125,7 +126,7 @@ impl From<&Types> for Types {
     }
 }
 
-/// Under which name a call is to keep the value of a node, or the gradient by it, and on what condition:
+/// The tensor that a call stores the value of a node as, or the gradient with respect to it:
 /// `Store::new("w").if_match(&kept.etag)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
@@ -136,24 +137,24 @@ pub struct Store {
 }
 
 impl Store {
-    /// Kept under this name, whatever there was.
+    /// Stores under this name, unconditionally.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), if_match: None, durable: None, gradient: false }
     }
 
-    /// Only if the tensor has this etag now: `*` where any will do, an empty one where there must be none yet.
+    /// Requires that the tensor has this etag now, any with `*`. An empty etag requires that it does not exist.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.if_match = Some(etag.into());
         self
     }
 
-    /// Whether the value is on disk before the answer, as it is unless told otherwise.
+    /// Sets whether the server responds only after the value is on disk. The default is true.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
         self
     }
 
-    /// Whether it is the gradient by the node that is kept, and not its value.
+    /// Sets whether to store the gradient with respect to the node instead of its value.
     pub fn gradient(mut self, gradient: bool) -> Self {
         self.gradient = gradient;
         self

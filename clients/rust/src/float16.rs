@@ -1,4 +1,4 @@
-//! Numbers of float16, which Rust has no type for.
+//! float16 numbers, for which Rust has no type.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ const INFINITY: u16 = 0x7c00;
 const WIDE_FRACTION: u32 = 52;
 const WIDE_BIAS: i32 = 1023;
 
-/// A number of float16 as its bits, IEEE 754 binary16. Equal are those with the same bits.
+/// A float16 number as its bits (IEEE 754 binary16). Numbers are equal if their bits are equal.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Float16(u16);
 
 impl Float16 {
-    /// The number that has these bits.
+    /// Creates the number with these bits.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// Its bits.
+    /// Returns the bits.
     pub const fn to_bits(self) -> u16 {
         self.0
     }
 
-    /// The nearest number of float16, and of two that are as near the even one. What is beyond its range is an infinity.
+    /// Rounds to the nearest float16, with ties to even. Numbers beyond its range become infinities.
     pub fn from_f64(number: f64) -> Self {
         let sign = u16::from(number.is_sign_negative()) << 15;
         if number.is_nan() {
@@ -35,19 +35,19 @@ impl Float16 {
         if number.is_infinite() {
             return Self(sign | INFINITY);
         }
-        // The distance between neighbours at this size; numbers below the smallest normal one have all the same.
+        // The spacing of float16 numbers at this magnitude; all subnormal numbers have the same spacing.
         let exponent = (number.to_bits() >> WIDE_FRACTION & 0x7ff) as i32 - WIDE_BIAS;
         let step = exponent.max(1 - BIAS) - FRACTION as i32;
         if step > BIAS - FRACTION as i32 {
             return Self(sign | INFINITY);
         }
         let steps = (number.abs() * power_of_two(-step)).round_ties_even() as u32;
-        // Neighbours have bits that are one apart, over all exponents, up to the infinity.
+        // Adjacent numbers have adjacent bits, across exponents too, up to infinity.
         let binade = (step + BIAS + FRACTION as i32 - 1) as u32;
         Self(sign | ((binade << FRACTION) + steps) as u16)
     }
 
-    /// The number, exactly. The payload of a NaN is kept.
+    /// Returns the number exactly. Preserves the payload of a NaN.
     pub fn to_f64(self) -> f64 {
         let sign = u64::from(self.0 >> 15) << 63;
         let fraction = u64::from(self.0 & 0x3ff);
@@ -63,7 +63,7 @@ impl Float16 {
     }
 }
 
-/// A power of two, of the exponents of normal numbers.
+/// Returns a power of two. The exponent must be that of a normal number.
 fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + WIDE_BIAS) as u64) << WIDE_FRACTION)
 }

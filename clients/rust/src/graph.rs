@@ -1,4 +1,4 @@
-//! Graphs, and handles of their nodes.
+//! Graphs and their nodes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,40 +11,40 @@ use crate::json::{self, Object};
 use crate::message::Message;
 use crate::{tensor_json, Attribute, Attrs, Error, Form, Result};
 
-/// A computation graph. Clones are handles of the same one, which threads may share.
+/// A computation graph. Clones are handles of the same graph, which threads can share.
 ///
-/// What has operands is written as methods and operators of nodes, all else as methods here; each appends a node. What
-/// goes wrong is kept, and told by [`check`](Self::check) and by every call: a program looks at errors once.
+/// Ops with operands are methods and operators of nodes, other ops are methods of the graph. Each appends a node. The
+/// graph records the first error, which [`check`](Self::check) and every call return, so you check for errors once.
 ///
-/// The body of a [function](Self::function) is written as a graph is, and is sent with the one that it is within.
+/// The body of a [function](Self::function) is also a graph, which is sent with the enclosing one.
 #[derive(Clone)]
 pub struct Graph {
     inner: Arc<RwLock<Inner>>,
-    /// Which of the bodies this is.
+    /// The index of this graph's body.
     place: usize,
 }
 
-/// A graph, and its functions.
+/// A graph and its functions.
 #[derive(Default)]
 pub(crate) struct Inner {
     pub(crate) opset: Option<usize>,
-    /// What the graph itself consists of, then the bodies of functions as they were begun.
+    /// The body of the graph itself, then those of functions in the order in which they were begun.
     bodies: Vec<Body>,
-    /// The places of complete bodies, in their order on the wire: each uses only what was complete before it.
+    /// The indices of complete bodies, in the order in which they are sent: a function can only use those before it.
     functions: Vec<usize>,
     error: Option<Error>,
 }
 
-/// What a graph or a function consists of.
+/// The contents of a graph or a function.
 #[derive(Default)]
 pub(crate) struct Body {
     pub(crate) name: Option<String>,
     pub(crate) nodes: Vec<Stated>,
-    /// Those of a complete function.
+    /// The outputs of a complete function.
     pub(crate) outputs: Option<Vec<usize>>,
 }
 
-/// A node as it is sent.
+/// A node in the form in which it is sent.
 pub(crate) struct Stated {
     pub(crate) op: String,
     pub(crate) operands: Vec<usize>,
@@ -52,38 +52,38 @@ pub(crate) struct Stated {
     pub(crate) name: Option<String>,
 }
 
-/// A node of a graph: the handle under which it is an operand, is fed, and has its results looked up.
+/// A node of a graph: a handle to use as an operand, as a key of feeds, and to look up results.
 ///
-/// Arithmetic operators make nodes: `(&x * &w - 1.0).tanh()`. Numbers in them take the dtype of the node. Equal are handles
-/// of the same node.
+/// Arithmetic operators append nodes: `(&x * &w - 1.0).tanh()`. Numbers take the dtype of the node. Handles of the same
+/// node are equal.
 #[derive(Clone)]
 pub struct Node {
     graph: Graph,
     id: usize,
 }
 
-/// A function of a graph, which is told to the ops that run it, such as `scan`. Made by [`Graph::function`].
+/// A function of a graph. Pass it to the ops that run it, such as `scan`. Created by [`Graph::function`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphFunction {
     body: Graph,
     index: usize,
 }
 
-/// The place of the graph itself among bodies.
+/// The index of the body of the graph itself.
 const ITSELF: usize = 0;
 
 impl Inner {
-    /// What the graph itself consists of.
+    /// Returns the body of the graph itself.
     pub(crate) fn itself(&self) -> &Body {
         &self.bodies[ITSELF]
     }
 
-    /// The functions as they are sent.
+    /// Returns the functions in the order in which they are sent.
     pub(crate) fn functions(&self) -> impl Iterator<Item = &Body> {
         self.functions.iter().map(|&place| &self.bodies[place])
     }
 
-    /// The first nodes, and all of functions.
+    /// Iterates over the first nodes of the graph, and over all nodes of functions.
     pub(crate) fn sent(&self, count: usize) -> impl Iterator<Item = &Stated> {
         self.itself().nodes.iter().take(count).chain(self.functions().flat_map(|body| &body.nodes))
     }
@@ -97,12 +97,12 @@ impl Default for Graph {
 }
 
 impl Graph {
-    /// A graph without nodes, which says by itself which version of the set of ops it needs, where that is not the first.
+    /// Creates a graph without nodes. The client sends the lowest opset that has everything the graph uses.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A graph that says it is of this version of the set of ops.
+    /// Creates a graph of this opset.
     pub fn with_opset(opset: usize) -> Self {
         let graph = Self::new();
         graph.write().opset = Some(opset);
@@ -117,7 +117,7 @@ impl Graph {
         self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends any op by its name, also one that is newer than this client.
+    /// Appends any op by name, including ops that are newer than this client.
     pub fn op<'a>(&self, op: &str, operands: impl IntoIterator<Item = &'a Node>, attrs: Attrs) -> Node {
         let checked = operands.into_iter().enumerate().map(|(place, operand)| {
             let owned = self.owned(operand);
@@ -147,11 +147,11 @@ impl Graph {
         node
     }
 
-    /// Appends a function, which ops such as `scan` run: what `body` writes, with the outputs that it returns. An empty name
-    /// is none.
+    /// Adds a function that ops such as `scan` run: the nodes that `body` appends, and the outputs that it returns.
+    /// With an empty `name`, the function has no name.
     ///
-    /// It is written as a graph is. Its inputs are its parameters, in their order, and it sees no other node but its own. It
-    /// may use functions that are there, and have functions in it.
+    /// `body` receives a graph of its own. Its inputs are the parameters, in order. It cannot use nodes of other
+    /// graphs. It can use functions that were added before it, and define functions itself.
     ///
     /// ```
     /// # use gradserve_client::Graph;
@@ -172,14 +172,14 @@ impl Graph {
         begun.complete(outputs)
     }
 
-    /// The body of a function that is to be written.
+    /// Creates the body of a new function.
     fn begin(&self, name: &str) -> Graph {
         let mut inner = self.write();
         inner.bodies.push(Body { name: (!name.is_empty()).then(|| name.to_owned()), ..Body::default() });
         Graph { inner: Arc::clone(&self.inner), place: inner.bodies.len() - 1 }
     }
 
-    /// The function whose body this is.
+    /// Completes the function with this body.
     fn complete(&self, outputs: impl IntoIterator<Item = Node>) -> GraphFunction {
         let owned = |(place, node)| self.owned(&node).map_err(|error| error.within(format_args!("output {place}")));
         let checked = outputs.into_iter().enumerate().map(owned).collect::<Result<_>>();
@@ -194,7 +194,7 @@ impl Graph {
         GraphFunction { body: self.clone(), index: inner.functions.len() - 1 }
     }
 
-    /// The functions, by their places on the wire.
+    /// Returns the functions by index.
     pub fn functions(&self) -> impl Iterator<Item = GraphFunction> {
         let places = self.read().functions.clone();
         let inner = Arc::clone(&self.inner);
@@ -202,12 +202,12 @@ impl Graph {
         places.into_iter().enumerate().map(move |(index, place)| GraphFunction { body: body(place), index })
     }
 
-    /// The first thing that went wrong in building the graph.
+    /// Returns the first error in building the graph.
     pub fn check(&self) -> Result<()> {
         self.read().error.clone().map_or(Ok(()), Err)
     }
 
-    /// As [`check`](Self::check); fails for the body of a function, too.
+    /// Does the same as [`check`](Self::check), and also fails for the body of a function.
     pub(crate) fn check_sent(&self) -> Result<()> {
         if self.place != ITSELF {
             return Err(Error::input(format!("{self} is sent with its graph, and not by itself")));
@@ -215,17 +215,17 @@ impl Graph {
         self.check()
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.read().bodies[self.place].nodes.len()
     }
 
-    /// Whether there are no nodes.
+    /// Returns whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All nodes, by id.
+    /// Returns all nodes by id.
     pub fn nodes(&self) -> impl Iterator<Item = Node> {
         let graph = self.clone();
         (0..self.len()).map(move |id| graph.handle(id))
@@ -235,7 +235,7 @@ impl Graph {
         Node { graph: self.clone(), id }
     }
 
-    /// The node of an id, which is its place in the list of nodes. Fails where there is none.
+    /// Returns the node with an id, which is its position in the graph. Fails if there is none.
     pub fn node(&self, id: usize) -> Result<Node> {
         let count = self.len();
         if id >= count {
@@ -244,7 +244,7 @@ impl Graph {
         Ok(self.handle(id))
     }
 
-    /// The node of a name. Fails where there is none, or there are several.
+    /// Returns the node with a name. Fails if there is none, or several.
     pub fn find(&self, name: &str) -> Result<Node> {
         let mut found = self.nodes().filter(|node| node.name().as_deref() == Some(name));
         match (found.next(), found.next()) {
@@ -254,12 +254,12 @@ impl Graph {
         }
     }
 
-    /// Whether they are the same graph, or a function of it each.
+    /// Returns whether both belong to the same graph, as the graph itself or as one of its functions.
     fn is_with(&self, other: &Graph) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// The id of a node, which has to be of this graph.
+    /// Returns the id of a node. Fails if the node belongs to another graph.
     pub(crate) fn owned(&self, node: &Node) -> Result<usize> {
         if node.graph == *self {
             return Ok(node.id);
@@ -273,7 +273,7 @@ impl Graph {
         }))
     }
 
-    /// The index of a function, which has to be of this graph.
+    /// Returns the index of a function. Fails if the function belongs to another graph.
     pub(crate) fn owned_index(&self, function: &GraphFunction) -> Result<usize> {
         if !self.is_with(&function.body) {
             return Err(Error::input(format!("{function} is a function of another graph")));
@@ -281,13 +281,14 @@ impl Graph {
         Ok(function.index)
     }
 
-    /// The graph as it would be sent, its tensors in it as base64. Fails as [`check`](Self::check) does.
+    /// Returns the graph in the JSON form of the API, with tensors as base64. Fails as [`check`](Self::check) does.
     pub fn to_json(&self) -> Result<String> {
         self.check_sent()?;
         Ok(Message::new(Form::Base64).graph(self, self.len()).to_string())
     }
 
-    /// A graph as the wire has it, whatever its ops are. Fails with [`Malformed`](crate::ErrorKind::Malformed).
+    /// Reads a graph in the JSON form of the API. Ops can be unknown to this client. Fails with
+    /// [`Malformed`](crate::ErrorKind::Malformed).
     pub fn from_json(text: &str) -> Result<Self> {
         let members = json::object(text.as_bytes());
         members.and_then(|members| graph_of(&members)).map_err(Error::of_the_answer)
@@ -301,7 +302,7 @@ impl Graph {
     }
 }
 
-/// Fails with an error of input; that it came with an answer is for the caller to say.
+/// Fails with an input error. If the value is part of a response, the caller converts the error.
 pub(crate) fn graph_of(members: &Object) -> Result<Graph> {
     let graph = Graph::new();
     graph.write().opset = json::optional_whole(members, "opset")?;
@@ -328,7 +329,7 @@ fn read_nodes(graph: &Graph, members: &Object) -> Result<()> {
     Ok(())
 }
 
-/// Appends a node as the wire has it. Its attributes stay as they are written, but for tensors.
+/// Appends a node in the JSON form of the API. Attributes stay JSON, except tensors.
 fn append_stated(graph: &Graph, stated: &Object) -> Result<()> {
     let ids = json::optional_wholes(stated, "operands")?.unwrap_or_default();
     let operands = ids.into_iter().map(|id| graph.node(id)).collect::<Result<Vec<_>>>()?;
@@ -352,7 +353,7 @@ fn attribute_of(value: &Value) -> Result<Attribute> {
     }
 }
 
-/// Handles are equal that are of the same graph.
+/// Handles of the same graph are equal.
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
         self.is_with(other) && self.place == other.place
@@ -361,7 +362,7 @@ impl PartialEq for Graph {
 
 impl Eq for Graph {}
 
-/// Names the graph, or the function whose body it is, as messages do.
+/// Formats the graph, or the function with this body, as messages name it.
 impl fmt::Display for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.read().bodies[self.place] {
@@ -379,34 +380,34 @@ impl fmt::Debug for Graph {
 }
 
 impl Node {
-    /// The graph that the node is of.
+    /// Returns the graph of the node.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The place of the node in the list of nodes.
+    /// Returns the position of the node in the graph.
     pub fn id(&self) -> usize {
         self.id
     }
 
-    /// The name of the node's op.
+    /// Returns the name of the node's op.
     pub fn op(&self) -> String {
         self.graph.read().bodies[self.graph.place].nodes[self.id].op.clone()
     }
 
-    /// A label for messages and look-ups, if there is one.
+    /// Returns the label for messages and lookups, if there is one.
     pub fn name(&self) -> Option<String> {
         self.graph.read().bodies[self.graph.place].nodes[self.id].name.clone()
     }
 
-    /// Gives the node a name, which refers to nothing; an empty one takes it away.
+    /// Gives the node a name, for messages and lookups. An empty name removes it.
     pub fn named(self, name: &str) -> Self {
         let name = (!name.is_empty()).then(|| name.to_owned());
         self.graph.write().bodies[self.graph.place].nodes[self.id].name = name;
         self
     }
 
-    /// Keeps what went wrong with the node, unless something else did before.
+    /// Records an error of the node, unless the graph has an error already.
     fn fail(&self, error: Error) {
         let error = error.within(self);
         self.graph.write().error.get_or_insert(error);
@@ -427,7 +428,7 @@ impl Hash for Node {
     }
 }
 
-/// Names the node as messages do.
+/// Formats the node as messages name it.
 impl fmt::Display for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told = {
@@ -451,34 +452,34 @@ impl fmt::Debug for Node {
 }
 
 impl GraphFunction {
-    /// The place of the function in the list of functions.
+    /// Returns the index of the function in the graph.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// What it was written as: nothing can be appended any more.
+    /// Returns the function's own graph. Nothing can be appended to it.
     pub fn body(&self) -> &Graph {
         &self.body
     }
 
-    /// A label for messages, if there is one.
+    /// Returns the label for messages, if there is one.
     pub fn name(&self) -> Option<String> {
         self.body.read().bodies[self.body.place].name.clone()
     }
 
-    /// What it takes, in the order of operands: the inputs of its body.
+    /// Returns the parameters, in the order of the operands: the inputs of the body.
     pub fn parameters(&self) -> Vec<Node> {
         self.body.nodes().filter(|node| node.op() == "input").collect()
     }
 
-    /// What it gives, in the order of results: nodes of its body, which may repeat.
+    /// Returns the outputs, in the order of the results: nodes of the body, which may repeat.
     pub fn outputs(&self) -> Vec<Node> {
         let ids = self.body.read().bodies[self.body.place].outputs.clone().unwrap_or_default();
         ids.into_iter().map(|id| self.body.handle(id)).collect()
     }
 }
 
-/// Names the function as messages do.
+/// Formats the function as messages name it.
 impl fmt::Display for GraphFunction {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -488,7 +489,7 @@ impl fmt::Display for GraphFunction {
     }
 }
 
-/// What is stated of an op beside what is required: optional operands by their places, and attributes.
+/// The optional arguments of an op: operands by position, and attributes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     operands: BTreeMap<usize, Node>,
@@ -506,14 +507,14 @@ impl Options {
         self
     }
 
-    /// The same with what becomes a value of this type.
+    /// Adds an attribute, converted to this type.
     pub(crate) fn made<V: Into<Attribute>>(self, name: &str, value: impl Into<V>) -> Self {
         self.with(name, value.into())
     }
 }
 
 impl Graph {
-    /// Appends an op of these operands and those of the options, which come behind.
+    /// Appends an op with these operands, followed by the optional ones.
     pub(crate) fn typed<'a>(&self, op: &str, operands: impl IntoIterator<Item = &'a Node>, options: Options) -> Node {
         let mut operands: Vec<_> = operands.into_iter().cloned().collect();
         let mut left_out = None;

@@ -1,4 +1,4 @@
-//! Reading and writing JSON: what is wrong is told as an error of input, which the caller places.
+//! Reading and writing JSON. Errors are input errors, and the caller adds the place.
 
 use serde_json::{Map, Number, Value};
 
@@ -6,24 +6,24 @@ use crate::{Error, Result};
 
 pub(crate) type Object = Map<String, Value>;
 
-/// Beyond it, not every reader of JSON reads whole numbers exactly.
+/// The largest integer that every JSON parser reads exactly.
 pub(crate) const EXACT: i64 = 1 << 53;
 
 pub(crate) fn object(text: &[u8]) -> Result<Object> {
     serde_json::from_slice(text).map_err(|_| Error::input("it is no JSON object"))
 }
 
-/// A member that may be absent, or null.
+/// Returns a member that may be absent or null.
 pub(crate) fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// A member that has to be there, as `read` has it.
+/// Reads a required member with `read`.
 fn read<'a, T>(object: &'a Object, name: &str, what: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Result<T> {
     member(object, name).and_then(read).ok_or_else(|| Error::input(format!("{name}: {what} is missing")))
 }
 
-/// A member that may be absent, as `read` has it.
+/// Reads an optional member with `read`.
 fn optional<'a, T>(
     object: &'a Object,
     name: &str,
@@ -63,12 +63,12 @@ pub(crate) fn optional_truth(object: &Object, name: &str) -> Result<Option<bool>
     optional(object, name, truth)
 }
 
-/// A list of whole numbers from 0 on: a shape, or ids of nodes.
+/// Reads a list of non-negative integers: a shape, or ids of nodes.
 pub(crate) fn wholes(object: &Object, name: &str) -> Result<Vec<usize>> {
     read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(whole_of).collect())
 }
 
-/// A list of whole numbers of any sign: a shape of which some extents are free.
+/// Reads a list of integers: a shape with free extents.
 pub(crate) fn extents(object: &Object, name: &str) -> Result<Vec<i64>> {
     read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(Value::as_i64).collect())
 }
@@ -97,7 +97,8 @@ fn whole_of(value: &Value) -> Option<usize> {
     value.as_u64()?.try_into().ok()
 }
 
-/// A number as JSON has it, whole ones without a point; −0 has one, since `-0` is a whole number. None where JSON has none.
+/// Writes a number: integers without a decimal point, except −0, because the JSON `-0` is an integer. None if JSON
+/// cannot represent it.
 pub(crate) fn number(number: f64) -> Option<Number> {
     let is_minus_zero = number == 0.0 && number.is_sign_negative();
     if number.fract() == 0.0 && number.abs() <= EXACT as f64 && !is_minus_zero {

@@ -1,4 +1,4 @@
-//! The client of gradserve in Rust: write a computation graph, send it with its tensors, and get gradients back.
+//! The Rust client of gradserve: build a computation graph, send it with its tensors, and get gradients back.
 //!
 //! ```no_run
 //! use gradserve_client::{Client, Graph};
@@ -17,28 +17,30 @@
 //!
 //! # Graphs
 //!
-//! Every op that has operands is a method of [`Node`], or of [`Graph`] where these are a list, and appends a node. What an op
-//! takes beside what is required is stated in the second method that it has:
-//! `x.softmax_with(SoftmaxOptions::new().axis(0))`. [`Graph::op`] appends any op by its name. What goes wrong is kept by the
-//! graph, and told by [`Graph::check`] and by every call. A [`GraphFunction`] is written inside of its graph, by
-//! [`Graph::function`], and run by ops such as `scan`.
+//! An op with operands is a method of [`Node`], or of [`Graph`] if it takes a list of operands, and appends a node. Ops
+//! with optional arguments have a second method that takes an options struct:
+//! `x.softmax_with(SoftmaxOptions::new().axis(0))`. [`Graph::op`] appends any op by name. The graph records the first
+//! error, which [`Graph::check`] and every call return. [`Graph::function`] adds a [`GraphFunction`], which ops such as
+//! `scan` run.
 //!
 //! # Tensors
 //!
-//! A [`Tensor`] takes the memory of the vector that it is made from, and [`Tensor::elements`] shows it, wherever the machine
-//! allows that. Values are exact both ways. A [`Resident`] stands for a tensor that the server keeps.
+//! A [`Tensor`] takes ownership of the vector that it is created from. [`Tensor::elements`] returns a view of its
+//! memory if alignment and byte order allow it. Values are exact in both directions. A [`Resident`] is a handle of a
+//! tensor stored on the server.
 //!
 //! # Calls
 //!
-//! [`Client`] has all calls, on a [`Graph`] or on a [`RegisteredGraph`], which is sent once. A call is stated by methods, and
-//! done by [`send`](calls::Call::send). Results are looked up by node, by name, or in order. A call is done within one
-//! deadline, over all of its tries; what keeps something is repeated only under a key of idempotency, which the client makes.
+//! [`Client`] has all calls, on a [`Graph`] or on a [`RegisteredGraph`], which is sent only once. Methods set the
+//! options of a call, and [`send`](calls::Call::send) sends it. Look up results by node, by name, or in order. All
+//! attempts of a call share one deadline. A call that stores something is retried only under an idempotency key, which
+//! the client creates.
 //!
-//! With the feature `async`, `ClientBuilder::build_async` makes a client whose calls are awaited.
+//! With the feature `async`, `ClientBuilder::build_async` creates a client with async calls.
 //!
 //! # Errors
 //!
-//! [`Error::kind`] tells errors apart by what one does about them, and [`Error::refusal`] is the server's report with all of
+//! [`Error::kind`] groups errors by how to handle them. [`Error::refusal`] is the server's problem report with all of
 //! its fields.
 
 #![deny(unsafe_code)]
@@ -60,6 +62,7 @@ mod feeds;
 mod float16;
 mod graph;
 mod json;
+mod layout;
 mod listing;
 mod memory;
 mod message;
@@ -82,8 +85,8 @@ mod tensor_json;
 mod transport;
 
 pub use answers::{
-    CheckAnswer, DifferentiateAnswer, ForwardAnswer, GradientsAnswer, HessianAnswer, HvpAnswer, JacobianAnswer,
-    JvpAnswer, PlanAnswer,
+    CheckAnswer, DifferentiateAnswer, ForwardAnswer, GradientsAnswer, HessianAnswer, HessianMatrix, HvpAnswer,
+    JacobianAnswer, JvpAnswer, NodeOffset, PlanAnswer,
 };
 pub use attribute::{Attribute, Attrs, Number};
 #[cfg(feature = "async")]
@@ -99,6 +102,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use feeds::{Feed, Feeds, Store, Types};
 pub use float16::Float16;
 pub use graph::{Graph, GraphFunction, Node};
+pub use layout::HessianLayout;
 pub use listing::Listing;
 pub use memory::Element;
 pub use models::{BoundLeaf, Model, ModelValue};

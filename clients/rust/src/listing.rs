@@ -1,4 +1,4 @@
-//! Listings of what the server keeps, page by page.
+//! Listings of stored objects, page by page.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::request;
 use crate::transport::Transport;
 use crate::Result;
 
-/// All that the server keeps of a kind, a page at a time. Behind an error there is nothing more.
+/// An iterator over all stored objects of a kind, page by page. It ends after an error.
 #[must_use = "nothing is listed before it is asked for"]
 pub struct Listing<'c, T, E> {
     core: &'c Core<T>,
@@ -21,7 +21,7 @@ pub struct Listing<'c, T, E> {
     after: After,
 }
 
-/// Where a listing goes on.
+/// The position at which a listing continues.
 enum After {
     Beginning,
     Entry(String),
@@ -33,7 +33,7 @@ impl<'c, T, E> Listing<'c, T, E> {
         Self { core, kind, read, limit: None, entries: VecDeque::new(), after: After::Beginning }
     }
 
-    /// How many entries are asked for at a time; by default as the server has it.
+    /// Sets the number of entries per page. The default is the server's.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self
@@ -80,7 +80,7 @@ impl<E> Iterator for Listing<'_, Blocking, E> {
 
 #[cfg(feature = "async")]
 impl<E: Send> Listing<'_, crate::Awaiting, E> {
-    /// The entry that comes next.
+    /// Returns the next entry.
     pub async fn next(&mut self) -> Option<Result<E>> {
         self.entry().await
     }

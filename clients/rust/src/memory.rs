@@ -1,4 +1,4 @@
-//! Bytes that tensors share with the vectors and answers that they are made from.
+//! Bytes that tensors share with the vectors and responses that they are created from.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use crate::{Complex, DType, Float16};
 
-/// What a tensor's elements may be: `bool`, `i8`, `u8`, `i16`, `i32`, `u32`, `i64`, [`Float16`], `f32`, `f64`,
+/// Types of a tensor's elements: `bool`, `i8`, `u8`, `i16`, `i32`, `u32`, `i64`, [`Float16`], `f32`, `f64`,
 /// [`Complex<f32>`](Complex) and `Complex<f64>`.
 pub trait Element: plain::Plain {
-    /// The dtype of tensors that have such elements.
+    /// The dtype of tensors with these elements.
     const DTYPE: DType;
 }
 
 mod plain {
-    /// Types without padding, whose bytes may be read, and read as them.
+    /// Types without padding, which can be viewed as bytes and vice versa.
     ///
-    /// For `bool`, only zeros and ones may be: tensors are checked for that when they are made.
+    /// For `bool`, only the bytes 0 and 1 are valid. Tensors check this on creation.
     pub trait Plain: Copy + Send + Sync + 'static {
         fn from_le(bytes: &[u8]) -> Self;
         #[cfg(target_endian = "big")]
@@ -61,19 +61,19 @@ elements! {
         |z: Complex<f64>| Complex::new(z.re.swapped(), z.im.swapped());
 }
 
-/// A vector whose bytes are looked at.
+/// A vector that is viewed as bytes.
 struct Elements<T>(Vec<T>);
 
 impl<T: Plain> AsRef<[u8]> for Elements<T> {
     #[allow(unsafe_code)]
     fn as_ref(&self) -> &[u8] {
         let elements = self.0.as_slice();
-        // SAFETY: elements have no padding, so that all of their bytes are initialized, and the vector keeps them.
+        // SAFETY: elements have no padding, so all of their bytes are initialized, and the vector keeps them alive.
         unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
     }
 }
 
-/// Some bytes, and whom they belong to: clones share them.
+/// Bytes with their owner, which clones share.
 #[derive(Clone)]
 pub(crate) struct Memory {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
@@ -81,7 +81,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The elements, little-endian: where the machine has them so too, they stay where they are.
+    /// Takes the memory of elements. On big-endian machines, swaps them to little-endian.
     pub(crate) fn of<T: Element>(elements: Vec<T>) -> Self {
         #[cfg(target_endian = "big")]
         let elements = elements.into_iter().map(T::swapped).collect();
@@ -89,7 +89,7 @@ impl Memory {
         Self { range: 0..owner.as_ref().len(), owner: Arc::new(owner) }
     }
 
-    /// A part of it.
+    /// Returns a part of the same memory.
     pub(crate) fn part(&self, range: Range<usize>) -> Self {
         let start = self.range.start + range.start;
         Self { owner: Arc::clone(&self.owner), range: start..start + range.len() }
@@ -103,9 +103,9 @@ impl Memory {
         self.range.len()
     }
 
-    /// The elements, where they lie if they are aligned there, and otherwise copied.
+    /// Returns the elements: a view if they are aligned, otherwise a copy.
     ///
-    /// They have to be of this type: of bool, all bytes are 0 or 1.
+    /// The bytes must be valid for this type: 0 or 1 for bool.
     pub(crate) fn elements<T: Element>(&self) -> Cow<'_, [T]> {
         match aligned(self.bytes()) {
             Some(elements) if cfg!(target_endian = "little") => Cow::Borrowed(elements),
@@ -119,7 +119,7 @@ impl Memory {
 
 #[allow(unsafe_code)]
 fn aligned<T: Element>(bytes: &[u8]) -> Option<&[T]> {
-    // SAFETY: any bytes are elements, but for bool, of which they were checked.
+    // SAFETY: any bytes are valid elements, except for bool, whose bytes were checked.
     match unsafe { bytes.align_to::<T>() } {
         ([], elements, []) => Some(elements),
         _ => None,

@@ -1,4 +1,4 @@
-//! What calls say: requests in JSON, with their tensors in it or beside it.
+//! Messages: requests in JSON, with their tensors in the JSON or beside it.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) const PROBLEM: &str = "application/problem+json";
 pub(crate) const SAFETENSORS: &str = "application/vnd.safetensors";
 pub(crate) const BYTES: &str = "application/octet-stream";
 
-/// A request in JSON, and the tensors beside it where their form has them there.
+/// A request in JSON, and the tensors beside it if the form puts them there.
 pub(crate) struct Message {
     form: Form,
     pub(crate) fields: Object,
@@ -27,7 +27,7 @@ impl Message {
         Self { form, fields: Object::new(), beside: BTreeMap::new() }
     }
 
-    /// A tensor that is called `place` beside the JSON, or in it is what the holder has under a key.
+    /// Adds a tensor: it is `place` in a safetensors file, or a member of `holder` in JSON.
     fn place(&mut self, tensor: &Tensor, place: String, holder: &mut Object, key: &str) {
         if self.form == Form::Safetensors {
             self.beside.insert(place, tensor.clone());
@@ -36,7 +36,7 @@ impl Message {
         }
     }
 
-    /// The media type and the body.
+    /// Returns the media type and the body.
     pub(crate) fn body(self) -> (&'static str, Vec<Memory>) {
         let text = Value::Object(self.fields).to_string();
         if self.form != Form::Safetensors {
@@ -46,7 +46,7 @@ impl Message {
         (SAFETENSORS, file.pieces())
     }
 
-    /// The first nodes of a graph as the wire has it, and its functions.
+    /// Returns the first nodes of a graph, and its functions, in the JSON form of the API.
     pub(crate) fn graph(&mut self, graph: &Graph, count: usize) -> Value {
         let inner = graph.read();
         let mut stated = Object::new();
@@ -75,7 +75,7 @@ impl Message {
         nodes.into_iter().enumerate().map(|(id, node)| self.node(node, format!("{constants}.{id}"))).collect()
     }
 
-    /// A node, whose tensor is called `constant` where it is beside the JSON.
+    /// Returns a node. Its tensor is named `constant` if it is beside the JSON.
     fn node(&mut self, node: &Stated, constant: String) -> Value {
         let mut stated = Object::new();
         stated.insert("op".into(), json!(node.op));
@@ -99,7 +99,7 @@ impl Message {
         stated.into()
     }
 
-    /// What a call on the first nodes of a graph is asked beside it.
+    /// Writes the arguments of a call on the first nodes of a graph.
     pub(crate) fn fill(&mut self, asked: &Asked, graph: &Graph, count: usize) -> Result<()> {
         if let Some(of) = &asked.of {
             let id = graph.owned(of).map_err(|error| error.within("of"))?;
@@ -178,10 +178,10 @@ impl Message {
     }
 }
 
-/// What a call is asked beside its graph, by names on the wire.
+/// The arguments of a call except the graph, by API names.
 #[derive(Default)]
 pub(crate) struct Asked {
-    /// Feeds, and what else has tensors for nodes.
+    /// Feeds and other tensors by node.
     pub(crate) tensors: Vec<(&'static str, Feeds)>,
     pub(crate) cotangent: Option<Tensor>,
     pub(crate) types: Types,
@@ -189,13 +189,13 @@ pub(crate) struct Asked {
     pub(crate) of: Option<Node>,
     /// Lists of nodes.
     pub(crate) lists: Vec<(&'static str, Vec<Node>)>,
-    /// What is sent as it is.
+    /// Arguments that are sent unchanged.
     pub(crate) values: Object,
     pub(crate) form: Option<Form>,
 }
 
 impl Asked {
-    /// The bytes of all tensors that are sent beside a graph.
+    /// Returns the size in bytes of all tensors that are sent beside a graph.
     pub(crate) fn size(&self) -> usize {
         let fed = self.tensors.iter().flat_map(|(_, feeds)| &feeds.0);
         let sent = fed.filter_map(|(_, feed)| match feed {
@@ -205,14 +205,14 @@ impl Asked {
         sent.chain(&self.cotangent).map(|tensor| tensor.bytes().len()).sum()
     }
 
-    /// Whether a leaf is fed what the server keeps.
+    /// Returns whether a leaf is fed a resident tensor.
     pub(crate) fn feeds_resident(&self) -> bool {
         let mut fed = self.tensors.iter().filter(|(role, _)| *role == "feeds");
         fed.any(|(_, feeds)| feeds.0.iter().any(|(_, feed)| matches!(feed, Feed::Resident(_) | Feed::Rows(_))))
     }
 }
 
-/// The bytes of all tensors that the first nodes of a graph have, and its functions.
+/// Returns the size in bytes of all tensors in the first nodes of a graph and in its functions.
 pub(crate) fn size_of_constants(graph: &Graph, count: usize) -> usize {
     let inner = graph.read();
     let values = inner.sent(count).flat_map(|node| node.attrs.0.values());

@@ -1,4 +1,4 @@
-//! Models: registered graphs with names for what goes in and comes out, and with their weights at the server.
+//! Models: registered graphs with named inputs and outputs, and with their weights on the server.
 
 use serde_json::{json, Value};
 
@@ -9,41 +9,41 @@ use crate::request;
 use crate::transport::Transport;
 use crate::{DType, Result};
 
-/// A version of a model that the server keeps. Its leaves and outputs are nodes by their ids.
+/// One version of a model on the server. It refers to nodes by id.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Model {
-    /// The name that it is kept under.
+    /// The name.
     pub name: String,
-    /// Which version this is, for conditions.
+    /// The identifier of this version, for conditions.
     pub etag: String,
-    /// The hash of its graph.
+    /// The hash of the graph.
     pub graph_id: String,
-    /// What it is, for people.
+    /// The description, for people.
     pub description: Option<String>,
-    /// What goes in, in the order in which protocols count it.
+    /// The inputs, in order.
     pub inputs: Vec<ModelValue>,
-    /// What comes out, in order.
+    /// The outputs, in order.
     pub outputs: Vec<ModelValue>,
     /// All other leaves that the outputs need.
     pub bound: Vec<BoundLeaf>,
 }
 
-/// What goes in or comes out of a model under a name.
+/// A named input or output of a model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ModelValue {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The id of its node.
     pub node: usize,
-    /// What its elements are.
+    /// The dtype.
     pub dtype: DType,
-    /// The extents of all axes; -1 is one that each call states anew.
+    /// The extents of all axes. An extent of -1 is free: each call can use another size.
     pub shape: Vec<i64>,
 }
 
-/// A leaf whose value is a resident tensor, which each call reads as it is then.
+/// A leaf that is bound to a resident tensor. Each call reads the current version of the tensor.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BoundLeaf {
@@ -51,9 +51,9 @@ pub struct BoundLeaf {
     pub node: usize,
     /// The name of the tensor.
     pub tensor_name: String,
-    /// The dtype that it has to have.
+    /// The dtype that the tensor must have.
     pub dtype: DType,
-    /// The extents that it has to have.
+    /// The shape that the tensor must have.
     pub shape: Vec<usize>,
 }
 
@@ -97,7 +97,7 @@ impl BoundLeaf {
     }
 }
 
-/// Having the server keep a model: names for leaves and outputs of a registered graph.
+/// A call that stores a model: a registered graph with names for its inputs and outputs.
 pub struct PutModel {
     pub(crate) name: String,
     pub(crate) graph_id: String,
@@ -148,45 +148,45 @@ impl Ask for PutModel {
 }
 
 impl<T> Call<'_, T, PutModel> {
-    /// One more input: a leaf by its id, of a dtype, and of extents of which -1 is free.
+    /// Adds an input: a leaf by id, with dtype and shape. An extent of -1 is free.
     pub fn input(mut self, name: &str, node: usize, dtype: impl Into<DType>, shape: &[i64]) -> Self {
         let dtype = dtype.into();
         self.asked_mut().inputs.push(json!({"name": name, "node": node, "dtype": dtype.as_str(), "shape": shape}));
         self
     }
 
-    /// One more output: any node by its id.
+    /// Adds an output: any node by id.
     pub fn output(mut self, name: &str, node: usize) -> Self {
         self.asked_mut().outputs.push(json!({"name": name, "node": node}));
         self
     }
 
-    /// One more leaf whose value is a resident tensor, read at each call.
+    /// Binds a leaf to a resident tensor, whose current version each call reads.
     pub fn bound(mut self, node: usize, tensor_name: &str) -> Self {
         self.asked_mut().bound.push(json!({"node": node, "tensor_id": tensor_name}));
         self
     }
 
-    /// What the model is, for people.
+    /// Sets the description of the model, for people.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.asked_mut().description = Some(description.into());
         self
     }
 
-    /// The etag that there has to be, `*` for any.
+    /// Requires that the stored version has this etag, or any with `*`.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.asked_mut().if_match = Some(etag.into());
         self
     }
 
-    /// The etag that there may not be: `*` demands that there is no model.
+    /// Requires that the stored version does not have this etag. `*` requires that the model does not exist.
     pub fn if_none_match(mut self, etag: impl Into<String>) -> Self {
         self.asked_mut().if_none_match = Some(etag.into());
         self
     }
 }
 
-/// Asking for a model that the server keeps.
+/// A call that fetches a model.
 pub struct GetModel(pub(crate) String);
 
 impl Ask for GetModel {
@@ -198,7 +198,7 @@ impl Ask for GetModel {
     }
 }
 
-/// Having the server keep a model no more.
+/// A call that deletes a model.
 pub struct DeleteModel {
     pub(crate) name: String,
     pub(crate) if_match: Option<String>,
@@ -214,7 +214,7 @@ impl Ask for DeleteModel {
 }
 
 impl<T> Call<'_, T, DeleteModel> {
-    /// The etag that there has to be, `*` for any.
+    /// Requires that the stored version has this etag, or any with `*`.
     pub fn if_match(mut self, etag: impl Into<String>) -> Self {
         self.asked_mut().if_match = Some(etag.into());
         self

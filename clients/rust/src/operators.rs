@@ -1,10 +1,10 @@
-//! Arithmetic with handles of nodes: between nodes, and with numbers, which take the dtype of the node.
+//! Arithmetic operators between nodes, and between nodes and numbers, which take the dtype of the node.
 
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 use crate::Node;
 
-/// An operator between nodes, whether they are borrowed or not.
+/// Implements an operator between nodes, owned or borrowed.
 macro_rules! between_nodes {
     ($($operator:ident $method:ident;)*) => {$(
         between_nodes!(@ $operator $method Node, Node);
@@ -47,7 +47,7 @@ remainder! {
     &Node, &Node;
 }
 
-/// An operator between a node and a number, on either side.
+/// Implements an operator between a node and a number, in either order.
 macro_rules! with_numbers {
     ($($operator:ident $method:ident: $right:expr, $left:expr;)*) => {$(
         with_numbers!(@ $operator $method Node: $right, $left);

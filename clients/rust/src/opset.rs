@@ -1,16 +1,17 @@
-//! The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it.
+//! The opset of a graph. The server treats a graph without one as opset 1, and rejects newer ops in it.
 
 use serde_json::Value;
 
 use crate::graph::{Inner, Stated};
 use crate::{ops, Attribute, DType};
 
-/// Of a graph that does not say.
+/// The opset of a graph that states none.
 const FIRST: usize = 1;
-/// The first that has functions.
+/// The first opset with functions.
 const OF_FUNCTIONS: usize = 2;
 
-/// The first that has all that the first nodes of a graph are of, and its functions; None where nothing is to be said.
+/// Returns the lowest opset with everything that the first nodes of a graph and its functions use. None if the graph
+/// need not state it.
 pub(crate) fn needed(graph: &Inner, count: usize) -> Option<usize> {
     let of_functions = graph.functions().map(|_| OF_FUNCTIONS);
     graph.sent(count).map(needed_by).chain(of_functions).max().filter(|&opset| opset > FIRST)

@@ -1,21 +1,22 @@
 //! Precisions.
 
-/// How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32.
+/// The precision of float32 matrix products and convolutions on a GPU, most exact first. CPUs always compute in
+/// float32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
-    /// As IEEE 754 has it, all 24 bits of the significand.
+    /// IEEE 754 float32: a significand of 24 bits.
     Float32,
-    /// In two parts of TF32, by three products: about as exact as float32.
+    /// Three products of TF32 parts: about as exact as float32.
     Tf32x3,
-    /// Rounded to 11 bits of the significand.
+    /// A significand of 11 bits.
     Tf32,
-    /// Rounded to 8 bits of the significand.
+    /// A significand of 8 bits.
     BFloat16,
 }
 
 impl Precision {
-    /// Its word on the wire.
+    /// Returns the API name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Float32 => "float32",

@@ -1,18 +1,18 @@
 //! Reductions.
 
-/// What is made of many examples.
+/// How the results of many examples are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
-    /// Nothing: each is by itself.
+    /// Not combined.
     None,
-    /// Their sum.
+    /// The sum.
     Sum,
-    /// Their mean.
+    /// The mean.
     Mean,
 }
 
 impl Reduction {
-    /// Its word on the wire.
+    /// Returns the API name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -1,4 +1,4 @@
-//! The server's reports of why it refuses.
+//! The server's problem reports.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,48 +9,49 @@ use crate::json::{self, Object};
 use crate::message::{JSON, PROBLEM};
 use crate::transport::Reply;
 
-/// A report of the server's, found in an [`Error`](crate::Error) by [`refusal`](crate::Error::refusal).
+/// A problem report of the server. [`refusal`](crate::Error::refusal) returns the report of an [`Error`](crate::Error).
 ///
-/// Codes are an open list. What did not come, as with a proxy's page, is `None`.
+/// New codes may be added at any time. Members that the report lacks, for example in an error page of a proxy, are
+/// `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// The status of HTTP.
+    /// The HTTP status.
     pub status: u16,
-    /// A word for programs.
+    /// The code, for programs.
     pub code: Option<String>,
-    /// A sentence for people.
+    /// The message, for people.
     pub detail: Option<String>,
-    /// Where the page of the code is.
+    /// The address of the code's documentation page.
     pub type_uri: Option<String>,
     /// The heading of that page.
     pub title: Option<String>,
-    /// What the server's log has it under.
+    /// The id of the request in the server's log.
     pub request_id: Option<String>,
-    /// The id of the node that it is about: of the graph, also where it is about something inside of a function.
+    /// The id of the node with the error. If the error is in a function, this node runs the function.
     pub node: Option<usize>,
-    /// The index of the function that it is about.
+    /// The index of the function with the error.
     pub function: Option<usize>,
     /// The id of the node in the function.
     pub function_node: Option<usize>,
-    /// The place of the operand that it is about.
+    /// The position of the operand with the error.
     pub operand: Option<usize>,
-    /// What was expected.
+    /// The expected value.
     pub expected: Option<String>,
-    /// What came.
+    /// The value that the server got.
     pub got: Option<String>,
     /// A JSON pointer into the request.
     pub pointer: Option<String>,
-    /// All that was found wrong, where that was more than one thing.
+    /// All errors, if the server found several.
     pub errors: Vec<Refusal>,
-    /// For how long the server wants to be left alone.
+    /// The time after which the server accepts a retry.
     pub retry_after: Option<Duration>,
     /// The members that this client does not know.
     pub extra: Object,
 }
 
 impl Refusal {
-    /// Reads an answer that is one; a report has a code.
+    /// Reads a problem report from a response. A report has a code.
     pub(crate) fn of(reply: &Reply) -> Self {
         let mut refusal = reply.report().map_or_else(Self::default, Self::read);
         refusal.status = reply.status;
@@ -68,7 +69,7 @@ impl Refusal {
         refusal
     }
 
-    /// Gives back what is no member that the client knows.
+    /// Returns the member if the client does not know it.
     fn read_member(&mut self, name: &str, value: Value) -> Option<Value> {
         let text = match name {
             "code" => &mut self.code,
@@ -126,7 +127,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Reply {
-    /// The object of a report, if the answer has one.
+    /// Returns the JSON object of a report, if the response has one.
     fn report(&self) -> Option<Object> {
         let media = self.media();
         let report = json::object(self.body.bytes()).ok()?;
@@ -135,7 +136,7 @@ impl Reply {
     }
 }
 
-/// Whole seconds; anything else is passed over.
+/// Reads a whole number of seconds and ignores any other value.
 fn retry_after(reply: &Reply) -> Option<Duration> {
     let stated = reply.header("retry-after").trim();
     if stated.is_empty() || !stated.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! Graphs that the server keeps.
+//! Registered graphs.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -6,11 +6,11 @@ use crate::json::{self, Object};
 use crate::request::{self, Request};
 use crate::{graph, Form, Graph, Result};
 
-/// A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+/// A registered graph. Pass it to calls in place of a graph: it is not sent again.
 ///
-/// It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten. It
-/// is the graph as it was: nodes that are appended later are not part of it. Clones are handles of the same one, which
-/// threads and clients may share.
+/// The first call that uses it registers it, unless it is registered already. If the server no longer has the graph,
+/// the call registers it again. It is the graph as it was: nodes appended later are not part of it. Clones are handles
+/// of the same graph, which threads and clients can share.
 #[derive(Clone, Debug)]
 pub struct RegisteredGraph(Arc<Inner>);
 
@@ -18,7 +18,7 @@ struct Inner {
     graph: Graph,
     count: usize,
     request: Request,
-    /// What the server answered; None as long as it was not asked.
+    /// The server's response; None until the graph is registered.
     known: RwLock<Option<Object>>,
 }
 
@@ -29,8 +29,8 @@ impl std::fmt::Debug for Inner {
 }
 
 impl RegisteredGraph {
-    /// A graph as it is now, which the first call that needs it registers, within its own time. Fails where something went
-    /// wrong in building the graph.
+    /// Creates a handle of the graph as it is now. The first call that uses it registers it, within that call's
+    /// timeout. Fails if there was an error in building the graph.
     pub fn new(graph: &Graph) -> Result<Self> {
         Self::described(graph, None, None)
     }
@@ -46,7 +46,7 @@ impl RegisteredGraph {
         })))
     }
 
-    /// A graph as the server answers it.
+    /// Reads a registered graph from a response.
     pub(crate) fn read(answer: Object) -> Result<Self> {
         let graph = graph::graph_of(json::inner(&answer, "graph")?)?;
         let made = Self::described(&graph, json::optional_text(&answer, "description")?, None)?;
@@ -54,7 +54,7 @@ impl RegisteredGraph {
         Ok(made)
     }
 
-    /// Keeps what the server answered.
+    /// Stores the server's response.
     pub(crate) fn know(&self, mut answer: Object) -> Result<()> {
         json::text(&answer, "graph_id")?;
         answer.remove("graph");
@@ -66,24 +66,24 @@ impl RegisteredGraph {
         self.0.request.clone()
     }
 
-    /// The hash of the graph; None as long as the server was not asked.
+    /// Returns the hash of the graph; None until the graph is registered.
     pub fn id(&self) -> Option<String> {
         let fields = self.fields()?;
         json::text(&fields, "graph_id").ok().map(str::to_owned)
     }
 
-    /// The graph itself.
+    /// Returns the graph itself.
     pub fn graph(&self) -> &Graph {
         &self.0.graph
     }
 
-    /// What the server answered, by names on the wire, but for the graph; None as long as it was not asked.
+    /// Returns the server's response by API names, without the graph; None until the graph is registered.
     pub fn fields(&self) -> Option<Object> {
         self.0.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// What calls are made on: a [`Graph`], or a [`RegisteredGraph`].
+/// What calls run on: a [`Graph`] or a [`RegisteredGraph`].
 #[derive(Clone, Debug)]
 pub struct Target(Stated);
 
@@ -101,7 +101,7 @@ impl Target {
         }
     }
 
-    /// How many nodes of the graph belong to it.
+    /// Returns how many nodes of the graph belong to it.
     pub(crate) fn count(&self) -> usize {
         match &self.0 {
             Stated::Graph(graph) => graph.len(),
@@ -129,13 +129,13 @@ impl From<&RegisteredGraph> for Target {
     }
 }
 
-/// A graph that the server keeps, without itself.
+/// The metadata of a registered graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GraphSummary {
     /// The hash of the graph.
     pub id: String,
-    /// What it is, for people.
+    /// The description, for people.
     pub description: Option<String>,
     /// The number of nodes.
     pub node_count: usize,

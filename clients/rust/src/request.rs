@@ -1,4 +1,4 @@
-//! What is sent: method, path, query, headers and body of every request. Nothing here opens a connection.
+//! Requests: method, path, query, headers and body. Nothing here opens a connection.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::message::{size_of_constants, Asked, Message, JSON, SAFETENSORS};
 use crate::safetensors::Safetensors;
 use crate::{Error, Form, Graph, Result, Tensor};
 
-/// A request that is to be sent. What `keeps` something is repeated under an Idempotency-Key alone; `takes_time` says
-/// whether its query may have a timeout.
+/// A request to send. A request that `keeps` (stores) something is retried only under an Idempotency-Key. `takes_time`
+/// says whether its query accepts a timeout.
 #[derive(Clone)]
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -48,7 +48,7 @@ impl Request {
         self
     }
 
-    /// States a condition, if there is one.
+    /// Adds a condition, if there is one.
     fn condition(&mut self, name: &'static str, etag: Option<&str>) -> bool {
         let Some(etag) = etag else { return false };
         let quoted = if etag == "*" { etag.to_owned() } else { format!("\"{etag}\"") };
@@ -56,7 +56,7 @@ impl Request {
         true
     }
 
-    /// The path and the query, saying how much time is left.
+    /// Returns the path and the query with the remaining time.
     pub(crate) fn target(&self, left: Option<Duration>) -> String {
         let timeout = left.filter(|_| self.takes_time);
         let timeout = timeout.map(|left| ("timeout_ms", left.as_millis().max(1).to_string()));
@@ -70,7 +70,7 @@ impl Request {
     }
 }
 
-/// A call on the first nodes of a graph, which are not sent where they are registered.
+/// Builds a call on the first nodes of a graph. The nodes of a registered graph are not sent.
 pub(crate) fn computing(
     call: &str,
     graph: &Graph,
@@ -89,7 +89,8 @@ pub(crate) fn computing(
     if let Some(encoding) = form.encoding() {
         message.fields.insert("encoding".into(), encoding.into());
     }
-    // The answer is to come as the request goes; where a tensor stays with the server, its like may well be large.
+    // The response uses the encoding of the request. If a feed is a resident tensor, results may be large, so the
+    // client asks for safetensors.
     let is_file = form == Form::Safetensors || asked.form.is_none() && asked.feeds_resident();
     let accept = if is_file { SAFETENSORS } else { JSON };
     let mut made = Request::new(Method::POST, format!("/v1/{call}")).with_body(message.body(), accept);
@@ -97,7 +98,7 @@ pub(crate) fn computing(
     Ok(made)
 }
 
-/// Has the server keep a graph. To repeat it changes nothing.
+/// Builds the request that registers a graph. Repeating it changes nothing.
 pub(crate) fn registering(graph: &Graph, count: usize, description: Option<&str>, form: Option<Form>) -> Request {
     let form = form.unwrap_or_else(|| Form::default_for(size_of_constants(graph, count)));
     let mut message = Message::new(form);
@@ -109,7 +110,7 @@ pub(crate) fn registering(graph: &Graph, count: usize, description: Option<&str>
     Request::new(Method::POST, "/v1/graphs".into()).with_body(message.body(), JSON)
 }
 
-/// What is said of a tensor that is put.
+/// The options of a tensor to store.
 #[derive(Default)]
 pub(crate) struct Putting {
     pub(crate) if_match: Option<String>,
@@ -118,7 +119,7 @@ pub(crate) struct Putting {
     pub(crate) form: Option<Form>,
 }
 
-/// Has the server keep a tensor. Without a condition, to repeat it changes nothing.
+/// Builds the request that stores a tensor. Without a condition, repeating it changes nothing.
 pub(crate) fn putting(name: &str, tensor: &Tensor, asked: &Putting) -> Result<Request> {
     let form = asked.form.unwrap_or_else(|| Form::default_for(tensor.bytes().len()));
     let body = if form == Form::Safetensors {
@@ -136,7 +137,7 @@ pub(crate) fn putting(name: &str, tensor: &Tensor, asked: &Putting) -> Result<Re
     Ok(made)
 }
 
-/// Asks for a tensor: for its bytes, unless another form is asked for.
+/// Builds the request that downloads a tensor, as safetensors unless another form is given.
 pub(crate) fn getting(
     name: &str,
     if_match: Option<&str>,
@@ -154,7 +155,7 @@ pub(crate) fn getting(
     Ok(made)
 }
 
-/// Has the server keep a model. Without a condition, to repeat it changes nothing.
+/// Builds the request that stores a model. Without a condition, repeating it changes nothing.
 pub(crate) fn putting_model(
     name: &str,
     definition: &Value,
@@ -167,7 +168,7 @@ pub(crate) fn putting_model(
     Ok(made)
 }
 
-/// Has the server keep something no more.
+/// Builds the request that deletes an object.
 pub(crate) fn deleting(path: String, if_match: Option<&str>) -> Request {
     let mut made = Request::new(Method::DELETE, path);
     made.condition("If-Match", if_match);
@@ -175,7 +176,7 @@ pub(crate) fn deleting(path: String, if_match: Option<&str>) -> Request {
     made
 }
 
-/// Asks for a page, from behind an entry on.
+/// Builds the request for a page, which starts after an entry.
 pub(crate) fn listing(kind: &str, limit: Option<usize>, after: Option<&str>) -> Request {
     let mut made = Request::get(format!("/v1/{kind}"));
     made.query.extend(limit.map(|limit| ("limit", limit.to_string())));
@@ -195,7 +196,7 @@ pub(crate) fn model_path(name: &str) -> Result<String> {
     path_of("models", name)
 }
 
-/// Fails for an empty name, whose path would be that of the listing.
+/// Returns a path. Fails for an empty name, whose path would be that of the listing.
 fn path_of(kind: &str, name: &str) -> Result<String> {
     if name.is_empty() {
         return Err(Error::input("the name of what is kept is not empty"));
@@ -203,7 +204,7 @@ fn path_of(kind: &str, name: &str) -> Result<String> {
     Ok(format!("/v1/{kind}/{}", encoded(name)))
 }
 
-/// A part of a path or query, by RFC 3986.
+/// Percent-encodes a part of a path or query (RFC 3986).
 fn encoded(part: &str) -> String {
     part.bytes().fold(String::new(), |mut made, byte| {
         match byte {

@@ -1,55 +1,56 @@
-//! Tensors that the server keeps.
+//! Resident tensors: tensors stored on the server.
 
 use crate::json::{self, Object};
 use crate::{DType, Result, Tensor};
 
-/// A version of a tensor that the server keeps, which may stand wherever a call takes a tensor.
+/// A handle of one version of a resident tensor. Pass it to calls in place of a tensor.
 ///
-/// A call reads the version that is there when it comes: [`etag`](Self::etag) says which one this was, for conditions. What
-/// the server did not say is `None`: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+/// A call reads the version that is stored when it runs. [`etag`](Self::etag) identifies the version of this handle,
+/// for conditions. Fields that the server did not report are `None`: dtype, shape and size are known for tensors that
+/// were put or listed, not for tensors that a call stored.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Resident {
-    /// The name that it is kept under.
+    /// The name.
     pub name: String,
-    /// Which version this is.
+    /// The identifier of the version.
     pub etag: String,
-    /// What the elements are.
+    /// The dtype of the elements.
     pub dtype: Option<DType>,
     /// The extents of all axes.
     pub shape: Option<Vec<usize>>,
-    /// How many bytes the elements have.
+    /// The size of the elements in bytes.
     pub bytes: Option<usize>,
-    /// Whether it was on disk before the answer.
+    /// Whether the tensor was on disk before the response.
     pub durable: Option<bool>,
-    /// Within how many milliseconds it will be on disk, where it was not.
+    /// The time in milliseconds within which the tensor will be on disk, if it was not.
     pub written_within_ms: Option<usize>,
 }
 
-/// Part of a tensor that the server keeps: what lies from `start` to before `stop` on its leading axis.
+/// Rows `start` to `stop` (exclusive) of a resident tensor, along its leading axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rows {
-    /// The name that the tensor is kept under.
+    /// The name of the tensor.
     pub name: String,
     /// The first row.
     pub start: usize,
-    /// The row behind the last one.
+    /// The end of the rows, exclusive.
     pub stop: usize,
 }
 
-/// A tensor that the server keeps, with its elements.
+/// A resident tensor with its elements.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResidentTensor {
-    /// Its handle.
+    /// The handle.
     pub resident: Resident,
-    /// Its elements.
+    /// The elements.
     pub tensor: Tensor,
 }
 
 impl Resident {
-    /// A handle of whatever is kept under a name, without an etag.
+    /// Creates a handle of the current version of a tensor, without an etag.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -62,7 +63,7 @@ impl Resident {
         }
     }
 
-    /// The part of it in this range of its leading axis, which may stand where it may: `kept.rows(0..128)`.
+    /// Returns rows of the leading axis, which calls accept in place of a tensor: `kept.rows(0..128)`.
     pub fn rows(&self, range: std::ops::Range<usize>) -> Rows {
         Rows { name: self.name.clone(), start: range.start, stop: range.end }
     }

@@ -1,12 +1,12 @@
-//! What answers have for nodes.
+//! Results by node.
 
 use std::ops::Index;
 
 use crate::{Error, Node, Result, Tensor};
 
-/// What an answer has for each of some nodes, in the order of the request.
+/// Results by node, in the order of the request.
 ///
-/// Indexing, by a node, a name or a place, panics where there is none, as a map does.
+/// Indexing by a node, a name or a position panics if there is no such result, as in a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results<T>(pub(crate) Vec<(Node, T)>);
 
@@ -17,32 +17,32 @@ impl<T> Default for Results<T> {
 }
 
 impl<T> Results<T> {
-    /// How many there are.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The one of a node.
+    /// Returns the result of a node.
     pub fn get(&self, node: &Node) -> Option<&T> {
         self.iter().find(|(each, _)| *each == node).map(|(_, result)| result)
     }
 
-    /// The one of the first node that has this name.
+    /// Returns the result of the first node with this name.
     pub fn named(&self, name: &str) -> Option<&T> {
         self.iter().find(|(each, _)| each.name().as_deref() == Some(name)).map(|(_, result)| result)
     }
 
-    /// The one of a place in the order of the request.
+    /// Returns the result at a position in the order of the request.
     pub fn at(&self, place: usize) -> Option<&T> {
         self.0.get(place).map(|(_, result)| result)
     }
 
-    /// The only one. Fails where there are several, or none.
+    /// Returns the only result. Fails if there is not exactly one.
     pub fn only(&self) -> Result<&T> {
         match self.0.as_slice() {
             [(_, result)] => Ok(result),
@@ -50,7 +50,7 @@ impl<T> Results<T> {
         }
     }
 
-    /// The nodes with their results, in the order of the request.
+    /// Iterates over the nodes and their results, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = (&Node, &T)> {
         self.0.iter().map(|(node, result)| (node, result))
     }
@@ -80,42 +80,42 @@ impl<T> Index<usize> for Results<T> {
     }
 }
 
-/// What an answer has for pairs of nodes: of an output and a node to differentiate by, or of a row and a column.
+/// Results by pairs of nodes: an output and a node of `wrt`, or a row and a column.
 ///
-/// Indexing, by a pair of nodes or of names, or by a place, panics where there is none, as a map does.
+/// Indexing by a pair of nodes or names, or by a position, panics if there is no such result, as in a map.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks(pub(crate) Vec<([Node; 2], Tensor)>);
 
 impl Blocks {
-    /// How many there are.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The one of two nodes.
+    /// Returns the block of two nodes.
     pub fn get(&self, first: &Node, second: &Node) -> Option<&Tensor> {
         let mut all = self.iter();
         all.find(|(pair, _)| pair[0] == *first && pair[1] == *second).map(|(_, block)| block)
     }
 
-    /// The one of the first pair of nodes that have these names.
+    /// Returns the block of the first pair of nodes with these names.
     pub fn named(&self, first: &str, second: &str) -> Option<&Tensor> {
         let names = [Some(first.to_owned()), Some(second.to_owned())];
         let mut all = self.iter();
         all.find(|(pair, _)| pair.each_ref().map(Node::name) == names).map(|(_, block)| block)
     }
 
-    /// The one of a place in the order of the answer.
+    /// Returns the block at a position in the order of the response.
     pub fn at(&self, place: usize) -> Option<&Tensor> {
         self.0.get(place).map(|(_, block)| block)
     }
 
-    /// The pairs of nodes with their blocks, in the order of the answer.
+    /// Iterates over the pairs of nodes and their blocks, in the order of the response.
     pub fn iter(&self) -> impl Iterator<Item = (&[Node; 2], &Tensor)> {
         self.0.iter().map(|(pair, block)| (pair, block))
     }

@@ -1,4 +1,4 @@
-//! When a call is tried again, and after how long: deadlines and tries, with clock and chance handed in.
+//! Retries: deadlines, attempts and waits. The clock and randomness are injected.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use crate::{Error, ErrorKind, Refusal, Result};
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 
-/// What a client has of the world beside the network.
+/// A client's environment except the network; tests replace it.
 pub trait Surroundings: Send + Sync {
-    /// The time since some moment in the past.
+    /// Returns the time since some moment in the past.
     fn now(&self) -> Duration;
 
-    /// Whether time passes by itself as the client asks for it, so that it need not wait.
+    /// Returns whether waiting advances the clock by itself, so that the client does not sleep.
     fn pass(&self, wait: Duration) -> bool;
 
-    /// A number between 0 and 1.
+    /// Returns a random number between 0 and 1.
     fn chance(&self) -> f64;
 
-    /// A key of idempotency, which nobody else has.
+    /// Returns a new unique idempotency key.
     fn new_key(&self) -> String;
 }
 
-/// Those of a client that is used.
+/// The real environment.
 pub(crate) struct Usual {
     start: Instant,
 }
@@ -35,7 +35,7 @@ impl Usual {
     }
 }
 
-/// 64 bits from the generator that maps are seeded with, which begins at the system's in each thread.
+/// Returns 64 bits from the generator that seeds hash maps, which each thread seeds from the operating system.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
@@ -58,17 +58,17 @@ impl Surroundings for Usual {
     }
 }
 
-/// How calls are made, unless one says otherwise.
+/// The default settings of calls.
 #[derive(Clone)]
 pub(crate) struct Policy {
-    /// For all tries of a call; None is without end.
+    /// The time limit for all attempts of a call; None means no limit.
     pub(crate) timeout: Option<Duration>,
     pub(crate) retries: u32,
     pub(crate) idempotency: bool,
     pub(crate) surroundings: Arc<dyn Surroundings>,
 }
 
-/// When a call has to be over, all of its tries together.
+/// The time by which a call, with all its attempts, must finish.
 pub(crate) struct Deadline {
     surroundings: Arc<dyn Surroundings>,
     limit: Option<Duration>,
@@ -76,12 +76,12 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// The end of a call that begins now.
+    /// Returns the deadline of a call that begins now.
     pub(crate) fn new(policy: &Policy) -> Self {
         Self { surroundings: Arc::clone(&policy.surroundings), limit: policy.timeout, start: policy.surroundings.now() }
     }
 
-    /// How much time there is, where there is an end. Fails where that has come.
+    /// Returns the remaining time, if there is a deadline. Fails if the deadline has passed.
     pub(crate) fn left(&self) -> Result<Option<Duration>> {
         let Some(limit) = self.limit else {
             return Ok(None);
@@ -93,7 +93,7 @@ impl Deadline {
         Ok(Some(left))
     }
 
-    /// Whether there is time left after a wait.
+    /// Returns whether time remains after a wait.
     fn admits(&self, wait: Duration) -> bool {
         self.left().is_ok_and(|left| left.is_none_or(|left| wait < left))
     }
@@ -103,7 +103,7 @@ impl Deadline {
     }
 }
 
-/// The tries of one call.
+/// The attempts of one call.
 pub(crate) struct Tries {
     remaining: u32,
     wait: Duration,
@@ -115,7 +115,8 @@ impl Tries {
         Self { remaining: if may_repeat { policy.retries } else { 0 }, wait: FIRST_WAIT, deaths: 0 }
     }
 
-    /// How long to wait before the next try. Fails with the error of the last one where there is none.
+    /// Returns the time to wait before the next attempt. Fails with the error of the last attempt if there is no
+    /// further one.
     pub(crate) fn after(&mut self, error: Error, policy: &Policy, deadline: &Deadline) -> Result<Duration> {
         let jitter = 0.5 + policy.surroundings.chance() / 2.0;
         let mut wait = self.wait.min(LONGEST_WAIT).mul_f64(jitter);
@@ -132,7 +133,7 @@ impl Tries {
     }
 }
 
-/// Whether the same request may be answered later on.
+/// Returns whether the same request may succeed later.
 fn is_passing(error: &Error) -> bool {
     match error.refusal() {
         None => error.kind() == ErrorKind::Connection,

@@ -1,7 +1,8 @@
-//! The [safetensors format](https://github.com/huggingface/safetensors#format): a header of JSON, and the bytes of
-//! tensors, which are read where they lie.
+//! The [safetensors format](https://github.com/huggingface/safetensors#format): a JSON header, followed by the bytes of
+//! the tensors, which are read without a copy.
 //!
-//! A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
+//! A complex tensor is stored as its real and imaginary parts along a last axis of 2. `__metadata__.complex` lists
+//! these tensors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,45 +17,45 @@ use crate::{DType, Error, Result, Tensor};
 const METADATA: &str = "__metadata__";
 const COMPLEX: &str = "complex";
 const LENGTH: usize = size_of::<u64>();
-/// As long as the format's own reader takes headers.
+/// The maximum size of a header: the limit of the reference implementation.
 const MOST_OF_HEADER: u64 = 100_000_000;
 
-/// What a safetensors file holds.
+/// The content of a safetensors file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Safetensors {
-    /// Tensors by their names.
+    /// The tensors by name.
     pub tensors: BTreeMap<String, Tensor>,
-    /// Texts by their names; which tensors are complex is said by these.
+    /// The metadata by name, without the list of complex tensors: the dtypes of the tensors tell which are complex.
     pub metadata: BTreeMap<String, String>,
 }
 
 impl Safetensors {
-    /// The file that holds these tensors.
+    /// Creates a file of these tensors.
     pub fn new(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Self {
         Self { tensors: tensors.into_iter().collect(), metadata: BTreeMap::new() }
     }
 
-    /// What a file holds, whose memory its tensors share. Fails with [`Malformed`](crate::ErrorKind::Malformed).
+    /// Decodes a file. The tensors share its memory. Fails with [`Malformed`](crate::ErrorKind::Malformed).
     pub fn decode(file: Vec<u8>) -> Result<Self> {
         decoded(&Memory::of(file)).map_err(Error::of_the_answer)
     }
 
-    /// The tensor of a name. Fails with [`Malformed`](crate::ErrorKind::Malformed) where there is none.
+    /// Returns the tensor with this name. Fails with [`Malformed`](crate::ErrorKind::Malformed) if there is none.
     pub fn tensor(&self, name: &str) -> Result<&Tensor> {
         self.tensors.get(name).ok_or_else(|| Error::malformed(format!("the safetensors file holds no {name:?}")))
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn encode(&self) -> Vec<u8> {
         let pieces = self.pieces();
         pieces.iter().map(Memory::bytes).collect::<Vec<_>>().concat()
     }
 
-    /// The file in pieces: its header, and the bytes of tensors, which are not copied.
+    /// Returns the file in pieces: its header, and the bytes of the tensors, which are not copied.
     pub(crate) fn pieces(&self) -> Vec<Memory> {
         let mut entries: Vec<_> = self.tensors.iter().collect();
-        // Tensors of wide elements come first, so that every one is aligned.
+        // Tensors with wide elements come first, so that all are aligned.
         entries.sort_by_key(|(_, tensor)| std::cmp::Reverse(size_of_element(tensor)));
         let mut header = Object::new();
         let mut metadata = self.metadata.clone();
@@ -91,7 +92,7 @@ fn entry_for(tensor: &Tensor, place: Range<usize>) -> Value {
     json!({"dtype": spelled, "shape": shape, "data_offsets": [place.start, place.end]})
 }
 
-/// The header with its length before it, filled up with spaces to where the data is aligned.
+/// Returns the header preceded by its length, padded with spaces so that the data is aligned.
 fn framed(header: Object) -> Memory {
     let mut text = Value::Object(header).to_string();
     text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(LENGTH) - text.len()));
@@ -99,7 +100,7 @@ fn framed(header: Object) -> Memory {
     Memory::of([&length, text.as_bytes()].concat())
 }
 
-/// Fails with an error of input; that it came with an answer is for the caller to say.
+/// Fails with an input error. If the value is part of a response, the caller converts the error.
 pub(crate) fn decoded(file: &Memory) -> Result<Safetensors> {
     let (mut header, data) = parts_of(file)?;
     let mut metadata = metadata_of(header.remove(METADATA))?;
@@ -121,7 +122,7 @@ pub(crate) fn decoded(file: &Memory) -> Result<Safetensors> {
     Ok(Safetensors { tensors: tensors.collect::<Result<_>>()?, metadata })
 }
 
-/// The header and the data of a file.
+/// Returns the header and the data of a file.
 fn parts_of(file: &Memory) -> Result<(Object, Memory)> {
     let Some((length, rest)) = file.bytes().split_first_chunk::<LENGTH>() else {
         return Err(Error::input("the file ends before its header does"));
@@ -147,7 +148,7 @@ fn metadata_of(stated: Option<Value>) -> Result<BTreeMap<String, String>> {
     }
 }
 
-/// The names of the tensors that are complex.
+/// Returns the names of the complex tensors.
 fn complex_names(stated: Option<String>, header: &Object) -> Result<BTreeSet<String>> {
     let Some(text) = stated else {
         return Ok(BTreeSet::new());
@@ -162,7 +163,7 @@ fn complex_names(stated: Option<String>, header: &Object) -> Result<BTreeSet<Str
     }
 }
 
-/// Where a tensor lies.
+/// The location of a tensor in the file.
 struct Entry<'a> {
     name: &'a str,
     dtype: DType,
@@ -171,7 +172,7 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// The same place, where the parts along the last axis are complex numbers.
+    /// Returns the same location, with the last axis of parts as complex numbers.
     fn joined(mut self) -> Result<Self> {
         match (self.dtype.of_parts(), self.shape.pop()) {
             (Some(dtype), Some(2)) => Ok(Self { dtype, ..self }),
@@ -196,7 +197,7 @@ fn entry_of<'a>(name: &'a str, stated: &Value) -> Result<Entry<'a>> {
     }
 }
 
-/// Has tensors lie one behind the other, from the first byte to the last.
+/// Checks that the tensors cover the data without gaps or overlaps.
 fn check_that_they_fill(entries: &mut [Entry<'_>], length: usize) -> Result<()> {
     entries.sort_by_key(|entry| (entry.place.start, entry.place.end));
     let mut end = 0;

@@ -1,4 +1,4 @@
-//! Arrays as they travel.
+//! Tensors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,15 +7,15 @@ use crate::dtype::ElementKind;
 use crate::memory::{Element, Memory};
 use crate::{DType, Error, Result};
 
-/// As many axes as NumPy's arrays have at most.
+/// The maximum number of axes of a NumPy array.
 const MOST_AXES: usize = 64;
-/// The extents of a shape other than 0 make fewer bytes.
+/// Exclusive limit on the bytes of a tensor, with extents of 0 counted as 1.
 const MOST_BYTES: u64 = 1 << 53;
 
-/// An array with a dtype and a shape, whose elements lie row-major.
+/// An array with a dtype and a shape, in row-major order.
 ///
-/// It has the memory of the vector that it was made from, or shares that of the answer that it came with. Clones share it.
-/// Tensors are equal that have the same dtype, shape and bits.
+/// It owns the memory of the vector that it was created from, or shares that of the response. Clones share it. Tensors
+/// are equal if they have the same dtype, shape and bits.
 #[derive(Clone, PartialEq)]
 pub struct Tensor {
     dtype: DType,
@@ -24,16 +24,16 @@ pub struct Tensor {
 }
 
 impl Tensor {
-    /// The tensor that has these elements, which are not copied; a shape without extents is that of a single number.
+    /// Creates a tensor from elements, which are not copied. Without extents, the tensor is a scalar.
     ///
-    /// Fails where they are more or fewer than the shape has.
+    /// Fails if the number of elements does not match the shape.
     pub fn new<T: Element>(shape: impl Into<Vec<usize>>, elements: Vec<T>) -> Result<Self> {
         Self::from_memory(T::DTYPE, shape.into(), Memory::of(elements))
     }
 
-    /// The tensor whose elements are these bytes, row-major and little-endian, which are not copied.
+    /// Creates a tensor from row-major, little-endian bytes, which are not copied.
     ///
-    /// Fails for a dtype that this client lacks, and where the shape has more or fewer bytes.
+    /// Fails for an unsupported dtype, and if the number of bytes does not match the shape.
     pub fn from_bytes(dtype: impl Into<DType>, shape: impl Into<Vec<usize>>, bytes: Vec<u8>) -> Result<Self> {
         Self::from_memory(dtype.into(), shape.into(), Memory::of(bytes))
     }
@@ -57,27 +57,27 @@ impl Tensor {
         Ok(Self { dtype, shape, memory })
     }
 
-    /// What the elements are.
+    /// Returns the dtype of the elements.
     pub fn dtype(&self) -> &DType {
         &self.dtype
     }
 
-    /// The extents of all axes.
+    /// Returns the extents of all axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements, row-major and little-endian, in the memory of the tensor.
+    /// Returns the bytes of the elements, row-major and little-endian, as a view of the tensor's memory.
     pub fn bytes(&self) -> &[u8] {
         self.memory.bytes()
     }
@@ -86,7 +86,8 @@ impl Tensor {
         &self.memory
     }
 
-    /// The elements, in the memory of the tensor where they are aligned there. Fails where they are of another type.
+    /// Returns the elements: a view of the tensor's memory if it is aligned, otherwise a copy. Fails if they have
+    /// another type.
     pub fn elements<T: Element>(&self) -> Result<Cow<'_, [T]>> {
         if self.dtype != T::DTYPE {
             return Err(Error::input(format!("the elements of this tensor are {}, and not {}", self.dtype, T::DTYPE)));
@@ -94,7 +95,7 @@ impl Tensor {
         Ok(self.memory.elements())
     }
 
-    /// The only element. Fails where there are several, or they are of another type.
+    /// Returns the only element. Fails if there is not exactly one element, or if it has another type.
     pub fn item<T: Element>(&self) -> Result<T> {
         match *self.elements()? {
             [element] => Ok(element),
@@ -107,7 +108,7 @@ impl Tensor {
     }
 }
 
-/// How many bytes a shape has; None where the extents other than 0 make [`MOST_BYTES`] or more.
+/// Returns the number of bytes of a shape. None if the extents other than 0 make [`MOST_BYTES`] or more.
 fn size_of_shape(shape: &[usize], size: usize) -> Option<usize> {
     let total = shape.iter().try_fold(size, |total, &extent| total.checked_mul(extent.max(1)))?;
     if u64::try_from(total).ok()? >= MOST_BYTES {
@@ -116,7 +117,7 @@ fn size_of_shape(shape: &[usize], size: usize) -> Option<usize> {
     Some(if shape.contains(&0) { 0 } else { total })
 }
 
-/// Says what kind of tensor it is, and does not show the elements.
+/// Shows dtype and shape, without the elements.
 impl fmt::Display for Tensor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{:?}", self.dtype, self.shape)
@@ -129,28 +130,28 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// The tensor without axes that has this element.
+/// Creates a tensor without axes.
 impl<T: Element> From<T> for Tensor {
     fn from(element: T) -> Self {
         Self { dtype: T::DTYPE, shape: Vec::new(), memory: Memory::of(vec![element]) }
     }
 }
 
-/// The tensor with one axis that has these elements, which are not copied.
+/// Creates a tensor with one axis. The elements are not copied.
 impl<T: Element> From<Vec<T>> for Tensor {
     fn from(elements: Vec<T>) -> Self {
         Self { dtype: T::DTYPE, shape: vec![elements.len()], memory: Memory::of(elements) }
     }
 }
 
-/// The tensor with one axis that has these elements.
+/// Creates a tensor with one axis.
 impl<T: Element, const N: usize> From<[T; N]> for Tensor {
     fn from(elements: [T; N]) -> Self {
         Vec::from(elements).into()
     }
 }
 
-/// The tensor with one axis that has a copy of these elements.
+/// Creates a tensor with one axis from a copy of the elements.
 impl<T: Element> From<&[T]> for Tensor {
     fn from(elements: &[T]) -> Self {
         elements.to_vec().into()

@@ -1,4 +1,4 @@
-//! Tensors in JSON: as numbers, or with their bytes in base64.
+//! Tensors in JSON: numbers, or base64 of their bytes.
 
 use base64::prelude::{Engine, BASE64_STANDARD};
 use serde_json::{json, Number, Value};
@@ -7,23 +7,23 @@ use crate::json::{self, Object};
 use crate::memory::Memory;
 use crate::{Complex, DType, Error, Float16, Result, Tensor};
 
-/// How tensors travel. Where none is stated, tensors of 4 KiB and more travel as safetensors, smaller ones as base64.
+/// Encodings of tensors. By default, tensors of 4 KiB or more are sent as safetensors, smaller ones as base64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
-    /// Numbers in JSON; what JSON would not keep travels as base64.
+    /// JSON numbers, or base64 if JSON cannot represent an element.
     Json,
-    /// Bytes in JSON.
+    /// Base64 of the bytes, in JSON.
     Base64,
     /// Bytes in a safetensors file.
     Safetensors,
 }
 
-/// Large tensors travel as files unless told otherwise.
+/// The size from which tensors are sent as files by default.
 const LARGE: usize = 4096;
 
 impl Form {
-    /// How tensors of so many bytes, all together, travel where nobody says.
+    /// Returns the default encoding for tensors of this total size in bytes.
     pub fn default_for(bytes: usize) -> Self {
         if bytes >= LARGE {
             Form::Safetensors
@@ -32,7 +32,7 @@ impl Form {
         }
     }
 
-    /// The word for `encoding`, which is about JSON.
+    /// Returns the value of the query parameter `encoding`, for JSON.
     pub(crate) fn encoding(self) -> Option<&'static str> {
         match self {
             Form::Json => Some("json"),
@@ -43,13 +43,13 @@ impl Form {
 }
 
 impl Tensor {
-    /// The tensor as the wire has it in JSON: with [`Form::Json`] as numbers, if JSON keeps them all, else with its bytes
-    /// in base64.
+    /// Returns the tensor in the JSON form of the API: numbers with [`Form::Json`] if JSON can represent all of them,
+    /// otherwise base64.
     pub fn to_json(&self, form: Form) -> String {
         self.to_value(form).to_string()
     }
 
-    /// A tensor as the wire has it in JSON, whatever its payload. Fails with
+    /// Reads a tensor in the JSON form of the API, as numbers or base64. Fails with
     /// [`Malformed`](crate::ErrorKind::Malformed).
     pub fn from_json(text: &str) -> Result<Self> {
         let members = json::object(text.as_bytes());
@@ -67,7 +67,8 @@ impl Tensor {
         }
     }
 
-    /// All elements, of complex ones the real part and then the imaginary one; None where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
+    /// Returns all elements, in which a complex number is its real part followed by its imaginary part. None if JSON
+    /// cannot represent an element: NaN, infinities, integers beyond 2⁵³.
     fn numbers(&self) -> Option<Vec<Number>> {
         match self.dtype() {
             DType::Bool | DType::UInt8 => Some(self.bytes().iter().map(|&byte| byte.into()).collect()),
@@ -98,7 +99,7 @@ impl Tensor {
     }
 }
 
-/// Fails with an error of input; that it came with an answer is for the caller to say.
+/// Fails with an input error. If the value is part of a response, the caller converts the error.
 pub(crate) fn tensor_of(members: &Object) -> Result<Tensor> {
     let dtype = DType::from(json::text(members, "dtype")?);
     dtype.element_type()?;
@@ -107,7 +108,7 @@ pub(crate) fn tensor_of(members: &Object) -> Result<Tensor> {
     Tensor::from_memory(dtype, shape, payload)
 }
 
-/// The bytes of a tensor's elements, from whichever member has them.
+/// Returns the bytes of a tensor's elements, from numbers or base64.
 fn payload_of(members: &Object, dtype: &DType) -> Result<Memory> {
     let numbers = match json::member(members, "data") {
         None => &[][..],
@@ -161,7 +162,7 @@ fn elements<T: crate::Element>(
     Ok(Memory::of(elements))
 }
 
-/// A whole number, which may be written with a point.
+/// Reads an integer, which may be written with a decimal point.
 fn whole_of(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         let number = value.as_f64().filter(|_| !value.is_u64())?;

@@ -1,4 +1,4 @@
-//! One request, one answer: what all transports have in common.
+//! Transports: send one request, and return its response.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::safetensors::{self, Safetensors};
 use crate::tensor_json::tensor_of;
 use crate::{Error, Refusal, Result, Tensor};
 
-/// The time without which no answer can come, not even that it is up.
+/// The shortest timeout of an attempt: leaves time to receive even the server's report of a timeout.
 const LEAST: Duration = Duration::from_millis(50);
 
-/// A request as it is sent.
+/// A request in the form in which it is sent.
 pub type Outgoing = http::Request<Body>;
 
 /// A body in pieces.
@@ -30,16 +30,16 @@ impl Body {
     }
 }
 
-/// How requests are sent, and time passes.
+/// Sends requests and waits.
 pub trait Transport: Send + Sync {
-    /// The answer to a request.
+    /// Sends a request and returns the response.
     fn send(&self, outgoing: Outgoing, limits: Limits) -> impl Future<Output = Result<Reply, Failure>> + Send;
 
-    /// Has time pass.
+    /// Waits.
     fn sleep(&self, wait: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// What an answer may take.
+/// The limits of a response.
 #[derive(Clone, Copy)]
 pub struct Limits {
     pub(crate) time: Option<Duration>,
@@ -47,7 +47,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The length that headers promise of the body, if they do. Fails where it would be too large or another one.
+    /// Returns the length that the headers state for the body, if they do. Fails if it exceeds the limit, or if the
+    /// body is compressed.
     pub(crate) fn admit(&self, headers: &HeaderMap) -> Result<usize, Failure> {
         let encoding = headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes);
         if encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case(b"identity")) {
@@ -61,7 +62,7 @@ impl Limits {
     }
 }
 
-/// Why a transport has no answer.
+/// The reason why there is no response.
 pub enum Failure {
     TimedOut,
     TooLarge,
@@ -75,14 +76,14 @@ impl Failure {
     }
 }
 
-/// Where a server is, and the key for it.
+/// The address of a server, and the API key.
 pub(crate) struct Address {
     base: String,
     key: Option<HeaderValue>,
 }
 
 impl Address {
-    /// Fails for a URL or a key that cannot be one, without showing them.
+    /// Fails if the URL or the key is invalid, without showing them.
     pub(crate) fn new(url: &str, key: Option<&str>) -> Result<Self> {
         let parsed: Uri = url.parse().map_err(|_| Error::input("the server's URL cannot be read"))?;
         let is_whole = matches!(parsed.scheme_str(), Some("http" | "https")) && parsed.host().is_some();
@@ -102,12 +103,12 @@ impl Address {
         &self.base
     }
 
-    /// A request as it is sent, where so much time is left.
+    /// Returns a request in the form in which it is sent, with the remaining time.
     pub(crate) fn outgoing(&self, request: &Request, left: Option<Duration>) -> Result<Outgoing> {
         let mut made = http::Request::builder()
             .method(request.method.clone())
             .uri(format!("{}{}", self.base, request.target(left)))
-            // Compressed answers would be longer than they are said to be, and tensors are not worth it.
+            // A compressed response would exceed its stated length, and tensors do not compress well.
             .header(header::ACCEPT_ENCODING, "identity")
             .header(header::USER_AGENT, concat!("gradserve-rust/", env!("CARGO_PKG_VERSION")));
         for (name, value) in &request.headers {
@@ -131,7 +132,7 @@ fn bearer(key: &str) -> Result<HeaderValue> {
     Ok(value)
 }
 
-/// One try. Neither headers nor bodies are quoted where it fails.
+/// Makes one attempt. Errors do not quote headers or bodies.
 pub(crate) async fn answer<T: Transport>(core: &Core<T>, request: &Request, deadline: &Deadline) -> Result<Reply> {
     let left = deadline.left()?;
     let limits = Limits { time: left.map(|left| left.max(LEAST)), bytes: core.most };
@@ -145,7 +146,7 @@ pub(crate) async fn answer<T: Transport>(core: &Core<T>, request: &Request, dead
     reply.checked()
 }
 
-/// An answer as it came.
+/// An HTTP response as received.
 pub struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
@@ -153,7 +154,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What a header says; nothing where it is absent.
+    /// Returns a header, or an empty string.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -163,7 +164,7 @@ impl Reply {
         stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
     }
 
-    /// Fails with what the answer refuses, and for a redirect.
+    /// Fails for a problem report and for a redirect.
     fn checked(self) -> Result<Self> {
         match self.status {
             400.. => Err(Error::refused(Refusal::of(&self))),
@@ -174,7 +175,7 @@ impl Reply {
         }
     }
 
-    /// The JSON object that the body is.
+    /// Returns the JSON object in the body.
     pub(crate) fn object(&self) -> Result<Object> {
         let media = self.media();
         if media != JSON {
@@ -190,7 +191,7 @@ impl Reply {
         is_file.then(|| safetensors::decoded(&self.body))
     }
 
-    /// The object that the answer is, and the tensors beside it.
+    /// Returns the JSON object of the response, and the tensors beside it.
     pub(crate) fn parts(&self) -> Result<(Object, Safetensors)> {
         match self.file() {
             None => Ok((self.object()?, Safetensors::default())),
@@ -203,7 +204,7 @@ impl Reply {
         }
     }
 
-    /// The etag and the elements of a resident tensor.
+    /// Returns the etag and the elements of a resident tensor.
     pub(crate) fn tensor(&self) -> Result<(String, Tensor)> {
         let Some(file) = self.file() else {
             let members = self.object()?;

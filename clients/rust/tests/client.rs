@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use gradserve_client::{
-    Client, ClientBuilder, ErrorKind, Feeds, Graph, Precision, RegisteredGraph, Resident, Store, Tensor,
+    Client, ClientBuilder, ErrorKind, Feeds, Graph, HessianLayout, Precision, RegisteredGraph, Resident, Store, Tensor,
 };
 use served::{begin_and_stay, reply, reply_with, serve, square, Still, SQUARE};
 
@@ -185,6 +185,30 @@ fn a_precision_travels() {
         client.gradients(&graph, [(&w, 3.0)]).precision(precision).send().unwrap();
         assert!(requests.recv().unwrap().body.contains(&format!(r#""precision":"{word}""#)));
     }
+}
+
+#[test]
+fn a_layout_travels_and_a_matrix_is_looked_up() {
+    const NO_BLOCKS: &str = r#"{"values": [], "gradients": [], "hessian": []"#;
+    const MATRIX: &str = r#""matrix": {"offsets": [{"node": 1, "offset": 0, "size": 1},
+        {"node": 0, "offset": 1, "size": 2}],
+        "tensor": {"dtype": "float64", "shape": [3, 3], "data": [0, 1, 2, 3, 4, 5, 6, 7, 8]}}"#;
+    let (url, requests) = serve(|seen, stream| {
+        let more = if seen.body.contains("layout") { format!(", {MATRIX}") } else { String::new() };
+        reply(stream, 200, &format!("{NO_BLOCKS}{more}}}"));
+    });
+    let (graph, w) = square();
+    let client = still(&url).build().unwrap();
+    assert!(client.hessian(&graph, [(&w, 3.0)]).send().unwrap().matrix.is_none());
+    assert!(!requests.recv().unwrap().body.contains("layout"));
+    let answer = client.hessian(&graph, [(&w, 3.0)]).layout(HessianLayout::Matrix).send().unwrap();
+    assert!(requests.recv().unwrap().body.contains(r#""layout":"matrix""#));
+    assert!(answer.hessian.is_empty() && !answer.fields.contains_key("matrix"));
+    let matrix = answer.matrix.unwrap();
+    assert_eq!(matrix.tensor.shape(), [3, 3]);
+    assert_eq!((matrix.offsets[&w].offset, matrix.offsets[&w].size), (1, 2));
+    assert_eq!(matrix.offsets["w"].range(), 1..3);
+    assert_eq!(matrix.offsets["loss"].range(), 0..1);
 }
 
 #[test]

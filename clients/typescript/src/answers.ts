@@ -1,8 +1,8 @@
-/** What comes back: tensors of an answer by handle, by name, or in order. */
+/** Results of calls: tensors by node, by name, or in order. */
 
 import { Graph, type Node, type NodeLike } from "./graph.js";
 import type { Json, JsonObject } from "./json.js";
-import { list, maybe, number, objects, promised, string, truth } from "./reading.js";
+import { list, maybe, number, object, objects, promised, string, truth, whole } from "./reading.js";
 import { Resident } from "./resident.js";
 import type { Parts, Response } from "./response.js";
 import { Results } from "./results.js";
@@ -10,13 +10,13 @@ import { named } from "./safetensors.js";
 import type { Tensor } from "./tensor.js";
 import { fromJson } from "./tensor-json.js";
 
-/** What came, by its names on the wire, tensors as tensors. */
+/** The members of a response by their API names, with tensors as `Tensor` objects. */
 export type AnswerFields = { readonly [name: string]: AnswerField };
 export type AnswerField = Json | Tensor | readonly AnswerField[] | AnswerFields;
-/** A kind of answer, as it is made of what came. */
+/** A class of results, constructed from the members of a response. */
 export type AnswerType<A> = new (parts: Parts, graph: Graph) => A;
 
-/** What in the entries of a field names the nodes that their tensors belong to. */
+/** The members of an entry that name the nodes of its tensor, by field. */
 const NODES: { readonly [field: string]: readonly string[] } = {
   values: ["node"],
   gradients: ["node"],
@@ -27,12 +27,12 @@ const NODES: { readonly [field: string]: readonly string[] } = {
 };
 
 
-/** The answer that came. Throws MalformedAnswerError. */
+/** Reads a response. Throws MalformedAnswerError. */
 export function answerOf<A>(Kind: AnswerType<A>, response: Response, graph: Graph): A {
   return promised(() => new Kind(response.parts(), graph));
 }
 
-/** An answer to a call on a graph. */
+/** The result of a call on a graph. */
 export abstract class Answer {
   readonly #graph: Graph;
   readonly #beside: ReadonlyMap<string, Tensor>;
@@ -44,17 +44,17 @@ export abstract class Answer {
     this.#graph = graph;
   }
 
-  /** All that came, by its names on the wire, tensors as tensors. */
+  /** All members of the response by their API names, with tensors as `Tensor` objects. */
   get fields(): AnswerFields {
     return this.#fields;
   }
 
-  /** The receipt: what running it took, and on what. */
+  /** The run statistics: time, memory and hardware. */
   get stats(): AnswerField {
     return this.#fields["stats"] ?? {};
   }
 
-  /** The tensors of a field, which stand in the answer or beside it. */
+  /** Returns the tensors of a field, which are in the JSON or in the safetensors file. */
   protected tensors(name: string): Results<Tensor> {
     const entries = objects(this.#fields as JsonObject, name);
     const nodes = entries.map((entry) => (NODES[name] ?? []).map((member) => number(entry, member)));
@@ -63,17 +63,29 @@ export abstract class Answer {
     return new Results(this.#graph, nodes, tensors);
   }
 
+  /** Reads the matrix of a Hessian, if there is one. */
+  protected hessianMatrix(name: string): HessianMatrix | undefined {
+    const stated = maybe((from, member) => object(from[member], member), this.#fields as JsonObject, name);
+    if (!stated) return undefined;
+    const entries = objects(stated, "offsets");
+    const nodes = entries.map((entry) => [whole(entry, "node")]);
+    const places = entries.map((entry) => ({ offset: whole(entry, "offset"), size: whole(entry, "size") }));
+    const tensor = this.#tensor(stated, name);
+    this.#fields[name] = { ...stated, tensor };
+    return { tensor, offsets: new Results(this.#graph, nodes, places) };
+  }
+
   #tensor(entry: JsonObject, place: string): Tensor {
     return "tensor" in entry ? fromJson(entry["tensor"]) : named(this.#beside, place);
   }
 
-  /** What is read in the entries of a field, each of which belongs to a node. */
+  /** Reads the entries of a field, each of which belongs to a node. */
   protected byNode<T>(name: string, read: (entry: JsonObject) => T): Results<T> {
     const entries = name in this.#fields ? objects(this.#fields as JsonObject, name) : [];
     return new Results(this.#graph, entries.map((entry) => [number(entry, "node")]), entries.map(read));
   }
 
-  /** Nodes that a field lists; none where it is not there. */
+  /** Returns the nodes that a field lists, or no nodes if the field is absent. */
   protected nodes(name: string): readonly Node[] {
     return (maybe(list, this.#fields as JsonObject, name) ?? []).map((id) => this.find(id as number));
   }
@@ -85,12 +97,12 @@ export abstract class Answer {
 
 /** Values of nodes. */
 export class Values extends Answer {
-  /** By output. */
+  /** The results by output. */
   readonly values = this.tensors("values");
-  /** By node: the handles of what the call had the server keep. */
+  /** The handles of the tensors that the call stored, by node. */
   readonly stored = this.byNode("stored", Resident.fromWire);
 
-  /** The value of the only output. Throws InputError where there are several. */
+  /** The value of the only output. Throws InputError if there are several outputs. */
   get value(): Tensor {
     return this.values.only();
   }
@@ -98,15 +110,16 @@ export class Values extends Answer {
 
 /** Values and gradients. */
 export class Gradients extends Values {
-  /** By node of `wrt`, each of its node's shape; where that is batched, behind the leading axis. */
+  /** The gradients by node of `wrt`, each with the shape of its node. Batched gradients have a leading axis. */
   readonly gradients = this.tensors("gradients");
-  /** The nodes of `wrt` that have no path to what was differentiated; their gradients are zeros. */
+  /** The nodes of `wrt` that have no path to the differentiated node. Their gradients are zero. */
   readonly disconnected = this.nodes("disconnected");
 }
 
 /**
- * Values and gradients with a leading axis; values alone, where there is nothing to differentiate. In a graph of
- * opset 2 whose `of` has several elements, gradients are Jacobians: the shape of `of`, then the node's.
+ * Values and gradients with a leading axis. There are only values if there is nothing to differentiate. In a graph of
+ * opset 2 whose `of` has several elements, gradients are Jacobians: the shape of `of` followed by the shape of the
+ * node.
  */
 export class Batched extends Gradients {
   constructor({ fields, beside }: Parts, graph: Graph) {
@@ -116,50 +129,71 @@ export class Batched extends Gradients {
 
 /** Values, and their derivatives along the tangents of leaves. */
 export class Tangents extends Values {
-  /** By output. */
+  /** The results by output. */
   readonly tangents = this.tensors("tangents");
 }
 
 /** Values and Jacobians. */
 export class Jacobian extends Values {
-  /** By output and node of `wrt`: of the shape of the one, then that of the other. */
+  /** The blocks by output and node of `wrt`: the shape of the output followed by the shape of the node. */
   readonly jacobian = this.tensors("jacobian");
 }
 
-/** Values, gradients, and the Hessian times vectors. */
+/** Values, gradients and Hessian-vector products. */
 export class Hvp extends Gradients {
-  /** By node of `wrt`. */
+  /** The products by node of `wrt`. */
   readonly hvp = this.tensors("hvp");
+}
+
+/** The rows and columns of a node in a matrix: `size` of them (the number of its elements), starting at `offset`. */
+export interface NodeOffset {
+  readonly offset: number;
+  readonly size: number;
+}
+
+/**
+ * A Hessian as one square matrix over the elements of all nodes of `wrt`. Nodes are in the order of `wrt`, the elements
+ * of a node in row-major order.
+ */
+export interface HessianMatrix {
+  readonly tensor: Tensor;
+  /** The place of each node. */
+  readonly offsets: Results<NodeOffset>;
 }
 
 /** Values, gradients and Hessians. */
 export class Hessian extends Gradients {
-  /** By pairs of nodes of `wrt`: of the shape of the one, then that of the other. */
+  /**
+   * The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by the shape of the column's. There are
+   * none with the layout "matrix".
+   */
   readonly hessian = this.tensors("hessian");
+  /** All blocks as one matrix; undefined unless the call had the layout "matrix". */
+  readonly matrix = this.hessianMatrix("matrix");
 }
 
-/** How far gradients are from central differences. */
+/** The result of a gradient check: how far gradients are from central differences. */
 export class Certificate extends Answer {
-  /** Whether every node was compared, and within the tolerance. */
+  /** Whether every node was compared and is within the tolerance. */
   readonly passed = truth(this.fields as JsonObject, "passed");
-  /** Relative errors, by the nodes that were compared. */
+  /** Relative errors, by node, of the nodes that were compared. */
   readonly errors = this.byNode("errors", (entry) => number(entry, "relative_error"));
-  /** Why the others were not compared. */
+  /** Reasons, by node, why the other nodes were not compared. */
   readonly uncertified = this.byNode("uncertified", (entry) => string(entry, "reason"));
 }
 
-/** What a call would take, in `fields` by its names on the wire. */
+/** The dry run of a call: its estimates, in `fields` by their API names. */
 export class Forecast extends Answer {
-  /** Whether the call would be within the server's limits. */
+  /** Whether the call is within the server's limits. */
   readonly admitted = truth(this.fields as JsonObject, "admitted");
 }
 
-/** The gradient as a graph, whose first nodes are those that were sent. */
+/** The gradient as a graph. Its first nodes are those of the graph that was sent. */
 export class Derivative extends Answer {
   readonly graph: Graph;
-  /** By node of `wrt` as it was sent: where its gradient is computed. */
+  /** The nodes that compute the gradients, by node of `wrt` in the graph that was sent. */
   readonly gradients: Results<Node>;
-  /** The nodes of `wrt`, as they were sent, that have no path to what was differentiated. */
+  /** The nodes of `wrt`, in the graph that was sent, that have no path to the differentiated node. */
   readonly disconnected = this.nodes("disconnected");
 
   constructor(parts: Parts, sent: Graph) {
@@ -168,7 +202,7 @@ export class Derivative extends Answer {
     this.gradients = this.byNode("gradients", (entry) => this.graph.find(number(entry, "gradient_node")));
   }
 
-  /** What a node of the graph that was sent is in this one. */
+  /** Returns the node of this graph that corresponds to a node of the graph that was sent. */
   inGradient(node: NodeLike): Node {
     return this.graph.find(this.find(node).id);
   }

@@ -1,13 +1,16 @@
-/** Bytes as they travel: little-endian, and in JSON as base64. */
+/** Bytes as they are sent: little-endian, in JSON as base64. */
 
-/** Bytes that may be sent: not shared with other threads. */
+/** Bytes that can be sent: not shared with other threads. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-/** Arguments that a function may have, on every engine. */
+/** A number of arguments that every JavaScript engine accepts in a call. */
 const CHUNK = 0x8000;
 
-/** Elements of so many bytes from this machine's order into that of the wire, or back: as they are, or in a copy. */
+/**
+ * Converts elements of `width` bytes between the byte order of this machine and little-endian. Copies only if they
+ * differ.
+ */
 export function reordered(bytes: Bytes, width: number, isLittleEndian = IS_LITTLE_ENDIAN): Bytes {
   if (isLittleEndian || width === 1) return bytes;
   const copy = bytes.slice();
@@ -15,7 +18,7 @@ export function reordered(bytes: Bytes, width: number, isLittleEndian = IS_LITTL
   return copy;
 }
 
-/** The bytes of an array, of which they remain a part where they may be sent so. */
+/** Returns the bytes of an array: a view, or a copy if the memory is shared with other threads. */
 export function viewOf(array: ArrayBufferView): Bytes {
   const { buffer, byteOffset, byteLength } = array;
   return buffer instanceof ArrayBuffer
@@ -23,14 +26,14 @@ export function viewOf(array: ArrayBufferView): Bytes {
     : new Uint8Array(buffer, byteOffset, byteLength).slice();
 }
 
-/** RFC 4648, with padding. */
+/** Encodes bytes as base64 (RFC 4648) with padding. */
 export function toBase64(bytes: Bytes): string {
   let text = "";
   for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
   return btoa(text);
 }
 
-/** The bytes that a text is; undefined where it is anything but RFC 4648 with padding. */
+/** Decodes base64 (RFC 4648) with padding. Returns undefined for any other text. */
 export function fromBase64(text: string): Bytes | undefined {
   const digits = text.replace(/={1,2}$/, "");
   if (text.length % 4 !== 0 || /[^A-Za-z0-9+/]/.test(digits) || digits.length % 4 === 1) return undefined;

@@ -19,12 +19,12 @@ import type { Form } from "./tensor-json.js";
 import { type Fetch, Transport } from "./transport.js";
 
 /**
- * What a client is made with.
+ * Settings of a client.
  *
- * `apiKey` is that of GRADSERVE_API_KEY unless given. `timeoutMs` is for all tries of a call together; null: no end.
- * `retries` is how often a call is repeated at most. `idempotency` says whether calls that keep something get an
- * Idempotency-Key, without which they are not repeated. An answer longer than `maxResponseBytes` is not read. `fetch`
- * takes the place of the platform's own; `surroundings` are for tests.
+ * `apiKey` defaults to the environment variable GRADSERVE_API_KEY. `timeoutMs` is the time limit for all attempts of a
+ * call together; null means no limit. `retries` is the maximum number of retries of a call. `idempotency` determines
+ * whether calls that store something send an Idempotency-Key; without one they are not retried. A response longer than
+ * `maxResponseBytes` is not read. `fetch` replaces the platform's own; `surroundings` are for tests.
  */
 export type ClientOptions = Optional<{
   apiKey: string;
@@ -36,14 +36,14 @@ export type ClientOptions = Optional<{
   surroundings: Surroundings;
 }>;
 
-/** A graph, or one that the server keeps. */
+/** A graph or a registered graph. */
 export type GraphLike = Graph | RegisteredGraph;
 
 const TIMEOUT_MS = 60_000;
 const RETRIES = 2;
 const MAX_RESPONSE_BYTES = 256 * 2 ** 20;
 
-/** What asks a server. Calls may be made at the same time. They reject with what errors.ts draws. */
+/** A client of one server. You can make calls concurrently. They reject with the errors of errors.ts. */
 export class Client {
   readonly #policy: Policy;
   readonly #transport: Transport;
@@ -58,7 +58,7 @@ export class Client {
     return new Scope(this.#policy, this.#transport, asked.signal, asked.timeoutMs);
   }
 
-  /** The answer to a request that is a call by itself. */
+  /** Sends a request that is a call by itself, and returns the response. */
   #once(request: requests.Request, asked: options.RequestOptions): Promise<Response> {
     return new Exchange(this.#scope(asked), request).run();
   }
@@ -76,12 +76,12 @@ export class Client {
     }
   }
 
-  /** Values of nodes, by default of the last one. */
+  /** Computes the values of nodes, by default of the last one. */
   forward(graph: GraphLike, feeds: options.Tensors = {}, asked: options.RunOptions = {}): Promise<answers.Values> {
     return this.#compute(answers.Values, "forward", graph, { ...asked, feeds });
   }
 
-  /** Values, and the gradients of one node. */
+  /** Computes values, and the gradients of one node. */
   gradients(
     graph: GraphLike,
     feeds: options.Tensors = {},
@@ -90,17 +90,17 @@ export class Client {
     return this.#compute(answers.Gradients, "gradients", graph, { ...asked, feeds });
   }
 
-  /** Cotangents of outputs times the Jacobian. */
+  /** Computes vector-Jacobian products with the cotangents of outputs. */
   vjp(graph: GraphLike, feeds: options.Tensors = {}, asked: options.VjpOptions = {}): Promise<answers.Gradients> {
     return this.#compute(answers.Gradients, "vjp", graph, { ...asked, feeds });
   }
 
-  /** The Jacobian times tangents of leaves. */
+  /** Computes Jacobian-vector products with the tangents of leaves. */
   jvp(graph: GraphLike, feeds: options.Tensors = {}, asked: options.JvpOptions = {}): Promise<answers.Tangents> {
     return this.#compute(answers.Tangents, "jvp", graph, { ...asked, feeds });
   }
 
-  /** Whole Jacobians, a block for each output and node of `wrt`. */
+  /** Computes full Jacobians, one block for each output and node of `wrt`. */
   jacobian(
     graph: GraphLike,
     feeds: options.Tensors = {},
@@ -109,32 +109,32 @@ export class Client {
     return this.#compute(answers.Jacobian, "jacobian", graph, { ...asked, feeds });
   }
 
-  /** The Hessian times vectors, exactly. */
+  /** Computes exact Hessian-vector products. */
   hvp(graph: GraphLike, feeds: options.Tensors = {}, asked: options.HvpOptions = {}): Promise<answers.Hvp> {
     return this.#compute(answers.Hvp, "hvp", graph, { ...asked, feeds });
   }
 
-  /** Whole Hessians, a block for each pair of nodes of `wrt`. */
+  /** Computes full Hessians, one block for each pair of nodes of `wrt`, or one matrix with `layout: "matrix"`. */
   hessian(graph: GraphLike, feeds: options.Tensors = {}, asked: options.HessianOptions = {}): Promise<answers.Hessian> {
     return this.#compute(answers.Hessian, "hessian", graph, { ...asked, feeds });
   }
 
-  /** One graph on many examples: values and gradients of each. */
+  /** Runs one graph on many examples, and computes the values and gradients of each. */
   batch(graph: GraphLike, feeds: options.Tensors = {}, asked: options.BatchOptions = {}): Promise<answers.Batched> {
     return this.#compute(answers.Batched, "batch", graph, { ...asked, feeds });
   }
 
-  /** Gradients compared with central differences. */
+  /** Compares gradients with central differences. */
   check(graph: GraphLike, feeds: options.Tensors = {}, asked: options.CheckOptions = {}): Promise<answers.Certificate> {
     return this.#compute(answers.Certificate, "check", graph, { ...asked, feeds });
   }
 
-  /** What a call would take. Nothing is run. */
+  /** Estimates the cost of a call (a dry run), without running it. */
   plan(graph: GraphLike, types: options.Types = {}, asked: options.PlanOptions = {}): Promise<answers.Forecast> {
     return this.#compute(answers.Forecast, "plan", graph, { ...asked, types });
   }
 
-  /** The gradient as a graph. Nothing is run. */
+  /** Returns the gradient as a graph, without running anything. */
   differentiate(
     graph: GraphLike,
     types: options.Types = {},
@@ -144,9 +144,10 @@ export class Client {
   }
 
   /**
-   * Have the server keep a graph as it is now. `description` is for people.
+   * Registers the graph on the server as it is now. `description` is for people.
    *
-   * Where that is not to be done `atOnce`, the first call that needs it does it, within its own time.
+   * With `atOnce: false`, registration is deferred to the first call that uses the graph, and counts against that
+   * call's timeout.
    */
   async register(
     graph: Graph,
@@ -161,7 +162,7 @@ export class Client {
     return made;
   }
 
-  /** A graph that the server keeps already. Its nodes are found by their names and ids. */
+  /** Fetches a registered graph. Look up its nodes by name or id. */
   async registered(graphId: string, asked: options.RequestOptions = {}): Promise<RegisteredGraph> {
     const fields = (await this.#once(requests.graphOf(graphId), asked)).json();
     string(fields, "graph_id");
@@ -170,21 +171,22 @@ export class Client {
     return new RegisteredGraph(this, graph, requests.registration(graph, description, undefined), fields);
   }
 
-  /** Have the server forget a graph. */
+  /** Deletes a registered graph from the server. */
   async unregister(graph: RegisteredGraph | string, asked: options.RequestOptions = {}): Promise<GraphSummary> {
     const graphId = typeof graph === "string" ? graph : graph.graphId;
     return summaryOf((await this.#once(requests.removeGraph(graphId), asked)).json());
   }
 
-  /** All graphs that the server keeps, in the order in which they came, asked for `limit` at a time. */
+  /** Iterates over all registered graphs in order of registration, `limit` per page. */
   async *graphs(asked: Listed = {}): AsyncGenerator<GraphSummary, void, undefined> {
     for await (const entry of this.#entries("graphs", asked)) yield summaryOf(entry);
   }
 
   /**
-   * Have the server keep a tensor, which feeds may name from then on.
+   * Stores a tensor on the server and returns a handle that feeds accept.
    *
-   * `ifMatch` is the version that there has to be, "*" for any; an `ifNoneMatch` of "*" demands that there is none.
+   * `ifMatch` is the version that the stored tensor must have, or "*" for any. An `ifNoneMatch` of "*" requires that
+   * the name is unused.
    */
   async put(
     name: string,
@@ -194,7 +196,7 @@ export class Client {
     return Resident.fromWire((await this.#once(requests.put(name, value, asked), asked)).json());
   }
 
-  /** A tensor that the server keeps, as it is now. */
+  /** Downloads the current version of a tensor. */
   async get(
     tensor: Resident | string,
     asked: Pick<requests.Put, "ifMatch" | "form"> & options.RequestOptions = {},
@@ -204,7 +206,7 @@ export class Client {
     return residentOf(name, await this.#once(requests.get(name, { ifMatch, form }), asked));
   }
 
-  /** The tensor, where it is another version by now than this one; else undefined. */
+  /** Downloads a tensor if its version differs from this handle's; otherwise returns undefined. */
   async getIfChanged(
     tensor: Resident,
     asked: Pick<requests.Put, "form"> & options.RequestOptions = {},
@@ -214,7 +216,7 @@ export class Client {
     return response.status === 304 ? undefined : residentOf(tensor.name, response);
   }
 
-  /** Have the server keep a tensor no more. The answer is what there was. */
+  /** Deletes a tensor from the server, and returns the metadata of the deleted version. */
   async delete(
     tensor: Resident | string,
     asked: Pick<requests.Put, "ifMatch"> & options.RequestOptions = {},
@@ -222,15 +224,15 @@ export class Client {
     return Resident.fromWire((await this.#once(requests.remove(nameOfTensor(tensor), asked.ifMatch), asked)).json());
   }
 
-  /** All tensors that the server keeps, by name, asked for `limit` at a time. */
+  /** Iterates over all resident tensors by name, `limit` per page. */
   async *tensors(asked: Listed = {}): AsyncGenerator<Resident, void, undefined> {
     for await (const entry of this.#entries("tensors", asked)) yield Resident.fromWire(entry);
   }
 
   /**
-   * Have the server keep a model: names for leaves and outputs of a registered graph, with its weights at home.
+   * Stores a model: a registered graph with names for its inputs and outputs, and with its weights on the server.
    *
-   * Conditions are those of `put`.
+   * The conditions are those of `put`.
    */
   async putModel(
     name: string,
@@ -240,12 +242,12 @@ export class Client {
     return modelOf((await this.#once(requests.putModel(name, definition, asked), asked)).json());
   }
 
-  /** A model that the server keeps, as it is now. */
+  /** Fetches the current version of a model. */
   async model(name: string, asked: options.RequestOptions = {}): Promise<Model> {
     return modelOf((await this.#once(requests.getModel(name), asked)).json());
   }
 
-  /** Have the server keep a model no more; its graph and tensors stay. The answer is what there was. */
+  /** Deletes a model, and returns the metadata of the deleted version. Its graph and tensors stay. */
   async deleteModel(
     model: Model | string,
     asked: Pick<requests.PutModel, "ifMatch"> & options.RequestOptions = {},
@@ -254,12 +256,12 @@ export class Client {
     return modelOf((await this.#once(requests.removeModel(name, asked.ifMatch), asked)).json());
   }
 
-  /** All models that the server keeps, by name, asked for `limit` at a time. */
+  /** Iterates over all models by name, `limit` per page. */
   async *models(asked: Listed = {}): AsyncGenerator<Model, void, undefined> {
     for await (const entry of this.#entries("models", asked)) yield modelOf(entry);
   }
 
-  /** The server's catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes. */
+  /** Returns the server's op catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes. */
   async ops(asked: options.RequestOptions = {}): Promise<JsonObject> {
     return (await this.#once(requests.catalogue(), asked)).json();
   }
@@ -274,7 +276,7 @@ export class Client {
   }
 }
 
-/** How a listing is asked for; the time is that of each page. */
+/** Options of a listing. The timeout applies to each page. */
 type Listed = options.RequestOptions & Optional<{ limit: number }>;
 
 function residentOf(name: string, response: Response): ResidentTensor {
@@ -283,7 +285,9 @@ function residentOf(name: string, response: Response): ResidentTensor {
   return { handle: new Resident(name, etag, { dtype, shape, nbytes: data.byteLength }), tensor };
 }
 
-/** An error with what the client knows beside the report: the lines that wrote nodes, and that it made a key. */
+/**
+ * Adds to an error what only the client knows: the lines that created the nodes, and that it sent an Idempotency-Key.
+ */
 function explained(error: unknown, graph: Graph, hasKey: boolean): unknown {
   if (!(error instanceof Refusal)) return error;
   const inner = graph.functions[error.function ?? -1]?.nodes;

@@ -1,6 +1,6 @@
-/** The dtypes of the wire, and the typed arrays that hold their elements. */
+/** The dtypes of the API, and the typed arrays that hold their elements. */
 
-/** What elements are held in: of float16 the bits, of bool zeros and ones, of complex numbers re, im, re, im, …. */
+/** Arrays that hold elements: bits for float16, zeros and ones for bool, re, im, re, im, … for complex dtypes. */
 export interface Elements {
   bool: Uint8Array;
   int8: Int8Array;
@@ -19,19 +19,19 @@ export interface Elements {
 export type Dtype = keyof Elements;
 export type TypedArray = Elements[Dtype];
 
-/** Dtypes whose elements are two numbers each: a real part, and an imaginary one. */
+/** Dtypes with two numbers per element: a real and an imaginary part. */
 export type ComplexDtype = "complex64" | "complex128";
 
 interface Description {
-  /** How safetensors spells it, if it has it. */
+  /** The name in the safetensors format, if it has the dtype. */
   readonly spelling?: string;
   readonly Elements: ArrayType;
   readonly kind: "bool" | "int" | "float" | "complex";
-  /** The smallest and largest whole number, where that is all it holds. */
+  /** The smallest and largest value of an integer dtype. */
   readonly range?: readonly [bigint, bigint];
-  /** The opset that graphs have it since, where it is not the first. */
+  /** The first opset with this dtype, if it is not opset 1. */
   readonly since?: number;
-  /** The dtype of real and imaginary parts, of which an element is two. */
+  /** The dtype of the real and imaginary parts of a complex dtype. */
   readonly parts?: Dtype;
 }
 
@@ -41,7 +41,7 @@ type ArrayType = {
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray;
 };
 
-/** By their names. */
+/** The dtypes by name. */
 export const DTYPES: { readonly [D in Dtype]: Description } = {
   bool: { spelling: "BOOL", Elements: Uint8Array, kind: "bool", range: [0n, 1n] },
   int8: { spelling: "I8", Elements: Int8Array, kind: "int", range: signed(8n) },
@@ -57,7 +57,7 @@ export const DTYPES: { readonly [D in Dtype]: Description } = {
   complex128: { Elements: Float64Array, kind: "complex", since: 2, parts: "float64" },
 };
 
-/** Their names, in words. */
+/** The names of the dtypes, for messages. */
 export const DTYPE_NAMES = Object.keys(DTYPES).join(", ");
 
 function signed(bits: bigint): readonly [bigint, bigint] {
@@ -69,22 +69,22 @@ function unsigned(bits: bigint): readonly [bigint, bigint] {
   return [0n, (1n << bits) - 1n];
 }
 
-/** Whether this client knows a dtype. A server may know more. */
+/** Returns whether this client knows a dtype. A server may know more. */
 export function isDtype(name: unknown): name is Dtype {
   return typeof name === "string" && Object.hasOwn(DTYPES, name);
 }
 
-/** How many numbers of its array an element of a dtype is. */
+/** Returns how many numbers of the array form one element of a dtype. */
 export function numbersOf(dtype: Dtype): 1 | 2 {
   return DTYPES[dtype].parts ? 2 : 1;
 }
 
-/** The dtype of complex numbers that have parts of this one. */
+/** Returns the complex dtype whose parts have this dtype. */
 export function ofParts(parts: Dtype): ComplexDtype | undefined {
   return (["complex64", "complex128"] as const).find((name) => DTYPES[name].parts === parts);
 }
 
-/** The dtype that safetensors spells so. */
+/** Returns the dtype with this name in the safetensors format. */
 export function spelled(spelling: string): Dtype | undefined {
   return (Object.keys(DTYPES) as Dtype[]).find((name) => DTYPES[name].spelling === spelling);
 }

@@ -1,25 +1,25 @@
 /**
- * Everything that can go wrong, by what one does about it; `kind` says the same in a word.
+ * Errors, grouped by how to handle them. `kind` gives the group as a string.
  *
  * GradserveError
- * ├── InputError                  refused before anything was sent: mend the program
- * ├── TransportError              there is no answer that could be read
- * │   ├── ConnectionError         none came, or half of one: look at the network, or try again
- * │   ├── MalformedAnswerError    something else came than was promised: look at what stands in between
- * │   └── AnswerTooLargeError     it is longer than `maxResponseBytes`: ask for less, or raise that
- * ├── DeadlineError               the time was up: ask for less, or give more
- * └── Refusal                     the server's report, with all of its fields
- *     ├── GraphError              the request is wrong, or more than one may ask: mend the graph, or what it is fed
- *     ├── AuthenticationError     the key is missing, unknown, or not allowed this: get another
- *     ├── RateError               the key has used up its rate: ask less often
- *     ├── OverloadError           the server is busy, or about to stop: ask later
- *     ├── DeadlineRefusal         the time was up on the server; a DeadlineError, too
- *     ├── NotFoundError           nothing is kept under this name or id: put or register it
- *     ├── ConditionError          somebody else has written meanwhile, or needs it: read again, then write
- *     ├── StoreFullError          there is no room: delete something
- *     └── ServerError             a fault of the server's own: report it with its `requestId`
+ * ├── InputError                  rejected before it was sent: fix the program
+ * ├── TransportError              no readable response
+ * │   ├── ConnectionError         no response, or an incomplete one: check the network, or retry
+ * │   ├── MalformedAnswerError    not a gradserve response: look for a proxy in between
+ * │   └── AnswerTooLargeError     longer than `maxResponseBytes`: request less, or raise the limit
+ * ├── DeadlineError               the timeout expired: request less, or raise the timeout
+ * └── Refusal                     a problem report of the server, with all of its fields
+ *     ├── GraphError              an invalid request, or one beyond a limit: fix the graph or its feeds
+ *     ├── AuthenticationError     the API key is missing, unknown or lacks the permission: use another key
+ *     ├── RateError               the key has exceeded its rate limit: send fewer requests
+ *     ├── OverloadError           the server is busy or shutting down: retry later
+ *     ├── DeadlineRefusal         the timeout expired on the server; also a DeadlineError
+ *     ├── NotFoundError           nothing is stored under this name or id: put or register it
+ *     ├── ConditionError          another client has written it, or it is in use: read again, then write
+ *     ├── StoreFullError          the server's store is full: delete something
+ *     └── ServerError             an internal error of the server: report it with its `requestId`
  *
- * A call that its own signal aborts rejects with the reason of that signal.
+ * A call that you abort with its signal rejects with the reason of the signal.
  */
 
 import type { Json } from "./json.js";
@@ -38,58 +38,58 @@ export type ErrorKind =
   | "store_full"
   | "server";
 
-/** Whatever this package throws on purpose. */
+/** The base class of all errors that this package throws. */
 export abstract class GradserveError extends Error {
   abstract readonly kind: ErrorKind;
 }
 
-/** What the client knows to be wrong, and has not sent. */
+/** An invalid argument, detected by the client before it sent anything. */
 export class InputError extends GradserveError {
   override readonly name = "InputError";
   readonly kind = "input";
 }
 
-/** There is no answer that could be read. */
+/** The response is missing or cannot be read. */
 export abstract class TransportError extends GradserveError {}
 
-/** No answer came, or half of one. What keeps something may have been kept. */
+/** There is no response, or an incomplete one. The server may still have stored what the request stores. */
 export class ConnectionError extends TransportError {
   override readonly name = "ConnectionError";
   readonly kind = "transport";
 }
 
-/** What came is not what was promised: another media type, broken JSON, a tensor that does not fit its bytes. */
+/** The response is invalid: wrong media type, invalid JSON, or a tensor that does not fit its bytes. */
 export class MalformedAnswerError extends TransportError {
   override readonly name = "MalformedAnswerError";
   readonly kind = "transport";
 }
 
-/** The answer is longer than `maxResponseBytes`. It was not read. */
+/** The response is longer than `maxResponseBytes`. It was not read. */
 export class AnswerTooLargeError extends TransportError {
   override readonly name = "AnswerTooLargeError";
   readonly kind = "too_large";
 }
 
-/** The time for all tries was up, or the server's was. */
+/** The timeout of the call expired, on the client or on the server. */
 export class DeadlineError extends GradserveError {
   override readonly name: string = "DeadlineError";
   readonly kind = "deadline";
 
-  /** A refusal may be one as well, which a class that extends two would be. */
+  /** Makes a DeadlineRefusal an instance too: a class cannot extend both Refusal and DeadlineError. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof GradserveError && value.kind === "deadline";
   }
 }
 
-/** A report of the server's, by the names of the wire. */
+/** A problem report of the server, by its API names. */
 export type Problem = { readonly [name: string]: Json };
 
 /**
- * A report of the server's, as docs/wire.md has it: `detail` is for people, `code` for programs.
+ * A problem report of the server, as docs/wire.md describes it: `detail` is for people, `code` for programs.
  *
- * Codes are an open list; what did not come, as with a proxy's page, is empty or undefined. `extra` has the members
- * that this client does not know, `retryAfterMs` how long the server wants to be left alone, and `errors` all that was
- * found wrong, where that was more than one thing.
+ * New codes may be added at any time. Members that the report lacks, for example in an error page of a proxy, are empty
+ * or undefined. `extra` holds the members that this client does not know. `retryAfterMs` is the time after which the
+ * server accepts a retry. `errors` lists all errors if the server found several.
  */
 export abstract class Refusal extends GradserveError {
   readonly status: number;
@@ -131,64 +131,64 @@ export abstract class Refusal extends GradserveError {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Say more than the report does, of what the client knows. */
+  /** Appends a sentence to the message, with a fact that only the client knows. */
   add(sentence: string): void {
     const before = this.message;
     this.message = `${before} (${sentence})`;
-    // Engines write the message into the stack when the error is made.
+    // Engines copy the message into the stack when they create the error.
     this.stack = this.stack?.replace(before, () => this.message) ?? this.message;
   }
 }
 
-/** The request is wrong, or more than one may ask. */
+/** The request is invalid, or exceeds a limit of the server. */
 export class GraphError extends Refusal {
   override readonly name = "GraphError";
   readonly kind = "graph";
 }
 
-/** The key is missing, unknown, or not allowed this. */
+/** The API key is missing, unknown, or lacks the permission. */
 export class AuthenticationError extends Refusal {
   override readonly name = "AuthenticationError";
   readonly kind = "authentication";
 }
 
-/** The key has used up its rate. */
+/** The API key has exceeded its rate limit. */
 export class RateError extends Refusal {
   override readonly name = "RateError";
   readonly kind = "rate";
 }
 
-/** The server cannot take it now. */
+/** The server is busy or shutting down. */
 export class OverloadError extends Refusal {
   override readonly name = "OverloadError";
   readonly kind = "overload";
 }
 
-/** The time was up on the server. It is a DeadlineError, too. */
+/** The timeout expired on the server. It is also a DeadlineError. */
 export class DeadlineRefusal extends Refusal {
   override readonly name = "DeadlineRefusal";
   readonly kind = "deadline";
 }
 
-/** Nothing is kept under this name or id. */
+/** Nothing is stored under this name or id. */
 export class NotFoundError extends Refusal {
   override readonly name = "NotFoundError";
   readonly kind = "not_found";
 }
 
-/** The state is another one than the request demands, or than it was. */
+/** A condition of the request does not hold, or the stored state has changed. */
 export class ConditionError extends Refusal {
   override readonly name = "ConditionError";
   readonly kind = "condition";
 }
 
-/** There is no room left for what was to be kept. */
+/** The server has no room for what the request stores. */
 export class StoreFullError extends Refusal {
   override readonly name = "StoreFullError";
   readonly kind = "store_full";
 }
 
-/** A fault of the server's own. */
+/** An internal error of the server. */
 export class ServerError extends Refusal {
   override readonly name = "ServerError";
   readonly kind = "server";
@@ -226,7 +226,7 @@ const BY_STATUS: ReadonlyMap<number, Report> = new Map<number, Report>([
   [507, StoreFullError],
 ]);
 
-/** A report as the error that says what to do about it. The status decides, whatever the code: codes are added. */
+/** Converts a problem report into an error. The status decides the class, not the code, because new codes are added. */
 export function refusal(status: number, problem: Problem, retryAfterMs?: number): Refusal {
   const Kind = BY_STATUS.get(status) ?? (status >= 500 ? ServerError : GraphError);
   return new Kind(status, problem, retryAfterMs);

@@ -1,4 +1,4 @@
-/** A request with all of its tries, under one key, until the deadline. */
+/** A request and all its attempts until the deadline, under one idempotency key. */
 
 import type { Request } from "./requests.js";
 import { withHeader } from "./requests.js";
@@ -6,7 +6,7 @@ import type { Response } from "./response.js";
 import { Deadline, type Policy, Tries } from "./retries.js";
 import type { Transport } from "./transport.js";
 
-/** Within what a call is done: all of its requests share this. */
+/** The deadline, signal and settings that all requests of a call share. */
 export class Scope {
   readonly deadline: Deadline;
 
@@ -21,7 +21,7 @@ export class Scope {
 }
 
 export class Exchange {
-  /** Whether the client made a key, so that nothing is done twice. */
+  /** Whether the client sends an Idempotency-Key. */
   readonly hasKey: boolean;
   request: Request;
   readonly #scope: Scope;
@@ -35,7 +35,7 @@ export class Exchange {
     this.#tries = new Tries(policy, deadline, this.hasKey || !request.keeps);
   }
 
-  /** Try until there is an answer. Throws the last error where there is none. */
+  /** Sends the request, and retries until there is a response. Throws the error of the last attempt. */
   async run(): Promise<Response> {
     const { transport, deadline, signal, policy } = this.#scope;
     for (;;) {

@@ -1,4 +1,4 @@
-/** Graphs as a program writes them: every method appends a node and returns its handle. */
+/** Graphs. Every method appends a node and returns its handle. */
 
 import { InputError } from "./errors.js";
 import { type Json, type JsonObject, nameOf } from "./json.js";
@@ -7,22 +7,22 @@ import { callersLine } from "./stack.js";
 import { Tensor, type TensorLike, tensor } from "./tensor.js";
 import { fromJson } from "./tensor-json.js";
 
-/** What an op is told beside its operands, as the wire has it, but for tensors, which travel in several forms. */
+/** The attributes of an op in their JSON form. Tensors stay objects, because they have several encodings. */
 export type Attributes = { readonly [name: string]: Json | Tensor };
-/** Attributes as programs state them. What is undefined is not stated. */
+/** Attributes as the caller passes them. Undefined ones are omitted. */
 export type StatedAttributes = { readonly [name: string]: Json | TensorLike | GraphFunction | undefined };
 
-/** A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. */
+/** A node of a graph: a handle to use as an operand, as a key of feeds, and to look up results. */
 export class Node {
   constructor(
     readonly graph: Graph,
-    /** Its place in the list of nodes. */
+    /** The position of the node in the graph. */
     readonly id: number,
     readonly op: string,
     readonly operands: readonly number[],
     readonly attrs: Attributes,
     readonly name: string | undefined,
-    /** Where the program wrote it, as `train.js:12`. */
+    /** The line that created the node, such as `train.js:12`. */
     readonly line: string,
   ) {}
 
@@ -33,34 +33,34 @@ export class Node {
 }
 
 /**
- * A function of a graph: the handle under which ops run it. It sees nothing of the graph but what is passed to it.
+ * A function of a graph: a handle to pass to the ops that run it. A function sees only the operands that the op passes.
  *
- * `nodes` are its own, under ids of its own; `outputs` are in the order of its results.
+ * `nodes` is the function's own graph, with its own ids. `outputs` are in the order of the results.
  */
 export class GraphFunction {
   constructor(
     readonly graph: Graph,
-    /** Its place in the list of functions. */
+    /** The index of the function in the graph. */
     readonly index: number,
     readonly nodes: Graph,
     readonly outputs: readonly Node[],
     readonly name: string | undefined,
   ) {}
 
-  /** Its inputs, in the order in which it is given operands. */
+  /** The inputs of the function, in the order of the operands. */
   get parameters(): readonly Node[] {
     return [...this.nodes].filter((node) => node.op === "input");
   }
 }
 
-/** What writes the nodes of a function, and gives back its outputs. */
+/** A callback that creates the nodes of a function and returns its outputs. */
 export type FunctionBody = (graph: Graph) => Node | readonly Node[];
-/** A node by its handle, by its name, or by its id. */
+/** A node: a handle, a name, or an id. */
 export type NodeLike = Node | string | number;
 
 /**
- * A computation graph. `opset` is the version of the set of ops. A graph that is told none says by itself which it needs,
- * where that is not the first. `outer` is the graph that it is a function of, if it is one.
+ * A computation graph. `opset` is the version of the op set. If you omit it, the client sends the lowest opset that has
+ * everything the graph uses. `outer` is the enclosing graph if this is the graph of a function.
  */
 export class Graph extends Ops implements Iterable<Node> {
   readonly #nodes: Node[] = [];
@@ -73,12 +73,12 @@ export class Graph extends Ops implements Iterable<Node> {
     super();
   }
 
-  /** What its ops may run. */
+  /** The functions that ops of this graph can run. */
   get functions(): readonly GraphFunction[] {
     return this.#functions;
   }
 
-  /** How many nodes there are. */
+  /** The number of nodes. */
   get size(): number {
     return this.#nodes.length;
   }
@@ -88,11 +88,11 @@ export class Graph extends Ops implements Iterable<Node> {
   }
 
   /**
-   * A function for ops of this graph. `body` is given a graph of the function's own, whose inputs are the parameters, and
-   * gives back a node or several: the outputs. Nodes of other graphs are none of it. Functions that it makes itself are
-   * made before it.
+   * Adds a function that ops of this graph can run. `body` receives the function's own graph, whose inputs are the
+   * parameters, and returns one node or several: the outputs. It cannot use nodes of other graphs. Functions that it
+   * defines itself are added before it.
    *
-   * Throws InputError for outputs that are no nodes of the function.
+   * Throws InputError if an output is not a node of the function.
    */
   function(body: FunctionBody, name?: string): GraphFunction {
     if (this.outer) return this.outer.function(body, name);
@@ -111,9 +111,9 @@ export class Graph extends Ops implements Iterable<Node> {
   }
 
   /**
-   * Any op by its name, also one that is newer than this client, with attributes as the wire calls them.
+   * Appends any op by name, including ops that are newer than this client. Attributes have their API names.
    *
-   * Throws InputError for an operand of another graph, and for what an attribute cannot be.
+   * Throws InputError for an operand of another graph and for an invalid attribute.
    */
   op(op: string, operands: readonly Node[] = [], attrs: StatedAttributes = {}, name?: string): Node {
     return this.append(op, operands, attrs, name);
@@ -156,7 +156,7 @@ export class Graph extends Ops implements Iterable<Node> {
     return value.index;
   }
 
-  /** A node of this graph. Throws InputError where there is none, or there are several of the name. */
+  /** Returns a node of this graph. Throws InputError if there is no such node, or several with this name. */
   find(node: NodeLike): Node {
     if (node instanceof Node) {
       if (node.graph !== this) throw new InputError(`${node.told} is a node of another graph`);
@@ -179,7 +179,10 @@ export class Graph extends Ops implements Iterable<Node> {
     return found;
   }
 
-  /** The graph that an answer holds, whatever its ops are. `beside` are tensors that came beside it, by their places. */
+  /**
+   * Reads the graph of a response. It can have ops that the client does not know. `beside` are the tensors sent beside
+   * the JSON, by their position.
+   */
   static fromWire(stated: Json | undefined, beside: ReadonlyMap<string, Tensor> = new Map()): Graph {
     return Graph.#received(stated as unknown as WireGraph, beside, "");
   }
@@ -219,13 +222,13 @@ interface WireNode {
   readonly name?: string;
 }
 
-/** Operands without those at the end that are left out; one that is left out before another is not. */
+/** Drops absent operands at the end of the list. An absent operand before a given one stays. */
 function withoutTheLast(operands: readonly (Node | undefined)[]): readonly (Node | undefined)[] {
   const behind = [...operands].reverse().findIndex((operand) => operand !== undefined);
   return behind < 0 ? [] : operands.slice(0, operands.length - behind);
 }
 
-/** An attribute as JSON has it, but for tensors. */
+/** Converts an attribute to JSON. Tensors stay objects. */
 function attribute(value: Json | TensorLike, name: string, op: string, line: string): Json | Tensor {
   try {
     if (value instanceof Tensor) return value;
@@ -244,7 +247,7 @@ function plain(value: unknown, isWhole: boolean): Json {
   throw new InputError(`${nameOf(value)} is nothing that an attribute can be`);
 }
 
-/** −0 is a number; where whole ones are meant, it is what `-i` is for an i of 0, and they have no sign. */
+/** Converts −0 to 0 for integer attributes: `-i` is −0 if i is 0, and integers have no sign of zero. */
 function numberOf(value: number, isWhole: boolean): number {
   if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
   if (!isWhole) return value;

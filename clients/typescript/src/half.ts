@@ -1,12 +1,12 @@
-/** float16, whose bits are held where there is no array of such numbers: 1 sign, 5 of exponent, 10 of fraction. */
+/** float16, held as bits because JavaScript has no such array: 1 sign bit, 5 exponent bits, 10 fraction bits. */
 
 const INFINITY = 0x7c00;
 const NAN = 0x7e00;
-/** From here on, what is nearest is an infinity. */
+/** The smallest number that rounds to infinity. */
 const BEYOND = 65520;
 const SMALLEST_NORMAL = 2 ** -14;
 
-/** The bits of the nearest float16; of two that are as near, the even one. */
+/** Returns the bits of the nearest float16, with ties to even. */
 export function toHalf(value: number): number {
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
   return sign | magnitude(Math.abs(value));
@@ -17,7 +17,7 @@ function magnitude(value: number): number {
   if (value >= BEYOND) return INFINITY;
   if (value < SMALLEST_NORMAL) return nearestEven(value * 2 ** 24);
   const exponent = exponentOf(value);
-  // A fraction that is rounded up to 1 carries into the exponent, as it should.
+  // A fraction that rounds up to 1 carries into the exponent, as it should.
   return ((exponent + 15) << 10) + nearestEven(value * 2 ** (10 - exponent)) - 1024;
 }
 
@@ -33,7 +33,7 @@ function nearestEven(value: number): number {
   return rest > 0.5 || (rest === 0.5 && below % 2 === 1) ? below + 1 : below;
 }
 
-/** The number that these bits are. */
+/** Returns the number with these bits. */
 export function fromHalf(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;

@@ -1,5 +1,5 @@
 /**
- * The TypeScript client of gradserve: write a computation graph, send it with its tensors, get gradients back.
+ * The TypeScript client of gradserve: build a computation graph, send it with its tensors, get gradients back.
  *
  *     const graph = new Graph();
  *     const x = graph.input("x");

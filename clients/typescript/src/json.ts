@@ -1,7 +1,7 @@
 /**
- * JSON whose numbers keep their values: whole ones that a `number` rounds are a `bigint`, and −0 keeps its sign.
+ * JSON that preserves numbers: integers that a `number` would round are read as `bigint`, and −0 keeps its sign.
  *
- * The built-in functions are used where they keep them as well.
+ * The built-in functions are used if they preserve the numbers too.
  */
 
 import { InputError } from "./errors.js";
@@ -9,7 +9,7 @@ import { InputError } from "./errors.js";
 export type Json = null | boolean | number | bigint | string | readonly Json[] | JsonObject;
 export type JsonObject = { readonly [name: string]: Json };
 
-/** Whole numbers of 16 digits and more, and `-0`, which is one without a sign. Finds too much within strings. */
+/** Matches integers of 16 or more digits, and `-0`, which is an integer without a sign. Also matches within strings. */
 const INEXACT = /(?:^|[\s[,:])(?:-?\d{16,}|-0)(?=[\s,\]}]|$)/;
 const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 const SPACE = /[ \t\n\r]*/y;
@@ -19,12 +19,12 @@ const WORDS = [
   ["null", null],
 ] as const;
 
-/** The value of a text. Throws SyntaxError, and RangeError where it is nested too deeply. */
+/** Parses a text. Throws SyntaxError, and RangeError if it is nested too deeply. */
 export function parse(text: string): Json {
   return INEXACT.test(text) ? new Parser(text).whole() : (JSON.parse(text) as Json);
 }
 
-/** As `parse`, but an object that has a name twice is a SyntaxError. */
+/** Parses a text as `parse` does, but throws SyntaxError if an object repeats a name. */
 export function parseUnique(text: string): Json {
   return new Parser(text, true).whole();
 }
@@ -127,11 +127,14 @@ class Parser {
 function valueOf([digits, fraction, exponent]: RegExpExecArray): number | bigint {
   const number = Number(digits);
   if (fraction !== undefined || exponent !== undefined) return number;
-  // `-0` is a whole number, which has no sign.
+  // `-0` is an integer, which has no sign of zero.
   return Number.isSafeInteger(number) ? number + 0 : BigInt(digits as string);
 }
 
-/** The text of a value; members that are undefined are left out. Throws InputError for what JSON has no words for. */
+/**
+ * Returns the JSON text of a value. Undefined members are omitted. Throws InputError for a value that JSON cannot
+ * represent.
+ */
 export function write(value: unknown): string {
   if (typeof value === "number") return numeral(value);
   if (typeof value === "bigint") return value.toString();
@@ -144,7 +147,7 @@ export function write(value: unknown): string {
   throw new InputError(`JSON has no word for ${nameOf(value)}`);
 }
 
-/** A number; a whole one beyond 2⁵³ with an exponent, since its digits would be those of another whole number. */
+/** Writes a number. Integers beyond 2⁵³ get an exponent, because their digits would be those of another integer. */
 function numeral(value: number): string {
   if (!Number.isFinite(value)) throw new InputError(`${value} is no number of JSON`);
   if (Object.is(value, -0)) return "-0.0";
@@ -156,7 +159,7 @@ function isPlain(value: object): boolean {
   return prototype === null || prototype === Object.prototype;
 }
 
-/** What something is, for a message. */
+/** Names the type of a value for a message. */
 export function nameOf(value: unknown): string {
   return typeof value === "object" && value !== null ? (value.constructor?.name ?? "an object") : typeof value;
 }

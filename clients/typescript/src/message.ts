@@ -1,4 +1,4 @@
-/** A request in JSON, and its tensors, which may come to stand in it or beside it. */
+/** A request in JSON with its tensors, which are sent in the JSON or beside it. */
 
 import type { Bytes } from "./bytes.js";
 import { write } from "./json.js";
@@ -9,7 +9,7 @@ import { defaultForm, type Form, toJson } from "./tensor-json.js";
 export const JSON_TYPE = "application/json";
 export const SAFETENSORS_TYPE = "application/vnd.safetensors";
 
-/** An object of JSON that is being written. */
+/** A JSON object under construction. */
 export type Fields = { [name: string]: unknown };
 
 interface Place {
@@ -19,7 +19,7 @@ interface Place {
   readonly tensor: Tensor;
 }
 
-/** A media type and a body of it. */
+/** A media type, and a body of this type. */
 export interface Encoded {
   readonly media: string;
   readonly body: readonly Bytes[];
@@ -30,17 +30,17 @@ export class Message {
 
   constructor(readonly fields: Fields = {}) {}
 
-  /** A tensor that is called `where` beside the JSON, or in it is what `holder` has under `key`. */
+  /** Adds a tensor: it is `where` in a safetensors file, or `holder[key]` in JSON. */
   place(tensor: Tensor, where: string, holder: Fields, key: string): void {
     this.#places.push({ where, holder, key, tensor });
   }
 
-  /** The form that is asked for, or else the one that the tensors' size suggests. */
+  /** Returns the requested form, or the default for the size of the tensors. */
   form(asked: Form | undefined): Form {
     return asked ?? defaultForm(this.#places.reduce((nbytes, { tensor }) => nbytes + tensor.data.byteLength, 0));
   }
 
-  /** Media type and body. Throws InputError for fields that JSON has no words for. */
+  /** Returns the media type and the body. Throws InputError for fields that JSON cannot represent. */
   encoded(form: Form): Encoded {
     if (form === "safetensors") {
       const tensors = new Map(this.#places.map(({ where, tensor }) => [where, tensor]));
@@ -50,13 +50,13 @@ export class Message {
     return { media: JSON_TYPE, body: [textBytes(this.fields)] };
   }
 
-  /** Have all tensors stand in the JSON. */
+  /** Writes all tensors into the JSON. */
   intoJson(form: Form): void {
     for (const { holder, key, tensor } of this.#places) holder[key] = toJson(tensor, form);
   }
 }
 
-/** A tensor that is all of a body. The server does not look at its name. */
+/** Encodes a tensor that is the whole body. The server ignores its name. */
 export function alone(tensor: Tensor, asked: Form | undefined): Encoded {
   const form = asked ?? defaultForm(tensor.data.byteLength);
   if (form === "safetensors") return { media: SAFETENSORS_TYPE, body: encode(new Map([["tensor", tensor]])) };

@@ -1,10 +1,10 @@
-/** Models: registered graphs with names for what goes in and comes out, and with their weights at the server. */
+/** Models: registered graphs with named inputs and outputs, and with their weights on the server. */
 
 import { type Dtype } from "./dtypes.js";
 import { type JsonObject } from "./json.js";
 import { maybe, number, numbers, objects, string } from "./reading.js";
 
-/** What goes in or comes out of a model under a name: its node, dtype and shape, where -1 is a free extent. */
+/** A named input or output of a model: its node, dtype and shape. An extent of -1 is free. */
 export interface ModelValue {
   readonly name: string;
   readonly node: number;
@@ -12,7 +12,10 @@ export interface ModelValue {
   readonly shape: readonly number[];
 }
 
-/** A leaf whose value is a resident tensor, read at each call as it is then, of the dtype and shape that it has to have. */
+/**
+ * A leaf that is bound to a resident tensor, with the dtype and shape that the tensor must have. Each call reads the
+ * current version.
+ */
 export interface BoundLeaf {
   readonly node: number;
   readonly tensorName: string;
@@ -20,7 +23,10 @@ export interface BoundLeaf {
   readonly shape: readonly number[];
 }
 
-/** A version of a model that the server keeps: `etag` says which, for conditions. Nodes are ids, as in its graph. */
+/**
+ * One version of a model on the server. `etag` identifies the version, for conditions. Nodes are ids in the model's
+ * graph.
+ */
 export interface Model {
   readonly name: string;
   readonly etag: string;
@@ -32,9 +38,9 @@ export interface Model {
 }
 
 /**
- * What a model is to be: names for leaves and outputs of a registered graph, and tensors for all other leaves.
+ * The definition of a model: names for leaves and outputs of a registered graph, and tensors for all other leaves.
  *
- * Nodes are ids. The types of outputs and of what is bound are found by the server. `description` is for people.
+ * Nodes are ids. The server determines the types of outputs and bound leaves. `description` is for people.
  */
 export interface ModelDefinition {
   readonly graphId: string;
@@ -44,7 +50,7 @@ export interface ModelDefinition {
   readonly description?: string | undefined;
 }
 
-/** A model as it is put. */
+/** Returns a definition in its JSON form. */
 export function definitionToWire({ graphId, inputs, outputs, bound = [], description }: ModelDefinition): object {
   return {
     graph_id: graphId,
@@ -55,7 +61,7 @@ export function definitionToWire({ graphId, inputs, outputs, bound = [], descrip
   };
 }
 
-/** What an answer says of a model. Throws MalformedAnswerError. */
+/** Reads the metadata of a model from a response. Throws MalformedAnswerError. */
 export function modelOf(stated: JsonObject): Model {
   return {
     name: string(stated, "name"),

@@ -1,4 +1,4 @@
-/** The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it. */
+/** The opset of a graph. The server treats a graph without one as opset 1, and rejects newer ops in it. */
 
 import { DTYPES, isDtype } from "./dtypes.js";
 import type { Graph, Node } from "./graph.js";
@@ -6,12 +6,15 @@ import type { Json } from "./json.js";
 import { SINCE } from "./generated/ops.js";
 import { Tensor } from "./tensor.js";
 
-/** Of a graph that does not say. */
+/** The opset of a graph that states none. */
 const FIRST = 1;
-/** Since which graphs have functions. */
+/** The first opset with functions. */
 const FUNCTIONS = 2;
 
-/** What its program states, or the first that has its ops, attributes and dtypes; undefined where it need not say. */
+/**
+ * Returns the stated opset, or else the lowest one with all ops, attributes and dtypes of the graph; undefined for
+ * opset 1.
+ */
 export function opsetOf(graph: Graph): number | undefined {
   if (graph.opset !== undefined) return graph.opset;
   let needed = graph.functions.length ? FUNCTIONS : FIRST;

@@ -1,4 +1,4 @@
-/** What calls are asked beside graph and feeds. */
+/** Options of calls. */
 
 import type { Json } from "./json.js";
 import type { NodeLike } from "./graph.js";
@@ -7,74 +7,79 @@ import type { Resident, Rows, Store } from "./resident.js";
 import type { Shape, Tensor, TensorLike } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
-/** Something for each of some nodes: a Map, pairs, or an object by names of nodes. */
+/** A value for each of some nodes: a Map, pairs, or an object by node name. */
 export type ByNode<T> = Iterable<readonly [NodeLike, T]> | { readonly [name: string]: T };
-/** Tensors for nodes, or handles of some that the server keeps, or rows of these. */
+/** Tensors, handles of resident tensors, or rows of these, by node. */
 export type Tensors = ByNode<TensorLike | Resident | Rows>;
-/** Dtype and shape of what leaves would be fed, or tensors that have both. */
+/** The dtypes and shapes of leaves, or tensors that have both, by node. */
 export type Types = ByNode<readonly [DtypeName, Shape] | Tensor>;
 
-/** What all requests take. `timeoutMs`, for all tries together, is the client's unless given here; null: no end. */
+/** Options of all requests. `timeoutMs`, for all attempts together, defaults to the client's; null means no limit. */
 export type RequestOptions = Optional<{ signal: AbortSignal; timeoutMs: number | null }>;
 
 /**
- * What every call on a graph takes.
+ * Options of every call on a graph.
  *
- * `form` is how tensors travel; by default small ones as base64 and large ones as safetensors. `idempotency` is the
- * client's unless given here. `extra` has fields of the request that are newer than this client.
+ * `form` is the encoding of tensors. By default, small ones are sent as base64 and large ones as safetensors.
+ * `idempotency` defaults to the client's setting. `extra` has fields of the request that are newer than this client.
  */
 export type CallOptions = RequestOptions &
   Optional<{ form: Form; idempotency: boolean; extra: { readonly [name: string]: Json } }>;
 
-/** How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32. */
+/**
+ * The precision of float32 matrix products and convolutions on a GPU, most exact first. CPUs always compute in float32.
+ */
 export type Precision = "float32" | "tf32x3" | "tf32" | "bfloat16";
 
 type Computing = Optional<{ memoryBudget: number; precision: Precision }>;
 
-/** What calls take that give values back. */
+/** Options of calls that return values. */
 export type RunOptions = CallOptions &
   Computing &
   Optional<{ outputs: readonly NodeLike[]; diagnose: boolean; store: ByNode<string | Store> }>;
 
 type OfWrt = Optional<{ of: NodeLike; wrt: readonly NodeLike[] }>;
 
-/** What `gradients` takes: by default the last node is differentiated, by every parameter. */
+/** Options of `gradients`. By default, the last node is differentiated with respect to every parameter. */
 export type GradientsOptions = RunOptions & OfWrt & Optional<{ cotangent: TensorLike }>;
-/** What `vjp` takes: a cotangent for each output. */
+/** Options of `vjp`: a cotangent for each output. */
 export type VjpOptions = RunOptions & Optional<{ cotangents: Tensors; wrt: readonly NodeLike[]; batched: boolean }>;
-/** What `jvp` takes: tangents of leaves; others stay. */
+/** Options of `jvp`: tangents of leaves. Leaves without a tangent are held constant. */
 export type JvpOptions = RunOptions & Optional<{ tangents: Tensors }>;
-/** What `jacobian` takes. */
+/** Options of `jacobian`. */
 export type JacobianOptions = RunOptions & Optional<{ wrt: readonly NodeLike[] }>;
-/** What `hessian` takes. */
-export type HessianOptions = RunOptions & OfWrt;
-/** What `hvp` takes: a vector for each node of `wrt`. */
-export type HvpOptions = HessianOptions & Optional<{ vectors: Tensors }>;
-/** What is made of many examples: nothing, their sum or their mean. */
+/** The layout of a Hessian: a block for each pair of nodes, or one matrix over all nodes of `wrt`. */
+export type HessianLayout = "blocks" | "matrix";
+/** Options of `hessian`. For the layout "matrix", the nodes of `wrt` must have the same dtype. */
+export type HessianOptions = RunOptions & OfWrt & Optional<{ layout: HessianLayout }>;
+/** Options of `hvp`: a vector for each node of `wrt`. */
+export type HvpOptions = RunOptions & OfWrt & Optional<{ vectors: Tensors }>;
+/** How the results of many examples are combined: not at all, summed, or averaged. */
 export type Reduction = "none" | "sum" | "mean";
 
 type Summing = Optional<{ reduce: Reduction; block: number }>;
 
 /**
- * What `batch` takes: the leaves whose feeds have a leading axis. With `reduce`, examples are added up, `block` of them
- * at a time; by default as many as the server finds right.
+ * Options of `batch`. `mapped` are the leaves whose feeds have a leading axis. With `reduce`, the results are summed or
+ * averaged over the examples, `block` examples at a time. By default, the server chooses the block size.
  */
-export type BatchOptions = HessianOptions & Summing & Optional<{ mapped: readonly NodeLike[] }>;
-/** What `check` takes. */
+export type BatchOptions = RunOptions & OfWrt & Summing & Optional<{ mapped: readonly NodeLike[] }>;
+/** Options of `check`. */
 export type CheckOptions = CallOptions & Computing & OfWrt & Optional<{ directions: number; tolerance: number }>;
-/** What `differentiate` takes. */
+/** Options of `differentiate`. */
 export type DifferentiateOptions = CallOptions & OfWrt;
-/** What `plan` takes: the call that is to be planned, and what that would take. */
+/** Options of `plan`: the name of the call to plan, and the options of that call. */
 export type PlanOptions = DifferentiateOptions &
   Computing &
   Summing &
   Optional<{ call: string; mapped: readonly NodeLike[]; outputs: readonly NodeLike[] }>;
 
-/** Everything that a call may be asked. */
+/** All options of calls. */
 export type Asked = GradientsOptions &
   VjpOptions &
   JvpOptions &
   HvpOptions &
+  HessianOptions &
   BatchOptions &
   CheckOptions &
   PlanOptions &

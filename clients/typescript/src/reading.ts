@@ -1,4 +1,4 @@
-/** Members of answers, each of which has to be what it is said to be. All throw MalformedAnswerError. */
+/** Readers of response members. All throw MalformedAnswerError if a member has the wrong type. */
 
 import { GradserveError, InputError, MalformedAnswerError } from "./errors.js";
 import type { Json, JsonObject } from "./json.js";
@@ -7,7 +7,7 @@ function unlike(name: string, wanted: string): never {
   throw new MalformedAnswerError(`the answer is not as promised: ${name} is no ${wanted}`);
 }
 
-/** What is made of an answer, where that is what it is made of. */
+/** Applies a reader to a response, and converts its errors. */
 export function promised<T>(make: () => T): T {
   try {
     return make();
@@ -32,6 +32,11 @@ export function number(from: JsonObject, name: string): number {
   return typeof value === "number" ? value : unlike(name, "number");
 }
 
+export function whole(from: JsonObject, name: string): number {
+  const value = from[name];
+  return typeof value === "number" && Number.isSafeInteger(value) ? value : unlike(name, "whole number");
+}
+
 export function truth(from: JsonObject, name: string): boolean {
   const value = from[name];
   return typeof value === "boolean" ? value : unlike(name, "boolean");
@@ -50,7 +55,7 @@ export function numbers(from: JsonObject, name: string): readonly number[] {
   return list(from, name).map((entry) => (typeof entry === "number" ? entry : unlike(`an entry of ${name}`, "number")));
 }
 
-/** A member, where it is there. */
+/** Reads an optional member. */
 export function maybe<T>(
   read: (from: JsonObject, name: string) => T,
   from: JsonObject,

@@ -1,4 +1,4 @@
-/** Graphs that the server keeps. */
+/** Registered graphs. */
 
 import type { Client } from "./client.js";
 import { NotFoundError } from "./errors.js";
@@ -10,7 +10,7 @@ import { onGraph, type Request } from "./requests.js";
 import type { Response } from "./response.js";
 import { unlessAborted } from "./retries.js";
 
-/** The calls of a client that take a graph, and what they take beside it. */
+/** The calls of a client that take a graph, with their other arguments. */
 type Calls = Pick<
   Client,
   | "forward"
@@ -28,17 +28,18 @@ type Calls = Pick<
 type Beside<Call extends keyof Calls> = Parameters<Client[Call]> extends [unknown, ...infer Rest] ? Rest : never;
 
 /**
- * A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+ * A registered graph. Pass it to calls in place of a graph: it is not sent again.
  *
- * It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten.
- * It is the graph as it was: nodes that are appended later are not part of it. All calls are its methods, too.
+ * The first call that uses it registers it, unless it is registered already. If the server no longer has the graph, the
+ * call registers it again. It is the graph as it was: nodes appended later are not part of it. It also has all calls as
+ * methods.
  */
 export class RegisteredGraph {
   readonly client: Client;
   readonly graph: Graph;
   readonly #registration: Request;
   #fields: JsonObject | undefined;
-  /** A registration that is on its way, which calls that begin meanwhile wait for. */
+  /** A registration in progress, which concurrent calls wait for. */
   #pending: Promise<void> | undefined;
 
   constructor(client: Client, graph: Graph, registration: Request, fields?: JsonObject) {
@@ -48,17 +49,17 @@ export class RegisteredGraph {
     this.#fields = fields;
   }
 
-  /** What the server answered, by the names on the wire; empty as long as it was not asked. */
+  /** The server's response by API names; empty until the graph is registered. */
   get fields(): JsonObject {
     return this.#fields ?? {};
   }
 
-  /** The hash of the graph; empty as long as the server was not asked. */
+  /** The hash of the graph; empty until the graph is registered. */
   get graphId(): string {
     return maybe(string, this.fields, "graph_id") ?? "";
   }
 
-  /** Have the server keep it, unless it does. For the client. */
+  /** Registers the graph if it is not registered. For the client. */
   async ensure(scope: Scope): Promise<void> {
     while (!this.#fields) {
       if (this.#pending) await outcome(this.#pending, scope);
@@ -81,7 +82,9 @@ export class RegisteredGraph {
     this.#fields = answer;
   }
 
-  /** Run a call on it; where it is found forgotten, keep it again, and once more. For the client. */
+  /**
+   * Runs a call on it. If the server no longer has the graph, registers it again and repeats the call. For the client.
+   */
   async run(exchange: Exchange, scope: Scope): Promise<Response> {
     await this.ensure(scope);
     const known = this.#fields;
@@ -90,7 +93,7 @@ export class RegisteredGraph {
     } catch (error) {
       if (!isOfTheGraph(error)) throw error;
     }
-    // Another call may have found it forgotten as well.
+    // Another call may also have found that the graph is missing.
     if (this.#fields === known) this.#fields = undefined;
     await this.ensure(scope);
     return this.#runOn(exchange);
@@ -146,7 +149,7 @@ export class RegisteredGraph {
   }
 }
 
-/** Wait until something of another call is over, however it ends, within the time and signal of this one. */
+/** Waits until another call's promise settles, up to the deadline and signal of this call. */
 async function outcome(pending: Promise<void>, { deadline, signal }: Scope): Promise<void> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => (cancel = deadline.atEnd(() => reject(deadline.passed()))));
@@ -157,7 +160,7 @@ async function outcome(pending: Promise<void>, { deadline, signal }: Scope): Pro
   }
 }
 
-/** Whether it is the graph that is not found: a tensor is named by its node. */
+/** Returns whether the graph itself is missing. A missing tensor is reported with its node. */
 function isOfTheGraph(error: unknown): boolean {
   return (
     error instanceof NotFoundError &&
@@ -167,14 +170,14 @@ function isOfTheGraph(error: unknown): boolean {
   );
 }
 
-/** A graph that the server keeps, without itself. */
+/** The metadata of a registered graph. */
 export interface GraphSummary {
   readonly graphId: string;
   readonly description: string;
   readonly nodeCount: number;
 }
 
-/** What a listing says of a graph. */
+/** Reads an entry of a listing of graphs. */
 export function summaryOf(stated: JsonObject): GraphSummary {
   return {
     graphId: string(stated, "graph_id"),

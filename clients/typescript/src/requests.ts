@@ -1,4 +1,4 @@
-/** What is sent: method, path, query, headers and body of every request. Nothing here opens a connection. */
+/** Requests: method, path, query, headers and body. Nothing here opens a connection. */
 
 import type { Bytes } from "./bytes.js";
 import { DTYPES, type Dtype, isDtype } from "./dtypes.js";
@@ -14,9 +14,9 @@ import { Tensor, type TensorLike, tensor } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
 /**
- * One request. `takesTime` says whether its query may have a timeout.
+ * One request. `takesTime` says whether its query accepts a timeout.
  *
- * What `keeps` something is repeated under an Idempotency-Key alone.
+ * A request that `keeps` (stores) something is retried only under an Idempotency-Key.
  */
 export interface Request {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -28,17 +28,17 @@ export interface Request {
   readonly keeps?: boolean;
 }
 
-/** The same with one header more. */
+/** Returns the request with another header. */
 export function withHeader(request: Request, name: string, value: string): Request {
   return { ...request, headers: { ...request.headers, [name]: value } };
 }
 
-/** The same call on a registered graph. */
+/** Returns the same call on a registered graph. */
 export function onGraph(request: Request, graphId: string): Request {
   return { ...request, path: `${pathOfGraph(graphId)}${request.path.slice(request.path.lastIndexOf("/"))}` };
 }
 
-/** A call on a graph, which is not sent where it is registered. Throws InputError. */
+/** Builds the request of a call on a graph. A registered graph is not sent. Throws InputError. */
 export function computing(call: string, graph: Graph, asked: Asked, isRegistered: boolean): Request {
   const message = new Message();
   if (!isRegistered) message.fields["graph"] = stated(graph, message);
@@ -66,7 +66,7 @@ const asItIs: Field<unknown> = (value) => value;
 const oneNode: Field<NodeLike> = (node, _name, graph) => graph.find(node).id;
 const nodes: Field<readonly NodeLike[]> = (list, _name, graph) => list.map((node) => graph.find(node).id);
 
-/** The fields of calls, and what each is on the wire, its tensors placed in the message. */
+/** The fields of calls, each with its conversion to JSON, which places its tensors in the message. */
 const FIELDS: { readonly [name: string]: Field<never> } = {
   call: asItIs,
   feeds: entries,
@@ -81,6 +81,7 @@ const FIELDS: { readonly [name: string]: Field<never> } = {
   batched: asItIs,
   reduce: asItIs,
   block: asItIs,
+  layout: asItIs,
   directions: asItIs,
   tolerance: asItIs,
   diagnose: asItIs,
@@ -88,7 +89,10 @@ const FIELDS: { readonly [name: string]: Field<never> } = {
   store: stores,
 };
 
-/** The answer is to come as the request goes; where a tensor stays with the server, its like may well be large. */
+/**
+ * The response uses the encoding of the request. If a feed is a resident tensor, results may be large, so the client
+ * asks for safetensors.
+ */
 function accepted(media: string, asked: Asked): string {
   const isLarge = asked.form === undefined && pairs(asked.feeds ?? {}).some(([, fed]) => isKept(fed));
   return media === SAFETENSORS_TYPE || isLarge ? SAFETENSORS_TYPE : JSON_TYPE;
@@ -113,7 +117,10 @@ function entries(tensors: Tensors, role: string, graph: Graph, message: Message)
   });
 }
 
-/** A tensor for a node; what has no dtype of its own, or may have several, gets the one that the node states. */
+/**
+ * Converts a feed to a tensor. A value without a dtype, or with several possible ones, gets the dtype that the node
+ * declares.
+ */
 function fed(value: TensorLike, role: string, node: Node): Tensor {
   const stated = node.attrs["dtype"] as Dtype | undefined;
   const hasItsOwn = value instanceof Tensor || (ArrayBuffer.isView(value) && !isHeldIn(stated, value));
@@ -143,7 +150,7 @@ function stores(stated: ByNode<string | Store>, _name: string, graph: Graph): Fi
   });
 }
 
-/** A graph as it would be sent, its tensors in it as base64. */
+/** Returns the graph in its JSON form, with tensors as base64. */
 export function toWire(graph: Graph): JsonObject {
   const message = new Message();
   message.fields["graph"] = stated(graph, message);
@@ -182,7 +189,7 @@ function statedNode({ id, op, operands, attrs, name }: Node, message: Message, w
   };
 }
 
-/** Have the server keep a graph. To repeat it changes nothing. */
+/** Builds the request that registers a graph. Repeating it changes nothing. */
 export function registration(graph: Graph, description: string, form: Form | undefined): Request {
   const message = new Message({ description: description || undefined });
   message.fields["graph"] = stated(graph, message);
@@ -191,10 +198,10 @@ export function registration(graph: Graph, description: string, form: Form | und
   return { method: "POST", path: "/v1/graphs", headers, body, takesTime: true };
 }
 
-/** A version that there has to be, or must not be: its handle, its etag, or "*" for any. */
+/** A version of a tensor that must or must not be stored: its handle, its etag, or "*" for any. */
 export type Version = Resident | string;
 
-/** How a tensor is put. */
+/** Options of `put`. */
 export interface Put {
   readonly ifMatch?: Version | undefined;
   readonly ifNoneMatch?: Version | undefined;
@@ -202,7 +209,7 @@ export interface Put {
   readonly form?: Form | undefined;
 }
 
-/** Have the server keep a tensor. Without a condition, to repeat it changes nothing. Throws InputError. */
+/** Builds the request that stores a tensor. Without a condition, repeating it changes nothing. Throws InputError. */
 export function put(name: string, value: TensorLike, { ifMatch, ifNoneMatch, durable, form }: Put): Request {
   const { media, body } = alone(tensor(value), form);
   const conditions = conditionsOf(ifMatch, ifNoneMatch);
@@ -217,28 +224,28 @@ export function put(name: string, value: TensorLike, { ifMatch, ifNoneMatch, dur
   };
 }
 
-/** Ask for a tensor that the server keeps: for its bytes, unless another form is asked for. */
+/** Builds the request that downloads a tensor, as safetensors unless another form is given. */
 export function get(name: string, { ifMatch, ifNoneMatch, form }: Put): Request {
   const isBinary = form === undefined || form === "safetensors";
   const headers = { Accept: isBinary ? SAFETENSORS_TYPE : JSON_TYPE, ...conditionsOf(ifMatch, ifNoneMatch) };
   return { method: "GET", path: pathOf(name), query: isBinary ? {} : { encoding: form }, headers, takesTime: true };
 }
 
-/** Have the server keep a tensor no more. */
+/** Builds the request that deletes a tensor. */
 export function remove(name: string, ifMatch: Version | undefined): Request {
   return { method: "DELETE", path: pathOf(name), headers: conditionsOf(ifMatch, undefined), keeps: true };
 }
 
-/** A version of a model that there has to be, or must not be: itself, its etag, or "*" for any. */
+/** A version of a model that must or must not be stored: the model, its etag, or "*" for any. */
 export type ModelVersion = Model | string;
 
-/** On what condition a model is put. */
+/** Conditions of `putModel`. */
 export interface PutModel {
   readonly ifMatch?: ModelVersion | undefined;
   readonly ifNoneMatch?: ModelVersion | undefined;
 }
 
-/** Have the server keep a model. Without a condition, to repeat it changes nothing. Throws InputError. */
+/** Builds the request that stores a model. Without a condition, repeating it changes nothing. Throws InputError. */
 export function putModel(name: string, definition: ModelDefinition, { ifMatch, ifNoneMatch }: PutModel): Request {
   const { media, body } = new Message({ ...definitionToWire(definition) }).encoded("json");
   const conditions = conditionsOf(ifMatch, ifNoneMatch);
@@ -252,32 +259,32 @@ export function putModel(name: string, definition: ModelDefinition, { ifMatch, i
   };
 }
 
-/** Ask for a model that the server keeps. */
+/** Builds the request for a model. */
 export function getModel(name: string): Request {
   return { method: "GET", path: pathOfModel(name) };
 }
 
-/** Have the server keep a model no more. */
+/** Builds the request that deletes a model. */
 export function removeModel(name: string, ifMatch: ModelVersion | undefined): Request {
   return { method: "DELETE", path: pathOfModel(name), headers: conditionsOf(ifMatch, undefined), keeps: true };
 }
 
-/** Ask for the ops that the server has. */
+/** Builds the request for the op catalogue. */
 export function catalogue(): Request {
   return { method: "GET", path: "/v1/ops" };
 }
 
-/** A page of a listing, from behind an entry on. */
+/** Builds the request for a page of a listing, which starts after an entry. */
 export function page(kind: string, limit: number | undefined, after: string | undefined): Request {
   return { method: "GET", path: `/v1/${kind}`, query: stringified({ limit, after }) };
 }
 
-/** Ask for a graph that the server keeps. */
+/** Builds the request for a registered graph. */
 export function graphOf(graphId: string): Request {
   return { method: "GET", path: pathOfGraph(graphId) };
 }
 
-/** Have the server keep a graph no more. */
+/** Builds the request that deletes a registered graph. */
 export function removeGraph(graphId: string): Request {
   return { method: "DELETE", path: pathOfGraph(graphId), keeps: true };
 }
@@ -299,7 +306,7 @@ function pathOfModel(name: string): string {
   return `/v1/models/${segment(name)}`;
 }
 
-/** A name as a part of a path. URLs leave out `.` and `..`, however they are written, and `//`. */
+/** Encodes a name as a path segment. Rejects `.`, `..` and empty names, because URLs drop these segments. */
 function segment(name: string): string {
   if (["", ".", ".."].includes(name)) throw new InputError(`'${name}' is nothing that a server keeps something under`);
   return encodeURIComponent(name);

@@ -1,14 +1,15 @@
-/** Tensors that stay with the server, under a name. */
+/** Resident tensors: tensors stored on the server under a name. */
 
 import { type JsonObject } from "./json.js";
 import { list, maybe, number, numbers, string, truth } from "./reading.js";
 import type { Tensor } from "./tensor.js";
 
 /**
- * A version of a resident tensor, which may stand wherever a call takes a tensor.
+ * A handle of one version of a resident tensor. Pass it to calls in place of a tensor.
  *
- * A call reads the version that is there when it comes: `etag` says which one this was, for conditions. What the server
- * did not say is undefined: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+ * A call reads the version that is stored when it runs. `etag` identifies the version of this handle, for conditions.
+ * Fields that the server did not report are undefined: dtype, shape and size are known for tensors that were put or
+ * listed, not for tensors that a call stored.
  */
 export class Resident {
   readonly dtype: string | undefined;
@@ -29,12 +30,12 @@ export class Resident {
     this.writtenWithinMs = known.writtenWithinMs;
   }
 
-  /** The part of it from start to before stop on its leading axis, which may stand where it may. */
+  /** Returns rows `start` to `stop` (exclusive) of the leading axis. Calls accept them in place of a tensor. */
   rows(start: number, stop: number): Rows {
     return new Rows(this.name, start, stop);
   }
 
-  /** What an answer says of a tensor. Throws MalformedAnswerError. */
+  /** Reads a handle from a response. Throws MalformedAnswerError. */
   static fromWire(stated: JsonObject): Resident {
     return new Resident(string(stated, "tensor_id"), string(stated, "etag"), {
       dtype: maybe(string, stated, "dtype"),
@@ -46,7 +47,7 @@ export class Resident {
   }
 }
 
-/** Part of a resident tensor: what lies from `start` to before `stop` on its leading axis. */
+/** Rows `start` to `stop` (exclusive) of a resident tensor, along its leading axis. */
 export class Rows {
   constructor(
     readonly name: string,
@@ -62,10 +63,10 @@ export interface ResidentTensor {
 }
 
 /**
- * Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
+ * The tensor that a call stores: the value of a node or, with `gradient`, the gradient with respect to it.
  *
- * `ifMatch` is the etag that the tensor must have now, "*" where any will do, "" where there must be none. Where
- * `durable` is false, it is on disk some time after the answer.
+ * `ifMatch` is the etag that the tensor must have now, "*" for any, or "" if it must not exist. With `durable: false`,
+ * the server may respond before the tensor is on disk.
  */
 export interface Store {
   readonly name: string;
@@ -74,12 +75,12 @@ export interface Store {
   readonly gradient?: boolean | undefined;
 }
 
-/** The name of a tensor, or the name itself. */
+/** Returns the name of a tensor that is given as a handle or by name. */
 export function nameOfTensor(tensor: Resident | string): string {
   return tensor instanceof Resident ? tensor.name : tensor;
 }
 
-/** The etag of a version, or the etag itself, or "*". */
+/** Returns the etag of a version. A string is returned as it is. */
 export function etagOf(version: { readonly etag: string } | string): string {
   return typeof version === "string" ? version : version.etag;
 }

@@ -1,4 +1,4 @@
-/** An answer as it came, and what it is by its status and media type. */
+/** HTTP responses as received. */
 
 import type { Bytes } from "./bytes.js";
 import { ConnectionError, MalformedAnswerError, type Refusal, refusal } from "./errors.js";
@@ -12,7 +12,7 @@ import { fromJson } from "./tensor-json.js";
 const PROBLEM_TYPE = "application/problem+json";
 const BINARY_TYPES = [SAFETENSORS_TYPE, "application/octet-stream"];
 
-/** The object that an answer is, and the tensors beside it. */
+/** The JSON object of a response, and the tensors beside it. */
 export interface Parts {
   readonly fields: JsonObject;
   readonly beside: ReadonlyMap<string, Tensor>;
@@ -34,8 +34,9 @@ export class Response {
   }
 
   /**
-   * Itself, where it is an answer. Throws what it refuses, MalformedAnswerError for a redirect, and ConnectionError for
-   * half of an answer: where no length is said, `fetch` of Node takes the end of a connection for the end of a body.
+   * Returns this response if the request succeeded. Throws a Refusal for a problem report, MalformedAnswerError for a
+   * redirect, and ConnectionError for an incomplete body: Node's `fetch` accepts a closed connection as the end of a
+   * body without a length.
    */
   checked(): this {
     if (this.status >= 400) throw this.#refusal();
@@ -62,7 +63,7 @@ export class Response {
     return refusal(this.status, isProblem(problem) ? problem : {}, retryAfterMs);
   }
 
-  /** The object that the body is. Throws MalformedAnswerError. */
+  /** Parses the body as a JSON object. Throws MalformedAnswerError. */
   json(): JsonObject {
     if (this.#media() !== JSON_TYPE) {
       throw new MalformedAnswerError(
@@ -72,14 +73,14 @@ export class Response {
     return objectOf(this.body);
   }
 
-  /** The object that the answer is, and the tensors beside it. Throws MalformedAnswerError. */
+  /** Returns the JSON object of the response, and the tensors beside it. Throws MalformedAnswerError. */
   parts(): Parts {
     if (!this.#isBinary()) return { fields: this.json(), beside: new Map() };
     const { metadata, tensors } = decode(this.body);
     return { fields: objectOf(new TextEncoder().encode(metadata["response"] ?? "")), beside: tensors };
   }
 
-  /** Etag and elements of a resident tensor. Throws MalformedAnswerError. */
+  /** Returns the etag and the elements of a resident tensor. Throws MalformedAnswerError. */
   tensor(): { readonly etag: string; readonly tensor: Tensor } {
     if (!this.#isBinary()) {
       const answer = this.json();

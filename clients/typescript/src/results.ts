@@ -4,9 +4,9 @@ import { InputError } from "./errors.js";
 import type { Graph, Node, NodeLike } from "./graph.js";
 
 /**
- * Results in the order of the request, looked up by the handle, name or id of their node, or by their place.
+ * Results in the order of the request. Look them up by handle, name or id of their node, or by position.
  *
- * Those that belong to two nodes, as the blocks of a Hessian, are looked up by both.
+ * Look up results that belong to two nodes, such as the blocks of a Hessian, by both.
  */
 export class Results<T> implements Iterable<T> {
   readonly #graph: Graph;
@@ -27,7 +27,7 @@ export class Results<T> implements Iterable<T> {
     return this.#results[Symbol.iterator]();
   }
 
-  /** Throws InputError for a node without a result here, and for one that is not in the graph. */
+  /** Returns the result of a node. Throws InputError if the node has no result or is not in the graph. */
   get(...key: readonly NodeLike[]): T {
     const wanted = key.map((like) => this.#graph.find(like));
     const sought = wanted.map((node) => node.id).join();
@@ -38,7 +38,7 @@ export class Results<T> implements Iterable<T> {
     return this.#results[place] as T;
   }
 
-  /** By place; from the end, where it is negative. Throws InputError where there is none. */
+  /** Returns the result at a position; negative positions count from the end. Throws InputError if there is none. */
   at(place: number): T {
     if (!(place >= -this.length && place < this.length)) {
       throw new InputError(`there is no result ${place} in an answer of ${this.length}`);
@@ -46,13 +46,13 @@ export class Results<T> implements Iterable<T> {
     return this.#results.at(place) as T;
   }
 
-  /** The only one. Throws InputError where there are several, or none. */
+  /** Returns the only result. Throws InputError if there is not exactly one. */
   only(): T {
     if (this.length !== 1) throw new InputError(`the answer has ${this.length} of these, and not one`);
     return this.at(0);
   }
 
-  /** Nodes with their results, in order. */
+  /** Iterates over the nodes with their results, in order. */
   *entries(): Generator<[readonly Node[], T]> {
     for (const [place, ids] of this.#nodes.entries()) {
       yield [ids.map((id) => this.#graph.find(id)), this.#results[place] as T];

@@ -1,32 +1,32 @@
-/** When a call is tried again, and after how long: deadlines and tries, with clock and chance handed in. */
+/** Retries: deadlines, attempts and waits. The clock and randomness are injected. */
 
 import { ConnectionError, DeadlineError, Refusal } from "./errors.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 8000;
-/** Timers count no further. */
+/** The longest delay that timers support. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const PASSING: ReadonlySet<number> = new Set([408, 429, 503]);
 
-/** What a client has of the world beside the network. */
+/** A client's environment except the network; tests replace it. */
 export interface Surroundings {
-  /** Milliseconds, from anywhere on. */
+  /** Returns milliseconds since an arbitrary point in time. */
   clock(): number;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   chance(): number;
-  /** A key that nobody else has. */
+  /** Returns a new unique key. */
   newKey(): string;
-  /** Passes so much time, or rejects once the signal is aborted. */
+  /** Resolves after `ms` milliseconds, or rejects when the signal is aborted. */
   wait(ms: number, signal: AbortSignal | undefined): Promise<void>;
-  /** Does something once so much time has passed, unless what it returns is called before. */
+  /** Calls `act` after `ms` milliseconds. Call the returned function to cancel. */
   timer(ms: number, act: () => void): () => void;
 }
 
-/** The world as it is. */
+/** The real environment. */
 export const WORLD: Surroundings = {
   clock: () => performance.now(),
   chance: Math.random,
-  // Where pages are not secure, browsers have no `randomUUID`.
+  // Browsers have `randomUUID` only on secure pages.
   newKey: () => Array.from(crypto.getRandomValues(new Uint32Array(4)), (word) => word.toString(36)).join("-"),
   async wait(ms, signal) {
     let cancel = () => {};
@@ -42,7 +42,7 @@ export const WORLD: Surroundings = {
   },
 };
 
-/** The outcome of something, or the reason of a signal, whichever comes first. */
+/** Returns the outcome of a promise or rejects with the reason of the signal, whichever comes first. */
 export function unlessAborted<T>(pending: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal?.reason);
@@ -52,7 +52,7 @@ export function unlessAborted<T>(pending: Promise<T>, signal: AbortSignal | unde
   });
 }
 
-/** When a call has to be over, all of its tries together; null: never. */
+/** The time by which a call, with all its attempts, must finish; null means no limit. */
 export class Deadline {
   readonly #end: number | null;
 
@@ -63,13 +63,15 @@ export class Deadline {
     this.#end = ms === null ? null : surroundings.clock() + ms;
   }
 
-  /** Have something done at the end, unless the result is called before. Throws DeadlineError where it has come. */
+  /**
+   * Calls `act` at the deadline. Call the returned function to cancel. Throws DeadlineError if the deadline has passed.
+   */
   atEnd(act: () => void): () => void {
     const left = this.left();
     return left === null ? () => {} : this.surroundings.timer(left, act);
   }
 
-  /** Milliseconds that are left; null where there is no end. Throws DeadlineError where it has come. */
+  /** Returns the remaining milliseconds, or null if there is no deadline. Throws DeadlineError if it has passed. */
   left(): number | null {
     if (this.#end === null) return null;
     const left = this.#end - this.surroundings.clock();
@@ -77,18 +79,18 @@ export class Deadline {
     return left;
   }
 
-  /** Whether there is time left after so many milliseconds. */
+  /** Returns whether time remains after a wait of `ms` milliseconds. */
   admits(ms: number): boolean {
     return this.#end === null || this.surroundings.clock() + ms < this.#end;
   }
 
-  /** What is thrown at the end. */
+  /** Returns the error for a deadline that has passed. */
   passed(): DeadlineError {
     return new DeadlineError(`no answer within ${this.ms} ms`);
   }
 }
 
-/** How calls are made, unless one says otherwise. */
+/** The default settings of calls. */
 export interface Policy {
   readonly timeoutMs: number | null;
   readonly retries: number;
@@ -96,7 +98,7 @@ export interface Policy {
   readonly surroundings: Surroundings;
 }
 
-/** The tries of one call. */
+/** The attempts of one call. */
 export class Tries {
   #left: number;
   #waitMs = FIRST_WAIT_MS;
@@ -110,7 +112,7 @@ export class Tries {
     this.#left = mayRepeat ? policy.retries : 0;
   }
 
-  /** Milliseconds to wait before the next try. Throws the error, where that was the last. */
+  /** Returns the milliseconds to wait before the next attempt. Throws the error if there is no further attempt. */
   waitAfter(error: unknown): number {
     const usual = Math.min(this.#waitMs, LONGEST_WAIT_MS) * (0.5 + this.policy.surroundings.chance() / 2);
     const asked = error instanceof Refusal ? (error.retryAfterMs ?? 0) : 0;
@@ -123,7 +125,7 @@ export class Tries {
   }
 }
 
-/** Whether the same request may be answered later on. */
+/** Returns whether the same request may succeed later. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof Refusal)) return error instanceof ConnectionError;
   return PASSING.has(error.status) || (error.code === "conflict" && error.retryAfterMs !== undefined);

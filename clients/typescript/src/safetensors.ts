@@ -1,9 +1,10 @@
 /**
- * The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+ * The safetensors format: a JSON header, followed by the bytes of the tensors, which are read without a copy.
  *
  * https://github.com/huggingface/safetensors#format
  *
- * A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
+ * A complex tensor is stored as its real and imaginary parts along a last axis of 2. `__metadata__.complex` lists these
+ * tensors.
  */
 
 import type { Bytes } from "./bytes.js";
@@ -12,20 +13,25 @@ import { InputError, MalformedAnswerError } from "./errors.js";
 import { type Json, type JsonObject, parseUnique, write } from "./json.js";
 import { type Shape, Tensor } from "./tensor.js";
 
-/** Bytes that a header may have: as many as the format's own reader takes. */
+/** The maximum size of a header in bytes: the limit of the reference implementation. */
 const MOST_OF_HEADER = 100_000_000n;
 const METADATA = "__metadata__";
 const COMPLEX = "complex";
-/** Of the header's length, and what data is aligned to. */
+/** The size of the length field in bytes. Data is aligned to it too. */
 const LENGTH = 8;
 
-/** What a file holds, its metadata without the list of complex tensors. The tensors are views of its bytes. */
+/**
+ * The content of a file. The metadata excludes the list of complex tensors. The tensors are views of the file's bytes.
+ */
 export interface File {
   readonly metadata: { readonly [name: string]: string };
   readonly tensors: ReadonlyMap<string, Tensor>;
 }
 
-/** A file, in pieces: the header, and the bytes of tensors. Wide elements come first, so that all are aligned. */
+/**
+ * Encodes a file in pieces: the header, then the bytes of the tensors. Tensors with wide elements come first, so that
+ * all are aligned.
+ */
 export function encode(tensors: ReadonlyMap<string, Tensor>, metadata: JsonObject = {}): Bytes[] {
   const ordered = [...tensors].sort(([, a], [, b]) => b.data.BYTES_PER_ELEMENT - a.data.BYTES_PER_ELEMENT);
   const pairs = ordered.filter(([, { dtype }]) => DTYPES[dtype].parts).map(([name]) => name);
@@ -40,13 +46,13 @@ export function encode(tensors: ReadonlyMap<string, Tensor>, metadata: JsonObjec
   return [headed(write(Object.fromEntries(entries))), ...ordered.map(([, tensor]) => tensor.bytes())];
 }
 
-/** dtype and shape as a file has them. */
+/** Returns the dtype and shape as the file stores them. */
 function typeOf({ dtype, shape }: Tensor): JsonObject {
   const { parts, spelling = "" } = DTYPES[dtype];
   return parts ? { dtype: DTYPES[parts].spelling ?? "", shape: [...shape, 2] } : { dtype: spelling, shape };
 }
 
-/** The header behind its length, filled up with spaces. */
+/** Returns the header preceded by its length and padded with spaces. */
 function headed(header: string): Bytes {
   const text = new TextEncoder().encode(header);
   const length = Math.ceil(text.length / LENGTH) * LENGTH;
@@ -56,7 +62,7 @@ function headed(header: string): Bytes {
   return bytes;
 }
 
-/** What a file holds, without copying. Throws MalformedAnswerError. */
+/** Decodes a file without copying it. Throws MalformedAnswerError. */
 export function decode(file: Bytes): File {
   const { metadata: all, ...others } = headerOf(file);
   const { [COMPLEX]: names, ...metadata } = all;
@@ -67,7 +73,7 @@ export function decode(file: Bytes): File {
   return { metadata, tensors: new Map(entries.map((entry) => [entry.name, read(entry, data, pairs.has(entry.name))])) };
 }
 
-/** The names of the tensors that are complex. */
+/** Returns the names of the complex tensors. */
 function complexNames(text: string | undefined, tensors: JsonObject): ReadonlySet<string> {
   const names = text === undefined ? [] : listIn(text);
   if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
@@ -88,7 +94,7 @@ function listIn(text: string): unknown {
   }
 }
 
-/** Whether a file ends before what its header promises. */
+/** Returns whether a file ends before the end of the data that its header describes. */
 export function isCutOff(file: Bytes): boolean {
   if (file.length < LENGTH) return true;
   const length = new DataView(file.buffer, file.byteOffset).getBigUint64(0, true);
@@ -97,7 +103,7 @@ export function isCutOff(file: Bytes): boolean {
   return Object.entries(tensors).some(([name, stated]) => entryOf(name, stated).end > file.length - end);
 }
 
-/** The tensor of a name. Throws MalformedAnswerError where there is none. */
+/** Returns the tensor with this name. Throws MalformedAnswerError if there is none. */
 export function named(tensors: File["tensors"], name: string): Tensor {
   const found = tensors.get(name);
   if (!found) throw new MalformedAnswerError(`the answer is not as promised: it holds no tensor '${name}'`);
@@ -142,7 +148,7 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Where a tensor lies. */
+/** The location of a tensor in the file. */
 interface Entry {
   readonly name: string;
   readonly dtype: string;
@@ -165,7 +171,7 @@ function isOffset(value: Json | undefined): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** Tensors lie one behind the other, from the first byte to the last. */
+/** Throws unless the tensors cover the data without gaps or overlaps. */
 function checkThatTheyFill(entries: readonly Entry[], length: number): void {
   let end = 0;
   for (const entry of [...entries].sort((a, b) => a.start - b.start || a.end - b.end)) {
@@ -188,7 +194,7 @@ function read(entry: Entry, data: Bytes, hasParts: boolean): Tensor {
   }
 }
 
-/** dtype and shape of the complex numbers that have these parts. */
+/** Returns the dtype and shape of the complex tensor with these parts. */
 function joined({ name, shape }: Entry, parts: Dtype): [Dtype, Shape] {
   const dtype = ofParts(parts);
   if (!dtype || shape.at(-1) !== 2) {

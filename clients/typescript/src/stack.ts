@@ -1,16 +1,19 @@
-/** The line of a program that calls into this package, by the stack that engines write into errors. */
+/** Finds the line of the program that calls into this package, from the stack that engines attach to errors. */
 
-/** Frames of this package above the caller’s, where files do not tell: here, `append`, and the method of the op. */
+/**
+ * The number of this package's frames above the caller's, if file names cannot tell: this function, `append`, and the
+ * method of the op.
+ */
 const DEPTH = 3;
-/** `at f (file:///train.js:12:3)` of V8, `f@https://there/train.js:12:3` of others. */
+/** A frame: `at f (file:///train.js:12:3)` in V8, `f@https://there/train.js:12:3` in other engines. */
 const FRAME = /^(?:\s*at (?:.*\()?|.*@)(.+?):(\d+):\d+\)?$/;
 
-/** As `train.js:12`; empty where the engine does not say. */
+/** Returns the line, such as `train.js:12`, or an empty string if the engine does not report it. */
 export function callersLine(stack = new Error().stack ?? ""): string {
   const frames = stack.split("\n").flatMap((line) => FRAME.exec(line)?.slice(1) ?? []);
   const places = frames.filter((_, i) => i % 2 === 0);
   const lines = frames.filter((_, i) => i % 2 === 1);
-  // The first frame is this function: where it lies, the package lies; a bundle has all in one file.
+  // The first frame is this function, so its folder is the package's folder. In a bundle, everything is in one file.
   const own = folderOf(places[0] ?? "");
   const found = places.findIndex((place) => ![own, `${own}generated/`].includes(folderOf(place)));
   const caller = found < 0 ? DEPTH : found;

@@ -1,4 +1,4 @@
-/** Tensors as JSON has them: as numbers, or as base64 of their bytes. */
+/** Tensors in JSON: numbers, or base64 of their bytes. */
 
 import { fromBase64, toBase64 } from "./bytes.js";
 import { DTYPES, type Dtype, isDtype } from "./dtypes.js";
@@ -6,24 +6,24 @@ import { InputError, MalformedAnswerError } from "./errors.js";
 import type { Json, JsonObject } from "./json.js";
 import { numbersAs, type Scalar, type Shape, Tensor } from "./tensor.js";
 
-/** How tensors travel: as numbers, as base64 of their bytes, or as bytes in a safetensors file. */
+/** Encodings of tensors: numbers in JSON, base64 of their bytes in JSON, or bytes in a safetensors file. */
 export type Form = "json" | "base64" | "safetensors";
 
-/** From so many bytes on, tensors travel as safetensors unless told otherwise. */
+/** The size in bytes from which tensors are sent as safetensors by default. */
 const LARGE = 4096;
-/** Whole numbers that every reader of JSON reads exactly. */
+/** The largest integer that every JSON parser reads exactly. */
 const EXACT = 2n ** 53n;
 
-/** How tensors of so many bytes travel, where nobody says. */
+/** Returns the default form for tensors of `nbytes` bytes. */
 export function defaultForm(nbytes: number): Form {
   return nbytes >= LARGE ? "safetensors" : "base64";
 }
 
 /**
- * A tensor in JSON: in base64, unless `form` is "json".
+ * Converts a tensor to JSON: to base64 unless `form` is "json".
  *
- * Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³. Of a complex number it has the
- * real part, then the imaginary one.
+ * Values that JSON numbers cannot represent (NaN, infinities, integers beyond 2⁵³) are always sent as base64. In
+ * "json", a complex number is its real part followed by its imaginary part.
  */
 export function toJson(tensor: Tensor, form: Form = "base64"): JsonObject {
   const { dtype, shape } = tensor;
@@ -44,7 +44,7 @@ function isExactInJson(tensor: Tensor): boolean {
   return !(data instanceof BigInt64Array) || data.every((element) => -EXACT <= element && element <= EXACT);
 }
 
-/** The tensor that a member of an answer is. Throws MalformedAnswerError. */
+/** Reads a tensor from a response member. Throws MalformedAnswerError. */
 export function fromJson(stated: Json | undefined): Tensor {
   if (typeof stated !== "object" || stated === null || Array.isArray(stated)) {
     throw new MalformedAnswerError("a tensor is an object with dtype and shape");
@@ -60,7 +60,7 @@ export function fromJson(stated: Json | undefined): Tensor {
   }
 }
 
-/** An empty payload is as if absent: the tensor has to be empty, too. */
+/** Returns whether a payload is present. An empty payload counts as absent: the tensor must be empty too. */
 function isThere(payload: Json | undefined): boolean {
   return payload !== undefined && payload !== null && payload !== "" && !(Array.isArray(payload) && !payload.length);
 }

@@ -1,4 +1,4 @@
-/** Tensors of the wire, from and to typed arrays: every value exactly, without a copy where that is possible. */
+/** Conversion of tensors from and to typed arrays: exact for every value, without a copy if possible. */
 
 import { type Bytes, reordered, viewOf } from "./bytes.js";
 import { type ComplexDtype, DTYPE_NAMES, DTYPES, type Dtype, type Elements, isDtype, numbersOf, type TypedArray } from "./dtypes.js";
@@ -6,9 +6,9 @@ import { InputError } from "./errors.js";
 import { fromHalf, toHalf } from "./half.js";
 import { nameOf } from "./json.js";
 
-/** As many as NumPy's arrays have at most. */
+/** The maximum number of axes of a NumPy array. */
 const MOST_AXES = 64;
-/** The extents of a shape other than 0 make fewer bytes. */
+/** Exclusive limit on the bytes of a tensor, with extents of 0 counted as 1. */
 const MOST_BYTES = 2n ** 53n;
 
 /** A complex number. */
@@ -16,25 +16,25 @@ export interface Complex {
   readonly re: number;
   readonly im: number;
 }
-/** An element by itself: of int64 a bigint, of bool a boolean, of complex dtypes `{ re, im }`, else a number. */
+/** One element: a bigint for int64, a boolean for bool, `{ re, im }` for complex dtypes, otherwise a number. */
 export type Scalar = number | bigint | boolean | Complex;
 /**
- * Numbers, and lists of lists of them. Plain numbers are float64, bigints int64, booleans bool, `{ re, im }` complex128,
- * unless one says.
+ * Numbers, and nested lists of numbers. Without a dtype, numbers become float64, bigints int64, booleans bool, and
+ * `{ re, im }` complex128.
  */
 export type Nested = Scalar | readonly Nested[];
 /**
- * What may stand for a tensor. A typed array has one axis; a Uint16Array is float16, and a Float32Array or Float64Array
- * re, im, re, im, … of complex numbers, where that is asked for.
+ * A value that is accepted as a tensor. A typed array has one axis. A Uint16Array can be float16 bits, and a
+ * Float32Array or Float64Array can be re, im, re, im, … of complex numbers, if that dtype is requested.
  */
 export type TensorLike = Tensor | TypedArray | Nested;
 export type Shape = readonly number[];
 
 /**
- * A tensor: `data` has its elements, row-major, of float16 as bits, of bool as zeros and ones, and of complex numbers
- * as two numbers each: the real part, then the imaginary one. `complexAt(place)` has one of these.
+ * A tensor. `data` holds its elements in row-major order: float16 as bits, bool as zeros and ones, and complex numbers
+ * as two numbers each, the real part followed by the imaginary part. `complexAt(place)` returns a complex element.
  *
- * Throws InputError for a dtype that the wire lacks, and for elements that are not those of dtype and shape.
+ * Throws InputError for an unsupported dtype, and if the elements do not match dtype and shape.
  */
 export class Tensor<D extends Dtype = Dtype> {
   constructor(
@@ -54,7 +54,7 @@ export class Tensor<D extends Dtype = Dtype> {
     }
   }
 
-  /** The tensor that these little-endian bytes are, which it views where they lie right for that. */
+  /** Returns the tensor with these little-endian bytes: a view if they are aligned, otherwise a copy. */
   static fromBytes<D extends Dtype>(bytes: Bytes, dtype: D, shape: Shape): Tensor<D> {
     const { Elements: ArrayType } = known(dtype);
     const width = ArrayType.BYTES_PER_ELEMENT;
@@ -67,12 +67,12 @@ export class Tensor<D extends Dtype = Dtype> {
     return new Tensor(dtype, shape, new ArrayType(buffer, byteOffset, bytes.length / width) as Elements[D]);
   }
 
-  /** The elements as little-endian bytes, which remain a part of `data` where they can. */
+  /** Returns the elements as little-endian bytes: a view of `data` if possible. */
   bytes(): Bytes {
     return reordered(viewOf(this.data), this.data.BYTES_PER_ELEMENT);
   }
 
-  /** Itself, as one of this dtype. Throws InputError where it is of another. */
+  /** Returns this tensor if it has this dtype. Throws InputError if it has another. */
   as<Wanted extends Dtype>(dtype: Wanted): Tensor<Wanted> {
     if ((this.dtype as Dtype) !== dtype) throw new InputError(`the tensor is ${this.dtype}, and not ${dtype}`);
     return this as unknown as Tensor<Wanted>;
@@ -83,7 +83,10 @@ export class Tensor<D extends Dtype = Dtype> {
     return this.data.length / numbersOf(this.dtype);
   }
 
-  /** The complex number at a place among the elements, row-major. Throws InputError for other dtypes, and beyond them. */
+  /**
+   * Returns the complex number at a row-major position. Throws InputError for other dtypes, and for positions out of
+   * range.
+   */
   complexAt(this: Tensor<ComplexDtype>, place: number): Complex {
     const [re, im] = [this.data[2 * place], this.data[2 * place + 1]];
     if (DTYPES[this.dtype].kind !== "complex") throw new InputError(`the tensor is ${this.dtype}, which is not complex`);
@@ -91,7 +94,10 @@ export class Tensor<D extends Dtype = Dtype> {
     return { re, im };
   }
 
-  /** The only element: of int64 a bigint, of bool a boolean, complex ones `{ re, im }`, else a number. Throws InputError for several. */
+  /**
+   * Returns the only element: a bigint for int64, a boolean for bool, `{ re, im }` for complex dtypes, otherwise a
+   * number. Throws InputError if there is not exactly one element.
+   */
   item(): Scalar {
     const [only] = this.elements();
     if (only === undefined || this.size !== 1) {
@@ -100,7 +106,7 @@ export class Tensor<D extends Dtype = Dtype> {
     return only;
   }
 
-  /** Lists of lists of elements, as `item` has them. */
+  /** Returns the elements as nested lists. Elements are as in `item`. */
   nested(): Nested {
     return this.shape.reduceRight<Nested[]>(
       (flat, extent, axis) => {
@@ -111,7 +117,7 @@ export class Tensor<D extends Dtype = Dtype> {
     )[0] as Nested;
   }
 
-  /** The elements one by one, as `item` has them. */
+  /** Iterates over the elements in row-major order. Elements are as in `item`. */
   *elements(): Generator<Scalar> {
     if (isComplex(this)) for (let place = 0; place < this.size; place += 1) yield this.complexAt(place);
     else for (const element of this.data) yield this.#read(element);
@@ -127,13 +133,13 @@ function isComplex(tensor: Tensor): tensor is Tensor<ComplexDtype> {
   return DTYPES[tensor.dtype].kind === "complex";
 }
 
-/** Of so many bytes each. Throws InputError for a dtype that the wire lacks. */
+/** Returns the bytes per element. Throws InputError for an unsupported dtype. */
 function known(dtype: Dtype): (typeof DTYPES)[Dtype] {
   if (!isDtype(dtype)) throw new InputError(`'${dtype}' is no dtype of the wire, which has ${DTYPE_NAMES}`);
   return DTYPES[dtype];
 }
 
-/** The number of elements, which no overflow makes smaller. Throws InputError where no tensor has this shape. */
+/** Returns the number of elements, without overflow. Throws InputError if no tensor has this shape. */
 function sizeOf(shape: unknown, dtype: Dtype): bigint {
   if (!Array.isArray(shape)) throw new InputError("a shape is a list of extents");
   if (shape.length > MOST_AXES) {
@@ -152,11 +158,11 @@ function sizeOf(shape: unknown, dtype: Dtype): bigint {
 }
 
 /**
- * A tensor of numbers, lists of lists of them, or a typed array, which is not copied.
+ * Creates a tensor from numbers, nested lists of numbers, or a typed array, which is not copied.
  *
- * `dtype` is that of numbers and lists; of a typed array it says what its elements mean, where that may be several
- * things: `tensor(new Float64Array([1, 2, 3, 4]), "complex128")` are 1 + 2i and 3 + 4i. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the
- * dtype does not hold.
+ * `dtype` applies to numbers and lists. For a typed array, it selects the meaning of the elements if there are several:
+ * `tensor(new Float64Array([1, 2, 3, 4]), "complex128")` contains 1 + 2i and 3 + 4i. Throws InputError for an
+ * unsupported dtype, for lists of unequal lengths, and for numbers that the dtype cannot hold.
  */
 export function tensor<D extends Dtype>(value: TensorLike, dtype: D): Tensor<D>;
 export function tensor(value: TensorLike, dtype?: Dtype): Tensor;
@@ -177,13 +183,16 @@ function ofTypedArray(array: TypedArray, dtype: Dtype | undefined): Tensor {
   return new Tensor(stated, [array.length / numbers], array);
 }
 
-/** Whether arrays of this type have this dtype where nobody says: bytes are numbers, bits no floats, numbers no pairs. */
+/**
+ * Returns whether arrays of this type have this dtype by default: a Uint8Array is uint8, not bool; a Uint16Array is not
+ * float16; numbers are not complex pairs.
+ */
 function isUsual(dtype: Dtype, array: TypedArray): boolean {
   const { kind, Elements } = DTYPES[dtype];
   return kind !== "bool" && kind !== "complex" && dtype !== "float16" && array instanceof Elements;
 }
 
-/** The extents of lists within lists. Throws InputError where they differ. */
+/** Returns the extents of nested lists. Throws InputError if lists have unequal lengths. */
 function shapeOf(value: Nested): number[] {
   if (!Array.isArray(value)) return [];
   const [first, ...others] = (value as readonly Nested[]).map(shapeOf);
@@ -204,7 +213,10 @@ function isPair(value: unknown): value is Complex {
   return typeof value === "object" && value !== null && "re" in value && "im" in value;
 }
 
-/** Numbers, and complex ones, as a dtype holds them, rounded to the nearest. Throws InputError for those that it does not. */
+/**
+ * Converts numbers and complex numbers to a dtype, rounding to nearest. Throws InputError for numbers that it cannot
+ * hold.
+ */
 function elementsOf<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
   if (known(dtype).kind !== "complex") return numbersAs(values, dtype);
   return numbersAs(
@@ -213,7 +225,7 @@ function elementsOf<D extends Dtype>(values: readonly unknown[], dtype: D): Elem
   );
 }
 
-/** Numbers as a dtype holds them, of complex ones the parts. Throws InputError as above. */
+/** Converts numbers, or the parts of complex numbers, to a dtype. Throws InputError for numbers that it cannot hold. */
 export function numbersAs<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
   const { kind, Elements, range, parts } = known(dtype);
   const elements = new Elements(values.length);

@@ -1,4 +1,4 @@
-/** I/O: one request, one answer. */
+/** I/O: sends one request and returns its response. */
 
 import type { Bytes } from "./bytes.js";
 import { AnswerTooLargeError, ConnectionError, InputError, MalformedAnswerError } from "./errors.js";
@@ -6,10 +6,10 @@ import type { Request as Stated } from "./requests.js";
 import { Response } from "./response.js";
 import type { Deadline } from "./retries.js";
 
-/** What sends requests, as the platform's own function does. */
+/** A function that sends requests, with the signature of the platform's `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<globalThis.Response>;
 
-/** The variable that has the key, where no argument gives one. */
+/** The environment variable with the default API key. */
 const KEY_VARIABLE = "GRADSERVE_API_KEY";
 
 export class Transport {
@@ -17,14 +17,17 @@ export class Transport {
   readonly #headers: { readonly [name: string]: string };
   readonly #most: number;
   readonly #fetch: Fetch;
-  /** Whether bodies are sent from where they lie, and once: Node sends others again at 421, as browsers do. */
+  /**
+   * Whether bodies are streamed from memory and sent once. Like browsers, Node would send other bodies again after a
+   * 421.
+   */
   readonly #streams: boolean;
 
-  /** Throws InputError, which does not show the key. */
+  /** Throws InputError. Its message does not contain the key. */
   constructor(url: string, apiKey: string | undefined, most: number, fetch: Fetch | undefined) {
     const key = apiKey ?? surrounding().env?.[KEY_VARIABLE];
     if (key && !/^[\x21-\x7e]+$/.test(key)) throw new InputError("the key has characters that a header cannot have");
-    // Compressed answers would be longer than they are said to be, and tensors are not worth it.
+    // A compressed response would exceed its stated length, and tensors do not compress well.
     this.#headers = { "Accept-Encoding": "identity", ...(key && { Authorization: `Bearer ${key}` }) };
     this.#base = baseOf(url);
     this.#most = most;
@@ -32,9 +35,7 @@ export class Transport {
     this.#fetch = fetch ?? ((...asked) => globalThis.fetch(...asked));
   }
 
-  /**
-   * The answer. Throws TransportError and DeadlineError; and the reason of `signal`, which ends everything.
-   */
+  /** Sends a request and returns the response. Throws TransportError, DeadlineError, or the reason of `signal`. */
   async send(request: Stated, deadline: Deadline, signal: AbortSignal | undefined): Promise<Response> {
     const left = deadline.left();
     const url = `${this.#base}${request.path}${queryOf(request, left)}`;
@@ -66,14 +67,14 @@ export class Transport {
       return new Response(answer.status, answer.headers, await this.#read(answer));
     } catch (error) {
       if (ending.signal.aborted) throw ending.signal.reason;
-      // What is not read is not waited for.
+      // Do not wait for a body that is not read.
       ending.abort();
       if (error instanceof MalformedAnswerError || error instanceof AnswerTooLargeError) throw error;
       throw new ConnectionError(`${request.method} ${request.path}: ${told(error)}`, { cause: error });
     }
   }
 
-  /** Headers and body, with what has to be said of it. */
+  /** Returns the headers and body to send. */
   #stated({ headers, body }: Stated): RequestInit & { readonly duplex?: "half" } {
     const all = { ...this.#headers, ...headers };
     if (!body) return { headers: all };
@@ -82,7 +83,7 @@ export class Transport {
     return { headers: { ...all, "Content-Length": String(length) }, body: streamOf(body), duplex: "half" };
   }
 
-  /** The body, of which no more is read than may be. */
+  /** Reads the body up to the size limit. */
   async #read(answer: globalThis.Response): Promise<Bytes> {
     this.#admit(Number(answer.headers.get("content-length") ?? 0));
     const chunks: Bytes[] = [];
@@ -105,18 +106,18 @@ export class Transport {
 
 type Strings = { readonly [name: string]: string | undefined };
 
-/** What there is of Node's `process`. */
+/** Returns the parts of Node's `process` that are used here. */
 function surrounding(): { readonly env?: Strings; readonly versions?: Strings } {
   return (globalThis as { process?: ReturnType<typeof surrounding> }).process ?? {};
 }
 
-/** Whether it is Node itself: others take its name as well. */
+/** Returns whether this is Node itself. Other runtimes also define `process`. */
 function isNode(): boolean {
   const { node, bun, deno } = surrounding().versions ?? {};
   return node !== undefined && bun === undefined && deno === undefined;
 }
 
-/** A server's URL without what paths would not fit behind. Throws InputError. */
+/** Returns a server URL to which paths can be appended. Throws InputError. */
 function baseOf(url: string): string {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed || !["http:", "https:"].includes(parsed.protocol)) {
@@ -126,14 +127,14 @@ function baseOf(url: string): string {
   return parsed.origin + parsed.pathname.replace(/\/+$/, "");
 }
 
-/** The query, which says how much time is left where it may. */
+/** Returns the query, with the remaining time if the request accepts it. */
 function queryOf(request: Stated, left: number | null): string {
   const time = left === null || !request.takesTime ? {} : { timeout_ms: String(Math.max(1, Math.floor(left))) };
   const query = new URLSearchParams({ ...request.query, ...time }).toString();
   return query && `?${query}`;
 }
 
-/** Pieces one behind the other, which are not copied. */
+/** Yields the pieces one after another, without copying them. */
 function streamOf(pieces: readonly Bytes[]): ReadableStream<Bytes> {
   const left = [...pieces];
   return new ReadableStream({
@@ -145,7 +146,7 @@ function streamOf(pieces: readonly Bytes[]): ReadableStream<Bytes> {
   });
 }
 
-/** Whether the body came compressed where we could say that it should not; browsers decide that by themselves. */
+/** Returns whether a body is compressed although the client asked for none. Browsers decide this themselves. */
 function isCompressed(answer: globalThis.Response, url: string): boolean {
   const coding = answer.headers.get("content-encoding")?.toLowerCase() ?? "identity";
   const asked = new Request(url, { headers: { "Accept-Encoding": "identity" } });
@@ -164,7 +165,7 @@ function joined(chunks: readonly Bytes[], length: number): Bytes {
   return whole;
 }
 
-/** What went wrong, with what lies beneath it. Neither headers nor bodies are in it. */
+/** Describes an error with its causes. Headers and bodies are not quoted. */
 function told(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

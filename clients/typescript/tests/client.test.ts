@@ -193,6 +193,27 @@ test("a precision travels", async () => {
   assert.deepEqual(sent, [undefined, ...precisions]);
 });
 
+test("the layout of a Hessian is sent, and its matrix is looked up by node", async () => {
+  const place = (node: number, offset: number, size: number) => ({ node, offset, size });
+  const tensor = { dtype: "float64", shape: [3, 3], data: [0, 1, 2, 3, 4, 5, 6, 7, 8] };
+  const matrix = { offsets: [place(1, 0, 1), place(0, 1, 2)], tensor };
+  const answers = [{}, { matrix }].map((more) => ({ ...VALUES, gradients: [], hessian: [], ...more }));
+  const sent: unknown[] = [];
+  const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+    sent.push(JSON.parse(await new Response(init.body ?? null).text()).layout);
+    return Response.json(answers.shift());
+  };
+  const client = new Client("http://there.example/", { fetch });
+  const graph = squared();
+  assert.equal((await client.hessian(graph, { w: [3, 4] })).matrix, undefined);
+  const answer = await client.hessian(graph, { w: [3, 4] }, { layout: "matrix", wrt: [1, "w"] });
+  assert.deepEqual(sent, [undefined, "matrix"]);
+  assert.deepEqual(answer.matrix?.tensor.shape, [3, 3]);
+  assert.deepEqual(answer.matrix?.offsets.get("w"), { offset: 1, size: 2 });
+  assert.deepEqual(answer.matrix?.offsets.get(graph.find(1)), { offset: 0, size: 1 });
+  assert.equal(answer.hessian.length, 0);
+});
+
 test("a memory budget travels with each call that runs, and with plan", async () => {
   const sent: unknown[] = [];
   const fetch = async (_: string, init: RequestInit): Promise<Response> => {

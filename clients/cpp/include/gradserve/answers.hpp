@@ -5,92 +5,113 @@
 #include <gradserve/resident.hpp>
 #include <gradserve/results.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace gradserve {
 
-/// What all answers have.
+/// Common members of all results.
 struct Answer {
-    /// What came, by its names on the wire, but for tensors and graphs.
+    /// The members of the response by their API names, except tensors and graphs.
     Json::Object fields;
 
-    /// The receipt: what running it took, and on what. Null where there is none.
+    /// Returns the run statistics: time, memory and hardware. Null if the response has none.
     [[nodiscard]] const Json* stats() const;
 };
 
 /// Values of nodes.
 struct ForwardAnswer : Answer {
-    /// Of the outputs.
+    /// The values by output.
     Results<Tensor> values;
-    /// The handles of what the call had the server keep.
+    /// The handles of the tensors that the call stored.
     Results<Resident> stored;
 
-    /// That of the only output. Throws InputError where there are several.
+    /// Returns the value of the only output. Throws InputError if there are several outputs.
     [[nodiscard]] const Tensor& value() const;
 };
 
-/// Values and gradients. Of Client::batch, all have a leading axis, and gradients and disconnected may be none;
-/// where `of` has several elements, in a graph of opset 2, gradients are Jacobians: its shape, then the node's.
+/// Values and gradients. Results of Client::batch have a leading axis, and gradients and disconnected may be empty. If
+/// `of` has several elements, in a graph of opset 2, gradients of batch are Jacobians: the shape of `of` followed by
+/// the shape of the node.
 struct GradientsAnswer : ForwardAnswer {
-    /// By nodes of `wrt`, each of its node's shape.
+    /// The gradients by node of `wrt`, each with the shape of its node.
     Results<Tensor> gradients;
-    /// The nodes of `wrt` without a path to what was differentiated; their gradients are zeros.
+    /// The nodes of `wrt` that have no path to the differentiated node. Their gradients are zero.
     std::vector<Node> disconnected;
 };
 
 /// Values, and their derivatives along tangents.
 struct JvpAnswer : ForwardAnswer {
-    /// By outputs.
+    /// The tangents by output.
     Results<Tensor> tangents;
 };
 
 /// Values and Jacobians.
 struct JacobianAnswer : ForwardAnswer {
-    /// By output and node of `wrt`: of the shape of the one, then that of the other.
+    /// The blocks by output and node of `wrt`: the shape of the output followed by the shape of the node.
     Blocks jacobian;
 };
 
-/// Values, gradients, and the Hessian times vectors.
+/// Values, gradients and Hessian-vector products.
 struct HvpAnswer : GradientsAnswer {
-    /// By nodes of `wrt`.
+    /// The products by node of `wrt`.
     Results<Tensor> hvp;
+};
+
+/// The place of a node in a matrix: it has `size` rows and columns (the number of its elements), starting at `offset`.
+struct NodeOffset {
+    std::int64_t offset = 0;
+    std::int64_t size = 0;
+};
+
+/// A Hessian as one square matrix over the elements of all nodes of `wrt`. Nodes are in the order of `wrt`, the
+/// elements of a node in row-major order.
+struct HessianMatrix {
+    Tensor tensor;
+    /// The place of each node.
+    Results<NodeOffset> offsets;
 };
 
 /// Values, gradients and Hessians.
 struct HessianAnswer : GradientsAnswer {
-    /// By pairs of nodes of `wrt`: of the shape of the one, then that of the other.
+    /// The blocks by pairs of nodes of `wrt`: the shape of the row's node followed by the shape of the column's. There
+    /// are none with HessianLayout::matrix.
     Blocks hessian;
+    /// All blocks as one matrix. Absent unless the call had HessianLayout::matrix.
+    std::optional<HessianMatrix> matrix;
 };
 
-/// How far gradients are from central differences.
+/// The result of a gradient check: how far gradients are from central differences.
 struct CheckAnswer : Answer {
-    /// Whether every node was compared, and is within the tolerance.
+    /// Whether every node was compared and is within the tolerance.
     bool passed = false;
-    /// Relative, by the nodes that were compared.
+    /// Relative errors, by node, of the nodes that were compared.
     Results<double> errors;
-    /// Why the others were not.
+    /// Reasons, by node, why the other nodes were not compared.
     Results<std::string> uncertified;
 };
 
-/// What a call would take, in `fields`.
+/// The dry run of a call: its estimates are in `fields`.
 struct PlanAnswer : Answer {
-    /// Whether the call would be within the server's limits.
+    /// Whether the call is within the server's limits.
     bool admitted = false;
 };
 
 /// The gradient as a graph.
 struct DifferentiateAnswer : Answer {
-    /// Its first nodes are those that were sent.
+    /// The graph. Its first nodes are those of the graph that was sent.
     Graph graph;
-    /// By nodes of `wrt`, as they were sent: the nodes of `graph` where they are computed.
+    /// The nodes of `graph` that compute the gradients, by node of `wrt` in the graph that was sent.
     Results<Node> gradients;
-    /// The nodes of `wrt`, as they were sent, without a path to what was differentiated.
+    /// The nodes of `wrt`, in the graph that was sent, that have no path to the differentiated node.
     std::vector<Node> disconnected;
     /// The graph that was sent.
     Graph sent;
 
-    /// What a node of the graph that was sent is in the new one. Throws InputError for a node of another graph.
+    /// Returns the node of the new graph that corresponds to a node of the graph that was sent. Throws InputError for a
+    /// node of another graph.
     [[nodiscard]] Node find(const Node& node) const;
 };
 

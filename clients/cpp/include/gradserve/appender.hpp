@@ -13,15 +13,15 @@
 
 namespace gradserve {
 
-/// What nodes are appended to, by the name of their op.
+/// Base class of everything that nodes are appended to, by the name of their op.
 class Appender {
 public:
-    /// Appends any op, also one that is newer than this client. Throws InputError for operands of another graph, and
-    /// for attributes that JSON lacks.
+    /// Appends any op, including ops that are newer than this client. Throws InputError for operands of another graph,
+    /// and for attributes that JSON cannot represent.
     Node op(std::string name, const std::vector<Node>& operands = {}, Attrs attrs = {});
 
 protected:
-    /// An attribute of a typed method, which is not sent where it is absent.
+    /// An attribute of a typed method. An absent attribute is not sent.
     struct Stated {
         const char* name;
         std::optional<Json> value;
@@ -40,7 +40,7 @@ protected:
 
     explicit Appender(std::shared_ptr<GraphState> state) : state_(std::move(state)) {}
 
-    /// Appends an op of which the last operands may be absent.
+    /// Appends an op whose last operands may be absent.
     Node typed(const char* name, std::initializer_list<std::optional<Node>> operands,
                std::initializer_list<Stated> attrs);
     Node typed(const char* name, const std::vector<Node>& operands, std::initializer_list<Stated> attrs);

@@ -11,13 +11,13 @@
 
 namespace gradserve {
 
-/// Memory that is read and shared, and not written: copies of it are cheap, and keep it alive.
+/// Shared read-only memory. Copies are cheap, and keep the memory alive.
 class Bytes {
 public:
-    /// No bytes.
+    /// Creates empty memory.
     Bytes() = default;
 
-    /// The memory of a vector, which moves here and is not copied.
+    /// Takes the memory of a vector, without a copy.
     template <class T>
         requires std::is_trivially_copyable_v<T> && (!std::is_same_v<T, bool>)
     explicit Bytes(std::vector<T> elements) {
@@ -26,14 +26,15 @@ public:
         owner_ = std::move(owner);
     }
 
-    /// The memory of a string, which moves here and is not copied.
+    /// Takes the memory of a string, without a copy.
     explicit Bytes(std::string text) {
         auto owner = std::make_shared<const std::string>(std::move(text));
         view_ = std::as_bytes(std::span(*owner));
         owner_ = std::move(owner);
     }
 
-    /// Memory of somebody else, which has to live, unchanged, for as long as this and all copies of this do.
+    /// Refers to memory that it does not own, which must stay alive and unchanged as long as this object and all its
+    /// copies.
     static Bytes borrowed(std::span<const std::byte> memory) {
         Bytes made;
         made.view_ = memory;
@@ -41,7 +42,7 @@ public:
         return made;
     }
 
-    /// A copy in memory of its own.
+    /// Copies the bytes to memory of its own.
     static Bytes copied(std::span<const std::byte> memory) {
         return Bytes(std::vector<std::byte>(memory.begin(), memory.end()));
     }
@@ -50,17 +51,17 @@ public:
     [[nodiscard]] const std::byte* data() const { return view_.data(); }
     [[nodiscard]] std::size_t size() const { return view_.size(); }
 
-    /// The bytes as characters.
+    /// Returns the bytes as characters.
     [[nodiscard]] std::string_view text() const { return {reinterpret_cast<const char*>(view_.data()), view_.size()}; }
 
-    /// A part, in the same memory.
+    /// Returns a part of the same memory.
     [[nodiscard]] Bytes part(std::size_t start, std::size_t count) const {
         Bytes made = *this;
         made.view_ = view_.subspan(start, count);
         return made;
     }
 
-    /// The same bytes, copied if they are somebody else's.
+    /// Returns the same bytes, copied if the memory is borrowed.
     [[nodiscard]] Bytes owned() const { return is_borrowed_ ? copied(view_) : *this; }
 
 private:

@@ -19,33 +19,33 @@
 
 namespace gradserve {
 
-/// That of the client, and of the server that it came with.
+/// The version of the client, and of the server that it was released with.
 inline constexpr const char* version = "0.1.0";
 
-/// What a client is made with.
+/// The settings of a client.
 struct ClientOptions {
-    /// Absent: that of the environment, GRADSERVE_API_KEY. It is in no error.
+    /// The API key. The default is the environment variable GRADSERVE_API_KEY. Errors never contain the key.
     std::optional<std::string> api_key{};
-    /// How long a call may take, over all of its tries.
+    /// The time limit for all attempts of a call together.
     std::chrono::milliseconds timeout = std::chrono::minutes(1);
-    /// How often a call is repeated at most.
+    /// The maximum number of retries of a call.
     int retries = 2;
-    /// Whether calls that keep something get an Idempotency-Key, without which they are not repeated.
+    /// Whether calls that store something send an Idempotency-Key. Without one they are not retried.
     bool idempotency = true;
-    /// How long an answer may be to be read.
+    /// The maximum size of a response.
     std::uint64_t max_response_bytes = std::uint64_t{256} << 20;
-    /// Clock, chance and keys.
+    /// Clock, randomness and key generation.
     Surroundings surroundings = Surroundings::usual();
 };
 
-/// One of the ops that a server has.
+/// An op of a server.
 struct CatalogueOp {
     std::string name;
-    /// All that the server says of it, by names on the wire.
+    /// The description of the op by API names.
     Json::Object fields;
 };
 
-/// The ops that a server has.
+/// The ops of a server.
 struct Catalogue {
     std::int64_t opset = 0;
     std::vector<CatalogueOp> ops;
@@ -53,71 +53,71 @@ struct Catalogue {
 
 struct ClientCore;
 
-/// A connection to a server, which threads may share, as may copies. Calls wait for their answers, and throw what
-/// errors.hpp draws.
+/// A client of one server. Threads can share it and its copies. Calls block until there is a response, and throw the
+/// exceptions of errors.hpp.
 class Client {
 public:
-    /// A client of the server at a URL. Throws InputError for a URL or a key that cannot be one.
+    /// Creates a client of the server at a URL. Throws InputError if the URL or the API key is invalid.
     explicit Client(const std::string& url, ClientOptions options = {});
 
-    /// Values of nodes, by default of the last one.
+    /// Computes the values of nodes, by default of the last one.
     ForwardAnswer forward(const Computable& on, const Feeds& feeds, const ForwardOptions& options = {}) const;
-    /// Values, and the gradients of one node.
+    /// Computes values, and the gradients of one node.
     GradientsAnswer gradients(const Computable& on, const Feeds& feeds, const GradientsOptions& options = {}) const;
-    /// Cotangents of outputs times the Jacobian.
+    /// Computes vector-Jacobian products with the cotangents of outputs.
     GradientsAnswer vjp(const Computable& on, const Feeds& feeds, const VjpOptions& options = {}) const;
-    /// The Jacobian times tangents of leaves.
+    /// Computes Jacobian-vector products with the tangents of leaves.
     JvpAnswer jvp(const Computable& on, const Feeds& feeds, const JvpOptions& options = {}) const;
-    /// Whole Jacobians, a block for each output and node of `wrt`.
+    /// Computes full Jacobians, one block for each output and node of `wrt`.
     JacobianAnswer jacobian(const Computable& on, const Feeds& feeds, const JacobianOptions& options = {}) const;
-    /// The Hessian times vectors, exactly.
+    /// Computes exact Hessian-vector products.
     HvpAnswer hvp(const Computable& on, const Feeds& feeds, const HvpOptions& options = {}) const;
-    /// Whole Hessians, a block for each pair of nodes of `wrt`.
+    /// Computes full Hessians, one block for each pair of nodes of `wrt`, or one matrix with HessianLayout::matrix.
     HessianAnswer hessian(const Computable& on, const Feeds& feeds, const HessianOptions& options = {}) const;
-    /// One graph on many examples: values and gradients of each.
+    /// Runs one graph on many examples, and computes the values and gradients of each.
     GradientsAnswer batch(const Computable& on, const Feeds& feeds, const BatchOptions& options = {}) const;
-    /// Gradients, compared with central differences.
+    /// Compares gradients with central differences.
     CheckAnswer check(const Computable& on, const Feeds& feeds, const CheckOptions& options = {}) const;
-    /// What a call would take. Nothing is run.
+    /// Estimates the cost of a call (a dry run), without running it.
     PlanAnswer plan(const Computable& on, const Types& types, const PlanOptions& options = {}) const;
-    /// The gradient as a graph. Nothing is run.
+    /// Returns the gradient as a graph, without running anything.
     DifferentiateAnswer differentiate(const Computable& on, const Types& types,
                                       const DifferentiateOptions& options = {}) const;
 
-    /// Has the server keep a graph as it is now.
+    /// Registers a graph on the server as it is now.
     RegisteredGraph register_graph(const Graph& graph, const RegisterOptions& options = {}) const;
-    /// A graph that the first call which needs it registers, within its own time.
+    /// Returns a graph that the first call which uses it registers, within that call's timeout.
     RegisteredGraph register_later(const Graph& graph, const RegisterOptions& options = {}) const;
-    /// A graph that the server keeps already. Its nodes are found by their names and ids.
+    /// Fetches a registered graph. Look up its nodes by name or id.
     RegisteredGraph registered(const std::string& id, const std::stop_token& stop = {}) const;
-    /// Has the server forget a graph.
+    /// Deletes a registered graph from the server.
     GraphSummary unregister(const std::string& id, const std::stop_token& stop = {}) const;
 
-    /// Has the server keep a tensor, which calls may name from then on.
+    /// Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
     Resident put(const std::string& name, const Tensor& tensor, const PutOptions& options = {}) const;
-    /// A tensor that the server keeps, as it is now.
+    /// Downloads the current version of a tensor.
     ResidentTensor get(const std::string& name, const GetOptions& options = {}) const;
-    /// The tensor, where it is another version by now than this one.
+    /// Downloads a tensor if its version differs from this handle's.
     std::optional<ResidentTensor> get_if_changed(const Resident& than, const GetOptions& options = {}) const;
-    /// Has the server keep a tensor no more. The answer is what there was.
+    /// Deletes a tensor from the server and returns the metadata of the deleted version.
     Resident remove(const std::string& name, const RemoveOptions& options = {}) const;
 
-    /// All tensors that the server keeps, by name.
+    /// Iterates over all resident tensors by name.
     Listing<Resident> tensors(const ListOptions& options = {}) const;
-    /// All graphs that the server keeps, in the order in which they came.
+    /// Iterates over all registered graphs in order of registration.
     Listing<GraphSummary> graphs(const ListOptions& options = {}) const;
 
-    /// Has the server keep a model, in place of the one of this name, if there is one.
+    /// Stores a model, and replaces the one with this name if there is one.
     Model put_model(const std::string& name, const ModelDefinition& definition,
                     const PutModelOptions& options = {}) const;
-    /// A model that the server keeps, as it is now.
+    /// Fetches the current version of a model.
     Model model(const std::string& name, const std::stop_token& stop = {}) const;
-    /// Has the server keep a model no more; its graph and its tensors stay. The answer is what there was.
+    /// Deletes a model and returns the metadata of the deleted version. Its graph and tensors stay.
     Model remove_model(const std::string& name, const RemoveOptions& options = {}) const;
-    /// All models that the server keeps, by name.
+    /// Iterates over all models by name.
     Listing<Model> models(const ListOptions& options = {}) const;
 
-    /// The server's catalogue.
+    /// Returns the server's op catalogue.
     Catalogue ops(const std::stop_token& stop = {}) const;
 
 private:

@@ -5,19 +5,19 @@
 
 namespace gradserve {
 
-/// What the elements of a tensor are, by the word of the wire. Servers may know more of them than this client: as a
-/// word, any travels.
+/// The type of a tensor's elements, by its API name. Servers may support more dtypes than this client: a DType can hold
+/// any name.
 class DType {
 public:
     DType(std::string word) : word_(std::move(word)) {}
     DType(const char* word) : word_(word) {}
 
-    /// As the wire has it.
+    /// Returns the API name.
     [[nodiscard]] const std::string& word() const { return word_; }
 
     friend bool operator==(const DType&, const DType&) = default;
 
-    // Those that tensors of this client have.
+    // The dtypes that this client supports in tensors.
     static const DType boolean;
     static const DType int8;
     static const DType uint8;

@@ -10,34 +10,34 @@
 
 namespace gradserve {
 
-/// How tensors travel: as numbers of JSON, as base64 in JSON, or in a safetensors file. Where none is stated, tensors
-/// of 4 KiB and more travel as safetensors, and smaller ones as base64.
+/// Encodings of tensors: JSON numbers, base64 in JSON, or a safetensors file. By default, tensors of 4 KiB or more are
+/// sent as safetensors, smaller ones as base64.
 enum class Form { json, base64, safetensors };
 
-/// How a tensor travels, where nobody says.
+/// Returns the default encoding of a tensor.
 [[nodiscard]] Form default_form(const Tensor& tensor);
 
-/// A tensor as the wire has it in JSON: with Form::json as numbers, if JSON keeps them all, else with its bytes in
+/// Returns a tensor in the JSON form of the API: numbers with Form::json if JSON can represent all of them, otherwise
 /// base64.
 [[nodiscard]] std::string encode_json(const Tensor& tensor, Form form = Form::base64);
 
-/// A tensor as the wire has it in JSON, whatever its payload. Throws MalformedAnswer.
+/// Reads a tensor in the JSON form of the API, as numbers or base64. Throws MalformedAnswer.
 [[nodiscard]] Tensor decode_json(std::string_view text);
 
-/// What a safetensors file holds. Which tensors are complex is said by these, and not in the metadata.
+/// The content of a safetensors file. The dtypes of the tensors, not the metadata, tell which are complex.
 struct SafetensorsFile {
     std::map<std::string, Tensor, std::less<>> tensors;
     std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// A safetensors file in pieces: its header, and the bytes of tensors, which are not copied. Throws InputError where
-/// a name is not in UTF-8.
+/// Returns a safetensors file in pieces: its header, and the bytes of the tensors, which are not copied. Throws
+/// InputError if a name is not UTF-8.
 [[nodiscard]] std::vector<Bytes> encode_safetensors(const SafetensorsFile& file);
 
-/// What a safetensors file holds, in its memory. Throws MalformedAnswer.
+/// Decodes a safetensors file. The tensors share its memory. Throws MalformedAnswer.
 [[nodiscard]] SafetensorsFile decode_safetensors(const Bytes& file);
 
-/// The tensor of a name in a safetensors file, in its memory. Throws MalformedAnswer.
+/// Returns the tensor with a name in a safetensors file. It shares the file's memory. Throws MalformedAnswer.
 [[nodiscard]] Tensor decode_safetensor(const Bytes& file, std::string_view name);
 
 }  // namespace gradserve

@@ -7,72 +7,73 @@
 
 namespace gradserve {
 
-// Error                       whatever this library throws on purpose
-// ├── InputError              refused before anything was sent: mend the program
-// ├── Cancelled               the caller asked for it to be given up
-// ├── TransportError          there is no answer that could be read
-// │   ├── ConnectionFailed    none came, or half of one: look at the network, or try again
-// │   ├── MalformedAnswer     something else came than was promised: look at what stands in between
-// │   └── AnswerTooLarge      it is longer than `max_response_bytes`: ask for less, or raise that
-// ├── DeadlineError           the time was up: ask for less, or give more
-// │   └── DeadlineRefusal     … and it was the server that said so
-// └── Refusal                 the server's report, with all of its fields
-//     ├── GraphError          the request is wrong, or more than one may ask: mend the graph, or what it is fed
-//     ├── AuthenticationError the key is missing, unknown, or not allowed this: get another
-//     ├── RateError           the key has used up its rate: ask less often
-//     ├── OverloadError       the server is busy, or about to stop: ask later
+// Error                       base class of all exceptions that this library throws
+// ├── InputError              rejected before it was sent: fix the program
+// ├── Cancelled               the caller cancelled the call
+// ├── TransportError          no readable response
+// │   ├── ConnectionFailed    no response, or an incomplete one: check the network, or retry
+// │   ├── MalformedAnswer     not a gradserve response: look for a proxy in between
+// │   └── AnswerTooLarge      longer than `max_response_bytes`: request less, or raise the limit
+// ├── DeadlineError           the timeout expired: request less, or raise the timeout
+// │   └── DeadlineRefusal     … on the server
+// └── Refusal                 a problem report of the server, with all of its fields
+//     ├── GraphError          an invalid request, or one beyond a limit: fix the graph or its feeds
+//     ├── AuthenticationError the API key is missing, unknown or lacks the permission: use another key
+//     ├── RateError           the key has exceeded its rate limit: send fewer requests
+//     ├── OverloadError       the server is busy or shutting down: retry later
 //     ├── DeadlineRefusal
-//     ├── NotFoundError       nothing is kept under this name or id: put or register it
-//     ├── ConditionError      somebody else has written meanwhile, or needs it: read again, then write
-//     ├── StoreFullError      there is no room: delete something
-//     └── ServerError         a fault of the server's own: report it with its `request_id`
+//     ├── NotFoundError       nothing is stored under this name or id: put or register it
+//     ├── ConditionError      another client has written it, or it is in use: read again, then write
+//     ├── StoreFullError      the server's store is full: delete something
+//     └── ServerError         an internal error of the server: report it with its `request_id`
 
-/// Whatever this library throws on purpose.
+/// The base class of all exceptions that this library throws.
 class Error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// What the client knows to be wrong, and has not sent.
+/// An invalid argument, detected by the client before it sent anything.
 class InputError final : public Error {
 public:
     using Error::Error;
 };
 
-/// The caller asked for the call to be given up. What keeps something may have been kept.
+/// The caller cancelled the call. The server may still have stored what the request stores.
 class Cancelled final : public Error {
 public:
     using Error::Error;
 };
 
-/// There is no answer that could be read.
+/// The response is missing or cannot be read.
 class TransportError : public Error {
 public:
     using Error::Error;
 };
 
-/// No answer came, or half of one. What keeps something may have been kept.
+/// There is no response, or an incomplete one. The server may still have stored what the request stores.
 class ConnectionFailed final : public TransportError {
 public:
     using TransportError::TransportError;
 };
 
-/// What came is not what was promised: another media type, broken JSON, a tensor that does not fit its bytes.
+/// The response is invalid: wrong media type, invalid JSON, or a tensor that does not fit its bytes.
 class MalformedAnswer final : public TransportError {
 public:
     using TransportError::TransportError;
 };
 
-/// The answer is longer than `max_response_bytes`. It was not read.
+/// The response is longer than `max_response_bytes`. It was not read.
 class AnswerTooLarge final : public TransportError {
 public:
     using TransportError::TransportError;
 };
 
-/// A report of the server's: what to do about it says the type. The time that is up is a DeadlineRefusal.
+/// A problem report of the server. The derived class tells how to handle it. For a timeout on the server, this is
+/// DeadlineRefusal.
 class Refusal : public virtual Error {
 public:
-    /// All that the server said.
+    /// Returns the problem report.
     [[nodiscard]] const Problem& problem() const { return problem_; }
 
 protected:
@@ -82,62 +83,62 @@ private:
     Problem problem_;
 };
 
-/// The time for all tries was up.
+/// The timeout expired before all attempts were done.
 class DeadlineError : public virtual Error {
 public:
     explicit DeadlineError(const std::string& message) : Error(message) {}
 };
 
-/// The time was up by the server's clock.
+/// The timeout expired on the server.
 class DeadlineRefusal final : public Refusal, public DeadlineError {
 public:
     explicit DeadlineRefusal(const Problem& problem)
         : Error(problem.message()), Refusal(problem), DeadlineError(problem.message()) {}
 };
 
-/// The request is wrong, or more than one may ask.
+/// The request is invalid, or exceeds a limit of the server.
 class GraphError final : public Refusal {
 public:
     explicit GraphError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// The key is missing, unknown, or not allowed this.
+/// The API key is missing, unknown, or lacks the permission.
 class AuthenticationError final : public Refusal {
 public:
     explicit AuthenticationError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// The key has used up its rate.
+/// The API key has exceeded its rate limit.
 class RateError final : public Refusal {
 public:
     explicit RateError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// The server is busy, or about to stop.
+/// The server is busy or shutting down.
 class OverloadError final : public Refusal {
 public:
     explicit OverloadError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// Nothing is kept under this name or id.
+/// Nothing is stored under this name or id.
 class NotFoundError final : public Refusal {
 public:
     explicit NotFoundError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// Somebody else has written meanwhile.
+/// A condition of the request does not hold, or the stored state has changed.
 class ConditionError final : public Refusal {
 public:
     explicit ConditionError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// There is no room for what was to be kept.
+/// The server has no room for what the request stores.
 class StoreFullError final : public Refusal {
 public:
     explicit StoreFullError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}
 };
 
-/// A fault of the server's own.
+/// An internal error of the server.
 class ServerError final : public Refusal {
 public:
     explicit ServerError(const Problem& problem) : Error(problem.message()), Refusal(problem) {}

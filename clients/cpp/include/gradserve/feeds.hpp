@@ -13,7 +13,8 @@
 
 namespace gradserve {
 
-/// What stands for a node in a call: a tensor, what makes one, or the handle of one that the server keeps, or its rows.
+/// What calls accept for a node: a tensor or a value that converts to one, the handle of a resident tensor, or its
+/// rows.
 class Feed {
 public:
     Feed(Tensor tensor) : value_(std::move(tensor)) {}
@@ -32,22 +33,22 @@ private:
     std::variant<Tensor, Resident, Rows> value_;
 };
 
-/// What stands for each node: in feeds for leaves, and likewise in cotangents, tangents and vectors.
+/// Values by node: feeds of leaves, and likewise cotangents, tangents and vectors.
 using Feeds = std::map<Node, Feed>;
 
-/// What a leaf would be fed.
+/// The dtype and shape of a leaf.
 struct Type {
     DType dtype;
     Shape shape;
 };
 
-/// What each leaf would be fed.
+/// The types of leaves.
 using Types = std::map<Node, Type>;
 
-/// What a call is to keep, by node.
+/// The tensors that a call stores, by node.
 using Stores = std::map<Node, Store>;
 
-/// Nodes among options.
+/// An optional list of nodes.
 using Nodes = Listed<Node>;
 
 }  // namespace gradserve

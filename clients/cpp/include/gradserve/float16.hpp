@@ -4,18 +4,17 @@
 
 namespace gradserve {
 
-/// A number of float16 as its bits (IEEE 754 binary16), since C++20 has no such type.
+/// A float16 number as its bits (IEEE 754 binary16), because C++20 has no such type.
 struct Float16 {
     std::uint16_t bits = 0;
 
-    /// The nearest number of float16, and the even one of two that are as near. What is beyond its range is an
-    /// infinity.
+    /// Rounds to the nearest float16, with ties to even. Numbers beyond its range become infinities.
     [[nodiscard]] static Float16 rounded(double number);
 
-    /// The number, exactly. The payload of a NaN is kept.
+    /// Returns the number exactly. Preserves the payload of a NaN.
     [[nodiscard]] double value() const;
 
-    /// Whether the bits are the same, not the numbers.
+    /// Compares bits, not values.
     friend bool operator==(const Float16&, const Float16&) = default;
 };
 

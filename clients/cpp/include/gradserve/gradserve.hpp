@@ -1,6 +1,6 @@
 #pragma once
 
-/// All of the client of gradserve: write a computation graph, send it with its tensors, get gradients back.
+/// The C++ client of gradserve: build a computation graph, send it with its tensors, get gradients back.
 
 #include <gradserve/client.hpp>
 #include <gradserve/errors.hpp>

@@ -10,28 +10,28 @@
 
 namespace gradserve {
 
-/// A function of a graph, which is told to the ops that run it, such as scan. Graph::function makes it.
+/// A function of a graph. Pass it to the ops that run it, such as scan. Created by Graph::function.
 class GraphFunction {
 public:
-    /// The place of the function in the list of functions.
+    /// Returns the index of the function in the graph.
     [[nodiscard]] std::size_t index() const { return index_; }
 
-    /// A label for messages, if there is one.
+    /// Returns the label for messages, if there is one.
     [[nodiscard]] const std::string& name() const;
 
-    /// What it was written as. Nothing can be appended any more.
+    /// Returns the function's own graph. Nothing can be appended to it.
     [[nodiscard]] Graph body() const;
 
-    /// What it takes, in the order of operands: the inputs of its body.
+    /// Returns the parameters, in the order of the operands: the inputs of the body.
     [[nodiscard]] std::vector<Node> parameters() const;
 
-    /// What it gives, in the order of results: nodes of its body, which may repeat.
+    /// Returns the outputs, in the order of the results: nodes of the body, which may repeat.
     [[nodiscard]] std::vector<Node> outputs() const;
 
-    /// As messages name it, such as “function 0 ("euler")”.
+    /// Returns the function as messages name it, such as “function 0 ("euler")”.
     [[nodiscard]] std::string describe() const;
 
-    /// Whether it is the same function of the same graph.
+    /// Compares identity: the same function of the same graph.
     friend bool operator==(const GraphFunction&, const GraphFunction&) = default;
 
 private:

@@ -16,20 +16,20 @@
 
 namespace gradserve {
 
-/// A value of JSON: an attribute of an op, or what an answer says. Whole numbers keep all of their digits. It may have
-/// tensors in it, which are written as the wire has them, and functions, which are written as their indices.
+/// A JSON value: an attribute of an op, or a part of a response. Integers keep all of their digits. It can contain
+/// tensors, which are written in the JSON form of the API, and functions, which are written as their indices.
 class Json {
 public:
     using List = std::vector<Json>;
     using Object = std::map<std::string, Json, std::less<>>;
 
-    /// A whole number beyond 64 bits.
+    /// An integer beyond 64 bits.
     struct Digits {
         std::string text;
         friend bool operator==(const Digits&, const Digits&) = default;
     };
 
-    /// What it may be. A whole number is std::uint64_t only where it is beyond std::int64_t.
+    /// The possible types. An integer is std::uint64_t only if it exceeds std::int64_t.
     using Value = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, Digits, std::string, List,
                                Object, Tensor, GraphFunction>;
 
@@ -62,19 +62,19 @@ public:
     [[nodiscard]] Value& value() { return value_; }
     [[nodiscard]] bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
 
-    /// What it is, if it is that; else null.
+    /// Returns the value if it has this type, otherwise null.
     template <class T>
     [[nodiscard]] const T* get_if() const {
         return std::get_if<T>(&value_);
     }
 
-    /// A member of an object; null where it has none of that name, or is no object.
+    /// Returns a member of an object; null if the object has no such member, or if this is not an object.
     [[nodiscard]] const Json* find(std::string_view name) const;
 
-    /// JSON text. Throws InputError for numbers and strings that JSON lacks.
+    /// Returns the JSON text. Throws InputError for numbers and strings that JSON cannot represent.
     [[nodiscard]] std::string text() const;
 
-    /// Reads JSON text. Throws InputError for what is none, and where it is nested more than a hundred times.
+    /// Parses JSON text. Throws InputError if the text is invalid, or nested more than a hundred times.
     [[nodiscard]] static Json parse(std::string_view text);
 
     friend bool operator==(const Json&, const Json&) = default;
@@ -83,7 +83,7 @@ private:
     Value value_;
 };
 
-/// A number in the dtype of its op: whole numbers keep all of their digits.
+/// A number in the dtype of its op. Integers keep all of their digits.
 class Number {
 public:
     template <class T>
@@ -96,7 +96,7 @@ private:
     Json number_;
 };
 
-/// Attributes of an op, by name.
+/// Attributes of an op by name.
 using Attrs = Json::Object;
 
 }  // namespace gradserve

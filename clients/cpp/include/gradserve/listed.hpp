@@ -8,8 +8,7 @@
 
 namespace gradserve {
 
-/// A list among options, which may be absent: `.axes = {0, 1}` states one, and `{}` none. A list without entries is
-/// stated by an empty vector.
+/// An optional list: `.axes = {0, 1}` sets it, and `{}` leaves it absent. To set an empty list, pass an empty vector.
 template <class T>
 class Listed {
 public:
@@ -19,14 +18,14 @@ public:
 
     [[nodiscard]] bool is_stated() const { return entries_.has_value(); }
 
-    /// The entries, if the list is stated.
+    /// Returns the entries, if the list is set.
     [[nodiscard]] const std::optional<std::vector<T>>& entries() const { return entries_; }
 
 private:
     std::optional<std::vector<T>> entries_;
 };
 
-/// Whole numbers among options.
+/// An optional list of integers.
 using Ints = Listed<std::int64_t>;
 
 }  // namespace gradserve

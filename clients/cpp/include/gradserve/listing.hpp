@@ -9,13 +9,13 @@
 
 namespace gradserve {
 
-/// Entries that the server has, fetched a page at a time while one iterates: a range that is gone through once.
+/// Entries of a listing, fetched page by page during iteration: an input range.
 template <class T>
 class Listing {
 public:
     struct Page {
         std::vector<T> entries;
-        /// Where the next page begins; empty behind the last.
+        /// The position at which the next page starts; empty after the last page.
         std::string next;
     };
 
@@ -40,7 +40,7 @@ public:
 
         explicit Iterator(Listing* listing) : listing_(listing) { settle(); }
 
-        /// Goes on to the next page where this one is at its end.
+        /// Fetches the next page at the end of this one.
         void settle() {
             while (listing_ != nullptr && place_ == listing_->page_.entries.size()) {
                 place_ = 0;
@@ -52,10 +52,10 @@ public:
         std::size_t place_ = 0;
     };
 
-    /// `fetch` has the page behind an entry, of which the first is "".
+    /// `fetch` returns the page that starts after an entry, or the first page for "".
     explicit Listing(std::function<Page(const std::string& after)> fetch) : fetch_(std::move(fetch)) {}
 
-    /// Throws where a page cannot be had, as does ++.
+    /// Throws if fetching a page fails, as does ++.
     [[nodiscard]] Iterator begin() { return Iterator(this); }
     [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 

@@ -9,8 +9,8 @@
 
 namespace gradserve {
 
-/// What goes in or comes out of a model under a name: the id of its node, its dtype and its shape, of which an extent of
-/// -1 is free: each call states it anew.
+/// A named input or output of a model: the id of its node, its dtype and its shape. An extent of -1 is free: each call
+/// can use another size.
 struct ModelValue {
     std::string name;
     std::int64_t node = 0;
@@ -18,20 +18,20 @@ struct ModelValue {
     Shape shape{};
 };
 
-/// A leaf whose value is a resident tensor, which each call reads as it is then.
+/// A leaf that is bound to a resident tensor. Each call reads the current version of the tensor.
 struct BoundLeaf {
     std::int64_t node = 0;
     std::string tensor_name;
-    // What it has to be.
+    // The type that the tensor must have.
     DType dtype{""};
     Shape shape{};
 };
 
-/// A version of a model that the server keeps: a registered graph with names for what goes in and comes out, and with
-/// its weights at the server.
+/// One version of a model on the server: a registered graph with named inputs and outputs, and with its weights on the
+/// server.
 struct Model {
     std::string name;
-    /// Which version it is, for conditions.
+    /// The identifier of this version, for conditions.
     std::string etag;
     std::string graph_id;
     std::string description;
@@ -41,7 +41,7 @@ struct Model {
     std::vector<BoundLeaf> bound;
 };
 
-/// What a model is to be. Of outputs and of bound leaves, dtype and shape are found by the server.
+/// The definition of a model. The server determines the dtypes and shapes of outputs and bound leaves.
 struct ModelDefinition {
     std::string graph_id;
     std::vector<ModelValue> inputs{};

@@ -11,30 +11,30 @@ namespace gradserve {
 class Graph;
 struct GraphState;
 
-/// A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. It keeps its
-/// graph.
+/// A node of a graph: a handle to use as an operand, as a key of feeds, and to look up results. It keeps its graph
+/// alive.
 class Node {
 public:
-    /// The place of the node in the list of nodes.
+    /// Returns the position of the node in the graph.
     [[nodiscard]] std::size_t id() const { return id_; }
 
-    /// The name of its op.
+    /// Returns the name of the op.
     [[nodiscard]] const std::string& op() const;
 
-    /// A label for messages and look-ups, if there is one.
+    /// Returns the label for messages and lookups, if there is one.
     [[nodiscard]] const std::string& name() const;
 
     [[nodiscard]] Graph graph() const;
 
-    /// Gives it a name, which refers to nothing. Throws InputError for one that is not in UTF-8.
+    /// Gives the node a name, for messages and lookups. Throws InputError for a name that is not UTF-8.
     const Node& named(std::string name) const;
 
-    /// As messages name it, such as “node 1 (mul, "product")”.
+    /// Returns the node as messages name it, such as “node 1 (mul, "product")”.
     [[nodiscard]] std::string describe() const;
 
-    /// Whether it is the same node of the same graph: comparing values is graph.equal.
+    /// Compares identity: the same node of the same graph. To compare values, use graph.equal.
     friend bool operator==(const Node&, const Node&) = default;
-    /// Some order of graphs, and within each the order of nodes.
+    /// A total order: an arbitrary order of graphs, and the order of nodes within each.
     friend std::strong_ordering operator<=>(const Node&, const Node&) = default;
 
 private:
@@ -48,8 +48,7 @@ private:
     std::size_t id_;
 };
 
-// The ops that operators stand for: add, sub, mul, div and neg; with plain numbers add_scalar, mul_scalar and
-// div_scalar.
+// Operators append ops: add, sub, mul, div and neg; with plain numbers add_scalar, mul_scalar and div_scalar.
 
 [[nodiscard]] Node operator-(const Node& x);
 [[nodiscard]] Node operator+(const Node& a, const Node& b);

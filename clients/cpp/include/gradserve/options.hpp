@@ -12,34 +12,38 @@
 
 namespace gradserve {
 
-/// The timeout of what may take as long as it takes.
+/// A timeout without limit.
 inline constexpr std::chrono::milliseconds without_end = std::chrono::milliseconds::max();
 
-/// How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32.
+/// The precision of float32 matrix products and convolutions on a GPU, most exact first. CPUs always compute in
+/// float32.
 enum class Precision { float32, tf32x3, tf32, bfloat16 };
 
-/// What is made of many examples: nothing, their sum or their mean.
+/// The layout of a Hessian: a block for each pair of nodes, or one matrix over all nodes of `wrt`.
+enum class HessianLayout { blocks, matrix };
+
+/// How the results of many examples are combined: not at all, summed, or averaged.
 enum class Reduction { none, sum, mean };
 
-// What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of
-// its own. What they have in common:
+// Options that you do not set are not sent. Designated initializers cannot name members of base classes, so each struct
+// repeats the common options:
 //
-// form           how tensors travel
-// timeout        for all tries together; absent: the client's
-// idempotency    whether a call that keeps something gets an Idempotency-Key; absent: as the client has it
-// stop           has the call given up, with Cancelled
+// form           encoding of tensors
+// timeout        time limit for all attempts together; absent: the client's
+// idempotency    whether a call that stores something sends an Idempotency-Key; absent: the client's setting
+// stop           cancels the call, which then throws Cancelled
 // extra          fields of the request that are newer than this client
-// outputs        the nodes whose values come back; absent: the last one, or the one that is differentiated
-// store          values that the server is to keep as resident tensors
-// diagnose       has the server look for the first NaN or infinity
-// memory_budget  how many bytes the call may take at most; absent: as the server has it
-// precision      how float32 may be read; absent: as the server has it
-// reduce         has the examples be added up; absent: each is by itself
-// block          how many of them at a time; absent: as many as the server finds right
-// of             is differentiated; absent: the last node
-// wrt            the nodes to differentiate by; absent: all parameters
+// outputs        nodes whose values are returned; absent: the last one, or the differentiated one
+// store          values to store as resident tensors
+// diagnose       reports the first NaN or infinity
+// memory_budget  limit on the memory of the call in bytes; absent: the server's limit
+// precision      precision of float32 computations; absent: the server's setting
+// reduce         how the results of the examples are combined; absent: not at all
+// block          how many examples are combined at a time; absent: the server chooses
+// of             node to differentiate; absent: the last node
+// wrt            nodes to differentiate with respect to; absent: all parameters
 
-/// What Client::forward takes.
+/// Options of Client::forward.
 struct ForwardOptions {
     Nodes outputs{};
     Stores store{};
@@ -53,7 +57,7 @@ struct ForwardOptions {
     Json::Object extra{};
 };
 
-/// What Client::gradients takes.
+/// Options of Client::gradients.
 struct GradientsOptions {
     std::optional<Node> of{};
     Nodes wrt{};
@@ -71,9 +75,9 @@ struct GradientsOptions {
     Json::Object extra{};
 };
 
-/// What Client::vjp takes.
+/// Options of Client::vjp.
 struct VjpOptions {
-    /// One for each output.
+    /// A cotangent for each output.
     Feeds cotangents{};
     Nodes wrt{};
     /// Whether every cotangent has a leading axis.
@@ -90,9 +94,9 @@ struct VjpOptions {
     Json::Object extra{};
 };
 
-/// What Client::jvp takes.
+/// Options of Client::jvp.
 struct JvpOptions {
-    /// Of leaves; others stay.
+    /// Tangents of leaves. Leaves without a tangent are held constant.
     Feeds tangents{};
     Nodes outputs{};
     Stores store{};
@@ -106,7 +110,7 @@ struct JvpOptions {
     Json::Object extra{};
 };
 
-/// What Client::jacobian takes.
+/// Options of Client::jacobian.
 struct JacobianOptions {
     Nodes wrt{};
     Nodes outputs{};
@@ -121,11 +125,11 @@ struct JacobianOptions {
     Json::Object extra{};
 };
 
-/// What Client::hvp takes.
+/// Options of Client::hvp.
 struct HvpOptions {
     std::optional<Node> of{};
     Nodes wrt{};
-    /// One for each node of `wrt`.
+    /// A vector for each node of `wrt`.
     Feeds vectors{};
     Nodes outputs{};
     Stores store{};
@@ -139,10 +143,12 @@ struct HvpOptions {
     Json::Object extra{};
 };
 
-/// What Client::hessian takes.
+/// Options of Client::hessian.
 struct HessianOptions {
     std::optional<Node> of{};
     Nodes wrt{};
+    /// Absent: blocks. For a matrix, the nodes of `wrt` must have the same dtype.
+    std::optional<HessianLayout> layout{};
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
@@ -155,7 +161,7 @@ struct HessianOptions {
     Json::Object extra{};
 };
 
-/// What Client::batch takes.
+/// Options of Client::batch.
 struct BatchOptions {
     std::optional<Node> of{};
     Nodes wrt{};
@@ -175,11 +181,11 @@ struct BatchOptions {
     Json::Object extra{};
 };
 
-/// What Client::check takes.
+/// Options of Client::check.
 struct CheckOptions {
     std::optional<Node> of{};
     Nodes wrt{};
-    /// How many are compared, and how far apart they may be; absent: as the server has it.
+    /// The number of directions to compare, and the largest error that passes; absent: the server's defaults.
     std::optional<std::int64_t> directions{};
     std::optional<double> tolerance{};
     std::optional<std::int64_t> memory_budget{};
@@ -191,9 +197,9 @@ struct CheckOptions {
     Json::Object extra{};
 };
 
-/// What Client::plan takes.
+/// Options of Client::plan.
 struct PlanOptions {
-    /// The one to plan, by its name on the wire.
+    /// The API name of the call to plan.
     std::optional<std::string> call{};
     std::optional<Node> of{};
     Nodes wrt{};
@@ -210,7 +216,7 @@ struct PlanOptions {
     Json::Object extra{};
 };
 
-/// What Client::differentiate takes.
+/// Options of Client::differentiate.
 struct DifferentiateOptions {
     std::optional<Node> of{};
     Nodes wrt{};
@@ -221,53 +227,53 @@ struct DifferentiateOptions {
     Json::Object extra{};
 };
 
-/// What Client::register_graph takes.
+/// Options of Client::register_graph.
 struct RegisterOptions {
-    /// For people.
+    /// A text for people.
     std::string description{};
     std::optional<Form> form{};
     std::stop_token stop{};
 };
 
-/// What Client::put takes.
+/// Options of Client::put.
 struct PutOptions {
-    /// The etag that there has to be, "*" for any.
+    /// The etag that the stored version must have, or "*" for any.
     std::string if_match{};
-    /// The etag that there may not be: "*" demands that there is no tensor.
+    /// The etag that the stored version must not have. "*" requires that the tensor does not exist.
     std::string if_none_match{};
-    /// False has the tensor be on disk some time after the answer.
+    /// If false, the server may respond before the tensor is on disk.
     std::optional<bool> durable{};
     std::optional<Form> form{};
     std::stop_token stop{};
 };
 
-/// What Client::get takes.
+/// Options of Client::get.
 struct GetOptions {
-    /// The etag that there has to be.
+    /// The etag that the stored version must have.
     std::string if_match{};
     std::optional<Form> form{};
     std::stop_token stop{};
 };
 
-/// What Client::put_model takes.
+/// Options of Client::put_model.
 struct PutModelOptions {
-    /// The etag that there has to be, "*" for any.
+    /// The etag that the stored version must have, or "*" for any.
     std::string if_match{};
-    /// The etag that there may not be: "*" demands that there is no model.
+    /// The etag that the stored version must not have. "*" requires that the model does not exist.
     std::string if_none_match{};
     std::stop_token stop{};
 };
 
-/// What Client::remove and Client::remove_model take.
+/// Options of Client::remove and Client::remove_model.
 struct RemoveOptions {
-    /// The etag that there has to be, "*" for any.
+    /// The etag that the stored version must have, or "*" for any.
     std::string if_match{};
     std::stop_token stop{};
 };
 
-/// What listings take.
+/// Options of listings.
 struct ListOptions {
-    /// How many entries are asked for at a time; absent: as the server has it.
+    /// The number of entries per page; absent: the server's default.
     std::optional<std::int64_t> limit{};
     std::stop_token stop{};
 };

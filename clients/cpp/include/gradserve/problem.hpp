@@ -10,31 +10,31 @@
 
 namespace gradserve {
 
-/// A report of the server's, as docs/wire.md has it. Codes are an open list. What did not come, as with a proxy's
-/// page, is empty.
+/// A problem report of the server, as docs/wire.md describes it. New codes may be added at any time. Members that the
+/// report lacks, for example in an error page of a proxy, are empty.
 struct Problem {
     int status = 0;
-    /// A word for programs, and a sentence for people.
+    /// The code for programs, and the message for people.
     std::string code, detail;
-    /// Where the page of the code is, and its heading.
+    /// The address of the code's documentation page, and its heading.
     std::string type, title;
     std::string request_id;
-    /// The node that it is about, also where that runs a function in which something is wrong; the function, and the node
-    /// in it; and the place of the operand.
+    /// The node with the error, or the node that runs the function with the error; the function, and the node in it;
+    /// and the position of the operand.
     std::optional<std::int64_t> node, function, function_node, operand;
     std::string expected, got;
     /// A JSON pointer into the request.
     std::string pointer;
-    /// All that was found wrong, where that was more than one thing.
+    /// All errors, if the server found several.
     std::vector<Problem> errors;
-    /// For how long the server wants to be left alone.
+    /// The time after which the server accepts a retry.
     std::optional<std::chrono::seconds> retry_after;
     /// The members that this client does not know.
     Json::Object extra;
-    /// What the client knows beside the report.
+    /// A fact that only the client knows.
     std::string remark;
 
-    /// All of it in a sentence.
+    /// Returns a sentence with all of it.
     [[nodiscard]] std::string message() const;
 };
 

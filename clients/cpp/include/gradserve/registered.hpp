@@ -13,22 +13,22 @@ namespace gradserve {
 
 struct RegisteredState;
 
-/// A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+/// A registered graph. Pass it to calls in place of a graph: it is not sent again.
 ///
-/// It is registered by the first call that needs it, unless it is already, and once more by one that finds it
-/// forgotten. It is the graph as it was: nodes that are appended later are not part of it. Copies are the same one;
-/// threads may share it.
+/// The first call that uses it registers it, unless it is registered already. If the server no longer has the graph,
+/// the call registers it again. It is the graph as it was: nodes appended later are not part of it. Copies are handles
+/// of the same graph, which threads can share.
 class RegisteredGraph {
 public:
     explicit RegisteredGraph(std::shared_ptr<RegisteredState> state) : state_(std::move(state)) {}
 
-    /// The hash of the graph; empty as long as the server was not asked.
+    /// Returns the hash of the graph; empty until the graph is registered.
     [[nodiscard]] std::string id() const;
 
-    /// The graph itself.
+    /// Returns the graph itself.
     [[nodiscard]] const Graph& graph() const;
 
-    /// What the server answered, by names on the wire, but for the graph; empty as long as it was not asked.
+    /// Returns the server's response by API names, without the graph; empty until the graph is registered.
     [[nodiscard]] Json::Object fields() const;
 
 private:
@@ -37,10 +37,10 @@ private:
     std::shared_ptr<RegisteredState> state_;
 };
 
-/// What calls are made on.
+/// What calls run on: a graph or a registered graph.
 using Computable = std::variant<Graph, RegisteredGraph>;
 
-/// A graph that the server keeps, without itself.
+/// The metadata of a registered graph.
 struct GraphSummary {
     std::string id;
     std::string description;

@@ -8,17 +8,18 @@
 
 namespace gradserve {
 
-/// Part of a tensor that the server keeps: what lies from `start` to before `stop` on its leading axis.
+/// Rows `start` to `stop` (exclusive) of a resident tensor, along its leading axis.
 struct Rows {
     std::string name;
     std::int64_t start;
     std::int64_t stop;
 };
 
-/// A version of a tensor that the server keeps, and may stand wherever a call takes a tensor.
+/// A handle of one version of a resident tensor. Pass it to calls in place of a tensor.
 ///
-/// A call reads the version that is there when it comes: `etag` says which one this was, for conditions. What the
-/// server did not say is absent: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+/// A call reads the version that is stored when it runs. `etag` identifies the version of this handle, for conditions.
+/// Fields that the server did not report are absent: dtype, shape and size are known for tensors that were put or
+/// listed, not for tensors that a call stored.
 struct Resident {
     std::string name;
     std::string etag{};
@@ -28,7 +29,7 @@ struct Resident {
     std::optional<bool> durable{};
     std::optional<std::int64_t> written_within_ms{};
 
-    /// The part of it from start to before stop on its leading axis, which may stand where it may.
+    /// Returns rows `start` to `stop` (exclusive) of the leading axis. Calls accept them in place of a tensor.
     [[nodiscard]] Rows rows(std::int64_t start, std::int64_t stop) const { return {name, start, stop}; }
 };
 
@@ -38,15 +39,14 @@ struct ResidentTensor {
     Tensor tensor;
 };
 
-/// Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
+/// The tensor that a call stores the value of a node as, or the gradient with respect to it.
 struct Store {
     std::string name;
-    /// The etag that the tensor must have now: "*" where any will do, "" where there must be none. Absent is no
-    /// condition.
+    /// The etag that the tensor must have now, "*" for any, or "" if it must not exist. Absent: no condition.
     std::optional<std::string> if_match{};
-    /// False has the value be on disk some time after the answer.
+    /// If false, the server may respond before the value is on disk.
     std::optional<bool> durable{};
-    /// True has the gradient by the node be kept, and not its value.
+    /// If true, the call stores the gradient with respect to the node instead of its value.
     bool gradient = false;
 
     Store(const char* kept_as) : name(kept_as) {}

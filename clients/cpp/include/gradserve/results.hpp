@@ -11,10 +11,10 @@
 
 namespace gradserve {
 
-/// Throws the InputError of an answer that has no result for something.
+/// Throws the InputError for a missing result.
 [[noreturn]] void throw_no_result(const std::string& sought, std::size_t count);
 
-/// What an answer has for each of some nodes, in the order of the request: pairs of a node and its result.
+/// Results by node, in the order of the request: pairs of a node and its result.
 template <class T>
 class Results {
 public:
@@ -23,14 +23,14 @@ public:
     Results() = default;
     explicit Results(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
-    /// The result of a node. Throws InputError where the answer has none.
+    /// Returns the result of a node. Throws InputError if the node has no result.
     [[nodiscard]] const T& operator[](const Node& node) const {
         for (const Entry& entry : entries_)
             if (entry.first == node) return entry.second;
         throw_no_result(node.describe(), size());
     }
 
-    /// The result of the node that has this name. Throws InputError where the answer has none.
+    /// Returns the result of the node with this name. Throws InputError if there is none.
     [[nodiscard]] const T& operator[](std::string_view name) const {
         for (const Entry& entry : entries_)
             if (entry.first.name() == name && !name.empty()) return entry.second;
@@ -38,7 +38,7 @@ public:
     }
     [[nodiscard]] const T& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
 
-    /// The result of a place in the order of the request. Throws InputError where the answer has none.
+    /// Returns the result at a position in the order of the request. Throws InputError if there is none.
     [[nodiscard]] const T& at(std::size_t place) const {
         if (place >= size()) throw_no_result("place " + std::to_string(place), size());
         return entries_[place].second;
@@ -53,7 +53,7 @@ private:
     std::vector<Entry> entries_;
 };
 
-/// What an answer has for pairs of nodes, of an output and a node of `wrt`, or of a row and a column.
+/// Results by pairs of nodes: an output and a node of `wrt`, or a row and a column.
 class Blocks {
 public:
     struct Entry {
@@ -65,13 +65,13 @@ public:
     Blocks() = default;
     explicit Blocks(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
-    /// The block of two nodes. Throws InputError where the answer has none.
+    /// Returns the block of two nodes. Throws InputError if they have no block.
     [[nodiscard]] const Tensor& operator()(const Node& first, const Node& second) const;
 
-    /// The block of the nodes that have these names. Throws InputError where the answer has none.
+    /// Returns the block of the nodes with these names. Throws InputError if there is none.
     [[nodiscard]] const Tensor& operator()(std::string_view first, std::string_view second) const;
 
-    /// The block of a place in the order of the answer. Throws InputError where the answer has none.
+    /// Returns the block at a position in the order of the response. Throws InputError if there is none.
     [[nodiscard]] const Tensor& at(std::size_t place) const;
 
     [[nodiscard]] std::size_t size() const { return entries_.size(); }

@@ -7,20 +7,20 @@
 
 namespace gradserve {
 
-/// The clock that deadlines are told by.
+/// The clock for deadlines.
 using Clock = std::chrono::steady_clock;
 
-/// What a client has of the world beside the network, to be handed in by tests. Threads that share the client share it.
+/// A client's environment except the network; tests replace it. Threads that share the client share it.
 struct Surroundings {
     std::function<Clock::time_point()> now;
-    /// Has time pass, unless a stop is requested before.
+    /// Waits, unless a stop is requested.
     std::function<void(std::chrono::milliseconds, const std::stop_token&)> wait;
-    /// Between 0 and 1.
+    /// Returns a random number between 0 and 1.
     std::function<double()> chance;
-    /// A key of idempotency, which nobody else has.
+    /// Returns a new unique idempotency key.
     std::function<std::string()> new_key;
 
-    /// Those of the machine.
+    /// Returns the real environment.
     [[nodiscard]] static Surroundings usual();
 };
 

@@ -18,7 +18,7 @@ namespace gradserve {
 /// The extents of all axes.
 using Shape = std::vector<std::int64_t>;
 
-/// What tensors consist of.
+/// The types of a tensor's elements.
 template <class T>
 concept Element = std::same_as<T, bool> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint8_t> ||
                   std::same_as<T, std::int16_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
@@ -26,7 +26,7 @@ concept Element = std::same_as<T, bool> || std::same_as<T, std::int8_t> || std::
                   std::same_as<T, double> || std::same_as<T, std::complex<float>> ||
                   std::same_as<T, std::complex<double>>;
 
-/// The dtype of an element.
+/// Returns the dtype of an element type.
 template <Element T>
 [[nodiscard]] const DType& dtype_of() {
     if constexpr (std::same_as<T, bool>) return DType::boolean;
@@ -43,34 +43,35 @@ template <Element T>
     else return DType::float64;
 }
 
-/// An array with a dtype and a shape, whose elements lie row-major. It is not written: copies share its memory, which
-/// is that of the vector that it was made from, or of the answer that it came with.
+/// An array with a dtype and a shape, in row-major order. It is read-only. Copies share its memory, which is that of
+/// the vector that it was created from, or of the response.
 class Tensor {
 public:
-    /// A single number, without axes.
+    /// Creates a tensor without axes.
     template <Element T>
     Tensor(T element) : Tensor(std::initializer_list<T>{element}, Shape{}) {}
 
-    /// Elements along one axis.
+    /// Creates a tensor with one axis.
     template <Element T>
     Tensor(std::initializer_list<T> elements) : Tensor(elements, along(elements.size())) {}
 
-    /// Elements in a shape. Throws InputError where they are more or fewer than the shape has.
+    /// Creates a tensor with this shape. Throws InputError if the number of elements does not match the shape.
     template <Element T>
     Tensor(std::initializer_list<T> elements, Shape shape)
         : Tensor(dtype_of<T>(), std::move(shape), Bytes::copied(std::as_bytes(std::span(elements)))) {}
 
-    /// Elements along one axis, in the memory of the vector, which moves here.
+    /// Creates a tensor with one axis. Takes the memory of the vector.
     template <Element T>
     Tensor(std::vector<T> elements) : Tensor(adopted(std::move(elements))) {}
 
-    /// Elements in a shape, in the memory of the vector, which moves here. Throws InputError as above.
+    /// Creates a tensor with this shape. Takes the memory of the vector. Throws InputError if the number of elements
+    /// does not match the shape.
     template <Element T>
     Tensor(std::vector<T> elements, Shape shape)
         : Tensor(dtype_of<T>(), std::move(shape), memory_of(std::move(elements))) {}
 
-    /// Elements where they lie: the memory has to live, unchanged, for as long as this tensor and its copies do. Throws
-    /// InputError as above.
+    /// Creates a tensor that refers to memory that it does not own, which must stay alive and unchanged as long as this
+    /// tensor and its copies. Throws InputError if the number of elements does not match the shape.
     template <std::ranges::contiguous_range Range>
         requires Element<std::ranges::range_value_t<Range>> && std::ranges::borrowed_range<Range>
     [[nodiscard]] static Tensor borrowed(Range&& elements, Shape shape) {
@@ -78,29 +79,29 @@ public:
         return {dtype_of<std::ranges::range_value_t<Range>>(), std::move(shape), Bytes::borrowed(std::as_bytes(view))};
     }
 
-    /// Elements as bytes, row-major and little-endian, which are copied only where they are not aligned. Throws
-    /// InputError for a dtype that this client lacks, where the shape has more or fewer bytes, and for bytes that are
-    /// no bool.
+    /// Creates a tensor from row-major, little-endian bytes, which are copied only if they are not aligned. Throws
+    /// InputError for an unsupported dtype, if the number of bytes does not match the shape, and for bytes that are not
+    /// valid bools.
     Tensor(DType dtype, Shape shape, Bytes bytes);
 
     [[nodiscard]] const DType& dtype() const { return dtype_; }
     [[nodiscard]] const Shape& shape() const { return shape_; }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     [[nodiscard]] std::size_t size() const;
 
-    /// The elements, row-major and little-endian.
+    /// Returns the bytes of the elements, row-major and little-endian.
     [[nodiscard]] const Bytes& bytes() const { return bytes_; }
 
-    /// The elements where they lie, for as long as the tensor or a copy of it lives. Throws InputError where they are
-    /// of another type.
+    /// Returns a view of the elements, valid as long as the tensor or a copy of it lives. Throws InputError if they
+    /// have another type.
     template <Element T>
     [[nodiscard]] std::span<const T> elements() const {
         expect(dtype_of<T>());
         return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
     }
 
-    /// The only element. Throws InputError where there are several, or they are of another type.
+    /// Returns the only element. Throws InputError if there is not exactly one element, or if it has another type.
     template <Element T>
     [[nodiscard]] T item() const {
         expect(dtype_of<T>());
@@ -108,13 +109,13 @@ public:
         return elements<T>().front();
     }
 
-    /// A tensor whose memory is its own: this one, unless that is borrowed.
+    /// Returns a tensor that owns its memory: this one, or a copy if its memory is borrowed.
     [[nodiscard]] Tensor owned() const;
 
-    /// Of what kind it is, such as “float64[2, 3]”.
+    /// Returns dtype and shape, such as “float64[2, 3]”.
     [[nodiscard]] std::string describe() const;
 
-    /// Whether dtype, shape and all bits are the same.
+    /// Compares dtype, shape and all bits.
     friend bool operator==(const Tensor& one, const Tensor& other);
 
 private:

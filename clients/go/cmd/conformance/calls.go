@@ -24,7 +24,7 @@ type entry struct {
 	Rows     []int           `json:"rows"`
 }
 
-// call is one as a case states it.
+// call is a call of a case.
 type call struct {
 	Do    string    `json:"do"`
 	Graph graphCase `json:"graph"`
@@ -51,6 +51,7 @@ type call struct {
 	Mapped       []json.RawMessage `json:"mapped"`
 	Reduce       gs.Reduction      `json:"reduce"`
 	Block        int64             `json:"block"`
+	Layout       gs.HessianLayout  `json:"layout"`
 	Cotangent    *tensor           `json:"cotangent"`
 	Batched      bool              `json:"batched"`
 	Diagnose     bool              `json:"diagnose"`
@@ -68,7 +69,7 @@ func (c call) form() gs.Form {
 	return gs.Form(c.Form)
 }
 
-// asked is what a call is asked, in terms of the client.
+// asked holds the arguments of a call, as values of the client.
 type asked struct {
 	run                                  gs.RunOptions
 	feeds, cotangents, tangents, vectors gs.Feeds
@@ -161,7 +162,7 @@ func storeOf(graph *gs.Graph, list []entry) (map[*gs.Node]gs.Store, error) {
 	return store, nil
 }
 
-// compute is a call on a graph.
+// compute makes a call on a graph.
 func (c *conversation) compute(ctx context.Context, call call) (members, error) {
 	on, graph, err := c.target(call.Graph)
 	if err != nil {
@@ -191,7 +192,9 @@ func (c *conversation) compute(ctx context.Context, call call) (members, error) 
 			RunOptions: a.run, Of: a.of, Wrt: a.wrt, Vectors: a.vectors,
 		}))
 	case "hessian":
-		return returned(c.client.Hessian(ctx, on, a.feeds, gs.HessianOptions{RunOptions: a.run, Of: a.of, Wrt: a.wrt}))
+		return returned(c.client.Hessian(ctx, on, a.feeds, gs.HessianOptions{
+			RunOptions: a.run, Of: a.of, Wrt: a.wrt, Layout: call.Layout,
+		}))
 	case "batch":
 		return returned(c.client.Batch(ctx, on, a.feeds, gs.BatchOptions{
 			RunOptions: a.run, Of: a.of, Wrt: a.wrt, Mapped: a.mapped, Reduce: call.Reduce, Block: call.Block,

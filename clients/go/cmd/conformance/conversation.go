@@ -10,7 +10,7 @@ import (
 	gs "gradserve.example/gradserve"
 )
 
-// clientCase is what a client is made with.
+// clientCase holds the settings of the client in a case.
 type clientCase struct {
 	APIKey           *string `json:"api_key"`
 	Retries          *int    `json:"retries"`
@@ -19,7 +19,7 @@ type clientCase struct {
 	MaxResponseBytes *int64  `json:"max_response_bytes"`
 }
 
-// conversation are the calls of a case, done by one client on a clock that only its waits move.
+// conversation makes the calls of a case with one client, whose clock advances only when it waits.
 type conversation struct {
 	client     *gs.Client
 	now        time.Time
@@ -27,11 +27,11 @@ type conversation struct {
 	keys       int
 	graphs     map[string]*gs.Graph
 	registered map[string]*gs.RegisteredGraph
-	// failed is why there is no client.
+	// failed is the error of NewClient.
 	failed error
 }
 
-// begin has clock, chance and keys handed in where the server is a script.
+// begin creates the client. If the server is scripted, it injects clock, randomness and keys.
 func begin(url string, stated clientCase, isScripted bool) *conversation {
 	c := &conversation{
 		now:        time.Unix(0, 0),
@@ -77,7 +77,7 @@ func (c *conversation) newKey() string {
 	return fmt.Sprintf("case-%d", c.keys)
 }
 
-// do is one call.
+// do makes one call.
 func (c *conversation) do(call call) (members, error) {
 	if c.failed != nil {
 		return nil, c.failed
@@ -117,7 +117,7 @@ func (c *conversation) do(call call) (members, error) {
 	return c.compute(ctx, call)
 }
 
-// graph is that of some steps, functions and an opset; equal ones are the same.
+// graph returns the graph of these steps, functions and opset. Equal ones are the same graph.
 func (c *conversation) graph(stated built) (string, *gs.Graph, error) {
 	text, err := json.Marshal(stated)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *conversation) register(ctx context.Context, call call) (members, error)
 	return raw(made.Fields()), nil
 }
 
-// target is what a call is made on.
+// target returns the graph or registered graph that a call runs on.
 func (c *conversation) target(stated graphCase) (gs.Computable, *gs.Graph, error) {
 	known, graph, err := c.graph(stated.built)
 	if err != nil || !stated.Registered {
@@ -223,7 +223,7 @@ func raw(fields map[string]json.RawMessage) members {
 	return made
 }
 
-// handle is one by the names of the wire.
+// handle returns the fields of a handle by their API names.
 func handle(kept *gs.Resident, err error) (members, error) {
 	if err != nil {
 		return nil, err

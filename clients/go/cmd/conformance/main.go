@@ -1,5 +1,5 @@
-// The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What it
-// speaks is in clients/conformance/README.md.
+// The program that runs conformance cases with this client. It reads one case per line and writes one result per line,
+// as described in clients/conformance/README.md.
 package main
 
 import (
@@ -68,7 +68,7 @@ func answered(stated request) members {
 	return result
 }
 
-// encoded is a tensor as the client writes it.
+// encoded returns a tensor as the client encodes it.
 func encoded(stated request) (members, error) {
 	tensor, err := stated.Tensor.read()
 	if err != nil {
@@ -86,7 +86,7 @@ func encoded(stated request) (members, error) {
 	return members{"wire": string(text)}, err
 }
 
-// decoded is a tensor as the client reads it.
+// decoded returns a tensor as the client decodes it.
 func decoded(stated request) (members, error) {
 	if stated.Wire != nil {
 		var tensor gs.Tensor
@@ -107,7 +107,7 @@ func decoded(stated request) (members, error) {
 	return members{"tensor": bits(tensor)}, nil
 }
 
-// nodesOfGraph are the nodes of a graph, and its functions.
+// nodesOfGraph returns the nodes of a graph, and its functions.
 func nodesOfGraph(stated request) (members, error) {
 	graph, err := graphOf(stated.built)
 	if err != nil {
@@ -129,7 +129,7 @@ func nodesOfGraph(stated request) (members, error) {
 	return result, err
 }
 
-// exchanged are the results of calls.
+// exchanged returns the results of calls.
 func exchanged(stated request) members {
 	conversation := begin(stated.URL, stated.Client, stated.Kind == "exchange")
 	results := make([]members, len(stated.Calls))

@@ -16,7 +16,7 @@ type named struct {
 	Shape    []int    `json:"shape"`
 }
 
-// kept is the id of the graph of a call, which is registered by the first call that needs it.
+// kept returns the id of the graph of a call, which the first call that needs it registers.
 func (c *conversation) kept(ctx context.Context, call call) (string, error) {
 	if call.Graph.Steps == nil {
 		return call.GraphID, nil
@@ -83,7 +83,7 @@ func (c *conversation) deleteGraph(ctx context.Context, call call) (members, err
 	return summary(gone), nil
 }
 
-// model is one by the names of the wire.
+// model returns the fields of a model by their API names.
 func model(kept *gs.Model, err error) (members, error) {
 	if err != nil {
 		return nil, err

@@ -8,14 +8,14 @@ import (
 	gs "gradserve.example/gradserve"
 )
 
-// built is a graph as a case states it.
+// built is a graph of a case.
 type built struct {
 	Steps     []step     `json:"steps"`
 	Functions []function `json:"functions"`
 	Opset     int        `json:"opset"`
 }
 
-// function is a function as a case states it.
+// function is a function of a case.
 type function struct {
 	Name    string            `json:"name"`
 	Steps   []step            `json:"steps"`
@@ -28,19 +28,19 @@ type step struct {
 	Operands []json.RawMessage          `json:"operands"`
 	Attrs    map[string]json.RawMessage `json:"attrs"`
 	Name     string                     `json:"name"`
-	// nodes are the operands in the graph, functions those of the graph around, and err what was wrong with an attribute.
+	// nodes are the operands, functions are those of the enclosing graph, and err is the error of an invalid attribute.
 	nodes     []*gs.Node
 	functions []*gs.GraphFunction
 	err       error
 }
 
-// builder has what steps refer to: their graph, the one around it, and the functions of that.
+// builder holds what steps refer to: their graph, the enclosing graph and its functions.
 type builder struct {
 	graph, outer *gs.Graph
 	functions    []*gs.GraphFunction
 }
 
-// graphOf is the graph that steps give.
+// graphOf builds the graph of some steps.
 func graphOf(stated built) (*gs.Graph, error) {
 	graph := gs.NewGraph()
 	graph.Opset = stated.Opset
@@ -88,7 +88,7 @@ func (b builder) append(steps []step) error {
 	return nil
 }
 
-// nodes are nodes by their places, of which one may be of the graph around.
+// nodes returns the nodes at some positions. "outer" stands for a node of the enclosing graph.
 func (b builder) nodes(places []json.RawMessage) ([]*gs.Node, error) {
 	nodes := make([]*gs.Node, len(places))
 	for i, place := range places {
@@ -105,7 +105,7 @@ func (b builder) nodes(places []json.RawMessage) ([]*gs.Node, error) {
 	return nodes, nil
 }
 
-// nodeOf is a node by its place, or one of another graph.
+// nodeOf returns the node at a position, or a node of another graph.
 func nodeOf(graph *gs.Graph, place json.RawMessage) (*gs.Node, error) {
 	if string(place) == `"other"` {
 		return gs.NewGraph().Input(""), nil
@@ -128,7 +128,7 @@ func nodesOf(graph *gs.Graph, places []json.RawMessage) (nodes []*gs.Node, err e
 	return nodes, nil
 }
 
-// operand is nil where the step has no more.
+// operand returns nil if the step has no further operand.
 func (s *step) operand(place int) *gs.Node {
 	if place >= len(s.nodes) {
 		return nil
@@ -136,7 +136,7 @@ func (s *step) operand(place int) *gs.Node {
 	return s.nodes[place]
 }
 
-// any appends an op by its name.
+// any appends an op by name.
 func (s *step) any(g *gs.Graph) *gs.Node {
 	attrs := gs.Attrs{}
 	for name := range s.Attrs {
@@ -145,7 +145,7 @@ func (s *step) any(g *gs.Graph) *gs.Node {
 	return g.Op(s.Op, s.nodes, attrs)
 }
 
-// optional is an attribute, or nil where the step does not state it.
+// optional returns an attribute, or nil if the step does not have it.
 func optional[T any](s *step, name string) *T {
 	if _, is := s.Attrs[name]; !is {
 		return nil
@@ -154,7 +154,7 @@ func optional[T any](s *step, name string) *T {
 	return &value
 }
 
-// attr is an attribute, of which JSON may not keep the value.
+// attr reads an attribute, including values that JSON cannot represent.
 func attr[T any](s *step, name string) (value T) {
 	stated, is := s.Attrs[name]
 	if !is {
@@ -192,7 +192,7 @@ func attr[T any](s *step, name string) (value T) {
 	return value
 }
 
-// function is one of the graph's, by its index, or one of another graph.
+// function returns a function of the graph by index, or a function of another graph.
 func (s *step) function(stated json.RawMessage) (*gs.GraphFunction, error) {
 	var named struct {
 		Function json.RawMessage `json:"function"`
@@ -235,7 +235,7 @@ func wholesOf(stated json.RawMessage) ([]int, error) {
 	return wholes, nil
 }
 
-// valueOf is a value as Go has it; numbers with a point are float64, others int64.
+// valueOf converts JSON to a Go value: numbers with a decimal point to float64, others to int64.
 func valueOf(stated json.RawMessage) (any, error) {
 	var special struct {
 		Int   *string `json:"int"`

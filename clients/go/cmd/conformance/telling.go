@@ -7,7 +7,7 @@ import (
 	gs "gradserve.example/gradserve"
 )
 
-// returned is an answer by the names of the wire.
+// returned returns a result by its API names.
 func returned(answer any, err error) (members, error) {
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func returned(answer any, err error) (members, error) {
 		return made, nil
 	case *gs.HessianAnswer:
 		made := gradients(a.GradientsAnswer)
-		made["hessian"] = blocks(a.Hessian, "row", "column")
+		made["hessian"], made["matrix"] = blocks(a.Hessian, "row", "column"), matrix(a.Matrix)
 		return made, nil
 	case *gs.CheckAnswer:
 		made := raw(a.Fields)
@@ -76,7 +76,7 @@ func ids(nodes []*gs.Node) []int {
 	return made
 }
 
-// results are looked up by their nodes, as users do.
+// results looks results up by node, as users do.
 func results(all gs.Results[*gs.Tensor]) []members {
 	made := []members{}
 	for node := range all.All() {
@@ -97,6 +97,20 @@ func blocks(all gs.Blocks, first, second string) []members {
 	return made
 }
 
+// matrix returns the matrix of a Hessian, or nil if there is none.
+func matrix(hessian *gs.HessianMatrix) members {
+	if hessian == nil {
+		return nil
+	}
+	offsets := []members{}
+	for node := range hessian.Offsets.All() {
+		if place, err := hessian.Offsets.Of(node); err == nil {
+			offsets = append(offsets, members{"node": node.ID(), "offset": place.Offset, "size": place.Size})
+		}
+	}
+	return members{"offsets": offsets, "tensor": bits(hessian.Tensor)}
+}
+
 func differentiated(answer *gs.DifferentiateAnswer) (members, error) {
 	made := raw(answer.Fields)
 	gradients := []members{}
@@ -108,7 +122,7 @@ func differentiated(answer *gs.DifferentiateAnswer) (members, error) {
 	return made, err
 }
 
-// told is an error as a result has it.
+// told returns an error in the form of a result.
 func told(err error) members {
 	made := members{"type": typeOf(err), "message": err.Error()}
 	var refusal *gs.Refusal
@@ -120,13 +134,13 @@ func told(err error) members {
 	return made
 }
 
-// is says whether an error is of a type, somewhere.
+// is reports whether an error, or one that it wraps, has a type.
 func is[T error](err error) bool {
 	var found T
 	return errors.As(err, &found)
 }
 
-// typeOf is what one does about an error; the first that fits.
+// typeOf returns the type of an error: the first that fits.
 func typeOf(err error) string {
 	switch {
 	case is[*gs.InputError](err):

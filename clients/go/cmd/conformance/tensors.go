@@ -6,7 +6,7 @@ import (
 	gs "gradserve.example/gradserve"
 )
 
-// tensor is one as its bits.
+// tensor is a tensor as its bits.
 type tensor struct {
 	DType string `json:"dtype"`
 	Shape []int  `json:"shape"`

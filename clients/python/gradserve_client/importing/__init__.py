@@ -1,4 +1,4 @@
-"""The parts that all importers share: a model of another system becomes a graph, or is refused with all reasons.
+"""The parts that all importers share: a model of another system becomes a graph, or is rejected with all reasons.
 
 An importer walks over the nodes of a model and looks up a rule for each op in its `RuleTable`. The rule appends nodes
 to a `SourceGraph`. For example, the rule of ONNX's `Gemm` appends a `matmul`, a `mul_scalar` and an `add`. If a rule

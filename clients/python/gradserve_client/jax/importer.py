@@ -43,7 +43,7 @@ def import_function(
     inputs. A leaf is named by its argument and keys, such as `params.dense.0.w`. Names of outputs start with `result`.
 
     `max_steps` bounds `while` loops, whose number of steps depends on data. The floats of a loop that reaches the bound
-    are NaN. `unroll` writes out the steps of `scan`. `custom_rules` selects how functions with `custom_vjp` or
+    are NaN. `unroll` unrolls the steps of `scan`. `custom_rules` selects how functions with `custom_vjp` or
     `custom_jvp` are differentiated: "keep" uses their rules; "body" differentiates their bodies and adds a note.
 
     Shapes are those of the examples. `free` maps names of leaves to axes that can have any extent; `second` must then

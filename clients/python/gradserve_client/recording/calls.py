@@ -222,9 +222,10 @@ def plan(
     block: int | None = None,
     **kwargs: Any,
 ) -> Steps[Forecast]:
-    """Predict the cost of a call, given by its name on the wire; `mapped`, `reduce` and `block` are for `batch`.
+    """Estimate the cost of a call (a dry run), given by its name on the wire.
 
-    Nothing is run, unless there are guards: then the function is run once to check them.
+    `mapped`, `reduce` and `block` are for `batch`. Nothing is run, unless there are guards: then the function is run
+    once to check them.
     """
     function_call = yield from source.bind(args, kwargs, wrt, mapped if call == "batch" else ())
     recorded = yield from function_call.validated()

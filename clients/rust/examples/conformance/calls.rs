@@ -1,10 +1,10 @@
-//! Calls on graphs, in terms of the client.
+//! Calls on graphs.
 
 use gradserve_client::calls::{
     Call, Compute, HasMapped, HasMemoryBudget, HasOf, HasOutputs, HasPrecision, HasWrt, Kind, Runs,
 };
 use gradserve_client::{
-    Blocking, Client, Feed, Feeds, Graph, Precision, Reduction, Resident, Result, Store, Target, Types,
+    Blocking, Client, Feed, Feeds, Graph, HessianLayout, Precision, Reduction, Resident, Result, Store, Target, Types,
 };
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::tensors;
 
 type Stated<'c, K> = Call<'c, Blocking, Compute<K>>;
 
-/// A call as a case states it, on a graph.
+/// A call of a case on a graph.
 struct Asked<'a> {
     stated: &'a Value,
     graph: &'a Graph,
@@ -46,7 +46,14 @@ pub fn computed(client: &Client, on: &Target, graph: &Graph, stated: &Value) -> 
             let call = asked.of(asked.wrt(asked.running(client.hvp(on.clone(), feeds))?)?)?;
             sent(call.vectors(asked.feeds("vectors")?))
         }
-        "hessian" => sent(asked.of(asked.wrt(asked.running(client.hessian(on.clone(), feeds))?)?)?),
+        "hessian" => {
+            let call = asked.of(asked.wrt(asked.running(client.hessian(on.clone(), feeds))?)?)?;
+            sent(match stated["layout"].as_str() {
+                Some("matrix") => call.layout(HessianLayout::Matrix),
+                Some(_) => call.layout(HessianLayout::Blocks),
+                None => call,
+            })
+        }
         "batch" => sent(asked.mapped(asked.of(asked.wrt(asked.running(client.batch(on.clone(), feeds))?)?)?)?),
         "check" => {
             let mut call = asked.of(asked.wrt(asked.formed(client.check(on.clone(), feeds)))?)?;
@@ -70,7 +77,7 @@ pub fn computed(client: &Client, on: &Target, graph: &Graph, stated: &Value) -> 
     }
 }
 
-/// A tensor that the server keeps, or rows of it.
+/// A resident tensor, or rows of it.
 fn kept(resident: Resident, rows: &Value) -> Feed {
     match rows.as_array() {
         Some(_) => resident.rows(tensors::places(rows)[0]..tensors::places(rows)[1]).into(),

@@ -1,4 +1,4 @@
-//! The calls of a case, done by one client, on a clock that only its waits move.
+//! The calls of a case, made by one client whose clock advances only when it waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 use crate::telling::{told, Told};
 use crate::{calls, steps, tensors};
 
-/// What a case hands in.
+/// The environment that a case injects.
 #[derive(Clone, Default)]
 struct Script(Arc<Mutex<Scripted>>);
 
@@ -44,7 +44,7 @@ impl Surroundings for Script {
     }
 }
 
-/// The results of a case.
+/// Returns the results of a case.
 pub fn held(case: &Value) -> Value {
     let script = Script::default();
     let client = client_of(case, &script);
@@ -62,7 +62,7 @@ pub fn held(case: &Value) -> Value {
     json!({"results": results, "waits": waits})
 }
 
-/// Clock, chance and keys are handed in where the server is a script.
+/// If the server is scripted, injects clock, randomness and keys.
 fn client_of(case: &Value, script: &Script) -> Result<Client> {
     let stated = &case["client"];
     let timeout = stated["timeout_ms"].as_u64().map(Duration::from_millis);
@@ -85,7 +85,7 @@ fn client_of(case: &Value, script: &Script) -> Result<Client> {
     builder.build()
 }
 
-/// Graphs by their steps, functions and opsets; equal ones are the same.
+/// Graphs by steps, functions and opset. Equal ones are the same graph.
 #[derive(Default)]
 struct Graphs {
     built: HashMap<String, Graph>,
@@ -101,7 +101,7 @@ impl Graphs {
         Ok(self.built[&known].clone())
     }
 
-    /// What a call is made on.
+    /// The graph or registered graph that a call runs on.
     fn target(&mut self, stated: &Value, graph: &Graph) -> Result<Target> {
         if stated["registered"] != true {
             return Ok(graph.into());
@@ -114,12 +114,12 @@ impl Graphs {
     }
 }
 
-/// What equal graphs of a case have in common.
+/// Returns a key that equal graphs of a case share.
 fn key(stated: &Value) -> String {
     json!([stated["steps"], stated["functions"], stated["opset"]]).to_string()
 }
 
-/// One call.
+/// Makes one call.
 fn done(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
     let name = call["name"].as_str().unwrap_or_default();
     match call["do"].as_str().unwrap_or_default() {
@@ -203,12 +203,12 @@ fn registered(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Valu
     Ok(fields.into())
 }
 
-/// What a listing says of a graph.
+/// Returns an entry of a listing of graphs.
 fn summary(graph: &GraphSummary) -> Value {
     json!({"graph_id": graph.id, "description": graph.description, "node_count": graph.node_count})
 }
 
-/// The id of the graph of a model, which is registered by the first call that needs it.
+/// Returns the id of a model's graph, which the first call that needs it registers.
 fn kept(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<String> {
     if let Some(id) = call["graph_id"].as_str() {
         return Ok(id.to_owned());

@@ -1,5 +1,5 @@
-//! The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What it
-//! speaks is in clients/conformance/README.md.
+//! The program that runs conformance cases with this client. It reads one case per line and writes one result per line,
+//! as described in clients/conformance/README.md.
 
 mod calls;
 mod conversation;
@@ -35,7 +35,7 @@ fn answered(case: &Value) -> Result<Value> {
     }
 }
 
-/// A tensor as the client writes it.
+/// Returns a tensor as the client encodes it.
 fn encoded(case: &Value) -> Result<Value> {
     let tensor = tensors::read(&case["tensor"])?;
     let form = tensors::form(&case["form"]).unwrap_or_else(|| Form::default_for(tensor.bytes().len()));
@@ -46,7 +46,7 @@ fn encoded(case: &Value) -> Result<Value> {
     Ok(json!({"wire": tensor.to_json(form)}))
 }
 
-/// A tensor as the client reads it.
+/// Returns a tensor as the client decodes it.
 fn decoded(case: &Value) -> Result<Value> {
     let tensor = match case["wire"].as_str() {
         Some(wire) => Tensor::from_json(wire)?,
@@ -55,7 +55,7 @@ fn decoded(case: &Value) -> Result<Value> {
     Ok(json!({"tensor": tensors::bits(&tensor)}))
 }
 
-/// The nodes of a graph, and its functions if there are any.
+/// Returns the nodes of a graph, and its functions if there are any.
 fn built(case: &Value) -> Result<Value> {
     let text = steps::graph(case)?.to_json()?;
     let graph: Value = text.parse().expect("a graph is written as JSON");

@@ -1,11 +1,11 @@
-//! Steps of the builder, and what they state.
+//! Steps of the builder, and their arguments.
 
 use gradserve_client::{Attribute, Attrs, DType, Graph, GraphFunction, Node, Number, Result, Tensor};
 use serde_json::{Map, Value};
 
 use crate::{ops, tensors};
 
-/// One call of the builder, its operands being nodes.
+/// A call of the builder. Its operands are nodes.
 pub struct Step {
     pub op: String,
     pub nodes: Vec<Node>,
@@ -14,7 +14,7 @@ pub struct Step {
     functions: Vec<GraphFunction>,
 }
 
-/// The graph that steps give.
+/// Builds the graph of some steps.
 pub fn graph(stated: &Value) -> Result<Graph> {
     let graph = stated["opset"].as_u64().map_or_else(Graph::new, |opset| Graph::with_opset(opset as usize));
     for function in stated["functions"].as_array().into_iter().flatten() {
@@ -34,7 +34,7 @@ fn append_function(graph: &Graph, stated: &Value) -> Result<()> {
     appended
 }
 
-/// Appends steps to a graph, or to a function of the one around.
+/// Appends steps to a graph, or to a function of the enclosing graph.
 fn append(graph: &Graph, around: &Graph, steps: &Value) -> Result<()> {
     for stated in steps.as_array().into_iter().flatten() {
         let nodes: Result<_> = places(&stated["operands"]).map(|place| operand(graph, around, place)).collect();
@@ -46,7 +46,7 @@ fn append(graph: &Graph, around: &Graph, steps: &Value) -> Result<()> {
             functions: graph.functions().collect(),
         };
         let appended = match step.nodes.first() {
-            // Its method would append to the graph that it is of.
+            // The method of a node of another graph would append to that graph.
             Some(node) if node.graph() != graph => step.any(graph)?,
             _ => ops::appended(graph, &step)?,
         };
@@ -55,7 +55,7 @@ fn append(graph: &Graph, around: &Graph, steps: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A node by its place, or one from elsewhere.
+/// Returns the node at a position, or a node of another graph.
 fn operand(graph: &Graph, around: &Graph, place: &Value) -> Result<Node> {
     match place.as_str() {
         Some("outer") => Ok(around.input("outer")),
@@ -63,7 +63,7 @@ fn operand(graph: &Graph, around: &Graph, place: &Value) -> Result<Node> {
     }
 }
 
-/// A node by its place, or one of another graph.
+/// Returns the node at a position, or a node of another graph.
 pub fn node(graph: &Graph, place: &Value) -> Result<Node> {
     match place.as_u64() {
         Some(id) => graph.node(id as usize),
@@ -84,7 +84,7 @@ impl Step {
         &self.nodes[place]
     }
 
-    /// States an operand, if there is one.
+    /// Sets an operand, if there is one.
     pub fn set_operand<O>(&self, options: O, place: usize, set: impl FnOnce(O, &Node) -> O) -> O {
         match self.nodes.get(place) {
             Some(node) => set(options, node),
@@ -92,7 +92,7 @@ impl Step {
         }
     }
 
-    /// States an attribute, if the step does.
+    /// Sets an attribute, if the step has it.
     pub fn set<O, V: Read>(&self, options: O, name: &str, set: impl FnOnce(O, V) -> O) -> Result<O> {
         match self.attrs.get(name) {
             Some(value) => Ok(set(options, V::read(self, value)?)),
@@ -104,7 +104,7 @@ impl Step {
         V::read(self, self.attrs.get(name).unwrap_or(&Value::Null))
     }
 
-    /// Appends an op by its name.
+    /// Appends an op by name.
     pub fn any(&self, graph: &Graph) -> Result<Node> {
         let mut attrs = Attrs::new();
         for (name, value) in &self.attrs {
@@ -114,7 +114,7 @@ impl Step {
     }
 }
 
-/// What attributes of a step are read as.
+/// Types that attributes of a step are read as.
 pub trait Read: Sized {
     fn read(step: &Step, stated: &Value) -> Result<Self>;
 }
@@ -161,7 +161,7 @@ impl Read for f64 {
     }
 }
 
-/// A function by its index, or one of another graph.
+/// Returns a function by index, or a function of another graph.
 impl Read for GraphFunction {
     fn read(step: &Step, stated: &Value) -> Result<Self> {
         Ok(match stated["function"].as_u64() {

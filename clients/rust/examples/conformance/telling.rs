@@ -1,14 +1,15 @@
-//! Answers and errors, by the names of the wire.
+//! Results and errors by their API names.
 
 use gradserve_client::{
     Blocks, CheckAnswer, DifferentiateAnswer, Error, ErrorKind, ForwardAnswer, GradientsAnswer, HessianAnswer,
-    HvpAnswer, JacobianAnswer, JvpAnswer, Model, ModelValue, Node, PlanAnswer, Refusal, Resident, Results, Tensor,
+    HessianMatrix, HvpAnswer, JacobianAnswer, JvpAnswer, Model, ModelValue, Node, PlanAnswer, Refusal, Resident,
+    Results, Tensor,
 };
 use serde_json::{json, Map, Value};
 
 use crate::tensors::bits;
 
-/// What an answer says.
+/// Returns a result.
 pub trait Told {
     fn told(self) -> Value;
 }
@@ -56,6 +57,7 @@ impl Told for HessianAnswer {
         let made = ran(self.fields, &self.values, &self.stored);
         let mut made = differentiated(made, &self.gradients, &self.disconnected);
         made.insert("hessian".into(), blocks(&self.hessian, ["row", "column"]));
+        made.insert("matrix".into(), self.matrix.as_ref().map(matrix).into());
         made.into()
     }
 }
@@ -159,7 +161,7 @@ fn ids(nodes: &[Node]) -> Value {
     nodes.iter().map(Node::id).collect()
 }
 
-/// Results are looked up by their nodes, as users do.
+/// Looks results up by node, as users do.
 fn results(all: &Results<Tensor>) -> Value {
     all.iter().map(|(node, _)| json!({"node": node.id(), "tensor": bits(&all[node])})).collect()
 }
@@ -171,7 +173,15 @@ fn blocks(all: &Blocks, [first, second]: [&str; 2]) -> Value {
     blocks.collect()
 }
 
-/// An error as a result has it.
+fn matrix(hessian: &HessianMatrix) -> Value {
+    let offsets = hessian.offsets.iter().map(|(node, _)| {
+        let place = hessian.offsets[node];
+        json!({"node": node.id(), "offset": place.offset, "size": place.size})
+    });
+    json!({"offsets": offsets.collect::<Value>(), "tensor": bits(&hessian.tensor)})
+}
+
+/// An error in the form of a result.
 pub fn told(error: &Error) -> Value {
     let mut made = error.refusal().map(report).unwrap_or_default();
     made.insert("type".into(), type_of(error).into());

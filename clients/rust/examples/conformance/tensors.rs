@@ -12,7 +12,7 @@ pub fn bits(tensor: &Tensor) -> Value {
     json!({"dtype": tensor.dtype().as_str(), "shape": tensor.shape(), "hex": hex(tensor.bytes())})
 }
 
-/// A list of places, or of extents.
+/// Reads a list of positions, or of extents.
 pub fn places(list: &Value) -> Vec<usize> {
     list.as_array().into_iter().flatten().filter_map(|each| Some(each.as_u64()? as usize)).collect()
 }
@@ -27,7 +27,7 @@ pub fn unhex(text: &Value) -> Vec<u8> {
     digits.chunks(2).filter_map(byte).collect()
 }
 
-/// None where it is left to the client.
+/// None for the client's default.
 pub fn form(stated: &Value) -> Option<Form> {
     match stated.as_str()? {
         "json" => Some(Form::Json),

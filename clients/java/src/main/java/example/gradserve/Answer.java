@@ -3,7 +3,7 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** What all answers have. */
+/** The common members of all results. */
 public abstract sealed class Answer permits ForwardAnswer, CheckAnswer, PlanAnswer, DifferentiateAnswer {
     private final ObjectNode fields;
 
@@ -12,18 +12,18 @@ public abstract sealed class Answer permits ForwardAnswer, CheckAnswer, PlanAnsw
     }
 
     /**
-     * What came, but for tensors and graphs.
+     * Returns the members of the response, except tensors and graphs.
      *
-     * @return an object with the names of the wire
+     * @return an object with API names
      */
     public ObjectNode fields() {
         return fields;
     }
 
     /**
-     * The receipt: what running it took, and on what.
+     * Returns the run statistics: time, memory and hardware.
      *
-     * @return an object, or a missing node where there is none
+     * @return an object, or a missing node if the response has none
      */
     public JsonNode stats() {
         return fields.path("stats");

@@ -5,9 +5,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 
-/** Reads an answer to a call on a graph. */
+/** Reads the response to a call on a graph. */
 final class AnswerReader {
     final Graph graph;
     final ObjectNode fields;
@@ -20,16 +21,20 @@ final class AnswerReader {
         this.beside = parts.beside();
     }
 
-    /** The entries of a member, each with its node. */
+    /** Returns the entries of a member with their nodes. */
     <T> Results<T> results(String name, Function<ObjectNode, T> read) {
+        return results(fields, name, read);
+    }
+
+    private <T> Results<T> results(ObjectNode object, String name, Function<ObjectNode, T> read) {
         List<Results.Result<T>> results = new ArrayList<>();
-        for (ObjectNode entry : Json.objects(fields, name)) {
+        for (ObjectNode entry : Json.objects(object, name)) {
             results.add(new Results.Result<>(node(entry, "node"), read.apply(entry)));
         }
         return new Results<>(results);
     }
 
-    /** The tensors of a member, each in its entry or beside the answer. */
+    /** Returns the tensors of a member, which are in its entries or beside the JSON. */
     Results<Tensor> tensors(String name) {
         Results<Tensor> results = results(name, entry -> tensor(entry, name + "." + entry.get("node")));
         fields.remove(name);
@@ -44,6 +49,19 @@ final class AnswerReader {
         }
         fields.remove(name);
         return new Blocks(blocks);
+    }
+
+    /** Returns the matrix of a Hessian, if there is one. */
+    Optional<HessianMatrix> matrix(String name) {
+        if (!Json.has(fields, name)) {
+            return Optional.empty();
+        }
+        ObjectNode stated = Json.member(fields, name);
+        Results<NodeOffset> offsets = results(stated, "offsets",
+            entry -> new NodeOffset(Json.whole(entry, "offset"), Json.whole(entry, "size")));
+        Tensor tensor = tensor(stated, name);
+        fields.remove(name);
+        return Optional.of(new HessianMatrix(tensor, offsets));
     }
 
     private Tensor tensor(ObjectNode entry, String place) {
@@ -64,7 +82,7 @@ final class AnswerReader {
         return Arrays.stream(Json.ids(fields, name)).mapToObj(graph::node).toList();
     }
 
-    /** The graph that the answer is. Tensors whose role is not known are passed over. */
+    /** Returns the graph of the response. Ignores tensors whose role is unknown. */
     Graph answeredGraph() {
         Graph answered = Graph.read(Json.member(fields, "graph"), beside);
         fields.remove("graph");

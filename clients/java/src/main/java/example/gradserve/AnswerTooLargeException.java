@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For answers that are longer than may be read: ask for less, or see {@link ClientBuilder#maxResponseBytes}. */
+/** The response exceeds the size limit: request less, or see {@link ClientBuilder#maxResponseBytes}. */
 public final class AnswerTooLargeException extends TransportException {
     private static final long serialVersionUID = 1L;
 

@@ -6,25 +6,25 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What a call is asked beside its graph. */
+/** The arguments of a call except the graph. */
 final class Asked {
     Optional<Form> form = Optional.empty();
     Optional<Duration> timeout = Optional.empty();
     Optional<Boolean> idempotency = Optional.empty();
-    /** The node that is differentiated. */
+    /** The node to differentiate. */
     Optional<Node> of = Optional.empty();
     /** The weights of its elements. */
     Optional<Tensor> cotangent = Optional.empty();
-    /** Feeds, and what else has tensors for nodes, by names on the wire. */
+    /** Feeds and other tensors by node, by API names. */
     final Map<String, Map<Node, ? extends Value>> tensors = new LinkedHashMap<>();
     final Map<Node, Store> store = new LinkedHashMap<>();
     Optional<Map<Node, TensorType>> types = Optional.empty();
-    /** Lists of nodes, by names on the wire. */
+    /** Lists of nodes, by API names. */
     final Map<String, List<Node>> lists = new LinkedHashMap<>();
-    /** What is sent as it is. */
+    /** Arguments that are sent unchanged. */
     final Map<String, Object> values = new LinkedHashMap<>();
 
-    /** Whether a tensor that is fed stays with the server. */
+    /** Returns whether a feed is a resident tensor. */
     boolean feedsResidents() {
         return tensors.getOrDefault("feeds", Map.of()).values().stream().anyMatch(value -> !(value instanceof Tensor));
     }

@@ -9,17 +9,17 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A client whose calls are futures, which fail with a {@link GradserveException}. To cancel the future of a call ends
- * the call, with its requests and waits.
+ * A client whose calls return futures, which fail with a {@link GradserveException}. Cancelling the future of a call
+ * aborts the call, with its requests and waits.
  */
 public final class AsyncClient {
     private final Settings settings;
 
     /**
-     * A client with the usual settings. {@link Client#builder} makes others, each with one of these in it.
+     * Creates a client with default settings. For other settings, use {@link Client#builder} and {@link Client#async}.
      *
-     * @param url the server's, such as {@code http://127.0.0.1:8000}
-     * @throws InputException for what cannot be a URL
+     * @param url the address of the server, such as {@code http://127.0.0.1:8000}
+     * @throws InputException if the URL is invalid
      */
     public AsyncClient(String url) {
         this(new ClientBuilder(url).settings());
@@ -42,7 +42,7 @@ public final class AsyncClient {
         });
     }
 
-    /** A request that is a call by itself, and what is read in its answer. */
+    /** Sends a request that is a call by itself, and reads its response. */
     private <T> CompletableFuture<T> once(Supplier<Request> request, Function<Reply, T> read) {
         return Running.call(settings, Optional.empty(), running ->
             new Exchange(running, request.get(), settings.idempotency()).run().thenApply(reply ->
@@ -54,10 +54,10 @@ public final class AsyncClient {
     }
 
     /**
-     * Values of nodes, of the last one unless stated.
+     * Computes the values of nodes, by default of the last one.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return a future of the values
      */
     public CompletableFuture<ForwardAnswer> forward(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -65,11 +65,11 @@ public final class AsyncClient {
     }
 
     /**
-     * Values of nodes, of the last one unless stated.
+     * Computes the values of nodes, by default of the last one.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return a future of the values
      */
     public CompletableFuture<ForwardAnswer> forward(
@@ -80,10 +80,10 @@ public final class AsyncClient {
     }
 
     /**
-     * Values, and the gradients of one node.
+     * Computes values, and the gradients of one node.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return a future of values and gradients
      */
     public CompletableFuture<GradientsAnswer> gradients(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -91,11 +91,11 @@ public final class AsyncClient {
     }
 
     /**
-     * Values, and the gradients of one node.
+     * Computes values, and the gradients of one node.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return a future of values and gradients
      */
     public CompletableFuture<GradientsAnswer> gradients(
@@ -106,12 +106,12 @@ public final class AsyncClient {
     }
 
     /**
-     * Cotangents of outputs times the Jacobian.
+     * Computes vector-Jacobian products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param cotangents one for each output
-     * @return a future of values, and gradients that the cotangents weight
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param cotangents a cotangent for each output
+     * @return a future of values and vector-Jacobian products
      */
     public CompletableFuture<GradientsAnswer> vjp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents) {
@@ -119,13 +119,13 @@ public final class AsyncClient {
     }
 
     /**
-     * Cotangents of outputs times the Jacobian.
+     * Computes vector-Jacobian products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param cotangents one for each output
-     * @param options states what is optional
-     * @return a future of values, and gradients that the cotangents weight
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param cotangents a cotangent for each output
+     * @param options sets options
+     * @return a future of values and vector-Jacobian products
      */
     public CompletableFuture<GradientsAnswer> vjp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents,
@@ -137,12 +137,12 @@ public final class AsyncClient {
     }
 
     /**
-     * The Jacobian times tangents of leaves; others stay.
+     * Computes Jacobian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param tangents of leaves
-     * @return a future of values, and their derivatives along the tangents
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param tangents tangents of leaves; leaves without a tangent are held constant
+     * @return a future of values and Jacobian-vector products
      */
     public CompletableFuture<JvpAnswer> jvp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents) {
@@ -150,13 +150,13 @@ public final class AsyncClient {
     }
 
     /**
-     * The Jacobian times tangents of leaves; others stay.
+     * Computes Jacobian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param tangents of leaves
-     * @param options states what is optional
-     * @return a future of values, and their derivatives along the tangents
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param tangents tangents of leaves; leaves without a tangent are held constant
+     * @param options sets options
+     * @return a future of values and Jacobian-vector products
      */
     public CompletableFuture<JvpAnswer> jvp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents,
@@ -168,10 +168,10 @@ public final class AsyncClient {
     }
 
     /**
-     * Whole Jacobians, a block for each output and node that it is differentiated by.
+     * Computes full Jacobians, one block for each output and node of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return a future of values and Jacobians
      */
     public CompletableFuture<JacobianAnswer> jacobian(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -179,11 +179,11 @@ public final class AsyncClient {
     }
 
     /**
-     * Whole Jacobians, a block for each output and node that it is differentiated by.
+     * Computes full Jacobians, one block for each output and node of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return a future of values and Jacobians
      */
     public CompletableFuture<JacobianAnswer> jacobian(
@@ -194,11 +194,11 @@ public final class AsyncClient {
     }
 
     /**
-     * The Hessian times vectors, exactly.
+     * Computes exact Hessian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param vectors one for each node that it is differentiated by
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param vectors a vector for each node of {@code wrt}
      * @return a future of values, gradients and products
      */
     public CompletableFuture<HvpAnswer> hvp(
@@ -207,12 +207,12 @@ public final class AsyncClient {
     }
 
     /**
-     * The Hessian times vectors, exactly.
+     * Computes exact Hessian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param vectors one for each node that it is differentiated by
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param vectors a vector for each node of {@code wrt}
+     * @param options sets options
      * @return a future of values, gradients and products
      */
     public CompletableFuture<HvpAnswer> hvp(
@@ -225,10 +225,10 @@ public final class AsyncClient {
     }
 
     /**
-     * Whole Hessians, a block for each pair of nodes that it is differentiated by.
+     * Computes full Hessians, one block for each pair of nodes of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return a future of values, gradients and Hessians
      */
     public CompletableFuture<HessianAnswer> hessian(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -236,11 +236,12 @@ public final class AsyncClient {
     }
 
     /**
-     * Whole Hessians, a block for each pair of nodes that it is differentiated by.
+     * Computes full Hessians, one block for each pair of nodes of {@code wrt}, or one matrix with
+     * {@link HessianLayout#MATRIX}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return a future of values, gradients and Hessians
      */
     public CompletableFuture<HessianAnswer> hessian(
@@ -251,10 +252,10 @@ public final class AsyncClient {
     }
 
     /**
-     * One graph on many examples: values and gradients of each.
+     * Runs one graph on many examples, and computes the values and gradients of each.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return a future of values and gradients, all with a leading axis
      */
     public CompletableFuture<GradientsAnswer> batch(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -262,11 +263,11 @@ public final class AsyncClient {
     }
 
     /**
-     * One graph on many examples: values and gradients of each.
+     * Runs one graph on many examples, and computes the values and gradients of each.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return a future of values and gradients, all with a leading axis
      */
     public CompletableFuture<GradientsAnswer> batch(
@@ -279,9 +280,9 @@ public final class AsyncClient {
     /**
      * Compares gradients with central differences.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @return a future of how far apart they are
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @return a future of the gradient check's result
      */
     public CompletableFuture<CheckAnswer> check(Computable graph, Map<Node, ? extends Value> feeds) {
         return check(graph, feeds, options -> {});
@@ -290,10 +291,10 @@ public final class AsyncClient {
     /**
      * Compares gradients with central differences.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
-     * @return a future of how far apart they are
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
+     * @return a future of the gradient check's result
      */
     public CompletableFuture<CheckAnswer> check(
         Computable graph, Map<Node, ? extends Value> feeds, Consumer<CheckOptions> options) {
@@ -303,23 +304,23 @@ public final class AsyncClient {
     }
 
     /**
-     * Says what a call would take. Nothing is run.
+     * Estimates the cost of a call (a dry run), without running it.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @return a future of a forecast
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @return a future of the estimates
      */
     public CompletableFuture<PlanAnswer> plan(Computable graph, Map<Node, TensorType> types) {
         return plan(graph, types, options -> {});
     }
 
     /**
-     * Says what a call would take. Nothing is run.
+     * Estimates the cost of a call (a dry run), without running it.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @param options states what is optional
-     * @return a future of a forecast
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @param options sets options
+     * @return a future of the estimates
      */
     public CompletableFuture<PlanAnswer> plan(
         Computable graph, Map<Node, TensorType> types, Consumer<PlanOptions> options) {
@@ -329,23 +330,23 @@ public final class AsyncClient {
     }
 
     /**
-     * The gradient as a graph. Nothing is run.
+     * Returns the gradient as a graph, without running anything.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @return a future of the graph, and which of its nodes are gradients
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @return a future of the graph and its gradient nodes
      */
     public CompletableFuture<DifferentiateAnswer> differentiate(Computable graph, Map<Node, TensorType> types) {
         return differentiate(graph, types, options -> {});
     }
 
     /**
-     * The gradient as a graph. Nothing is run.
+     * Returns the gradient as a graph, without running anything.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @param options states what is optional
-     * @return a future of the graph, and which of its nodes are gradients
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @param options sets options
+     * @return a future of the graph and its gradient nodes
      */
     public CompletableFuture<DifferentiateAnswer> differentiate(
         Computable graph, Map<Node, TensorType> types, Consumer<DifferentiateOptions> options) {
@@ -355,31 +356,31 @@ public final class AsyncClient {
     }
 
     /**
-     * A graph that the first call which needs it registers, within its own time.
+     * Returns a graph that the first call which uses it registers, within that call's timeout.
      *
-     * @param graph as it is now
-     * @return the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @return the registered graph, on which you can make calls
      */
     public RegisteredGraph registerLater(Graph graph) {
         return new RegisteredGraph(graph, new RegisterOptions(), null);
     }
 
     /**
-     * Has the server keep a graph.
+     * Registers a graph on the server.
      *
-     * @param graph as it is now
-     * @return a future of the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @return a future of the registered graph, on which you can make calls
      */
     public CompletableFuture<RegisteredGraph> register(Graph graph) {
         return register(graph, options -> {});
     }
 
     /**
-     * Has the server keep a graph.
+     * Registers a graph on the server.
      *
-     * @param graph as it is now
-     * @param options states what is optional
-     * @return a future of the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @param options sets options
+     * @return a future of the registered graph, on which you can make calls
      */
     public CompletableFuture<RegisteredGraph> register(Graph graph, Consumer<RegisterOptions> options) {
         return Running.call(settings, Optional.empty(), running -> {
@@ -390,10 +391,10 @@ public final class AsyncClient {
     }
 
     /**
-     * Has the server keep a tensor, which calls may name from then on.
+     * Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param tensor what is to be kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param tensor the tensor to store
      * @return a future of its handle
      */
     public CompletableFuture<Resident> put(String name, Tensor tensor) {
@@ -401,11 +402,11 @@ public final class AsyncClient {
     }
 
     /**
-     * Has the server keep a tensor, which calls may name from then on.
+     * Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param tensor what is to be kept
-     * @param options states what is optional
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param tensor the tensor to store
+     * @param options sets options
      * @return a future of its handle
      */
     public CompletableFuture<Resident> put(String name, Tensor tensor, Consumer<PutOptions> options) {
@@ -413,9 +414,9 @@ public final class AsyncClient {
     }
 
     /**
-     * A tensor that the server keeps, as it is now.
+     * Downloads the current version of a tensor.
      *
-     * @param name of a resident tensor
+     * @param name the name of a resident tensor
      * @return a future of its handle and elements
      */
     public CompletableFuture<ResidentTensor> get(String name) {
@@ -423,10 +424,10 @@ public final class AsyncClient {
     }
 
     /**
-     * A tensor that the server keeps, as it is now.
+     * Downloads the current version of a tensor.
      *
-     * @param name of a resident tensor
-     * @param options states what is optional
+     * @param name the name of a resident tensor
+     * @param options sets options
      * @return a future of its handle and elements
      */
     public CompletableFuture<ResidentTensor> get(String name, Consumer<GetOptions> options) {
@@ -434,21 +435,21 @@ public final class AsyncClient {
     }
 
     /**
-     * Has the server keep a tensor no more.
+     * Deletes a tensor from the server.
      *
-     * @param name of a resident tensor
-     * @return a future of the handle of what there was
+     * @param name the name of a resident tensor
+     * @return a future of the metadata of the deleted version
      */
     public CompletableFuture<Resident> delete(String name) {
         return delete(name, options -> {});
     }
 
     /**
-     * Has the server keep a tensor no more.
+     * Deletes a tensor from the server.
      *
-     * @param name of a resident tensor
-     * @param options states what is optional
-     * @return a future of the handle of what there was
+     * @param name the name of a resident tensor
+     * @param options sets options
+     * @return a future of the metadata of the deleted version
      */
     public CompletableFuture<Resident> delete(String name, Consumer<DeleteOptions> options) {
         return once(
@@ -457,10 +458,10 @@ public final class AsyncClient {
     }
 
     /**
-     * A tensor that the server keeps, where it is another version by now than this one.
+     * Downloads a tensor if its version differs from a handle's.
      *
-     * @param than a handle
-     * @return a future of its handle and elements; of nothing where it is the same version
+     * @param than the handle
+     * @return a future of its handle and elements; empty if it is the same version
      */
     public CompletableFuture<Optional<ResidentTensor>> getIfChanged(Resident than) {
         GetOptions options = new GetOptions();
@@ -470,43 +471,43 @@ public final class AsyncClient {
     }
 
     /**
-     * A graph that the server keeps already. Its nodes are found by their names and ids.
+     * Fetches a registered graph. Look up its nodes by name or id.
      *
-     * @param id its hash
-     * @return a future of the graph, on which calls may be made
+     * @param id the hash of the graph
+     * @return a future of the registered graph, on which you can make calls
      */
     public CompletableFuture<RegisteredGraph> registered(String id) {
         return once(() -> Request.reading(Request.graphPath(id)), reply -> RegisteredGraph.read(reply.object()));
     }
 
     /**
-     * Has the server forget a graph.
+     * Deletes a registered graph from the server.
      *
-     * @param id its hash
-     * @return a future of what there was
+     * @param id the hash of the graph
+     * @return a future of the metadata of what was deleted
      */
     public CompletableFuture<GraphSummary> unregister(String id) {
         return once(() -> Request.deleting(Request.graphPath(id), ""), reply -> GraphSummary.read(reply.object()));
     }
 
     /**
-     * Has the server keep a model, in place of the one of this name, if there is one.
+     * Stores a model, and replaces the one with this name if there is one.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param definition what it is to be
-     * @return a future of what is kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition the definition of the model
+     * @return a future of the stored model
      */
     public CompletableFuture<Model> putModel(String name, ModelDefinition definition) {
         return putModel(name, definition, options -> {});
     }
 
     /**
-     * Has the server keep a model, in place of the one of this name, if there is one.
+     * Stores a model, and replaces the one with this name if there is one.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param definition what it is to be
-     * @param options states what is optional
-     * @return a future of what is kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition the definition of the model
+     * @param options sets options
+     * @return a future of the stored model
      */
     public CompletableFuture<Model> putModel(
         String name, ModelDefinition definition, Consumer<PutModelOptions> options) {
@@ -516,31 +517,31 @@ public final class AsyncClient {
     }
 
     /**
-     * A model that the server keeps, as it is now.
+     * Fetches the current version of a model.
      *
-     * @param name of a model
-     * @return a future of it
+     * @param name the name of a model
+     * @return a future of the model
      */
     public CompletableFuture<Model> model(String name) {
         return once(() -> Request.reading(Request.modelPath(name)), reply -> Model.read(reply.object()));
     }
 
     /**
-     * Has the server keep a model no more. Its graph and its tensors stay.
+     * Deletes a model. Its graph and tensors stay.
      *
-     * @param name of a model
-     * @return a future of what there was
+     * @param name the name of a model
+     * @return a future of the metadata of what was deleted
      */
     public CompletableFuture<Model> deleteModel(String name) {
         return deleteModel(name, options -> {});
     }
 
     /**
-     * Has the server keep a model no more. Its graph and its tensors stay.
+     * Deletes a model. Its graph and tensors stay.
      *
-     * @param name of a model
-     * @param options states what is optional
-     * @return a future of what there was
+     * @param name the name of a model
+     * @param options sets options
+     * @return a future of the metadata of what was deleted
      */
     public CompletableFuture<Model> deleteModel(String name, Consumer<DeleteOptions> options) {
         return once(
@@ -549,9 +550,9 @@ public final class AsyncClient {
     }
 
     /**
-     * A page of the tensors that the server keeps, by name.
+     * Fetches a page of the resident tensors, by name.
      *
-     * @param options states how long it may be, and where it begins
+     * @param options sets the size and the start of the page
      * @return a future of handles
      */
     public CompletableFuture<Page<Resident>> tensors(Consumer<ListOptions> options) {
@@ -559,19 +560,19 @@ public final class AsyncClient {
     }
 
     /**
-     * A page of the graphs that the server keeps, in the order in which they came.
+     * Fetches a page of the registered graphs, in order of registration.
      *
-     * @param options states how long it may be, and where it begins
-     * @return a future of what is known of them
+     * @param options sets the size and the start of the page
+     * @return a future of their metadata
      */
     public CompletableFuture<Page<GraphSummary>> graphs(Consumer<ListOptions> options) {
         return page("graphs", options, GraphSummary::read);
     }
 
     /**
-     * A page of the models that the server keeps, by name.
+     * Fetches a page of the models, by name.
      *
-     * @param options states how long it may be, and where it begins
+     * @param options sets the size and the start of the page
      * @return a future of models
      */
     public CompletableFuture<Page<Model>> models(Consumer<ListOptions> options) {
@@ -585,9 +586,9 @@ public final class AsyncClient {
     }
 
     /**
-     * The server's catalogue.
+     * Returns the server's op catalogue.
      *
-     * @return a future of the ops that it has
+     * @return a future of the ops
      */
     public CompletableFuture<Catalogue> ops() {
         return once(() -> Request.reading("/v1/ops"), reply -> Catalogue.read(reply.object()));

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** What a method of an op states beside operands. What is null is not stated. */
+/** The attributes of an op. Null values are not sent. */
 final class Attrs {
     final Map<String, Object> stated = new LinkedHashMap<>();
 

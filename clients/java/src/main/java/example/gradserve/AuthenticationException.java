@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For keys that are missing, unknown, or not allowed this: get another. */
+/** The API key is missing, unknown, or lacks the permission: use another key. */
 public final class AuthenticationException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

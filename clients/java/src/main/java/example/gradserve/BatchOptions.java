@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code batch} takes beside what is required. */
+/** Options of {@code batch}. */
 public final class BatchOptions extends RunOptions<BatchOptions> {
     BatchOptions() {}
 
@@ -13,9 +13,9 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public BatchOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public BatchOptions wrt(Node... nodes) {
@@ -35,9 +35,9 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
     }
 
     /**
-     * The leaves whose feeds have a leading axis.
+     * Sets the leaves whose feeds have a leading axis.
      *
-     * @param leaves of the graph
+     * @param leaves leaves of the graph
      * @return these options
      */
     public BatchOptions mapped(Node... leaves) {
@@ -46,7 +46,7 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
     }
 
     /**
-     * What is made of the examples; each is by itself unless stated.
+     * Sets how the results of the examples are combined; by default not at all.
      *
      * @param reduction their sum or mean
      * @return these options
@@ -57,9 +57,9 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
     }
 
     /**
-     * How many examples are added up at a time.
+     * Sets how many examples are combined at a time.
      *
-     * @param examples 1 or more; else as many as the server finds right
+     * @param examples 1 or more; by default the server chooses the block size
      * @return these options
      */
     public BatchOptions block(long examples) {

@@ -4,14 +4,14 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.BiPredicate;
 
-/** What an answer has for pairs of nodes: of an output and what it is differentiated by, or of a row and a column. */
+/** Results by pairs of nodes: an output and a node of {@code wrt}, or a row and a column. */
 public final class Blocks implements Iterable<Blocks.Block> {
     /**
-     * One of them.
+     * The result for a pair of nodes.
      *
      * @param first the output, or the row
-     * @param second what it is differentiated by, or the column
-     * @param tensor of the shape of the one, then that of the other
+     * @param second the node of {@code wrt}, or the column
+     * @param tensor the block: the shape of the first node followed by the shape of the second
      */
     public record Block(Node first, Node second, Tensor tensor) {}
 
@@ -22,7 +22,7 @@ public final class Blocks implements Iterable<Blocks.Block> {
     }
 
     /**
-     * How many there are.
+     * Returns the number of results.
      *
      * @return one for each pair
      */
@@ -31,35 +31,35 @@ public final class Blocks implements Iterable<Blocks.Block> {
     }
 
     /**
-     * The one of a place.
+     * Returns the result at a position.
      *
-     * @param place from 0 on, in the order of the answer
+     * @param place a position in the order of the response, from 0
      * @return its elements
-     * @throws IndexOutOfBoundsException beyond the last
+     * @throws IndexOutOfBoundsException if the position is out of range
      */
     public Tensor get(int place) {
         return blocks.get(place).tensor();
     }
 
     /**
-     * The one of two nodes.
+     * Returns the block of two nodes.
      *
      * @param first the output, or the row
-     * @param second what it is differentiated by, or the column
+     * @param second the node of {@code wrt}, or the column
      * @return its elements
-     * @throws InputException where the answer has none
+     * @throws InputException if there is no such result
      */
     public Tensor get(Node first, Node second) {
         return find((one, other) -> one == first && other == second, first + " and " + second);
     }
 
     /**
-     * The one of the nodes that have these names.
+     * Returns the block of the nodes with these names.
      *
-     * @param first that of the output, or the row
-     * @param second that of what it is differentiated by, or the column
+     * @param first the name of the output, or of the row
+     * @param second the name of the node of {@code wrt}, or of the column
      * @return its elements
-     * @throws InputException where the answer has none
+     * @throws InputException if there is no such result
      */
     public Tensor get(String first, String second) {
         boolean named = !first.isEmpty() && !second.isEmpty();

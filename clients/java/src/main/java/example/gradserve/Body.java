@@ -8,7 +8,7 @@ import java.nio.ByteBuffer;
 import java.util.Iterator;
 import java.util.List;
 
-/** A body in pieces, which are sent without being put together. */
+/** A body in pieces, which are sent without copying them together. */
 record Body(String media, List<ByteBuffer> pieces) {
     static final Body NONE = new Body("", List.of());
 

@@ -3,11 +3,11 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
- * A leaf of a model whose value is a resident tensor, which each call reads as it is then.
+ * A leaf of a model that is bound to a resident tensor. Each call reads the current version of the tensor.
  *
  * @param node the id of the leaf
- * @param tensorName under which the tensor is kept
- * @param type the dtype, by its word, and shape that it has to have
+ * @param tensorName the name of the tensor
+ * @param type the dtype (by name) and shape that the tensor must have
  */
 public record BoundLeaf(int node, String tensorName, TensorType type) {
     static BoundLeaf read(ObjectNode stated) {

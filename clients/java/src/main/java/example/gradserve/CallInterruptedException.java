@@ -1,8 +1,8 @@
 package example.gradserve;
 
 /**
- * For calls that were given up since their thread was interrupted, which it still says. What keeps something may have
- * been kept.
+ * The call was aborted because its thread was interrupted. The thread's interrupt status is set. The server may still
+ * have stored what the request stores.
  */
 public final class CallInterruptedException extends GradserveException {
     private static final long serialVersionUID = 1L;

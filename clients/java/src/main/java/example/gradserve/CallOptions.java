@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * What every call takes. What is not stated is not sent.
+ * Options of every call. Options that you do not set are not sent.
  *
  * @param <S> the options of the call
  */
@@ -17,9 +17,9 @@ public abstract sealed class CallOptions<S extends CallOptions<S>>
     abstract S self();
 
     /**
-     * How tensors travel, both ways.
+     * Sets the encoding of tensors in the request and the response.
      *
-     * @param form else as their size suggests
+     * @param form the form; by default it depends on the size of the tensors
      * @return these options
      */
     public S form(Form form) {
@@ -28,9 +28,9 @@ public abstract sealed class CallOptions<S extends CallOptions<S>>
     }
 
     /**
-     * How long the call may take, over all of its tries.
+     * Sets the time limit for all attempts of the call together.
      *
-     * @param limit else that of the client; {@link Duration#ZERO} is without end
+     * @param limit the limit; by default the client's; {@link Duration#ZERO} means no limit
      * @return these options
      */
     public S timeout(Duration limit) {
@@ -39,9 +39,9 @@ public abstract sealed class CallOptions<S extends CallOptions<S>>
     }
 
     /**
-     * Whether a call that keeps something gets an Idempotency-Key, without which it is not repeated.
+     * Sets whether a call that stores something sends an Idempotency-Key. Without one it is not retried.
      *
-     * @param makesKeys else as the client has it
+     * @param makesKeys whether to send a key; by default the client's setting
      * @return these options
      */
     public S idempotency(boolean makesKeys) {
@@ -50,10 +50,10 @@ public abstract sealed class CallOptions<S extends CallOptions<S>>
     }
 
     /**
-     * A field of the request that is newer than this client.
+     * Adds a field of the request that is newer than this client.
      *
-     * @param name on the wire
-     * @param value as JSON has it: a number, boolean, string, list, array or map
+     * @param name the API name
+     * @param value the value as JSON: a number, boolean, string, list, array or map
      * @return these options
      */
     public S field(String name, Object value) {

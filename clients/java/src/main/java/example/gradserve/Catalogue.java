@@ -4,17 +4,17 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 
 /**
- * The ops that a server has.
+ * The ops of a server.
  *
- * @param opset their version
- * @param ops each of them
+ * @param opset the version of the op set
+ * @param ops the ops
  */
 public record Catalogue(int opset, List<Op> ops) {
     /**
-     * One of them.
+     * An op of a server.
      *
-     * @param name as graphs have it
-     * @param fields all that the server says of it, by names on the wire
+     * @param name the name in graphs
+     * @param fields the description of the op by API names
      */
     public record Op(String name, ObjectNode fields) {}
 

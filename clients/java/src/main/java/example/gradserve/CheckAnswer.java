@@ -2,7 +2,7 @@ package example.gradserve;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** How far gradients are from central differences. */
+/** The result of a gradient check: how far gradients are from central differences. */
 public final class CheckAnswer extends Answer {
     private final boolean passed;
     private final Results<Double> errors;
@@ -23,27 +23,27 @@ public final class CheckAnswer extends Answer {
     }
 
     /**
-     * Whether every node was compared, and is within the tolerance.
+     * Returns whether every node was compared and is within the tolerance.
      *
-     * @return true where the gradients are right
+     * @return true if the gradients are right
      */
     public boolean passed() {
         return passed;
     }
 
     /**
-     * How far apart they are, relative to the gradient.
+     * Returns the errors, relative to the gradient.
      *
-     * @return by the nodes that were compared
+     * @return the errors by node, of the nodes that were compared
      */
     public Results<Double> errors() {
         return errors;
     }
 
     /**
-     * Why the others were not.
+     * Returns why the other nodes were not compared.
      *
-     * @return by the nodes that were not compared, a word; the list of words is open
+     * @return a reason for each node that was not compared; new reasons may be added
      */
     public Results<String> uncertified() {
         return uncertified;

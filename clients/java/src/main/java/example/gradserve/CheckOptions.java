@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code check} takes beside what is required. */
+/** Options of {@code check}. */
 public final class CheckOptions extends CallOptions<CheckOptions> {
     CheckOptions() {}
 
@@ -13,9 +13,9 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public CheckOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public CheckOptions wrt(Node... nodes) {
@@ -35,9 +35,9 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * How many directions are compared.
+     * Sets the number of directions to compare.
      *
-     * @param count from 1 to 64; 4 unless stated
+     * @param count from 1 to 64; by default 4
      * @return these options
      */
     public CheckOptions directions(int count) {
@@ -46,7 +46,7 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * How far apart they may be.
+     * Sets the largest error that passes.
      *
      * @param relative an error relative to the gradient
      * @return these options
@@ -57,9 +57,9 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * How many bytes the call may take at most.
+     * Limits the memory of the call.
      *
-     * @param bytes from 1 to the server's limit; else that limit
+     * @param bytes from 1 to the server's limit, which is the default
      * @return these options
      */
     public CheckOptions memoryBudget(long bytes) {
@@ -68,9 +68,9 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
-     * How products and convolutions may read float32 on a GPU.
+     * Sets the precision of float32 matrix products and convolutions on a GPU.
      *
-     * @param coarsest else as the server has it
+     * @param coarsest the lowest precision allowed; by default the server's setting
      * @return these options
      */
     public CheckOptions precision(Precision coarsest) {

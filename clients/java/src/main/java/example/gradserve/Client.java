@@ -8,7 +8,7 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 
 /**
- * A connection to a server, which threads may share. It need not be closed.
+ * A client of one server. Threads can share it. It need not be closed.
  *
  * <pre>{@code
  * Graph graph = new Graph();
@@ -20,19 +20,19 @@ import java.util.stream.Stream;
  * double[] gradient = answer.gradients().get(w).toDoubles();
  * }</pre>
  *
- * <p>Every call fails with a {@link GradserveException}. An interrupt of a thread that waits ends the call.
+ * <p>Calls fail with a {@link GradserveException}. Interrupting a thread that waits for a call aborts the call.
  */
 public final class Client {
-    /** That of this client, and of the server that it came with. */
+    /** The version of the client, and of the server that it was released with. */
     public static final String VERSION = "0.1.0";
 
     private final AsyncClient async;
 
     /**
-     * A client with the usual settings.
+     * Creates a client with default settings.
      *
-     * @param url the server's, such as {@code http://127.0.0.1:8000}
-     * @throws InputException for what cannot be a URL
+     * @param url the address of the server, such as {@code http://127.0.0.1:8000}
+     * @throws InputException if the URL is invalid
      */
     public Client(String url) {
         this(new AsyncClient(url));
@@ -43,9 +43,9 @@ public final class Client {
     }
 
     /**
-     * What makes a client with settings of its own.
+     * Returns a builder for a client with other settings.
      *
-     * @param url the server's, such as {@code http://127.0.0.1:8000}
+     * @param url the address of the server, such as {@code http://127.0.0.1:8000}
      * @return a builder
      */
     public static ClientBuilder builder(String url) {
@@ -53,19 +53,19 @@ public final class Client {
     }
 
     /**
-     * The same client, whose calls are futures.
+     * Returns this client with calls that return futures.
      *
-     * @return one that shares the connections
+     * @return a client that shares the connections
      */
     public AsyncClient async() {
         return async;
     }
 
     /**
-     * Values of nodes, of the last one unless stated.
+     * Computes the values of nodes, by default of the last one.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return the values
      */
     public ForwardAnswer forward(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -73,11 +73,11 @@ public final class Client {
     }
 
     /**
-     * Values of nodes, of the last one unless stated.
+     * Computes the values of nodes, by default of the last one.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return the values
      */
     public ForwardAnswer forward(Computable graph, Map<Node, ? extends Value> feeds, Consumer<ForwardOptions> options) {
@@ -85,10 +85,10 @@ public final class Client {
     }
 
     /**
-     * Values, and the gradients of one node.
+     * Computes values, and the gradients of one node.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return values and gradients
      */
     public GradientsAnswer gradients(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -96,11 +96,11 @@ public final class Client {
     }
 
     /**
-     * Values, and the gradients of one node.
+     * Computes values, and the gradients of one node.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return values and gradients
      */
     public GradientsAnswer gradients(
@@ -109,12 +109,12 @@ public final class Client {
     }
 
     /**
-     * Cotangents of outputs times the Jacobian.
+     * Computes vector-Jacobian products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param cotangents one for each output
-     * @return values, and gradients that the cotangents weight
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param cotangents a cotangent for each output
+     * @return values and vector-Jacobian products
      */
     public GradientsAnswer vjp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents) {
@@ -122,13 +122,13 @@ public final class Client {
     }
 
     /**
-     * Cotangents of outputs times the Jacobian.
+     * Computes vector-Jacobian products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param cotangents one for each output
-     * @param options states what is optional
-     * @return values, and gradients that the cotangents weight
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param cotangents a cotangent for each output
+     * @param options sets options
+     * @return values and vector-Jacobian products
      */
     public GradientsAnswer vjp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents,
@@ -137,25 +137,25 @@ public final class Client {
     }
 
     /**
-     * The Jacobian times tangents of leaves; others stay.
+     * Computes Jacobian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param tangents of leaves
-     * @return values, and their derivatives along the tangents
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param tangents tangents of leaves; leaves without a tangent are held constant
+     * @return values and Jacobian-vector products
      */
     public JvpAnswer jvp(Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents) {
         return jvp(graph, feeds, tangents, options -> {});
     }
 
     /**
-     * The Jacobian times tangents of leaves; others stay.
+     * Computes Jacobian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param tangents of leaves
-     * @param options states what is optional
-     * @return values, and their derivatives along the tangents
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param tangents tangents of leaves; leaves without a tangent are held constant
+     * @param options sets options
+     * @return values and Jacobian-vector products
      */
     public JvpAnswer jvp(
         Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents,
@@ -164,10 +164,10 @@ public final class Client {
     }
 
     /**
-     * Whole Jacobians, a block for each output and node that it is differentiated by.
+     * Computes full Jacobians, one block for each output and node of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return values and Jacobians
      */
     public JacobianAnswer jacobian(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -175,11 +175,11 @@ public final class Client {
     }
 
     /**
-     * Whole Jacobians, a block for each output and node that it is differentiated by.
+     * Computes full Jacobians, one block for each output and node of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return values and Jacobians
      */
     public JacobianAnswer jacobian(
@@ -188,11 +188,11 @@ public final class Client {
     }
 
     /**
-     * The Hessian times vectors, exactly.
+     * Computes exact Hessian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param vectors one for each node that it is differentiated by
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param vectors a vector for each node of {@code wrt}
      * @return values, gradients and products
      */
     public HvpAnswer hvp(Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> vectors) {
@@ -200,12 +200,12 @@ public final class Client {
     }
 
     /**
-     * The Hessian times vectors, exactly.
+     * Computes exact Hessian-vector products.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param vectors one for each node that it is differentiated by
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param vectors a vector for each node of {@code wrt}
+     * @param options sets options
      * @return values, gradients and products
      */
     public HvpAnswer hvp(
@@ -215,10 +215,10 @@ public final class Client {
     }
 
     /**
-     * Whole Hessians, a block for each pair of nodes that it is differentiated by.
+     * Computes full Hessians, one block for each pair of nodes of {@code wrt}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return values, gradients and Hessians
      */
     public HessianAnswer hessian(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -226,11 +226,12 @@ public final class Client {
     }
 
     /**
-     * Whole Hessians, a block for each pair of nodes that it is differentiated by.
+     * Computes full Hessians, one block for each pair of nodes of {@code wrt}, or one matrix with
+     * {@link HessianLayout#MATRIX}.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return values, gradients and Hessians
      */
     public HessianAnswer hessian(Computable graph, Map<Node, ? extends Value> feeds, Consumer<HessianOptions> options) {
@@ -238,10 +239,10 @@ public final class Client {
     }
 
     /**
-     * One graph on many examples: values and gradients of each.
+     * Runs one graph on many examples, and computes the values and gradients of each.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
      * @return values and gradients, all with a leading axis
      */
     public GradientsAnswer batch(Computable graph, Map<Node, ? extends Value> feeds) {
@@ -249,11 +250,11 @@ public final class Client {
     }
 
     /**
-     * One graph on many examples: values and gradients of each.
+     * Runs one graph on many examples, and computes the values and gradients of each.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
      * @return values and gradients, all with a leading axis
      */
     public GradientsAnswer batch(Computable graph, Map<Node, ? extends Value> feeds, Consumer<BatchOptions> options) {
@@ -263,9 +264,9 @@ public final class Client {
     /**
      * Compares gradients with central differences.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @return how far apart they are
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @return the result of the gradient check
      */
     public CheckAnswer check(Computable graph, Map<Node, ? extends Value> feeds) {
         return check(graph, feeds, options -> {});
@@ -274,56 +275,56 @@ public final class Client {
     /**
      * Compares gradients with central differences.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param feeds what each leaf is fed
-     * @param options states what is optional
-     * @return how far apart they are
+     * @param graph a graph or a registered graph
+     * @param feeds the values of leaves
+     * @param options sets options
+     * @return the result of the gradient check
      */
     public CheckAnswer check(Computable graph, Map<Node, ? extends Value> feeds, Consumer<CheckOptions> options) {
         return joined(async.check(graph, feeds, options));
     }
 
     /**
-     * Says what a call would take. Nothing is run.
+     * Estimates the cost of a call (a dry run), without running it.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @return a forecast
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @return the estimates
      */
     public PlanAnswer plan(Computable graph, Map<Node, TensorType> types) {
         return plan(graph, types, options -> {});
     }
 
     /**
-     * Says what a call would take. Nothing is run.
+     * Estimates the cost of a call (a dry run), without running it.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @param options states what is optional
-     * @return a forecast
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @param options sets options
+     * @return the estimates
      */
     public PlanAnswer plan(Computable graph, Map<Node, TensorType> types, Consumer<PlanOptions> options) {
         return joined(async.plan(graph, types, options));
     }
 
     /**
-     * The gradient as a graph. Nothing is run.
+     * Returns the gradient as a graph, without running anything.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @return the graph, and which of its nodes are gradients
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @return the graph and its gradient nodes
      */
     public DifferentiateAnswer differentiate(Computable graph, Map<Node, TensorType> types) {
         return differentiate(graph, types, options -> {});
     }
 
     /**
-     * The gradient as a graph. Nothing is run.
+     * Returns the gradient as a graph, without running anything.
      *
-     * @param graph a graph, or one that the server keeps
-     * @param types what each leaf would be fed
-     * @param options states what is optional
-     * @return the graph, and which of its nodes are gradients
+     * @param graph a graph or a registered graph
+     * @param types the dtypes and shapes of leaves
+     * @param options sets options
+     * @return the graph and its gradient nodes
      */
     public DifferentiateAnswer differentiate(
         Computable graph, Map<Node, TensorType> types, Consumer<DifferentiateOptions> options) {
@@ -331,41 +332,41 @@ public final class Client {
     }
 
     /**
-     * A graph that the first call which needs it registers, within its own time.
+     * Returns a graph that the first call which uses it registers, within that call's timeout.
      *
-     * @param graph as it is now
-     * @return the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @return the registered graph, on which you can make calls
      */
     public RegisteredGraph registerLater(Graph graph) {
         return async.registerLater(graph);
     }
 
     /**
-     * Has the server keep a graph.
+     * Registers a graph on the server.
      *
-     * @param graph as it is now
-     * @return the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @return the registered graph, on which you can make calls
      */
     public RegisteredGraph register(Graph graph) {
         return register(graph, options -> {});
     }
 
     /**
-     * Has the server keep a graph.
+     * Registers a graph on the server.
      *
-     * @param graph as it is now
-     * @param options states what is optional
-     * @return the graph, on which calls may be made
+     * @param graph the graph as it is now
+     * @param options sets options
+     * @return the registered graph, on which you can make calls
      */
     public RegisteredGraph register(Graph graph, Consumer<RegisterOptions> options) {
         return joined(async.register(graph, options));
     }
 
     /**
-     * Has the server keep a tensor, which calls may name from then on.
+     * Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param tensor what is to be kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param tensor the tensor to store
      * @return its handle
      */
     public Resident put(String name, Tensor tensor) {
@@ -373,11 +374,11 @@ public final class Client {
     }
 
     /**
-     * Has the server keep a tensor, which calls may name from then on.
+     * Stores a tensor on the server and returns a handle that calls accept in place of a tensor.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param tensor what is to be kept
-     * @param options states what is optional
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param tensor the tensor to store
+     * @param options sets options
      * @return its handle
      */
     public Resident put(String name, Tensor tensor, Consumer<PutOptions> options) {
@@ -385,9 +386,9 @@ public final class Client {
     }
 
     /**
-     * A tensor that the server keeps, as it is now.
+     * Downloads the current version of a tensor.
      *
-     * @param name of a resident tensor
+     * @param name the name of a resident tensor
      * @return its handle and elements
      */
     public ResidentTensor get(String name) {
@@ -395,10 +396,10 @@ public final class Client {
     }
 
     /**
-     * A tensor that the server keeps, as it is now.
+     * Downloads the current version of a tensor.
      *
-     * @param name of a resident tensor
-     * @param options states what is optional
+     * @param name the name of a resident tensor
+     * @param options sets options
      * @return its handle and elements
      */
     public ResidentTensor get(String name, Consumer<GetOptions> options) {
@@ -406,171 +407,171 @@ public final class Client {
     }
 
     /**
-     * Has the server keep a tensor no more.
+     * Deletes a tensor from the server.
      *
-     * @param name of a resident tensor
-     * @return the handle of what there was
+     * @param name the name of a resident tensor
+     * @return the metadata of the deleted version
      */
     public Resident delete(String name) {
         return delete(name, options -> {});
     }
 
     /**
-     * Has the server keep a tensor no more.
+     * Deletes a tensor from the server.
      *
-     * @param name of a resident tensor
-     * @param options states what is optional
-     * @return the handle of what there was
+     * @param name the name of a resident tensor
+     * @param options sets options
+     * @return the metadata of the deleted version
      */
     public Resident delete(String name, Consumer<DeleteOptions> options) {
         return joined(async.delete(name, options));
     }
 
     /**
-     * A tensor that the server keeps, where it is another version by now than this one.
+     * Downloads a tensor if its version differs from a handle's.
      *
-     * @param than a handle
-     * @return its handle and elements; empty where it is the same version
+     * @param than the handle
+     * @return its handle and elements; empty if it is the same version
      */
     public Optional<ResidentTensor> getIfChanged(Resident than) {
         return joined(async.getIfChanged(than));
     }
 
     /**
-     * A graph that the server keeps already. Its nodes are found by their names and ids.
+     * Fetches a registered graph. Look up its nodes by name or id.
      *
-     * @param id its hash
-     * @return the graph, on which calls may be made
+     * @param id the hash of the graph
+     * @return the registered graph, on which you can make calls
      */
     public RegisteredGraph registered(String id) {
         return joined(async.registered(id));
     }
 
     /**
-     * Has the server forget a graph.
+     * Deletes a registered graph from the server.
      *
-     * @param id its hash
-     * @return what there was
+     * @param id the hash of the graph
+     * @return the metadata of what was deleted
      */
     public GraphSummary unregister(String id) {
         return joined(async.unregister(id));
     }
 
     /**
-     * Has the server keep a model, in place of the one of this name, if there is one.
+     * Stores a model, and replaces the one with this name if there is one.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param definition what it is to be
-     * @return what is kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition the definition of the model
+     * @return the stored model
      */
     public Model putModel(String name, ModelDefinition definition) {
         return putModel(name, definition, options -> {});
     }
 
     /**
-     * Has the server keep a model, in place of the one of this name, if there is one.
+     * Stores a model, and replaces the one with this name if there is one.
      *
-     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
-     * @param definition what it is to be
-     * @param options states what is optional
-     * @return what is kept
+     * @param name a name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition the definition of the model
+     * @param options sets options
+     * @return the stored model
      */
     public Model putModel(String name, ModelDefinition definition, Consumer<PutModelOptions> options) {
         return joined(async.putModel(name, definition, options));
     }
 
     /**
-     * A model that the server keeps, as it is now.
+     * Fetches the current version of a model.
      *
-     * @param name of a model
-     * @return it
+     * @param name the name of a model
+     * @return the model
      */
     public Model model(String name) {
         return joined(async.model(name));
     }
 
     /**
-     * Has the server keep a model no more. Its graph and its tensors stay.
+     * Deletes a model. Its graph and tensors stay.
      *
-     * @param name of a model
-     * @return what there was
+     * @param name the name of a model
+     * @return the metadata of what was deleted
      */
     public Model deleteModel(String name) {
         return deleteModel(name, options -> {});
     }
 
     /**
-     * Has the server keep a model no more. Its graph and its tensors stay.
+     * Deletes a model. Its graph and tensors stay.
      *
-     * @param name of a model
-     * @param options states what is optional
-     * @return what there was
+     * @param name the name of a model
+     * @param options sets options
+     * @return the metadata of what was deleted
      */
     public Model deleteModel(String name, Consumer<DeleteOptions> options) {
         return joined(async.deleteModel(name, options));
     }
 
     /**
-     * All tensors that the server keeps, by name.
+     * Streams all resident tensors by name.
      *
-     * @return handles, asked for page by page as they are taken
+     * @return handles, fetched page by page as they are consumed
      */
     public Stream<Resident> tensors() {
         return tensors(options -> {});
     }
 
     /**
-     * All tensors that the server keeps, by name.
+     * Streams all resident tensors by name.
      *
-     * @param options states what is optional
-     * @return handles, asked for page by page as they are taken
+     * @param options sets options
+     * @return handles, fetched page by page as they are consumed
      */
     public Stream<Resident> tensors(Consumer<ListOptions> options) {
         return Listing.of(after -> joined(async.tensors(options.andThen(after))));
     }
 
     /**
-     * All graphs that the server keeps, in the order in which they came.
+     * Streams all registered graphs in order of registration.
      *
-     * @return what is known of them, asked for page by page as they are taken
+     * @return their metadata, fetched page by page as it is consumed
      */
     public Stream<GraphSummary> graphs() {
         return graphs(options -> {});
     }
 
     /**
-     * All graphs that the server keeps, in the order in which they came.
+     * Streams all registered graphs in order of registration.
      *
-     * @param options states what is optional
-     * @return what is known of them, asked for page by page as they are taken
+     * @param options sets options
+     * @return their metadata, fetched page by page as it is consumed
      */
     public Stream<GraphSummary> graphs(Consumer<ListOptions> options) {
         return Listing.of(after -> joined(async.graphs(options.andThen(after))));
     }
 
     /**
-     * All models that the server keeps, by name.
+     * Streams all models by name.
      *
-     * @return models, asked for page by page as they are taken
+     * @return models, fetched page by page as they are consumed
      */
     public Stream<Model> models() {
         return models(options -> {});
     }
 
     /**
-     * All models that the server keeps, by name.
+     * Streams all models by name.
      *
-     * @param options states what is optional
-     * @return models, asked for page by page as they are taken
+     * @param options sets options
+     * @return models, fetched page by page as they are consumed
      */
     public Stream<Model> models(Consumer<ListOptions> options) {
         return Listing.of(after -> joined(async.models(options.andThen(after))));
     }
 
     /**
-     * The server's catalogue.
+     * Returns the server's op catalogue.
      *
-     * @return the ops that it has
+     * @return the ops
      */
     public Catalogue ops() {
         return joined(async.ops());

@@ -3,11 +3,11 @@ package example.gradserve;
 import java.net.http.HttpClient;
 import java.time.Duration;
 
-/** Makes clients. */
+/** Creates clients. */
 public final class ClientBuilder {
-    /** Has the key, where the builder is given none. */
+    /** The environment variable with the default API key. */
     private static final String KEY_VARIABLE = "GRADSERVE_API_KEY";
-    /** As much as an array can hold. */
+    /** The maximum length of an array. */
     private static final long MOST_OF_BODY = Integer.MAX_VALUE - 8;
 
     private final String url;
@@ -24,9 +24,10 @@ public final class ClientBuilder {
     }
 
     /**
-     * The key, which else is that of the environment, {@code GRADSERVE_API_KEY}. It is in no exception.
+     * Sets the API key. The default is the environment variable {@code GRADSERVE_API_KEY}. Exceptions never contain the
+     * key.
      *
-     * @param key as it was given out
+     * @param key the key
      * @return this builder
      */
     public ClientBuilder apiKey(String key) {
@@ -35,9 +36,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * How long a call may take, over all of its tries.
+     * Sets the time limit for all attempts of a call together.
      *
-     * @param limit a minute unless stated; {@link Duration#ZERO} is without end
+     * @param limit the limit, by default a minute; {@link Duration#ZERO} means no limit
      * @return this builder
      */
     public ClientBuilder timeout(Duration limit) {
@@ -46,9 +47,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * How often a call is repeated at most.
+     * Sets the maximum number of retries of a call.
      *
-     * @param most twice unless stated
+     * @param most the number, by default 2
      * @return this builder
      */
     public ClientBuilder retries(int most) {
@@ -57,9 +58,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * Whether calls that keep something get an Idempotency-Key, without which they are not repeated.
+     * Sets whether calls that store something send an Idempotency-Key. Without one they are not retried.
      *
-     * @param makesKeys true unless stated
+     * @param makesKeys true by default
      * @return this builder
      */
     public ClientBuilder idempotency(boolean makesKeys) {
@@ -68,9 +69,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * How long an answer may be to be read.
+     * Sets the maximum size of a response.
      *
-     * @param most 256 MiB unless stated
+     * @param most the size in bytes, by default 256 MiB
      * @return this builder
      */
     public ClientBuilder maxResponseBytes(long most) {
@@ -79,9 +80,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * What sends requests, in place of one of the client's own: with a proxy, for example, or an executor.
+     * Replaces the HTTP client, for example to use a proxy or an executor.
      *
-     * @param http one that follows no redirects
+     * @param http a client that does not follow redirects
      * @return this builder
      */
     public ClientBuilder httpClient(HttpClient http) {
@@ -90,9 +91,9 @@ public final class ClientBuilder {
     }
 
     /**
-     * Clock, chance and keys, which tests hand in.
+     * Replaces clock, randomness and key generation, for tests.
      *
-     * @param surroundings those of the machine unless stated
+     * @param surroundings by default those of the machine
      * @return this builder
      */
     public ClientBuilder surroundings(Surroundings surroundings) {
@@ -101,10 +102,10 @@ public final class ClientBuilder {
     }
 
     /**
-     * The client.
+     * Creates the client.
      *
-     * @return a new one
-     * @throws InputException for what cannot be a URL, or a key
+     * @return a new client
+     * @throws InputException if the URL or the key is invalid
      */
     public Client build() {
         return new Client(new AsyncClient(settings()));
@@ -116,7 +117,7 @@ public final class ClientBuilder {
         return new Settings(transport, timeout, retries, idempotency, surroundings);
     }
 
-    /** Speaks HTTP/1.1 as the server does, and asks it for no other. */
+    /** Uses HTTP/1.1, as the server does, and does not ask for an upgrade. */
     private static HttpClient usualHttp() {
         return HttpClient.newBuilder()
             .version(HttpClient.Version.HTTP_1_1)

@@ -1,18 +1,18 @@
 package example.gradserve;
 
-/** What calls are made on: a graph, or one that the server keeps. */
+/** What calls run on: a graph or a registered graph. */
 public sealed interface Computable permits Graph, RegisteredGraph {
     /**
-     * The graph itself.
+     * Returns the graph itself.
      *
-     * @return the one whose nodes calls are told
+     * @return the graph whose nodes are passed to calls
      */
     Graph graph();
 
     /**
-     * How many of its first nodes belong to it.
+     * Returns how many of its first nodes belong to it.
      *
-     * @return all of a graph, and of one that the server keeps those that it had
+     * @return all nodes of a graph; for a registered graph, those at the time of registration
      */
     int nodeCount();
 }

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For what somebody else has written meanwhile, or needs it: read again, then write. */
+/** Another client has written it, or it is in use: read again, then write. */
 public final class ConditionException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

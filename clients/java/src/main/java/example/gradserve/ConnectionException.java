@@ -1,8 +1,8 @@
 package example.gradserve;
 
 /**
- * For calls that got no answer, or half of one: look at the network, or try again. What keeps something may have been
- * kept.
+ * There is no response, or an incomplete one: check the network, or retry. The server may still have stored what the
+ * request stores.
  */
 public final class ConnectionException extends TransportException {
     private static final long serialVersionUID = 1L;

@@ -1,26 +1,29 @@
 package example.gradserve;
 
-/** What the elements of a tensor are. Servers may know more of them than this client: as a word, any travels. */
+/**
+ * The type of a tensor's elements. Servers may support more dtypes than this client: {@link Tensor} cannot hold these,
+ * and other classes refer to dtypes by name.
+ */
 public enum DType {
-    /** True or false, a byte of 1 or 0. */
+    /** Booleans, a byte of 1 or 0. */
     BOOL("bool", "BOOL", 1, Kind.BOOLEAN, 1),
-    /** Whole numbers of 8 bits, with a sign. */
+    /** Signed 8-bit integers. */
     INT8("int8", "I8", 1, Kind.INTEGER, 1),
-    /** Whole numbers of 8 bits, without a sign. */
+    /** Unsigned 8-bit integers. */
     UINT8("uint8", "U8", 1, Kind.INTEGER, 1),
-    /** Whole numbers of 16 bits. */
+    /** Signed 16-bit integers. */
     INT16("int16", "I16", 2, Kind.INTEGER, 2),
-    /** Whole numbers of 32 bits. */
+    /** Signed 32-bit integers. */
     INT32("int32", "I32", 4, Kind.INTEGER, 1),
-    /** Whole numbers of 32 bits, without a sign. */
+    /** Unsigned 32-bit integers. */
     UINT32("uint32", "U32", 4, Kind.INTEGER, 2),
-    /** Whole numbers of 64 bits. */
+    /** Signed 64-bit integers. */
     INT64("int64", "I64", 8, Kind.INTEGER, 1),
-    /** Numbers of IEEE 754 binary16: see {@link Float16}. */
+    /** IEEE 754 binary16 numbers: see {@link Float16}. */
     FLOAT16("float16", "F16", 2, Kind.FLOAT, 1),
-    /** Numbers of IEEE 754 binary32. */
+    /** IEEE 754 binary32 numbers. */
     FLOAT32("float32", "F32", 4, Kind.FLOAT, 1),
-    /** Numbers of IEEE 754 binary64. */
+    /** IEEE 754 binary64 numbers. */
     FLOAT64("float64", "F64", 8, Kind.FLOAT, 1),
     /** Complex numbers: two of {@link #FLOAT32}, the real part first. */
     COMPLEX64("complex64", "C64", 8, Kind.COMPLEX, 2),
@@ -30,11 +33,11 @@ public enum DType {
     enum Kind { BOOLEAN, INTEGER, FLOAT, COMPLEX }
 
     private final String word;
-    /** How the safetensors format spells it; empty where it lacks it. */
+    /** The name in the safetensors format; empty if the format lacks it. */
     final String spelling;
     private final int size;
     final Kind kind;
-    /** The opset that graphs have it since. */
+    /** The first opset with this dtype. */
     final int since;
 
     DType(String word, String spelling, int size, Kind kind, int since) {
@@ -46,11 +49,11 @@ public enum DType {
     }
 
     /**
-     * The dtype of a word of the wire.
+     * Returns the dtype with an API name.
      *
-     * @param word such as {@code float32}
+     * @param word a name such as {@code float32}
      * @return its dtype
-     * @throws InputException where this client has no such dtype
+     * @throws InputException if this client does not support it
      */
     public static DType of(String word) {
         for (DType dtype : values()) {
@@ -71,7 +74,7 @@ public enum DType {
         throw new InputException("the dtype of a file is '" + spelling + "', which this client cannot read");
     }
 
-    /** The dtype of the numbers that an element travels as: of a complex number that of its parts. */
+    /** Returns the dtype of the numbers that an element is sent as: its own, or that of its parts if it is complex. */
     DType parts() {
         return switch (this) {
             case COMPLEX64 -> FLOAT32;
@@ -80,7 +83,7 @@ public enum DType {
         };
     }
 
-    /** The dtype of complex numbers that have parts of this one. */
+    /** Returns the complex dtype whose parts have this dtype. */
     DType ofParts() {
         return switch (this) {
             case FLOAT32 -> COMPLEX64;
@@ -90,18 +93,18 @@ public enum DType {
     }
 
     /**
-     * Its word on the wire.
+     * Returns the API name.
      *
-     * @return such as {@code float32}
+     * @return a name such as {@code float32}
      */
     public String word() {
         return word;
     }
 
     /**
-     * How long an element is.
+     * Returns the size of an element.
      *
-     * @return its bytes
+     * @return the size in bytes
      */
     public int size() {
         return size;

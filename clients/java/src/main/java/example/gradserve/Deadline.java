@@ -3,7 +3,7 @@ package example.gradserve;
 import java.time.Duration;
 import java.util.Optional;
 
-/** When a call has to be over, all of its tries together; with a limit of zero it may take as long as it does. */
+/** The time by which a call, with all its attempts, must finish. A limit of zero means none. */
 final class Deadline {
     private final Surroundings surroundings;
     private final Duration limit;
@@ -15,7 +15,7 @@ final class Deadline {
         this.begin = surroundings.nanoTime();
     }
 
-    /** How much time there is, where there is an end. Fails where that has come. */
+    /** Returns the remaining time, if there is a deadline. Fails if it has passed. */
     Optional<Duration> left() {
         Optional<Duration> left = remaining();
         if (left.isPresent() && (left.get().isNegative() || left.get().isZero())) {
@@ -24,12 +24,12 @@ final class Deadline {
         return left;
     }
 
-    /** Whether there is time left after a wait. */
+    /** Returns whether time remains after a wait. */
     boolean admits(Duration wait) {
         return remaining().map(left -> wait.compareTo(left) < 0).orElse(true);
     }
 
-    /** The same, below zero where the end has come. */
+    /** Returns the remaining time, negative if the deadline has passed. */
     Optional<Duration> remaining() {
         return limit.isZero() ? Optional.empty() : Optional.of(limit.minusNanos(surroundings.nanoTime() - begin));
     }

@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.Optional;
 
 /**
- * For calls whose time was up, by the client's clock, or where there is a problem by the server's: ask less, or give
- * more.
+ * The timeout expired, on the client or, if there is a problem report, on the server: request less, or raise the
+ * timeout.
  */
 public final class DeadlineException extends GradserveException {
     private static final long serialVersionUID = 1L;

@@ -1,15 +1,15 @@
 package example.gradserve;
 
-/** What {@code delete} takes beside a name. */
+/** Options of {@code delete}. */
 public final class DeleteOptions {
     DeleteOptions() {}
 
     String ifMatch = "";
 
     /**
-     * The version that there has to be.
+     * Requires that the stored version has this etag.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public DeleteOptions ifMatch(String etag) {

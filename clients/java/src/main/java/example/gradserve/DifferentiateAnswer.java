@@ -18,38 +18,38 @@ public final class DifferentiateAnswer extends Answer {
     }
 
     /**
-     * The graph, whose first nodes are those that were sent.
+     * Returns the graph. Its first nodes are those of the graph that was sent.
      *
-     * @return another than the one that was sent
+     * @return a new graph
      */
     public Graph graph() {
         return graph;
     }
 
     /**
-     * The nodes of the graph that are gradients.
+     * Returns the nodes of the graph that compute the gradients.
      *
-     * @return by nodes that it was differentiated by, as they were sent
+     * @return gradient nodes by node of {@code wrt} in the graph that was sent
      */
     public Results<Node> gradients() {
         return gradients;
     }
 
     /**
-     * The nodes, as they were sent, without a path to what was differentiated.
+     * Returns the nodes of {@code wrt}, in the graph that was sent, that have no path to the differentiated node.
      *
-     * @return some of those that it was differentiated by
+     * @return a subset of {@code wrt}
      */
     public List<Node> disconnected() {
         return disconnected;
     }
 
     /**
-     * What a node of the graph that was sent is in this one.
+     * Returns the node of this graph that corresponds to a node of the graph that was sent.
      *
-     * @param node of the graph that was sent
-     * @return its node here
-     * @throws InputException for a node of yet another graph
+     * @param node a node of the graph that was sent
+     * @return the corresponding node
+     * @throws InputException for a node of another graph
      */
     public Node find(Node node) {
         return graph.node(sent.owned(node).id());

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code differentiate} takes beside what is required. */
+/** Options of {@code differentiate}. */
 public final class DifferentiateOptions extends CallOptions<DifferentiateOptions> {
     DifferentiateOptions() {}
 
@@ -13,9 +13,9 @@ public final class DifferentiateOptions extends CallOptions<DifferentiateOptions
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public DifferentiateOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class DifferentiateOptions extends CallOptions<DifferentiateOptions
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public DifferentiateOptions wrt(Node... nodes) {

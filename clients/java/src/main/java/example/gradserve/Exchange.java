@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 
-/** A request with all of its tries, under one key. */
+/** A request with all of its attempts, under one idempotency key. */
 final class Exchange {
     private static final String KEY = "Idempotency-Key";
 
@@ -24,7 +24,7 @@ final class Exchange {
         this.tries = new Tries(retries, running.deadline, settings.surroundings());
     }
 
-    /** Tries until there is an answer; fails as the last try did where there is none. */
+    /** Sends the request, and retries until there is a response. Fails with the error of the last attempt. */
     CompletableFuture<Reply> run() {
         return running.send(request).thenApply(Reply::checked).exceptionallyCompose(this::again);
     }
@@ -36,7 +36,7 @@ final class Exchange {
         return CompletableFuture.failedFuture(failure);
     }
 
-    /** Does a call on a graph, or on one that is registered: that is done first where the server does not know it. */
+    /** Makes a call on a graph or a registered graph, which it registers first if the server does not have it. */
     CompletableFuture<Reply> runOn(Computable on) {
         CompletableFuture<Reply> reply = on instanceof RegisteredGraph registered ? runOn(registered) : run();
         return reply.exceptionallyCompose(failure ->
@@ -56,13 +56,13 @@ final class Exchange {
         });
     }
 
-    /** Whether it is the graph that is not found: a tensor is named by its node. */
+    /** Returns whether the graph itself is missing. A missing tensor is reported with its node. */
     private static boolean isOfTheGraph(Throwable failure) {
         return failure instanceof NotFoundException missing && missing.code().equals("not_found")
             && missing.problem().filter(each -> each.node().isEmpty() && each.pointer().isEmpty()).isPresent();
     }
 
-    /** The refusal with what the client knows beside the report: which node it is, and that it made a key. */
+    /** Adds to a problem report what only the client knows: the node, and that it sent an Idempotency-Key. */
     static Throwable explained(Graph graph, boolean hasKey, Throwable failure) {
         Throwable cause = Failures.cause(failure);
         return cause instanceof GradserveException known && known.problem().isPresent()
@@ -70,7 +70,7 @@ final class Exchange {
             : cause;
     }
 
-    /** Where a node was written, if there is one. */
+    /** Returns the line that created a node, if it is known. */
     private static Optional<String> written(Graph graph, OptionalInt id) {
         if (id.isEmpty() || id.getAsInt() < 0 || id.getAsInt() >= graph.nodes().size()) {
             return Optional.empty();

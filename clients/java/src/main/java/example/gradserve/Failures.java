@@ -5,17 +5,17 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 
-/** What futures fail with. */
+/** Failures of futures. */
 final class Failures {
     private Failures() {}
 
-    /** What a stage failed with, which the stages behind it wrap. */
+    /** Unwraps the failure of an earlier stage. */
     static Throwable cause(Throwable failure) {
         return failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
     }
 
     /**
-     * The value of a future, as if its work was done here: failures have this stack, and an interrupt ends the work.
+     * Waits for the value of a future. Exceptions get the stack of this thread, and an interrupt cancels the future.
      */
     static <T> T joined(CompletableFuture<T> future) {
         try {

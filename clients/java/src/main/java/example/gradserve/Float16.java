@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** Numbers of float16 (IEEE 754 binary16), which Java has as their bits only. */
+/** float16 numbers (IEEE 754 binary16), which Java code holds as bits. */
 public final class Float16 {
     private static final int FRACTION = 10;
     private static final int BIAS = 15;
@@ -11,9 +11,9 @@ public final class Float16 {
     private Float16() {}
 
     /**
-     * The number that bits are, exactly. The payload of a NaN is kept.
+     * Converts bits to a number, exactly. Preserves the payload of a NaN.
      *
-     * @param bits those of a float16
+     * @param bits the bits of a float16 number
      * @return its value
      */
     public static double toDouble(short bits) {
@@ -29,7 +29,7 @@ public final class Float16 {
     }
 
     /**
-     * The nearest float16, and the even one of two that are as near. What is beyond its range is an infinity.
+     * Rounds to the nearest float16, with ties to even. Numbers beyond its range become infinities.
      *
      * @param number any number
      * @return the bits of its float16
@@ -43,13 +43,13 @@ public final class Float16 {
         if (Double.isInfinite(number)) {
             return (short) (sign | INFINITY);
         }
-        // The distance between neighbours at this size; numbers below the smallest normal one have all the same.
+        // The spacing of float16 numbers at this magnitude; all subnormal numbers have the same spacing.
         int step = Math.max(Math.getExponent(number), 1 - BIAS) - FRACTION;
         if (step > BIAS - FRACTION) {
             return (short) (sign | INFINITY);
         }
         int steps = (int) Math.rint(Math.scalb(Math.abs(number), -step));
-        // Neighbours have bits that are one apart, over all exponents: the one behind the largest is the infinity.
+        // Adjacent numbers have adjacent bits, across exponents too, and infinity follows the largest number.
         return (short) (sign | (step + BIAS + FRACTION - 1 << FRACTION) + steps);
     }
 }

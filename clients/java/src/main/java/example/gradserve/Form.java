@@ -2,23 +2,23 @@ package example.gradserve;
 
 import java.util.Locale;
 
-/** How tensors travel. Where none is stated, those of 4 KiB and more travel as safetensors, smaller ones as base64. */
+/** Encodings of tensors. By default, tensors of 4 KiB or more are sent as safetensors, smaller ones as base64. */
 public enum Form {
-    /** Numbers of JSON, which everybody can read. */
+    /** JSON numbers, which are readable. */
     JSON,
-    /** Bytes in base64 within JSON. */
+    /** Base64 of the bytes, in JSON. */
     BASE64,
     /** A safetensors file. */
     SAFETENSORS;
 
-    /** Tensors of so many bytes are files unless told otherwise. */
+    /** The size from which tensors are sent as files by default. */
     private static final int LARGE = 4096;
 
     /**
-     * How a tensor travels where nobody says.
+     * Returns the default encoding of a tensor.
      *
-     * @param tensor any
-     * @return the form that its size suggests
+     * @param tensor any tensor
+     * @return the form for its size
      */
     public static Form usualOf(Tensor tensor) {
         return usualOf(tensor.byteCount());
@@ -28,7 +28,7 @@ public enum Form {
         return bytes >= LARGE ? SAFETENSORS : BASE64;
     }
 
-    /** Its word on the wire. */
+    /** Returns the API name. */
     String word() {
         return name().toLowerCase(Locale.ROOT);
     }

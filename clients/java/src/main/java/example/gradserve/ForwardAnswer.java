@@ -14,19 +14,19 @@ public sealed class ForwardAnswer extends Answer permits GradientsAnswer, JvpAns
     }
 
     /**
-     * Those of the outputs.
+     * Returns the values of the outputs.
      *
-     * @return by outputs
+     * @return results by output
      */
     public Results<Tensor> values() {
         return values;
     }
 
     /**
-     * That of the only output.
+     * Returns the value of the only output.
      *
      * @return its value
-     * @throws InputException where there are several, or none
+     * @throws InputException if there is not exactly one
      */
     public Tensor value() {
         if (values.size() != 1) {
@@ -36,9 +36,9 @@ public sealed class ForwardAnswer extends Answer permits GradientsAnswer, JvpAns
     }
 
     /**
-     * The handles of what the call had the server keep.
+     * Returns the handles of the tensors that the call stored.
      *
-     * @return by nodes
+     * @return results by node
      */
     public Results<Resident> stored() {
         return stored;

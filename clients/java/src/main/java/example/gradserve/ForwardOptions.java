@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** What {@code forward} takes beside what is required. */
+/** Options of {@code forward}. */
 public final class ForwardOptions extends RunOptions<ForwardOptions> {
     ForwardOptions() {}
 

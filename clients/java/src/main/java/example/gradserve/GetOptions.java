@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.Optional;
 
-/** What {@code get} takes beside a name. */
+/** Options of {@code get}. */
 public final class GetOptions {
     GetOptions() {}
 
@@ -11,9 +11,9 @@ public final class GetOptions {
     Optional<Form> form = Optional.empty();
 
     /**
-     * The version that there has to be.
+     * Requires that the stored version has this etag.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public GetOptions ifMatch(String etag) {
@@ -22,9 +22,9 @@ public final class GetOptions {
     }
 
     /**
-     * How the tensor travels.
+     * Sets the encoding of the tensor.
      *
-     * @param stated else as bytes
+     * @param stated the form; by default safetensors
      * @return these options
      */
     public GetOptions form(Form stated) {

@@ -3,8 +3,9 @@ package example.gradserve;
 import java.util.List;
 
 /**
- * Values and gradients. Of {@code batch}, all have a leading axis, and there may be no gradients; where {@code of} has
- * several elements, in a graph of opset 2, these are Jacobians: its shape, then the node's.
+ * Values and gradients. Results of {@code batch} have a leading axis, and gradients may be empty. If {@code of} has
+ * several elements, in a graph of opset 2, gradients of {@code batch} are Jacobians: the shape of {@code of} followed
+ * by the shape of the node.
  */
 public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, HessianAnswer {
     private final Results<Tensor> gradients;
@@ -16,7 +17,9 @@ public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, Hes
         disconnected = reader.nodes("disconnected");
     }
 
-    /** That of {@code batch}, where there may be nothing to differentiate by. */
+    /**
+     * Reads the result of {@code batch}, which has no gradients if there is nothing to differentiate with respect to.
+     */
     static GradientsAnswer ofBatch(AnswerReader reader) {
         if (!reader.fields.has("gradients")) {
             reader.fields.putArray("gradients");
@@ -25,18 +28,18 @@ public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, Hes
     }
 
     /**
-     * By what it was differentiated by, each of its node's shape.
+     * Returns the gradients by node of {@code wrt}, each with the shape of its node.
      *
-     * @return by nodes
+     * @return results by node
      */
     public Results<Tensor> gradients() {
         return gradients;
     }
 
     /**
-     * The nodes without a path to what was differentiated; their gradients are zeros.
+     * Returns the nodes of {@code wrt} that have no path to the differentiated node. Their gradients are zero.
      *
-     * @return some of those that it was differentiated by
+     * @return a subset of {@code wrt}
      */
     public List<Node> disconnected() {
         return disconnected;

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code gradients} takes beside what is required. */
+/** Options of {@code gradients}. */
 public final class GradientsOptions extends RunOptions<GradientsOptions> {
     GradientsOptions() {}
 
@@ -13,9 +13,9 @@ public final class GradientsOptions extends RunOptions<GradientsOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element, or with a cotangent
+     * @param node a node with one element, or any if you set a cotangent
      * @return these options
      */
     public GradientsOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class GradientsOptions extends RunOptions<GradientsOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public GradientsOptions wrt(Node... nodes) {
@@ -35,9 +35,9 @@ public final class GradientsOptions extends RunOptions<GradientsOptions> {
     }
 
     /**
-     * The weights of the elements of what is differentiated.
+     * Sets the weights of the elements of the differentiated node.
      *
-     * @param weights of its shape
+     * @param weights a tensor of its shape
      * @return these options
      */
     public GradientsOptions cotangent(Tensor weights) {

@@ -3,24 +3,24 @@ package example.gradserve;
 import java.util.Optional;
 
 /**
- * What goes wrong with a call, told apart by what one does about it.
+ * The base class of all exceptions of calls, grouped by how to handle them.
  *
  * <pre>
- * InputException                 refused before anything was sent: mend the program
- * TransportException             there is no answer that could be read
- *     ConnectionException        none came, or half of one: look at the network, or try again
- *     MalformedAnswerException   something else came than was promised: look at what stands in between
- *     AnswerTooLargeException    it is longer than may be read: ask for less, or allow more
- * DeadlineException              the time was up, here or on the server: ask for less, or give more
- * RefusalException               the server's report, with all of its fields
- *     GraphException             the request is wrong, or more than one may ask: mend the graph, or what it is fed
- *     AuthenticationException    the key is missing, unknown, or not allowed this: get another
- *     RateException              the key has used up its rate: ask less often
- *     OverloadException          the server is busy, or about to stop: ask later
- *     NotFoundException          nothing is kept under this name or id: put or register it
- *     ConditionException         somebody else has written meanwhile: read again, then write
- *     StoreFullException         there is no room: delete something
- *     ServerException            a fault of the server's own: report it with its request id
+ * InputException                 rejected before it was sent: fix the program
+ * TransportException             no readable response
+ *     ConnectionException        no response, or an incomplete one: check the network, or retry
+ *     MalformedAnswerException   not a gradserve response: look for a proxy in between
+ *     AnswerTooLargeException    longer than the limit: request less, or raise the limit
+ * DeadlineException              the timeout expired, here or on the server: request less, or raise the timeout
+ * RefusalException               a problem report of the server, with all of its fields
+ *     GraphException             an invalid request, or one beyond a limit: fix the graph or its feeds
+ *     AuthenticationException    the API key is missing, unknown or lacks the permission: use another key
+ *     RateException              the key has exceeded its rate limit: send fewer requests
+ *     OverloadException          the server is busy or shutting down: retry later
+ *     NotFoundException          nothing is stored under this name or id: put or register it
+ *     ConditionException         another client has written it, or it is in use: read again, then write
+ *     StoreFullException         the server's store is full: delete something
+ *     ServerException            an internal error of the server: report it with its request id
  * CallInterruptedException       the thread was interrupted while it waited
  * </pre>
  */
@@ -33,9 +33,9 @@ public abstract sealed class GradserveException extends RuntimeException
     }
 
     /**
-     * The server's report, where there is one.
+     * Returns the server's problem report, if there is one.
      *
-     * @return that of refusals, and of a deadline that the server saw pass
+     * @return the report of a refusal, or of a deadline that passed on the server
      */
     public Optional<Problem> problem() {
         return Optional.empty();

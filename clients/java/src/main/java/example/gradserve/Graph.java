@@ -12,31 +12,31 @@ import java.util.OptionalInt;
 import java.util.function.Function;
 
 /**
- * A computation graph. Every method that is an op appends a node and returns its handle, which has the other ops as
+ * A computation graph. Every method for an op appends a node and returns its handle, which has the other ops as
  * methods.
  *
- * <p>The body of a {@linkplain #function function} is written as a graph is, and is sent with the one around it.
+ * <p>The body of a {@linkplain #function function} is also a graph, which is sent with the enclosing one.
  *
- * <p>A graph is built by one thread at a time; when it is built, any number may call with it.
+ * <p>One thread at a time can build a graph. Any number can then make calls with it.
  */
 public final class Graph extends GraphOps implements Computable {
     private final OptionalInt opset;
     private final List<Node> nodes = new ArrayList<>();
     private final List<GraphFunction> functions = new ArrayList<>();
-    /** The graph whose function this is the body of; null for a graph itself. */
+    /** The enclosing graph if this is the body of a function; null for a graph itself. */
     private final Graph around;
     private final String functionName;
     private boolean isComplete;
 
-    /** A graph without nodes, which says by itself which set of ops it needs, where that is not the first. */
+    /** Creates a graph without nodes. The client sends the lowest opset that has everything the graph uses. */
     public Graph() {
         this(OptionalInt.empty(), null, "");
     }
 
     /**
-     * A graph without nodes.
+     * Creates a graph without nodes.
      *
-     * @param opset the version of the set of ops
+     * @param opset the version of the op set
      */
     public Graph(int opset) {
         this(OptionalInt.of(opset), null, "");
@@ -49,14 +49,14 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * Appends a function, which ops such as {@code scan} run. It is written as a graph is: its inputs are its
-     * parameters, in their order, and it sees no other nodes but its own. It may use the functions that are there, and
-     * have functions in it.
+     * Adds a function that ops such as {@code scan} run. The body receives a graph of its own, whose inputs are the
+     * parameters, in order. It cannot use nodes of other graphs. It can use functions that were added before it, and
+     * define functions itself.
      *
      * @param name a label for messages; empty for none
-     * @param body writes it on a graph of its own, and gives back its outputs, which may repeat
-     * @return what the ops that run it are told
-     * @throws InputException for outputs that are no nodes of it
+     * @param body appends the nodes of the function to its own graph, and returns the outputs, which may repeat
+     * @return a function to pass to the ops that run it
+     * @throws InputException if an output is not a node of the function
      */
     public GraphFunction function(String name, Function<? super Graph, ? extends List<Node>> body) {
         Graph written = new Graph(OptionalInt.empty(), whole(), name);
@@ -64,17 +64,17 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * Appends a function without a name.
+     * Adds a function without a name.
      *
-     * @param body writes it on a graph of its own, and gives back its outputs, which may repeat
-     * @return what the ops that run it are told
-     * @throws InputException for outputs that are no nodes of it
+     * @param body appends the nodes of the function to its own graph, and returns the outputs, which may repeat
+     * @return a function to pass to the ops that run it
+     * @throws InputException if an output is not a node of the function
      */
     public GraphFunction function(Function<? super Graph, ? extends List<Node>> body) {
         return function("", body);
     }
 
-    /** The function whose body this is. */
+    /** Returns the function with this body. */
     private GraphFunction complete(List<Node> outputs) {
         try {
             outputs.forEach(this::owned);
@@ -87,7 +87,7 @@ public final class Graph extends GraphOps implements Computable {
         return made;
     }
 
-    /** The graph itself, or that around a function. */
+    /** Returns the graph itself, or the one that encloses a function. */
     private Graph whole() {
         return around == null ? this : around;
     }
@@ -100,7 +100,7 @@ public final class Graph extends GraphOps implements Computable {
         return functionName;
     }
 
-    /** The graph as messages name it. */
+    /** Returns the graph as messages name it. */
     String told() {
         if (around == null) {
             return "the graph";
@@ -109,7 +109,7 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The functions, which ops of the graph and of later functions may run.
+     * Returns the functions, which ops of the graph and of later functions can run.
      *
      * @return a view, by index
      */
@@ -118,14 +118,14 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * Appends any op by its name, also one that is newer than this client.
+     * Appends any op by name, including ops that are newer than this client.
      *
-     * @param op its name
+     * @param op the name of the op
      * @param operands earlier nodes
-     * @param attrs attributes by their names: numbers, booleans, strings, dtypes, tensors, functions, and lists and
-     *     arrays of what JSON has
+     * @param attrs attributes by name: numbers, booleans, strings, dtypes, tensors, functions, and lists and arrays of
+     *     JSON values
      * @return the node
-     * @throws InputException for a node of another graph, and for what an attribute cannot be
+     * @throws InputException for a node of another graph, and for an invalid attribute
      */
     public Node op(String op, List<Node> operands, Map<String, ?> attrs) {
         return op(op, operands, attrs, Node.callersLine());
@@ -166,7 +166,7 @@ public final class Graph extends GraphOps implements Computable {
         return op(op, operands.subList(0, count), attrs.stated);
     }
 
-    /** The same node, which has to be one of this graph. */
+    /** Returns the node. Fails if it belongs to another graph. */
     Node owned(Node node) {
         if (node == null) {
             throw new InputException("there is no node where one is expected");
@@ -186,7 +186,7 @@ public final class Graph extends GraphOps implements Computable {
             : " is outside of this function, which sees only what is passed to it";
     }
 
-    /** The same function, which has to be one of this graph. */
+    /** Returns the function. Fails if it belongs to another graph. */
     private GraphFunction owned(GraphFunction function) {
         if (function.body().whole() != whole()) {
             throw new InputException(function + " is a function of another graph");
@@ -195,16 +195,16 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The version of the set of ops.
+     * Returns the opset that was set for the graph.
      *
-     * @return empty where the program states none: then it is the first that has all that the graph is of
+     * @return empty if none was set: the client then sends the lowest opset that has everything the graph uses
      */
     public OptionalInt opset() {
         return opset;
     }
 
     /**
-     * All nodes, by id.
+     * Returns all nodes by id.
      *
      * @return a view
      */
@@ -213,11 +213,11 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The node of an id.
+     * Returns the node with an id.
      *
-     * @param id its place in the list of nodes
+     * @param id the position of the node in the graph
      * @return the node
-     * @throws InputException where there is none
+     * @throws InputException if there is none
      */
     public Node node(int id) {
         if (id < 0 || id >= nodes.size()) {
@@ -227,11 +227,11 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The node of a name.
+     * Returns the node with a name.
      *
-     * @param name what it is {@linkplain Node#named named}
+     * @param name a name that was set with {@link Node#named named}
      * @return the node
-     * @throws InputException where there is none, or there are several
+     * @throws InputException if there is none, or several
      */
     public Node node(String name) {
         List<Node> found = nodes.stream().filter(node -> node.name().equals(name) && !name.isEmpty()).toList();
@@ -252,9 +252,9 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The graph as it would be sent, its tensors in it as base64.
+     * Returns the graph in the JSON form of the API, with tensors as base64.
      *
-     * @return the text of an object of JSON
+     * @return the text of a JSON object
      */
     public String toJson() {
         Message message = new Message();
@@ -263,17 +263,17 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     /**
-     * The graph that the wire has in JSON, whatever its ops are.
+     * Reads a graph in the JSON form of the API. Ops can be unknown to this client.
      *
-     * @param text an object of JSON
+     * @param text a JSON object
      * @return the graph
-     * @throws MalformedAnswerException where it is none
+     * @throws MalformedAnswerException if the text is invalid
      */
     public static Graph fromJson(String text) {
         return MalformedAnswerException.unless(() -> read(Json.object(text), Map.of()));
     }
 
-    /** The graph of an answer. Tensors of nodes may lie beside it, by their places. */
+    /** Reads the graph of a response. Tensors of nodes may be beside the JSON. */
     static Graph read(ObjectNode stated, Map<String, Tensor> beside) {
         Graph graph = Json.has(stated, "opset") ? new Graph(Json.whole(stated, "opset")) : new Graph();
         if (Json.has(stated, "functions")) {

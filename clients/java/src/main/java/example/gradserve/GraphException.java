@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For requests that are wrong, or more than one may ask: mend the graph, or what it is fed. */
+/** The request is invalid or exceeds a limit: fix the graph or its feeds. */
 public final class GraphException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.List;
 
-/** A function of a graph, which is told to the ops that run it, such as {@code scan}. {@link Graph#function} makes it. */
+/** A function of a graph. Pass it to the ops that run it, such as {@code scan}. Created by {@link Graph#function}. */
 public final class GraphFunction {
     private final int index;
     private final Graph body;
@@ -15,43 +15,43 @@ public final class GraphFunction {
     }
 
     /**
-     * The place of the function in the list of functions.
+     * Returns the index of the function in the graph.
      *
-     * @return from 0 on
+     * @return a number from 0
      */
     public int index() {
         return index;
     }
 
     /**
-     * The function's name, which is for messages.
+     * Returns the function's name, a label for messages.
      *
-     * @return empty where it has none
+     * @return empty if it has none
      */
     public String name() {
         return body.functionName();
     }
 
     /**
-     * What it was written as. Nothing can be appended any more.
+     * Returns the function's own graph. Nothing can be appended to it.
      *
-     * @return the nodes under ids of their own
+     * @return the nodes, with their own ids
      */
     public Graph body() {
         return body;
     }
 
     /**
-     * What it takes, in the order of operands.
+     * Returns the parameters, in the order of the operands.
      *
-     * @return its inputs
+     * @return the inputs of the body
      */
     public List<Node> parameters() {
         return body.nodes().stream().filter(node -> node.op().equals("input")).toList();
     }
 
     /**
-     * What it gives, in the order of results.
+     * Returns the outputs, in the order of the results.
      *
      * @return nodes of the body, which may repeat
      */
@@ -59,7 +59,7 @@ public final class GraphFunction {
         return outputs;
     }
 
-    /** The function as messages name it. */
+    /** Returns the function as messages name it. */
     @Override
     public String toString() {
         return "function " + index + (name().isEmpty() ? "" : " ('" + name() + "')");

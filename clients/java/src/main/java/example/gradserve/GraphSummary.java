@@ -3,11 +3,11 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
- * A graph that the server keeps, without itself.
+ * The metadata of a registered graph.
  *
- * @param id its hash
- * @param description for people; empty where there is none
- * @param nodeCount how many nodes it has
+ * @param id the hash of the graph
+ * @param description a text for people; empty if there is none
+ * @param nodeCount the number of nodes
  */
 public record GraphSummary(String id, String description, int nodeCount) {
     static GraphSummary read(ObjectNode stated) {

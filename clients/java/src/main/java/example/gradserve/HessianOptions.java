@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code hessian} takes beside what is required. */
+/** Options of {@code hessian}. */
 public final class HessianOptions extends RunOptions<HessianOptions> {
     HessianOptions() {}
 
@@ -13,9 +13,9 @@ public final class HessianOptions extends RunOptions<HessianOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public HessianOptions of(Node node) {
@@ -24,13 +24,24 @@ public final class HessianOptions extends RunOptions<HessianOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public HessianOptions wrt(Node... nodes) {
         asked.lists.put("wrt", List.of(nodes));
+        return this;
+    }
+
+    /**
+     * Sets the layout of the Hessian.
+     *
+     * @param layout by default, a block for each pair of nodes
+     * @return these options
+     */
+    public HessianOptions layout(HessianLayout layout) {
+        asked.values.put("layout", layout.word());
         return this;
     }
 }

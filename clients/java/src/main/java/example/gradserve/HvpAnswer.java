@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** Values, gradients, and the Hessian times vectors. */
+/** Values, gradients and Hessian-vector products. */
 public final class HvpAnswer extends GradientsAnswer {
     private final Results<Tensor> hvp;
 
@@ -10,9 +10,9 @@ public final class HvpAnswer extends GradientsAnswer {
     }
 
     /**
-     * The Hessian times the vectors.
+     * Returns the Hessian-vector products.
      *
-     * @return by nodes that it was differentiated by
+     * @return products by node of {@code wrt}
      */
     public Results<Tensor> hvp() {
         return hvp;

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code hvp} takes beside what is required. */
+/** Options of {@code hvp}. */
 public final class HvpOptions extends RunOptions<HvpOptions> {
     HvpOptions() {}
 
@@ -13,9 +13,9 @@ public final class HvpOptions extends RunOptions<HvpOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public HvpOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class HvpOptions extends RunOptions<HvpOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public HvpOptions wrt(Node... nodes) {

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For what the client knows to be wrong, and has not sent: mend the program. */
+/** An invalid argument, detected by the client before it sent anything: fix the program. */
 public final class InputException extends GradserveException {
     private static final long serialVersionUID = 1L;
 

@@ -10,9 +10,9 @@ public final class JacobianAnswer extends ForwardAnswer {
     }
 
     /**
-     * The Jacobians.
+     * Returns the Jacobians.
      *
-     * @return by an output and a node that it is differentiated by
+     * @return blocks by output and node of {@code wrt}
      */
     public Blocks jacobian() {
         return jacobian;

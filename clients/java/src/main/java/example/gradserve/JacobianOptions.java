@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.List;
 
-/** What {@code jacobian} takes beside what is required. */
+/** Options of {@code jacobian}. */
 public final class JacobianOptions extends RunOptions<JacobianOptions> {
     JacobianOptions() {}
 
@@ -12,9 +12,9 @@ public final class JacobianOptions extends RunOptions<JacobianOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public JacobianOptions wrt(Node... nodes) {

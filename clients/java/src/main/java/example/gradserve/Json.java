@@ -25,9 +25,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
-/** JSON as trees: reading, with what is wrong said as an InputException, and values of programs. */
+/** JSON trees: reading, with InputExceptions for errors, and conversion of Java values. */
 final class Json {
-    /** Tensors are long strings. */
+    /** Allows for tensors, which are long strings. */
     private static final JsonFactory FACTORY = JsonFactory.builder()
         .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
         .build();
@@ -55,17 +55,17 @@ final class Json {
         return list;
     }
 
-    /** The object of a text. */
+    /** Parses a JSON object. */
     static ObjectNode object(String text) {
         return object(READER, new StringReader(text));
     }
 
-    /** The object of a text in UTF-8 and nothing else. */
+    /** Parses a JSON object from UTF-8 text. */
     static ObjectNode object(byte[] text) {
         return object(READER, utf8(text));
     }
 
-    /** The object of a text in which no name is there twice. */
+    /** Parses a JSON object, and rejects a repeated name. */
     static ObjectNode objectOfDistinct(byte[] text) {
         return object(STRICT, utf8(text));
     }
@@ -81,7 +81,7 @@ final class Json {
         throw new InputException("a text is no JSON object");
     }
 
-    /** The list of a text and nothing else. */
+    /** Parses a JSON list. */
     static ArrayNode list(String text) {
         if (tree(READER, new StringReader(text)) instanceof ArrayNode list) {
             return list;
@@ -89,7 +89,7 @@ final class Json {
         throw new InputException("a text is no JSON list");
     }
 
-    /** Null where the text is no JSON: what is wrong with it quotes the text, which may hold anything. */
+    /** Parses JSON. Returns null for an invalid text, because the parser's message would quote the text. */
     private static JsonNode tree(ObjectReader reader, Reader text) {
         try {
             return reader.readTree(text);
@@ -106,7 +106,7 @@ final class Json {
         }
     }
 
-    /** A member of an object, where it is there and not null. */
+    /** Returns whether an object has a member that is not null. */
     static boolean has(ObjectNode object, String name) {
         return object.hasNonNull(name);
     }
@@ -185,14 +185,14 @@ final class Json {
         return found;
     }
 
-    /** The ids of nodes, which may be absent. */
+    /** Reads the ids of nodes, which may be absent. */
     static int[] ids(ObjectNode object, String name) {
         long[] stated = has(object, name) ? wholes(object, name) : new long[0];
-        // What is beyond an int is no node, as -1 is none.
+        // A number beyond int cannot be a node, nor can -1.
         return Arrays.stream(stated).mapToInt(id -> id == (int) id ? (int) id : -1).toArray();
     }
 
-    /** A value of a program as JSON has it. */
+    /** Converts a Java value to JSON. */
     static JsonNode plain(Object value) {
         if (value == null) {
             return JsonNodeFactory.instance.nullNode();

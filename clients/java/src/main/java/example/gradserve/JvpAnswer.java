@@ -10,9 +10,9 @@ public final class JvpAnswer extends ForwardAnswer {
     }
 
     /**
-     * The derivatives of the outputs.
+     * Returns the derivatives of the outputs.
      *
-     * @return by outputs
+     * @return results by output
      */
     public Results<Tensor> tangents() {
         return tangents;

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** What {@code jvp} takes beside what is required. */
+/** Options of {@code jvp}. */
 public final class JvpOptions extends RunOptions<JvpOptions> {
     JvpOptions() {}
 

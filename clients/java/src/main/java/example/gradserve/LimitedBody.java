@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 
-/** The body of an answer, of which no more is read than may be. */
+/** Reads the body of a response up to the size limit. */
 final class LimitedBody implements BodySubscriber<byte[]> {
     private final BodySubscriber<byte[]> body = BodySubscribers.ofByteArray();
     private long left;
@@ -18,7 +18,7 @@ final class LimitedBody implements BodySubscriber<byte[]> {
         left = most;
     }
 
-    /** Reads bodies up to a length, and none that is said to be longer. */
+    /** Returns a handler that reads bodies up to this size, and rejects a longer Content-Length. */
     static BodyHandler<byte[]> upTo(long most) {
         return answer -> {
             boolean isLonger = answer.headers().firstValueAsLong("Content-Length").orElse(0) > most;

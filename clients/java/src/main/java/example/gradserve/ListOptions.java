@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.Optional;
 import java.util.OptionalInt;
 
-/** What listings take. */
+/** Options of listings. */
 public final class ListOptions {
     ListOptions() {}
 
@@ -11,9 +11,9 @@ public final class ListOptions {
     Optional<String> after = Optional.empty();
 
     /**
-     * How many entries are asked for at a time.
+     * Sets the number of entries per page.
      *
-     * @param entries else as the server has it
+     * @param entries the number; by default the server's
      * @return these options
      */
     public ListOptions limit(int entries) {
@@ -22,9 +22,9 @@ public final class ListOptions {
     }
 
     /**
-     * Behind which entry to begin.
+     * Sets the entry after which the listing starts.
      *
-     * @param entry such as {@link Page#next}
+     * @param entry an entry such as {@link Page#next}
      * @return these options
      */
     public ListOptions after(String entry) {

@@ -5,11 +5,11 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
-/** All pages of a listing, one after the other. */
+/** All pages of a listing, one after another. */
 final class Listing {
     private Listing() {}
 
-    /** The entries; the page behind one is asked for when its entries are taken. */
+    /** Streams the entries. A page is fetched when its entries are consumed. */
     static <T> Stream<T> of(Function<Consumer<ListOptions>, Page<T>> page) {
         return Stream.iterate(
             page.apply(options -> {}), Objects::nonNull,

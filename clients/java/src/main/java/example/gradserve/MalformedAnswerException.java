@@ -3,8 +3,8 @@ package example.gradserve;
 import java.util.function.Supplier;
 
 /**
- * For answers that are not what was promised, such as another media type, broken JSON, or a tensor that does not fit
- * its bytes: look at what stands in between.
+ * The response is invalid, for example its media type, its JSON, or a tensor that does not fit its bytes: look for a
+ * proxy in between.
  */
 public final class MalformedAnswerException extends TransportException {
     private static final long serialVersionUID = 1L;
@@ -13,7 +13,7 @@ public final class MalformedAnswerException extends TransportException {
         super(message, null);
     }
 
-    /** What is read in an answer: what is wrong there is no fault of the program's. */
+    /** Reads a part of a response, and converts InputExceptions. */
     static <T> T unless(Supplier<T> reading) {
         try {
             return reading.get();

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** Media types of the wire. */
+/** Media types of the API. */
 final class Media {
     static final String JSON = "application/json";
     static final String PROBLEM = "application/problem+json";

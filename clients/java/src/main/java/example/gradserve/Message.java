@@ -12,37 +12,37 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.function.BiConsumer;
 
-/** A request in JSON, and its tensors, which may come to stand in it or beside it. */
+/** A request in JSON with its tensors, which are sent in the JSON or beside it. */
 final class Message {
-    /** A tensor that is called where it is beside the JSON, or in it is what the holder has under a key. */
+    /** A tensor with its places: a name in a safetensors file, or a member of an object in JSON. */
     private record Placed(Tensor tensor, String where, ObjectNode holder, String key) {}
 
     final ObjectNode fields = Json.object();
     private final List<Placed> placed = new ArrayList<>();
 
-    /** The form that is asked for, or else the one that the tensors' size suggests. */
+    /** Returns the requested form, or the default for the size of the tensors. */
     Form form(Optional<Form> asked) {
         return asked.orElseGet(() -> Form.usualOf(placed.stream().mapToLong(each -> each.tensor.byteCount()).sum()));
     }
 
-    /** The JSON with its tensors in it. */
+    /** Returns the JSON with its tensors in it. */
     ObjectNode toJson(Form form) {
         placed.forEach(each -> each.holder.set(each.key, TensorJson.encoded(each.tensor, form)));
         return fields;
     }
 
-    /** The body: JSON, or a file with the JSON in its header. */
+    /** Returns the body: JSON, or a file with the JSON in its header. */
     Body body(Form form) {
         if (form != Form.SAFETENSORS) {
             return new Body(Media.JSON, List.of(ByteBuffer.wrap(Json.bytes(toJson(form)))));
         }
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         placed.forEach(each -> tensors.put(each.where, each.tensor));
-        Json.bytes(fields); // fails for strings that no reader would take
+        Json.bytes(fields); // fails for invalid strings
         return new Body(Media.SAFETENSORS, new Safetensors(tensors, Map.of("request", fields.toString())).pieces());
     }
 
-    /** The first nodes of a graph as the wire has it, and its functions. */
+    /** Returns the first nodes of a graph, and its functions, in the JSON form of the API. */
     ObjectNode graph(Graph graph, int count) {
         if (graph.isOfAFunction()) {
             throw new InputException(graph.told() + " is sent with the graph around it, and not by itself");
@@ -75,7 +75,7 @@ final class Message {
         nodes.forEach(node -> list.add(node(node, within + "constants." + node.id())));
     }
 
-    /** A node, and what its tensor is called where it is beside the JSON. */
+    /** Returns a node, and names its tensor if it is beside the JSON. */
     private ObjectNode node(Node node, String where) {
         ObjectNode stated = Json.object().put("op", node.op());
         if (node.operands().length > 0) {
@@ -92,7 +92,7 @@ final class Message {
         return stated;
     }
 
-    /** Writes what a call is asked. */
+    /** Writes the arguments of a call. */
     void fill(Graph graph, int count, Asked asked) {
         asked.of.ifPresent(of -> fields.put("of", id(graph, "of", of)));
         asked.lists.forEach((name, nodes) -> {
@@ -146,7 +146,7 @@ final class Message {
         }
     }
 
-    /** A list with an entry for each node, by id. */
+    /** Writes a list with an entry for each node, in order of ids. */
     private <T> void fillEntries(Graph graph, String role, Map<Node, ? extends T> of, BiConsumer<T, ObjectNode> fill) {
         of.keySet().forEach(node -> id(graph, role, node));
         ArrayNode list = fields.putArray(role);

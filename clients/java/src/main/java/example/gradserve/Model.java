@@ -4,15 +4,15 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.List;
 
 /**
- * A version of a model that the server keeps: a registered graph with names for what goes in and comes out, and with its
- * weights at the server. Its leaves and outputs are nodes by their ids.
+ * One version of a model on the server: a registered graph with named inputs and outputs, and with its weights on the
+ * server. It refers to nodes by id.
  *
- * @param name under which it is kept
- * @param etag of this version, for conditions
+ * @param name the name
+ * @param etag the identifier of this version, for conditions
  * @param graphId the hash of its graph
- * @param description for people; empty where there is none
- * @param inputs what goes in, in order
- * @param outputs what comes out, in order
+ * @param description a text for people; empty if there is none
+ * @param inputs the inputs, in order
+ * @param outputs the outputs, in order
  * @param bound all other leaves that the outputs need
  */
 public record Model(

@@ -3,7 +3,7 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** What a model is to be: names for leaves and outputs of a registered graph, and tensors for all other leaves. */
+/** The definition of a model: names for leaves and outputs of a registered graph, and tensors for all other leaves. */
 public final class ModelDefinition {
     private final ObjectNode stated = Json.object();
     private final ArrayNode inputs;
@@ -11,7 +11,7 @@ public final class ModelDefinition {
     private final ArrayNode bound;
 
     /**
-     * A model of a graph, as yet without names.
+     * Creates a definition without inputs and outputs.
      *
      * @param graphId the hash of a registered graph
      */
@@ -23,11 +23,11 @@ public final class ModelDefinition {
     }
 
     /**
-     * One more input.
+     * Adds an input.
      *
-     * @param name of the input
+     * @param name the name of the input
      * @param node the id of a leaf
-     * @param type its dtype and shape, of which an extent of -1 is free
+     * @param type its dtype and shape; an extent of -1 is free
      * @return this definition
      */
     public ModelDefinition input(String name, int node, TensorType type) {
@@ -37,9 +37,9 @@ public final class ModelDefinition {
     }
 
     /**
-     * One more output.
+     * Adds an output.
      *
-     * @param name of the output
+     * @param name the name of the output
      * @param node the id of any node
      * @return this definition
      */
@@ -49,10 +49,10 @@ public final class ModelDefinition {
     }
 
     /**
-     * One more leaf whose value is a resident tensor.
+     * Binds a leaf to a resident tensor.
      *
      * @param node the id of the leaf
-     * @param tensorName under which the tensor is kept
+     * @param tensorName the name of the tensor
      * @return this definition
      */
     public ModelDefinition bound(int node, String tensorName) {
@@ -61,9 +61,9 @@ public final class ModelDefinition {
     }
 
     /**
-     * What the model is.
+     * Sets the description of the model.
      *
-     * @param text for people
+     * @param text a text for people
      * @return this definition
      */
     public ModelDefinition description(String text) {

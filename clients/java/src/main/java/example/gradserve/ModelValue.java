@@ -3,11 +3,11 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
- * What goes in or comes out of a model under a name.
+ * A named input or output of a model.
  *
- * @param name of the input or output
+ * @param name the name of the input or output
  * @param node the id of its node
- * @param type its dtype, by its word, and shape, of which an extent of -1 is free: each call states it anew
+ * @param type its dtype (by name) and shape; an extent of -1 is free: each call can use another size
  */
 public record ModelValue(String name, int node, TensorType type) {
     static ModelValue read(ObjectNode stated) {

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. Its methods are
- * the ops of which it is the first operand.
+ * A node of a graph: a handle to use as an operand, as a key of feeds, and to look up results. It has the ops whose
+ * first operand it is as methods.
  *
- * <p>{@code plus}, {@code minus}, {@code times}, {@code div}, {@code rem} and {@code unaryMinus} are those that Kotlin
- * takes for its operators.
+ * <p>{@code plus}, {@code minus}, {@code times}, {@code div}, {@code rem} and {@code unaryMinus} have the names that
+ * Kotlin maps to operators.
  */
 public final class Node extends NodeOps {
     private static final StackWalker STACK = StackWalker.getInstance();
@@ -34,13 +34,13 @@ public final class Node extends NodeOps {
         this.line = line;
     }
 
-    /** A node as messages name it. */
+    /** Returns a node as messages name it. */
     static String told(Graph graph, int id, String op, String name) {
         String told = "node " + id + " (" + op + (name.isEmpty() ? ")" : ", '" + name + "')");
         return graph.isOfAFunction() ? told + " of " + graph.told() : told;
     }
 
-    /** Where the program is that called the client, as {@code Train.java:12}. */
+    /** Returns the line of the program that called the client, such as {@code Train.java:12}. */
     static String callersLine() {
         return STACK.walk(frames -> frames.filter(frame -> !isOurs(frame.getClassName())).findFirst())
             .map(frame -> frame.getFileName() + ":" + frame.getLineNumber())
@@ -57,9 +57,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * Gives the node a name, which is for messages and look-ups, and refers to nothing.
+     * Gives the node a name, for messages and lookups.
      *
-     * @param name of 128 characters at most
+     * @param name a name of at most 128 characters
      * @return this node
      */
     public Node named(String name) {
@@ -68,7 +68,7 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The graph that the node is of.
+     * Returns the graph of the node.
      *
      * @return a graph
      */
@@ -77,16 +77,16 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The place of the node in the list of nodes.
+     * Returns the position of the node in the graph.
      *
-     * @return from 0 on
+     * @return a number from 0
      */
     public int id() {
         return id;
     }
 
     /**
-     * The node's op.
+     * Returns the node's op.
      *
      * @return its name
      */
@@ -95,18 +95,18 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The node's name.
+     * Returns the node's name.
      *
-     * @return empty where it has none
+     * @return empty if it has none
      */
     public String name() {
         return name;
     }
 
     /**
-     * Where the program wrote the node.
+     * Returns the line that created the node.
      *
-     * @return such as {@code Train.java:12}; empty for a node that came with an answer
+     * @return a line such as {@code Train.java:12}; empty for a node of a response
      */
     public String line() {
         return line;
@@ -125,9 +125,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The sum with another node.
+     * Adds another node.
      *
-     * @param other of a shape that broadcasts
+     * @param other a node whose shape broadcasts
      * @return the node of {@link #add}
      */
     public Node plus(Node other) {
@@ -135,9 +135,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The sum with a number.
+     * Adds a number.
      *
-     * @param number any that is finite
+     * @param number a finite number
      * @return the node of {@link #addScalar}
      */
     public Node plus(double number) {
@@ -145,9 +145,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The difference from another node.
+     * Subtracts another node.
      *
-     * @param other of a shape that broadcasts
+     * @param other a node whose shape broadcasts
      * @return the node of {@link #sub}
      */
     public Node minus(Node other) {
@@ -155,9 +155,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The difference from a number.
+     * Subtracts a number.
      *
-     * @param number any that is finite
+     * @param number a finite number
      * @return the node of {@link #subScalar}
      */
     public Node minus(double number) {
@@ -165,9 +165,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The product with another node, element by element.
+     * Multiplies by another node, element by element.
      *
-     * @param other of a shape that broadcasts
+     * @param other a node whose shape broadcasts
      * @return the node of {@link #mul}
      */
     public Node times(Node other) {
@@ -175,9 +175,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The product with a number.
+     * Multiplies by a number.
      *
-     * @param number any that is finite
+     * @param number a finite number
      * @return the node of {@link #mulScalar}
      */
     public Node times(double number) {
@@ -185,9 +185,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The quotient by a number.
+     * Divides by a number.
      *
-     * @param number any that is finite
+     * @param number a finite number
      * @return the node of {@link #divScalar}
      */
     public Node div(double number) {
@@ -195,9 +195,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The power of a number.
+     * Raises to the power of a number.
      *
-     * @param exponent any that is finite
+     * @param exponent a finite number
      * @return the node of {@link #powScalar}
      */
     public Node pow(double exponent) {
@@ -205,9 +205,9 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The remainder by another node.
+     * Computes the remainder of the division by another node.
      *
-     * @param other of a shape that broadcasts
+     * @param other a node whose shape broadcasts
      * @return the node of {@link #mod}
      */
     public Node rem(Node other) {
@@ -215,7 +215,7 @@ public final class Node extends NodeOps {
     }
 
     /**
-     * The negative.
+     * Negates the node.
      *
      * @return the node of {@link #neg}
      */
@@ -223,7 +223,7 @@ public final class Node extends NodeOps {
         return neg();
     }
 
-    /** The node as messages name it. */
+    /** Returns the node as messages name it. */
     @Override
     public String toString() {
         return told(graph, id, op, name);

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For names and ids under which nothing is kept: put or register it. */
+/** Nothing is stored under this name or id: put or register it. */
 public final class NotFoundException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

@@ -5,16 +5,19 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
 
-/** The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it. */
+/** The opset of a graph. The server treats a graph without one as opset 1, and rejects newer ops in it. */
 final class Opset {
-    /** Of a graph that does not say. */
+    /** The opset of a graph that states none. */
     private static final int FIRST = 1;
-    /** The first that has functions. */
+    /** The first opset with functions. */
     private static final int OF_FUNCTIONS = 2;
 
     private Opset() {}
 
-    /** The first that has all ops, attributes and dtypes of nodes and functions; empty where nothing is to be said. */
+    /**
+     * Returns the lowest opset with all ops, attributes and dtypes of nodes and functions; empty if the graph need not
+     * state it.
+     */
     static OptionalInt needed(List<Node> nodes, List<GraphFunction> functions) {
         Stream<Node> ofFunctions = functions.stream().flatMap(function -> function.body().nodes().stream());
         OptionalInt ofNodes = Stream.concat(nodes.stream(), ofFunctions).mapToInt(Opset::needed).max();

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For servers that are busy, or about to stop: ask later. */
+/** The server is busy or shutting down: retry later. */
 public final class OverloadException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

@@ -6,11 +6,11 @@ import java.util.Optional;
 import java.util.function.Function;
 
 /**
- * A part of a listing.
+ * A page of a listing.
  *
- * @param entries in their order
- * @param next behind which entry the listing goes on, if it does: {@link ListOptions#after} takes it
- * @param <T> what is listed
+ * @param entries the entries in order
+ * @param next the entry after which the listing continues, if it does; pass it to {@link ListOptions#after}
+ * @param <T> the type of the entries
  */
 public record Page<T>(List<T> entries, Optional<String> next) {
     static <T> Page<T> read(ObjectNode answer, String kind, Function<ObjectNode, T> entry) {

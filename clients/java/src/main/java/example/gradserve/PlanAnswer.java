@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** What a call would take, in its fields. */
+/** The dry run of a call: its estimates are in its fields. */
 public final class PlanAnswer extends Answer {
     private final boolean admitted;
 
@@ -10,9 +10,9 @@ public final class PlanAnswer extends Answer {
     }
 
     /**
-     * Whether the call would be within the limits of the server.
+     * Returns whether the call is within the limits of the server.
      *
-     * @return true where it would
+     * @return true if it is
      */
     public boolean admitted() {
         return admitted;

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 import java.util.Optional;
 
-/** What {@code plan} takes beside what is required. */
+/** Options of {@code plan}. */
 public final class PlanOptions extends CallOptions<PlanOptions> {
     PlanOptions() {}
 
@@ -13,9 +13,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * What is differentiated; the last node unless stated.
+     * Sets the node to differentiate; by default the last one.
      *
-     * @param node of one element
+     * @param node a node with one element
      * @return these options
      */
     public PlanOptions of(Node node) {
@@ -24,9 +24,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public PlanOptions wrt(Node... nodes) {
@@ -35,9 +35,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * The call to plan.
+     * Sets the call to plan.
      *
-     * @param name its name on the wire
+     * @param name its API name
      * @return these options
      */
     public PlanOptions call(String name) {
@@ -46,9 +46,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * The leaves whose feeds would have a leading axis.
+     * Sets the leaves whose feeds would have a leading axis.
      *
-     * @param leaves of the graph
+     * @param leaves leaves of the graph
      * @return these options
      */
     public PlanOptions mapped(Node... leaves) {
@@ -57,7 +57,7 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * What is made of the examples; each is by itself unless stated.
+     * Sets how the results of the examples are combined; by default not at all.
      *
      * @param reduction their sum or mean
      * @return these options
@@ -68,9 +68,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * How many examples are added up at a time.
+     * Sets how many examples are combined at a time.
      *
-     * @param examples 1 or more; else as many as the server finds right
+     * @param examples 1 or more; by default the server chooses the block size
      * @return these options
      */
     public PlanOptions block(long examples) {
@@ -79,9 +79,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * The nodes whose values would come back.
+     * Sets the nodes whose values would be returned.
      *
-     * @param nodes of the graph
+     * @param nodes nodes of the graph
      * @return these options
      */
     public PlanOptions outputs(Node... nodes) {
@@ -90,9 +90,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * How many bytes the call may take at most.
+     * Limits the memory of the call.
      *
-     * @param bytes from 1 to the server's limit; else that limit
+     * @param bytes from 1 to the server's limit, which is the default
      * @return these options
      */
     public PlanOptions memoryBudget(long bytes) {
@@ -101,9 +101,9 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
-     * How products and convolutions may read float32 on a GPU.
+     * Sets the precision of float32 matrix products and convolutions on a GPU.
      *
-     * @param coarsest else as the server has it
+     * @param coarsest the lowest precision allowed; by default the server's setting
      * @return these options
      */
     public PlanOptions precision(Precision coarsest) {

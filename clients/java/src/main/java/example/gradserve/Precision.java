@@ -2,18 +2,20 @@ package example.gradserve;
 
 import java.util.Locale;
 
-/** How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32. */
+/**
+ * The precision of float32 matrix products and convolutions on a GPU, most exact first. CPUs always compute in float32.
+ */
 public enum Precision {
-    /** As IEEE 754 has it, all 24 bits of the significand. */
+    /** IEEE 754 float32: a significand of 24 bits. */
     FLOAT32,
-    /** In two parts of TF32, by three products: about as exact as float32. */
+    /** Three products of TF32 parts: about as exact as float32. */
     TF32X3,
-    /** Rounded to 11 bits of the significand. */
+    /** A significand of 11 bits. */
     TF32,
-    /** Rounded to 8 bits of the significand. */
+    /** A significand of 8 bits. */
     BFLOAT16;
 
-    /** Its word on the wire. */
+    /** Returns the API name. */
     String word() {
         return name().toLowerCase(Locale.ROOT);
     }

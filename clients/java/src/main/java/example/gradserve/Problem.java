@@ -11,23 +11,24 @@ import java.util.OptionalInt;
 import java.util.function.Predicate;
 
 /**
- * A report of the server's. Codes are an open list. What did not come, as with a proxy's page, is empty.
+ * A problem report of the server. New codes may be added at any time. Members that the report lacks, for example in an
+ * error page of a proxy, are empty.
  *
- * @param status that of HTTP
- * @param code a word for programs
- * @param detail a sentence for people
- * @param type leads to the page of the code
+ * @param status the HTTP status
+ * @param code the code, for programs
+ * @param detail the message, for people
+ * @param type the address of the code's documentation page
  * @param title the heading of that page
- * @param requestId under which the server's log has it
- * @param node the node that it is about: of the graph, also where it is about something inside of a function
- * @param function the index of the function that it is about
+ * @param requestId the id of the request in the server's log
+ * @param node the id of the node with the error; if the error is in a function, this node runs the function
+ * @param function the index of the function with the error
  * @param functionNode the id of the node in the function
- * @param operand the place of the operand that it is about
- * @param expected what was expected there
- * @param got what came
+ * @param operand the position of the operand with the error
+ * @param expected the expected value
+ * @param got the value that the server got
  * @param pointer a JSON pointer into the request
- * @param errors all that was found wrong, where that was more than one thing
- * @param retryAfter for how long the server wants to be left alone
+ * @param errors all errors, if the server found several
+ * @param retryAfter the time after which the server accepts a retry
  * @param extra the members that this client does not know
  */
 public record Problem(
@@ -35,12 +36,12 @@ public record Problem(
     OptionalInt function, OptionalInt functionNode, OptionalInt operand, String expected, String got, String pointer,
     List<Problem> errors, Optional<Duration> retryAfter, ObjectNode extra) {
 
-    /** A report that says nothing but its status. */
+    /** Creates a report that has only a status. */
     static Problem of(int status, Optional<Duration> retryAfter) {
         return read(JsonNodeFactory.instance.objectNode(), status, retryAfter);
     }
 
-    /** What a report says; members that are not of their type are as if not known. */
+    /** Reads a report. A member of another type counts as unknown. */
     static Problem read(ObjectNode report, int status, Optional<Duration> retryAfter) {
         ObjectNode left = report.deepCopy();
         left.remove("status");

@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** What {@code putModel} takes beside a model. */
+/** Options of {@code putModel}. */
 public final class PutModelOptions {
     PutModelOptions() {}
 
@@ -8,9 +8,9 @@ public final class PutModelOptions {
     String ifNoneMatch = "";
 
     /**
-     * The version that there has to be.
+     * Requires that the stored version has this etag.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public PutModelOptions ifMatch(String etag) {
@@ -19,9 +19,9 @@ public final class PutModelOptions {
     }
 
     /**
-     * The version that there may not be: {@code *} demands that there is no model.
+     * Requires that the stored version does not have this etag. {@code *} requires that the model does not exist.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public PutModelOptions ifNoneMatch(String etag) {

@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.Optional;
 
-/** What {@code put} takes beside a tensor. */
+/** Options of {@code put}. */
 public final class PutOptions {
     PutOptions() {}
 
@@ -12,9 +12,9 @@ public final class PutOptions {
     Optional<Form> form = Optional.empty();
 
     /**
-     * The version that there has to be.
+     * Requires that the stored version has this etag.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public PutOptions ifMatch(String etag) {
@@ -23,9 +23,9 @@ public final class PutOptions {
     }
 
     /**
-     * The version that there may not be: {@code *} demands that there is no tensor.
+     * Requires that the stored version does not have this etag. {@code *} requires that the tensor does not exist.
      *
-     * @param etag its etag, {@code *} for any
+     * @param etag the etag, or {@code *} for any
      * @return these options
      */
     public PutOptions ifNoneMatch(String etag) {
@@ -34,9 +34,9 @@ public final class PutOptions {
     }
 
     /**
-     * Whether the tensor is on disk before the answer.
+     * Sets whether the server responds only after the tensor is on disk.
      *
-     * @param before true unless stated
+     * @param before true by default
      * @return these options
      */
     public PutOptions durable(boolean before) {
@@ -45,9 +45,9 @@ public final class PutOptions {
     }
 
     /**
-     * How the tensor travels.
+     * Sets the encoding of the tensor.
      *
-     * @param stated else as its size suggests
+     * @param stated the form; by default it depends on the size
      * @return these options
      */
     public PutOptions form(Form stated) {

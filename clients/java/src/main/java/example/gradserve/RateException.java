@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For keys that have used up their rate: ask less often. */
+/** The API key has exceeded its rate limit: send fewer requests. */
 public final class RateException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

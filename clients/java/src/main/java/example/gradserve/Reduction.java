@@ -2,16 +2,16 @@ package example.gradserve;
 
 import java.util.Locale;
 
-/** What is made of many examples. */
+/** How the results of many examples are combined. */
 public enum Reduction {
-    /** Nothing: each is by itself. */
+    /** Not combined. */
     NONE,
-    /** Their sum. */
+    /** The sum. */
     SUM,
-    /** Their mean. */
+    /** The mean. */
     MEAN;
 
-    /** Its word on the wire. */
+    /** Returns the API name. */
     String word() {
         return name().toLowerCase(Locale.ROOT);
     }

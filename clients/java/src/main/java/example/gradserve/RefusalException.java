@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.Optional;
 
-/** The server's report of why it refuses. */
+/** A problem report of the server. */
 public abstract sealed class RefusalException extends GradserveException
     permits AuthenticationException, ConditionException, GraphException, NotFoundException, OverloadException,
         RateException, ServerException, StoreFullException {
@@ -21,7 +21,10 @@ public abstract sealed class RefusalException extends GradserveException
         return remark.isEmpty() ? said : said + " (" + remark + ")";
     }
 
-    /** The report as the exception that says what to do about it; the status decides, since codes are added. */
+    /**
+     * Converts a problem report into an exception. The status decides the class, not the code, because new codes are
+     * added.
+     */
     static GradserveException of(Problem problem, String remark) {
         return switch (problem.status()) {
             case 401, 403 -> new AuthenticationException(problem, remark);
@@ -43,18 +46,18 @@ public abstract sealed class RefusalException extends GradserveException
     }
 
     /**
-     * The status of HTTP.
+     * Returns the HTTP status.
      *
-     * @return from 400 on
+     * @return a status from 400
      */
     public int status() {
         return problem.status();
     }
 
     /**
-     * A word for programs. Codes are an open list.
+     * Returns the code, for programs. New codes may be added at any time.
      *
-     * @return such as {@code shape_mismatch}; empty where no report came
+     * @return a code such as {@code shape_mismatch}; empty if the response had no problem report
      */
     public String code() {
         return problem.code();

@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.Optional;
 
-/** What {@code register} takes beside a graph. */
+/** Options of {@code register}. */
 public final class RegisterOptions {
     RegisterOptions() {}
 
@@ -10,9 +10,9 @@ public final class RegisterOptions {
     Optional<Form> form = Optional.empty();
 
     /**
-     * What the graph is.
+     * Sets the description of the graph.
      *
-     * @param text for people
+     * @param text a text for people
      * @return these options
      */
     public RegisterOptions description(String text) {
@@ -21,9 +21,9 @@ public final class RegisterOptions {
     }
 
     /**
-     * How constants travel.
+     * Sets the encoding of constants.
      *
-     * @param stated else as their size suggests
+     * @param stated the form; by default it depends on their size
      * @return these options
      */
     public RegisterOptions form(Form stated) {

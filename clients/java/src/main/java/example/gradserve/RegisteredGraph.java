@@ -7,20 +7,21 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
- * A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
+ * A registered graph. Pass it to calls in place of a graph: it is not sent again.
  *
- * <p>It is registered by the first call that needs it, unless it is already, and once more by one that finds it
- * forgotten. It is the graph as it was: nodes that are appended later are not part of it. Threads may share it.
+ * <p>The first call that uses it registers it, unless it is registered already. If the server no longer has the graph,
+ * the call registers it again. It is the graph as it was: nodes appended later are not part of it. Threads can share
+ * it.
  */
 public final class RegisteredGraph implements Computable {
     private final Graph graph;
     private final int nodeCount;
     private final Request request;
     private volatile Registration known;
-    /** Done when whoever registers it now, or waits to, has done so. */
+    /** Done when all running and waiting registrations are done. */
     private CompletableFuture<?> turn = CompletableFuture.completedFuture(null);
 
-    /** What the server answered. */
+    /** The server's response. */
     record Registration(String id, ObjectNode fields) {
         static Registration read(ObjectNode answer) {
             answer.remove("graph");
@@ -39,20 +40,20 @@ public final class RegisteredGraph implements Computable {
         this.known = known;
     }
 
-    /** The graph that an answer holds. */
+    /** Reads a registered graph from a response. */
     static RegisteredGraph read(ObjectNode answer) {
         Graph graph = Graph.read(Json.member(answer, "graph"), Map.of());
         String description = Json.textOr(answer, "description", "");
         return new RegisteredGraph(graph, new RegisterOptions().description(description), Registration.read(answer));
     }
 
-    /** What it is registered as, by somebody else or by this call. */
+    /** Returns the registration, and registers the graph first if necessary. */
     CompletableFuture<Registration> registered(Running running) {
         Registration before = known;
         return before != null ? CompletableFuture.completedFuture(before) : registeredAgain(running, null);
     }
 
-    /** What it is registered as, now that it was found not to be kept any more. */
+    /** Registers the graph again, because the server no longer has it, unless another call has done so. */
     CompletableFuture<Registration> registeredAgain(Running running, Registration stale) {
         return running.step(inTurn(() -> known != stale
             ? CompletableFuture.completedFuture(known)
@@ -79,18 +80,18 @@ public final class RegisteredGraph implements Computable {
     }
 
     /**
-     * The hash of the graph.
+     * Returns the hash of the graph.
      *
-     * @return empty as long as the server was not asked
+     * @return empty until the graph is registered
      */
     public Optional<String> id() {
         return Optional.ofNullable(known).map(Registration::id);
     }
 
     /**
-     * What the server answered, by names on the wire, but for the graph.
+     * Returns the server's response by API names, without the graph.
      *
-     * @return empty as long as it was not asked
+     * @return empty until the graph is registered
      */
     public ObjectNode fields() {
         Registration now = known;

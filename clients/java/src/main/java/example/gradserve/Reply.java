@@ -8,9 +8,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 
-/** An answer as it came. What its methods read is refused as malformed where it is not as promised. */
+/** An HTTP response as received. Its methods throw MalformedAnswerException for an invalid response. */
 record Reply(int status, HttpHeaders headers, byte[] body) {
-    /** The object that an answer is, and the tensors beside it. */
+    /** The JSON object of a response, and the tensors beside it. */
     record Parts(ObjectNode fields, Map<String, Tensor> beside) {}
 
     private String media() {
@@ -21,7 +21,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
         return media().equals(Media.SAFETENSORS) || media().equals(Media.BYTES);
     }
 
-    /** The same, unless it refuses, or redirects. */
+    /** Returns this response, or throws for a problem report or a redirect. */
     Reply checked() {
         if (status >= 400) {
             throw RefusalException.of(problem(), "");
@@ -32,7 +32,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
         return this;
     }
 
-    /** What the answer reports; a report has a code. */
+    /** Reads the problem report of the response. A report has a code. */
     private Problem problem() {
         if (media().equals(Media.PROBLEM) || media().equals(Media.JSON)) {
             try {
@@ -40,13 +40,13 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
                 Json.text(report, "code");
                 return Problem.read(report, status, retryAfter());
             } catch (InputException noReport) {
-                // The status says what there is to say.
+                // The status is enough.
             }
         }
         return Problem.of(status, retryAfter());
     }
 
-    /** Whole seconds; anything else is passed over. */
+    /** Reads a whole number of seconds and ignores any other value. */
     private Optional<Duration> retryAfter() {
         return headers.firstValue("Retry-After").map(String::strip).filter(stated -> stated.matches("[0-9]+"))
             .map(stated -> Duration.ofSeconds(stated.length() > 9 ? Integer.MAX_VALUE : Integer.parseInt(stated)));
@@ -69,7 +69,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
         return new Parts(MalformedAnswerException.unless(() -> Json.object(response)), file.tensors());
     }
 
-    /** A resident tensor of a name. */
+    /** Reads a resident tensor. */
     ResidentTensor tensor(String name) {
         return isFile() ? tensorInFile(name) : MalformedAnswerException.unless(() -> {
             ObjectNode fields = object();

@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 
 /**
- * A request that is to be sent. What keeps something is repeated under an Idempotency-Key alone; {@code takesTime} says
- * whether its query may have a timeout.
+ * A request to send. A request that {@code keeps} (stores) something is retried only under an Idempotency-Key.
+ * {@code takesTime} says whether its query accepts a timeout.
  */
 record Request(
     String method, String path, Map<String, String> query, Map<String, String> headers, Body body, boolean takesTime,
@@ -28,7 +28,7 @@ record Request(
         return new Request(method, path, query, more, body, takesTime, keeps);
     }
 
-    /** The path and the query, saying how much time is left. */
+    /** Returns the path and the query with the remaining time. */
     String target(Optional<Duration> left) {
         Map<String, String> stated = new LinkedHashMap<>(query);
         if (takesTime && left.isPresent()) {
@@ -39,7 +39,7 @@ record Request(
             .collect(Collectors.joining("&"));
     }
 
-    /** A call on the first nodes of a graph, which are not sent where they are registered. */
+    /** Builds a call on the first nodes of a graph. The nodes of a registered graph are not sent. */
     static Request computing(String call, Computable on, Asked asked) {
         try {
             Message message = new Message();
@@ -52,7 +52,8 @@ record Request(
                 message.fields.put("encoding", form.word());
             }
             Body body = message.body(form);
-            // The answer comes as the request goes; where a tensor stays with the server, its like may well be large.
+            // The response uses the encoding of the request. If a feed is a resident tensor, results may be large, so
+            // the client asks for safetensors.
             boolean isFile = form == Form.SAFETENSORS || asked.feedsResidents() && asked.form.isEmpty();
             Map<String, String> headers = sent(body, isFile ? Media.SAFETENSORS : Media.JSON);
             return new Request("POST", "/v1/" + call, Map.of(), headers, body, true, !asked.store.isEmpty());
@@ -65,7 +66,7 @@ record Request(
         return Map.of("Content-Type", body.media(), "Accept", accepted);
     }
 
-    /** Has the server keep a graph. To repeat it changes nothing. */
+    /** Builds the request that registers a graph. Repeating it changes nothing. */
     static Request registering(Graph graph, RegisterOptions options) {
         Message message = new Message();
         if (!options.description.isEmpty()) {
@@ -76,7 +77,7 @@ record Request(
         return new Request("POST", "/v1/graphs", Map.of(), sent(body, Media.JSON), body, true, false);
     }
 
-    /** Has the server keep a tensor. Without a condition, to repeat it changes nothing. */
+    /** Builds the request that stores a tensor. Without a condition, repeating it changes nothing. */
     static Request putting(String name, Tensor tensor, PutOptions options) {
         if (tensor == null) {
             throw new InputException("put: there is no tensor to be kept as " + name);
@@ -93,7 +94,7 @@ record Request(
         return new Request("PUT", tensorPath(name), query, headers, body, true, keeps);
     }
 
-    /** Has the server keep a model. Without a condition, to repeat it changes nothing. */
+    /** Builds the request that stores a model. Without a condition, repeating it changes nothing. */
     static Request puttingModel(String name, ModelDefinition definition, PutModelOptions options) {
         Body body = new Body(Media.JSON, List.of(ByteBuffer.wrap(definition.bytes())));
         Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
@@ -102,7 +103,7 @@ record Request(
         return new Request("PUT", modelPath(name), Map.of(), headers, body, true, keeps);
     }
 
-    /** Asks for a tensor: for its bytes, unless another form is asked for. */
+    /** Builds the request that downloads a tensor, as safetensors unless another form is given. */
     static Request getting(String name, GetOptions options) {
         Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
         Optional<Form> text = options.form.filter(form -> form != Form.SAFETENSORS);
@@ -119,7 +120,7 @@ record Request(
         return new Request("DELETE", path, Map.of(), conditions(ifMatch, ""), Body.NONE, false, true);
     }
 
-    /** Asks for a page, from behind an entry on. */
+    /** Builds the request for a page, which starts after an entry. */
     static Request listing(String kind, ListOptions options) {
         Map<String, String> query = new LinkedHashMap<>();
         options.limit.ifPresent(limit -> query.put("limit", String.valueOf(limit)));
@@ -139,7 +140,7 @@ record Request(
         return path("models", name);
     }
 
-    /** Fails for an empty name, whose path would be that of the listing. */
+    /** Returns a path. Fails for an empty name, whose path would be that of the listing. */
     private static String path(String kind, String name) {
         if (name.isEmpty()) {
             throw new InputException("the name of what is kept is not empty");

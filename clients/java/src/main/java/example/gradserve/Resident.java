@@ -5,43 +5,44 @@ import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
- * A version of a tensor that the server keeps, which may stand wherever a call takes a tensor.
+ * A handle of one version of a resident tensor. Pass it to calls in place of a tensor.
  *
- * <p>A call reads the version that is there when it comes: the etag says which one this was, for conditions. What the
- * server did not say is empty: type and bytes are known of what is put and listed, not of what is stored.
+ * <p>A call reads the version that is stored when it runs. The etag identifies the version of this handle, for
+ * conditions. Fields that the server did not report are empty: type and size are known for tensors that were put or
+ * listed, not for tensors that a call stored.
  *
- * @param name under which it is kept
- * @param etag of this version; empty where it is not known
- * @param type its dtype, by its word, and shape
- * @param byteCount how many bytes its elements have
- * @param durable whether it was on disk before the answer
- * @param writtenWithinMs how soon it will be, where it was not
+ * @param name the name
+ * @param etag the identifier of this version; empty if it is unknown
+ * @param type its dtype (by name) and shape
+ * @param byteCount the size of its elements in bytes
+ * @param durable whether it was on disk before the response
+ * @param writtenWithinMs the time in milliseconds within which it will be on disk, if it was not
  */
 public record Resident(
     String name, String etag, Optional<TensorType> type, OptionalLong byteCount, Optional<Boolean> durable,
     OptionalLong writtenWithinMs) implements Value {
 
     /**
-     * The handle of a tensor that is known to be there, in whichever version.
+     * Creates a handle of the current version of a tensor.
      *
-     * @param name under which it is kept
+     * @param name the name
      */
     public Resident(String name) {
         this(name, "", Optional.empty(), OptionalLong.empty(), Optional.empty(), OptionalLong.empty());
     }
 
     /**
-     * Part of it, which may stand where it may.
+     * Returns rows of the leading axis, which calls accept in place of a tensor.
      *
      * @param start the first row, along the leading axis
-     * @param stop the row behind the last one
-     * @return what lies between
+     * @param stop the end of the rows, exclusive
+     * @return the rows
      */
     public Rows rows(long start, long stop) {
         return new Rows(name, start, stop);
     }
 
-    /** The handle of a version whose tensor is known. */
+    /** Returns a handle of the version of a given tensor. */
     static Resident of(String name, String etag, Tensor tensor) {
         return new Resident(
             name, etag, Optional.of(new TensorType(tensor.dtype(), tensor.shape())),

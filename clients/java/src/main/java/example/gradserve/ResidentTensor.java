@@ -3,7 +3,7 @@ package example.gradserve;
 /**
  * A resident tensor with its elements.
  *
- * @param handle of the version that came
+ * @param handle the handle of this version
  * @param tensor its elements
  */
 public record ResidentTensor(Resident handle, Tensor tensor) {}

@@ -6,17 +6,17 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * What an answer has for each of some nodes, in the order of the request.
+ * Results by node, in the order of the request.
  *
- * @param <T> what it has
+ * @param <T> the type of a result
  */
 public final class Results<T> implements Iterable<Results.Result<T>> {
     /**
-     * One of them.
+     * The result for a node.
      *
-     * @param node of the graph that was sent
-     * @param value what the answer has for it
-     * @param <T> what that is
+     * @param node a node of the graph that was sent
+     * @param value the result
+     * @param <T> the type of the result
      */
     public record Result<T>(Node node, T value) {}
 
@@ -27,42 +27,42 @@ public final class Results<T> implements Iterable<Results.Result<T>> {
     }
 
     /**
-     * How many there are.
+     * Returns the number of results.
      *
-     * @return as many as the request asks for
+     * @return the number of results
      */
     public int size() {
         return results.size();
     }
 
     /**
-     * The one of a place.
+     * Returns the result at a position.
      *
-     * @param place from 0 on, in the order of the request
+     * @param place a position in the order of the request, from 0
      * @return its value
-     * @throws IndexOutOfBoundsException beyond the last
+     * @throws IndexOutOfBoundsException if the position is out of range
      */
     public T get(int place) {
         return results.get(place).value();
     }
 
     /**
-     * The one of a node.
+     * Returns the result of a node.
      *
-     * @param node of the graph that was sent
+     * @param node a node of the graph that was sent
      * @return its value
-     * @throws InputException where the answer has none
+     * @throws InputException if there is no such result
      */
     public T get(Node node) {
         return find(each -> each == node, String.valueOf(node));
     }
 
     /**
-     * The one of the node that has a name.
+     * Returns the result of the node with a name.
      *
-     * @param name of a node of the graph that was sent
+     * @param name the name of a node of the graph that was sent
      * @return its value
-     * @throws InputException where the answer has none
+     * @throws InputException if there is no such result
      */
     public T get(String name) {
         return find(each -> !name.isEmpty() && each.name().equals(name), "'" + name + "'");
@@ -83,7 +83,7 @@ public final class Results<T> implements Iterable<Results.Result<T>> {
     }
 
     /**
-     * The values in the order of the request.
+     * Returns the results in the order of the request.
      *
      * @return a new list
      */

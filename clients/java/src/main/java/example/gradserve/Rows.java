@@ -1,10 +1,10 @@
 package example.gradserve;
 
 /**
- * Part of a tensor that the server keeps, which may stand wherever a call takes a tensor.
+ * Rows of a resident tensor, which calls accept in place of a tensor.
  *
- * @param name under which the tensor is kept
+ * @param name the name of the tensor
  * @param start the first row, along the leading axis
- * @param stop the row behind the last one
+ * @param stop the end of the rows, exclusive
  */
 public record Rows(String name, long start, long stop) implements Value {}

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.util.List;
 
 /**
- * What calls take that give values back.
+ * Options of calls that return values.
  *
  * @param <S> the options of the call
  */
@@ -13,9 +13,9 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     RunOptions() {}
 
     /**
-     * The nodes whose values come back; the last one, or the one that is differentiated, unless stated.
+     * Sets the nodes whose values are returned; by default the last one, or the differentiated one.
      *
-     * @param nodes each once
+     * @param nodes distinct nodes
      * @return these options
      */
     public S outputs(Node... nodes) {
@@ -24,9 +24,9 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
-     * Whether the server looks for the first NaN or infinity, which takes time.
+     * Sets whether to report the first NaN or infinity, which makes the call slower.
      *
-     * @param looks false unless stated
+     * @param looks false by default
      * @return these options
      */
     public S diagnose(boolean looks) {
@@ -35,9 +35,9 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
-     * How many bytes the call may take at most.
+     * Limits the memory of the call.
      *
-     * @param bytes from 1 to the server's limit; else that limit
+     * @param bytes from 1 to the server's limit, which is the default
      * @return these options
      */
     public S memoryBudget(long bytes) {
@@ -46,9 +46,9 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
-     * How products and convolutions may read float32 on a GPU.
+     * Sets the precision of float32 matrix products and convolutions on a GPU.
      *
-     * @param coarsest else as the server has it
+     * @param coarsest the lowest precision allowed; by default the server's setting
      * @return these options
      */
     public S precision(Precision coarsest) {
@@ -57,10 +57,10 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
-     * Has the value of a node kept as a resident tensor, with those of other nodes that are stated so.
+     * Stores the value of a node as a resident tensor, in addition to other nodes.
      *
-     * @param node any with one output
-     * @param name of the resident tensor
+     * @param node any node with one output
+     * @param name the name of the resident tensor
      * @return these options
      */
     public S store(Node node, String name) {
@@ -68,10 +68,10 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
-     * Has the value of a node kept as a resident tensor, with those of other nodes that are stated so.
+     * Stores the value of a node as a resident tensor, in addition to other nodes.
      *
-     * @param node any with one output
-     * @param where under which name, and on what condition
+     * @param node any node with one output
+     * @param where the name, and the conditions
      * @return these options
      */
     public S store(Node node, Store where) {

@@ -9,9 +9,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 
-/** A call under way. Its steps end with it: at its deadline, or when its future is cancelled. */
+/** A call in progress. Its steps end with it: at its deadline, or when its future is cancelled. */
 final class Running {
-    /** A try that has begun gets at least this: what it asks for may be done already. */
+    /** The shortest timeout of an attempt that has begun, because the server may have done the work already. */
     private static final Duration LEAST = Duration.ofMillis(50);
 
     final Settings settings;
@@ -24,7 +24,7 @@ final class Running {
         this.deadline = new Deadline(limit, settings.surroundings());
     }
 
-    /** The outcome of a call; where it is cancelled, its steps are. */
+    /** Returns the result of a call. Cancelling it cancels the call's steps. */
     static <T> CompletableFuture<T> call(
         Settings settings, Optional<Duration> limit, Function<Running, CompletableFuture<T>> flow) {
         try {
@@ -50,7 +50,7 @@ final class Running {
         return step(settings.surroundings().pause(time));
     }
 
-    /** Something that ends with the call. */
+    /** Ties a future to the call: it ends with the call. */
     <T> CompletableFuture<T> step(CompletableFuture<T> work) {
         CompletableFuture<T> step = new CompletableFuture<>();
         work.whenComplete((value, failure) -> {

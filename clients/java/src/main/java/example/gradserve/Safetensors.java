@@ -15,23 +15,23 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * A file of the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a header of JSON,
- * and the bytes of tensors, which are read where they lie. A complex tensor lies in it as its parts, along a last axis
- * of 2; {@code __metadata__.complex} names these tensors.
+ * Files in the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a JSON header,
+ * followed by the bytes of the tensors, which are read without a copy. A complex tensor is stored as its real and
+ * imaginary parts along a last axis of 2. {@code __metadata__.complex} lists these tensors.
  *
- * @param tensors by their names
- * @param metadata the texts of the header, but for the names of complex tensors
+ * @param tensors the tensors by name
+ * @param metadata the metadata of the header, without the names of complex tensors
  */
 public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metadata) {
     private static final String METADATA = "__metadata__";
     private static final String COMPLEX = "complex";
     private static final int LENGTH_SIZE = 8;
-    /** As long as the format's own reader takes headers. */
+    /** The maximum size of a header: the limit of the reference implementation. */
     private static final long MOST_OF_HEADER = 100_000_000;
 
-    /** Where a tensor lies. */
+    /** The location of a tensor in the file. */
     private record Entry(String name, DType dtype, long[] shape, long start, long end) {
-        /** The same place, where the parts along the last axis are complex numbers. */
+        /** Returns the same location, with the last axis of parts as complex numbers. */
         Entry joined() {
             int last = shape.length - 1;
             if (dtype.kind != DType.Kind.FLOAT || dtype == DType.FLOAT16 || last < 0 || shape[last] != 2) {
@@ -43,14 +43,14 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
     }
 
     /**
-     * The file that holds these.
+     * Encodes a file.
      *
-     * @return its pieces: the header, and the bytes of tensors, which are not copied
+     * @return its pieces: the header, and the bytes of the tensors, which are not copied
      */
     public List<ByteBuffer> pieces() {
         ObjectNode entries = Json.object();
         ArrayNode complex = Json.array();
-        // Tensors of wide elements come first, so that every one is aligned.
+        // Tensors with wide elements come first, so that all are aligned.
         List<String> names = new ArrayList<>(tensors.keySet());
         names.sort(Comparator.<String>comparingInt(name -> -tensors.get(name).dtype().size())
             .thenComparing(Comparator.naturalOrder()));
@@ -80,7 +80,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         return pieces;
     }
 
-    /** A header behind its length, filled up so that the data begins at a multiple of 8 bytes. */
+    /** Returns a header preceded by its length, padded so that the data starts at a multiple of 8 bytes. */
     private static ByteBuffer framed(byte[] header) {
         int padding = -header.length & LENGTH_SIZE - 1;
         ByteBuffer framed = ByteBuffer.allocate(LENGTH_SIZE + header.length + padding).order(ByteOrder.LITTLE_ENDIAN);
@@ -89,22 +89,22 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
     }
 
     /**
-     * What a file holds, without copying it.
+     * Decodes a file without copying it.
      *
-     * @param file all of its bytes, between position and limit
-     * @return its tensors, in the memory of the file, and texts
-     * @throws MalformedAnswerException where it is none
+     * @param file the bytes of the file, between position and limit
+     * @return its tensors, which share the memory of the file, and its metadata
+     * @throws MalformedAnswerException if the text is invalid
      */
     public static Safetensors read(ByteBuffer file) {
         return MalformedAnswerException.unless(() -> decoded(file));
     }
 
     /**
-     * The tensor of a name.
+     * Returns the tensor with a name.
      *
-     * @param name in the file
+     * @param name the name in the file
      * @return its tensor
-     * @throws MalformedAnswerException where the file has none
+     * @throws MalformedAnswerException if the file has no such tensor
      */
     public Tensor tensor(String name) {
         if (!tensors.containsKey(name)) {
@@ -146,7 +146,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         return Json.objectOfDistinct(header);
     }
 
-    /** Takes the texts out of a header. */
+    /** Removes the metadata from a header and returns it. */
     private static Map<String, String> metadata(ObjectNode header) {
         Map<String, String> metadata = new LinkedHashMap<>();
         if (header.has(METADATA)) {
@@ -157,7 +157,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         return metadata;
     }
 
-    /** The names of the tensors that are complex. */
+    /** Returns the names of the complex tensors. */
     private static Set<String> complexNames(String text, ObjectNode header) {
         Set<String> names = new HashSet<>();
         if (text != null) {
@@ -181,7 +181,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         return new Entry(name, dtype, Json.wholes(stated, "shape"), offsets[0], offsets[1]);
     }
 
-    /** Has tensors lie one behind the other, from the first byte to the last. */
+    /** Checks that the tensors cover the data without gaps or overlaps. */
     private static void checkThatTheyFill(List<Entry> entries, long length) {
         entries.sort(Comparator.comparingLong(Entry::start).thenComparingLong(Entry::end));
         long end = 0;

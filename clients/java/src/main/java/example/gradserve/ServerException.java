@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For faults of the server's own: report it with its request id. */
+/** An internal error of the server: report it with its request id. */
 public final class ServerException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

@@ -2,5 +2,5 @@ package example.gradserve;
 
 import java.time.Duration;
 
-/** What a client was made with. */
+/** The settings of a client. */
 record Settings(Transport transport, Duration timeout, int retries, boolean idempotency, Surroundings surroundings) {}

@@ -3,48 +3,48 @@ package example.gradserve;
 import java.util.Optional;
 
 /**
- * Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
+ * The tensor that a call stores the value of a node as, or the gradient with respect to it.
  *
- * @param name of the resident tensor
- * @param ifMatch the etag that the tensor must have now, {@code *} where any will do, and {@code ""} where there must
- *     be none; empty is no condition
- * @param durable where it is false, the value is on disk some time after the answer
- * @param isGradient whether it is the gradient by the node, and not its value
+ * @param name the name of the resident tensor
+ * @param ifMatch the etag that the tensor must have now, {@code *} for any, or {@code ""} if it must not exist; empty
+ *     for no condition
+ * @param durable if false, the server may respond before the value is on disk
+ * @param isGradient whether to store the gradient with respect to the node instead of its value
  */
 public record Store(String name, Optional<String> ifMatch, Optional<Boolean> durable, boolean isGradient) {
     /**
-     * To keep a value, whatever is there.
+     * Stores a value unconditionally.
      *
-     * @param name of the resident tensor
+     * @param name the name of the resident tensor
      */
     public Store(String name) {
         this(name, Optional.empty(), Optional.empty(), false);
     }
 
     /**
-     * The same, on a condition.
+     * Returns a copy with a condition.
      *
-     * @param etag that the tensor must have now, {@code *} where any will do, and {@code ""} where there must be none
-     * @return another
+     * @param etag the etag that the tensor must have now, {@code *} for any, or {@code ""} if it must not exist
+     * @return a copy
      */
     public Store ifMatch(String etag) {
         return new Store(name, Optional.of(etag), durable, isGradient);
     }
 
     /**
-     * The same, saying when it has to be on disk.
+     * Returns a copy that sets whether the server responds only after the value is on disk.
      *
-     * @param durable false for some time after the answer
-     * @return another
+     * @param durable false to allow a response before that
+     * @return a copy
      */
     public Store durable(boolean durable) {
         return new Store(name, ifMatch, Optional.of(durable), isGradient);
     }
 
     /**
-     * The same for the gradient by the node, in place of its value.
+     * Returns a copy that stores the gradient with respect to the node instead of its value.
      *
-     * @return another
+     * @return a copy
      */
     public Store gradient() {
         return new Store(name, ifMatch, durable, true);

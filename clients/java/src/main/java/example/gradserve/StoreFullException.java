@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For servers without room for what was to be kept: delete something. */
+/** The server has no room for what the request stores: delete something. */
 public final class StoreFullException extends RefusalException {
     private static final long serialVersionUID = 1L;
 

@@ -6,40 +6,40 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
-/** What a client has of the world beside the network: clock, chance and keys, which tests hand in. */
+/** A client's environment except the network: clock, randomness and keys. Tests replace it. */
 public interface Surroundings {
     /**
-     * The clock that deadlines are told by.
+     * Returns the time of the clock for deadlines.
      *
-     * @return nanoseconds since any moment
+     * @return nanoseconds since an arbitrary moment
      */
     default long nanoTime() {
         return System.nanoTime();
     }
 
     /**
-     * Has time pass.
+     * Waits.
      *
-     * @param time how much
-     * @return what is done when it has passed
+     * @param time how long to wait
+     * @return a future that completes after this time
      */
     default CompletableFuture<Void> pause(Duration time) {
         return new CompletableFuture<Void>().completeOnTimeout(null, time.toNanos(), TimeUnit.NANOSECONDS);
     }
 
     /**
-     * Chance.
+     * Returns a random number.
      *
-     * @return from 0 to 1
+     * @return a number from 0 to 1
      */
     default double chance() {
         return ThreadLocalRandom.current().nextDouble();
     }
 
     /**
-     * A key of idempotency.
+     * Returns an idempotency key.
      *
-     * @return one that nobody else has
+     * @return a new unique key
      */
     default String newKey() {
         return UUID.randomUUID().toString();

@@ -10,22 +10,22 @@ import java.nio.ShortBuffer;
 import java.util.Arrays;
 
 /**
- * An array with a dtype and a shape, whose elements lie row-major.
+ * An array with a dtype and a shape, in row-major order.
  *
- * <p>Made of a Java array, it has a copy of it. Made of a buffer, it shares the memory: what is written there is
- * written here, so do not, while a call is under way. Views such as {@link #doubles()} are its own memory, and
- * read-only.
+ * <p>A tensor that is created from a Java array copies it. A tensor that is created from a buffer shares its memory: do
+ * not write to it during a call. Views such as {@link #doubles()} share the tensor's memory and are read-only.
  */
 public final class Tensor implements Value {
-    /** As many as NumPy's arrays have at most. */
+    /** The maximum number of axes of a NumPy array. */
     private static final int MOST_AXES = 64;
-    /** The extents of a shape other than 0 make fewer bytes. */
+    /** Exclusive limit on the bytes of a tensor, with extents of 0 counted as 1. */
     private static final long MOST_BYTES = 1L << 53;
 
     private final DType dtype;
     private final long[] shape;
     /**
-     * The elements, little-endian; read-only, and read by copies of it, since position and order are the buffer's own.
+     * The elements, little-endian and read-only. Read them through a duplicate, because position and order belong to
+     * the buffer.
      */
     private final ByteBuffer raw;
 
@@ -50,7 +50,7 @@ public final class Tensor implements Value {
         }
     }
 
-    /** How many bytes a shape has. */
+    /** Returns the number of bytes of a shape. */
     private static long byteCount(DType dtype, long[] shape) {
         if (shape.length > MOST_AXES) {
             throw new InputException("a shape has at most " + MOST_AXES + " axes, and this one " + shape.length);
@@ -73,7 +73,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The tensor of float64 without axes.
+     * Creates a float64 tensor without axes.
      *
      * @param number its only element
      * @return the tensor
@@ -83,7 +83,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The tensor of float64 with one axis.
+     * Creates a float64 tensor with one axis.
      *
      * @param numbers its elements
      * @return the tensor
@@ -93,12 +93,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of float64.
+     * Creates a float64 tensor.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(double[] elements, long... shape) {
         ByteBuffer room = room(DType.FLOAT64, elements.length);
@@ -107,12 +107,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of float32.
+     * Creates a float32 tensor.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(float[] elements, long... shape) {
         ByteBuffer room = room(DType.FLOAT32, elements.length);
@@ -121,12 +121,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of int64.
+     * Creates an int64 tensor.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(long[] elements, long... shape) {
         ByteBuffer room = room(DType.INT64, elements.length);
@@ -135,12 +135,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of int32. Of uint32 it is {@link #uint32}.
+     * Creates an int32 tensor. For uint32, use {@link #uint32}.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(int[] elements, long... shape) {
         ByteBuffer room = room(DType.INT32, elements.length);
@@ -149,12 +149,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of uint32.
+     * Creates a uint32 tensor.
      *
-     * @param bits the elements as their bits, as {@link Integer#parseUnsignedInt} has them
-     * @param shape the extents; none are the shape of a single number
+     * @param bits the elements as bits, as {@link Integer#parseUnsignedInt} returns them
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor uint32(int[] bits, long... shape) {
         ByteBuffer room = room(DType.UINT32, bits.length);
@@ -163,12 +163,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of int16. Of float16 it is {@link #float16}.
+     * Creates an int16 tensor. For float16, use {@link #float16}.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(short[] elements, long... shape) {
         ByteBuffer room = room(DType.INT16, elements.length);
@@ -177,12 +177,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of complex64.
+     * Creates a complex64 tensor.
      *
-     * @param parts the elements row-major, each as its real part and then its imaginary one
-     * @param shape the extents; none are the shape of a single number
+     * @param parts the elements in row-major order, each as its real part followed by its imaginary part
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where the parts are more or fewer than two for each element of the shape
+     * @throws InputException if the number of parts is not twice the number of elements of the shape
      */
     public static Tensor complex64(float[] parts, long... shape) {
         ByteBuffer room = room(DType.FLOAT32, parts.length);
@@ -191,12 +191,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of complex128.
+     * Creates a complex128 tensor.
      *
-     * @param parts the elements row-major, each as its real part and then its imaginary one
-     * @param shape the extents; none are the shape of a single number
+     * @param parts the elements in row-major order, each as its real part followed by its imaginary part
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where the parts are more or fewer than two for each element of the shape
+     * @throws InputException if the number of parts is not twice the number of elements of the shape
      */
     public static Tensor complex128(double[] parts, long... shape) {
         ByteBuffer room = room(DType.FLOAT64, parts.length);
@@ -205,24 +205,24 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of int8. Of uint8 it is {@link #wrap}.
+     * Creates an int8 tensor. For uint8, use {@link #wrap}.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single number
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(byte[] elements, long... shape) {
         return new Tensor(DType.INT8, shape, ByteBuffer.wrap(elements.clone()));
     }
 
     /**
-     * A tensor of bool.
+     * Creates a bool tensor.
      *
-     * @param elements row-major
-     * @param shape the extents; none are the shape of a single one
+     * @param elements the elements in row-major order
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor of(boolean[] elements, long... shape) {
         byte[] bytes = new byte[elements.length];
@@ -233,12 +233,12 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of float16.
+     * Creates a float16 tensor.
      *
-     * @param bits the elements as their bits, as of {@link Float16#fromDouble}
-     * @param shape the extents; none are the shape of a single number
+     * @param bits the elements as bits, as {@link Float16#fromDouble} returns them
+     * @param shape the extents; none for a scalar
      * @return the tensor, with a copy of the elements
-     * @throws InputException where they are more or fewer than the shape has
+     * @throws InputException if the number of elements does not match the shape
      */
     public static Tensor float16(short[] bits, long... shape) {
         ByteBuffer room = room(DType.FLOAT16, bits.length);
@@ -247,14 +247,14 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor in the memory of a buffer, which is not copied.
+     * Creates a tensor that shares the memory of a buffer.
      *
-     * @param dtype what the elements are
-     * @param elements their bytes between position and limit, row-major and little-endian, whatever the buffer's order
-     *     is
-     * @param shape the extents; none are the shape of a single number
+     * @param dtype the dtype of the elements
+     * @param elements their bytes between position and limit, row-major and little-endian, regardless of the buffer's
+     *     order
+     * @param shape the extents; none for a scalar
      * @return the tensor
-     * @throws InputException where the shape has more or fewer bytes
+     * @throws InputException if the number of bytes does not match the shape
      */
     public static Tensor wrap(DType dtype, ByteBuffer elements, long... shape) {
         return new Tensor(dtype, shape, elements);
@@ -268,7 +268,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * What the elements are.
+     * Returns the dtype of the elements.
      *
      * @return the dtype
      */
@@ -277,7 +277,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The extents of all axes.
+     * Returns the extents of all axes.
      *
      * @return a copy
      */
@@ -286,9 +286,9 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The number of elements.
+     * Returns the number of elements.
      *
-     * @return as many as the shape has
+     * @return the product of the extents
      */
     public int size() {
         return raw.limit() / dtype.size();
@@ -299,103 +299,103 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The bytes of the elements.
+     * Returns the bytes of the elements.
      *
-     * @return a view of this memory, little-endian and read-only
+     * @return a read-only, little-endian view of this tensor's memory
      */
     public ByteBuffer bytes() {
         return raw.duplicate().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /**
-     * The elements of a tensor of float64.
+     * Returns the elements of a float64 tensor.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public DoubleBuffer doubles() {
         return bytesOf(DType.FLOAT64).asDoubleBuffer();
     }
 
     /**
-     * The elements of a tensor of float32.
+     * Returns the elements of a float32 tensor.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public FloatBuffer floats() {
         return bytesOf(DType.FLOAT32).asFloatBuffer();
     }
 
     /**
-     * The elements of a tensor of int64.
+     * Returns the elements of an int64 tensor.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public LongBuffer longs() {
         return bytesOf(DType.INT64).asLongBuffer();
     }
 
     /**
-     * The elements of a tensor of int32.
+     * Returns the elements of an int32 tensor.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public IntBuffer ints() {
         return bytesOf(DType.INT32).asIntBuffer();
     }
 
     /**
-     * The elements of a tensor of int16.
+     * Returns the elements of an int16 tensor.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public ShortBuffer shorts() {
         return bytesOf(DType.INT16).asShortBuffer();
     }
 
     /**
-     * The elements of a tensor of complex64, each as its real part and then its imaginary one.
+     * Returns the elements of a complex64 tensor, each as its real part followed by its imaginary part.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public FloatBuffer complex64Parts() {
         return bytesOf(DType.COMPLEX64).asFloatBuffer();
     }
 
     /**
-     * The elements of a tensor of complex128, each as its real part and then its imaginary one.
+     * Returns the elements of a complex128 tensor, each as its real part followed by its imaginary part.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public DoubleBuffer complex128Parts() {
         return bytesOf(DType.COMPLEX128).asDoubleBuffer();
     }
 
     /**
-     * The real part of an element of a complex tensor.
+     * Returns the real part of an element of a complex tensor.
      *
-     * @param place of the element, row-major
-     * @return a number, exactly
-     * @throws InputException where the elements are of another dtype
-     * @throws IndexOutOfBoundsException where there is no such element
+     * @param place the row-major position of the element
+     * @return the exact number
+     * @throws InputException if the tensor has another dtype
+     * @throws IndexOutOfBoundsException if there is no such element
      */
     public double re(int place) {
         return partAt(2 * place);
     }
 
     /**
-     * The imaginary part of an element of a complex tensor.
+     * Returns the imaginary part of an element of a complex tensor.
      *
-     * @param place of the element, row-major
-     * @return a number, exactly
-     * @throws InputException where the elements are of another dtype
-     * @throws IndexOutOfBoundsException where there is no such element
+     * @param place the row-major position of the element
+     * @return the exact number
+     * @throws InputException if the tensor has another dtype
+     * @throws IndexOutOfBoundsException if there is no such element
      */
     public double im(int place) {
         return partAt(2 * place + 1);
@@ -409,20 +409,20 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The elements of a tensor of float16, as their bits.
+     * Returns the elements of a float16 tensor, as bits.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public ShortBuffer float16Bits() {
         return bytesOf(DType.FLOAT16).asShortBuffer();
     }
 
     /**
-     * The elements of a tensor of uint32, as their bits: {@link #toLongs} has them as numbers.
+     * Returns the elements of a uint32 tensor, as bits. {@link #toLongs} returns them as numbers.
      *
-     * @return a view of this memory, read-only
-     * @throws InputException where they are of another dtype
+     * @return a read-only view of this tensor's memory
+     * @throws InputException if the tensor has another dtype
      */
     public IntBuffer uint32Bits() {
         return bytesOf(DType.UINT32).asIntBuffer();
@@ -436,11 +436,11 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The elements as doubles, exactly: those of every dtype but int64. Of complex numbers they are the real part, then
-     * the imaginary one, of each.
+     * Converts the elements to doubles, exactly, for every dtype except int64. A complex number is its real part
+     * followed by its imaginary part.
      *
      * @return a new array
-     * @throws InputException for int64, of which a double would not keep all digits
+     * @throws InputException for int64, which a double cannot represent exactly
      */
     public double[] toDoubles() {
         if (dtype == DType.INT64) {
@@ -455,7 +455,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The elements as longs: those of integers, and of bool 0 and 1.
+     * Converts the elements of integer and bool tensors to longs. Bools are 0 and 1.
      *
      * @return a new array
      * @throws InputException for floats and complex numbers
@@ -473,10 +473,11 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The only element, as {@link #toDoubles} has it. Of a complex one it is {@link #re re(0)} and {@link #im im(0)}.
+     * Returns the only element, as {@link #toDoubles} does. For complex dtypes, use {@link #re re(0)} and
+     * {@link #im im(0)}.
      *
      * @return a number
-     * @throws InputException where there are several, or none, and for int64 and complex numbers
+     * @throws InputException if there is not exactly one element, and for int64 and complex numbers
      */
     public double item() {
         if (size() != 1) {
@@ -488,7 +489,7 @@ public final class Tensor implements Value {
         return toDoubles()[0];
     }
 
-    /** How many numbers the elements are: two of each complex one. */
+    /** Returns how many numbers the elements are: two for each complex number. */
     int numberCount() {
         return raw.limit() / dtype.parts().size();
     }
@@ -517,9 +518,9 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The tensor as the wire has it in JSON.
+     * Returns the tensor in the JSON form of the API.
      *
-     * @param form with {@link Form#JSON} as numbers, if JSON keeps them all, else with its bytes in base64
+     * @param form {@link Form#JSON} for numbers if JSON can represent all of them; otherwise base64
      * @return the text
      */
     public String toJson(Form form) {
@@ -527,17 +528,17 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The tensor that the wire has in JSON, whatever its payload.
+     * Reads a tensor in the JSON form of the API, as numbers or base64.
      *
-     * @param text an object of JSON
+     * @param text a JSON object
      * @return the tensor
-     * @throws MalformedAnswerException where it is none
+     * @throws MalformedAnswerException if the text is invalid
      */
     public static Tensor fromJson(String text) {
         return MalformedAnswerException.unless(() -> TensorJson.decoded(Json.object(text)));
     }
 
-    /** What kind of tensor it is; it does not show the elements. */
+    /** Returns dtype and shape, without the elements. */
     @Override
     public String toString() {
         return dtype + Arrays.toString(shape);

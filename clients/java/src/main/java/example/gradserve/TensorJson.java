@@ -9,14 +9,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.Optional;
 
-/** Tensors as JSON has them: numbers, or bytes in base64. */
+/** Tensors in JSON: numbers, or base64 of their bytes. */
 final class TensorJson {
-    /** Up to where all readers of JSON read whole numbers exactly. */
+    /** The largest integer that every JSON parser reads exactly. */
     private static final long EXACT = 1L << 53;
 
     private TensorJson() {}
 
-    /** With the form JSON the numbers, if JSON keeps them all, else the bytes. */
+    /** Returns the tensor in JSON: numbers if the form is JSON and JSON can represent all of them, otherwise base64. */
     static ObjectNode encoded(Tensor tensor, Form form) {
         ObjectNode object = Json.object().put("dtype", tensor.dtype().word());
         object.set("shape", Json.array(tensor.shape()));
@@ -31,8 +31,8 @@ final class TensorJson {
     }
 
     /**
-     * The elements, of complex ones the real part and then the imaginary one; none where JSON would not keep one: NaN,
-     * infinities, whole numbers beyond 2⁵³.
+     * Returns the elements, in which a complex number is its real part followed by its imaginary part. Empty if JSON
+     * cannot represent an element: NaN, infinities, integers beyond 2⁵³.
      */
     private static Optional<ArrayNode> numbers(Tensor tensor) {
         ArrayNode list = Json.array();
@@ -115,7 +115,7 @@ final class TensorJson {
         }
     }
 
-    /** Takes a whole number that is written with a point, too. */
+    /** Reads an integer, which may be written with a decimal point. */
     private static void putWhole(ByteBuffer elements, DType dtype, JsonNode stated) {
         double rounded = stated.doubleValue();
         boolean isWhole = stated.isIntegralNumber() ? stated.canConvertToLong() : rounded == Math.rint(rounded)

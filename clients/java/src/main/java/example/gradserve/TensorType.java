@@ -1,16 +1,16 @@
 package example.gradserve;
 
 /**
- * What a leaf would be fed.
+ * The dtype and shape of a leaf.
  *
- * @param dtype by its word, which this client need not know
+ * @param dtype the name of the dtype, which this client need not know
  * @param shape the extents
  */
 public record TensorType(String dtype, long... shape) {
     /**
-     * What a leaf would be fed.
+     * Creates the type of a leaf.
      *
-     * @param dtype what the elements are
+     * @param dtype the dtype of the elements
      * @param shape the extents
      */
     public TensorType(DType dtype, long... shape) {

@@ -26,7 +26,7 @@ final class Transport {
         }
     }
 
-    /** The URL without a slash at its end. It is not quoted, since it may have a password in it. */
+    /** Returns the URL without a trailing slash. Errors do not quote it, because it may contain a password. */
     private static String checkedUrl(String url) {
         URI address;
         try {
@@ -41,14 +41,14 @@ final class Transport {
         return url.replaceFirst("/+$", "");
     }
 
-    /** Has one request answered. */
+    /** Sends one request and returns the response. */
     CompletableFuture<Reply> send(Request request, Optional<Duration> left) {
         HttpRequest prepared = prepared(request, request.target(left));
         return http.sendAsync(prepared, LimitedBody.upTo(most)).thenApply(Transport::replied)
             .exceptionallyCompose(failure -> CompletableFuture.failedFuture(said(request, Failures.cause(failure))));
     }
 
-    /** Why there is no answer. The address is not quoted, since it may have a password in it. */
+    /** Returns the exception if there is no response. It does not quote the address, which may contain a password. */
     private static Throwable said(Request request, Throwable failure) {
         if (failure instanceof IOException broken) {
             String why = broken.getMessage() == null ? broken.getClass().getSimpleName() : broken.getMessage();
@@ -69,7 +69,7 @@ final class Transport {
         try {
             HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(base + target))
                 .method(request.method(), request.body().publisher())
-                // Compressed answers would be longer than they are said to be, and tensors are not worth it.
+                // A compressed response would exceed its stated length, and tensors do not compress well.
                 .header("Accept-Encoding", "identity")
                 .header("User-Agent", "gradserve-java/" + Client.VERSION);
             request.headers().forEach(made::header);

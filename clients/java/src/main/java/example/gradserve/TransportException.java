@@ -1,6 +1,6 @@
 package example.gradserve;
 
-/** For calls without an answer that could be read. */
+/** The response is missing or cannot be read. */
 public abstract sealed class TransportException extends GradserveException
     permits ConnectionException, MalformedAnswerException, AnswerTooLargeException {
     private static final long serialVersionUID = 1L;

@@ -3,7 +3,7 @@ package example.gradserve;
 import java.time.Duration;
 import java.util.Optional;
 
-/** The tries of one call: whether there is another, and after how long. */
+/** The attempts of one call, and the waits between them. */
 final class Tries {
     private static final long FIRST_WAIT_MS = 500;
     private static final long LONGEST_WAIT_MS = 8000;
@@ -20,7 +20,10 @@ final class Tries {
         this.surroundings = surroundings;
     }
 
-    /** How long to wait before the next try. Fails as the last one did where there is none. */
+    /**
+     * Returns the time to wait before the next attempt. Fails with the error of the last attempt if there is no further
+     * one.
+     */
     Duration after(GradserveException failure) {
         Optional<Problem> problem = failure.problem();
         Duration jittered = Duration.ofMillis(Math.round(waitMs * (0.5 + surroundings.chance() / 2)));
@@ -38,7 +41,7 @@ final class Tries {
         return wait;
     }
 
-    /** Whether the same request may be answered later on. */
+    /** Returns whether the same request may succeed later. */
     private static boolean isPassing(GradserveException failure, Optional<Problem> problem) {
         return problem.map(each -> switch (each.status()) {
             case 408, 429, 503 -> true;

@@ -1,4 +1,4 @@
 package example.gradserve;
 
-/** What stands for a node in a call: a tensor, or the handle of one that the server keeps, or its rows. */
+/** What calls accept for a node: a tensor, the handle of a resident tensor, or its rows. */
 public sealed interface Value permits Tensor, Resident, Rows {}

@@ -2,7 +2,7 @@ package example.gradserve;
 
 import java.util.List;
 
-/** What {@code vjp} takes beside what is required. */
+/** Options of {@code vjp}. */
 public final class VjpOptions extends RunOptions<VjpOptions> {
     VjpOptions() {}
 
@@ -12,9 +12,9 @@ public final class VjpOptions extends RunOptions<VjpOptions> {
     }
 
     /**
-     * What to differentiate by; all parameters unless stated.
+     * Sets the nodes to differentiate with respect to; by default all parameters.
      *
-     * @param nodes leaves or not
+     * @param nodes leaves or other nodes
      * @return these options
      */
     public VjpOptions wrt(Node... nodes) {
@@ -23,9 +23,9 @@ public final class VjpOptions extends RunOptions<VjpOptions> {
     }
 
     /**
-     * Whether every cotangent has a leading axis.
+     * Sets whether every cotangent has a leading axis.
      *
-     * @param batched false unless stated
+     * @param batched false by default
      * @return these options
      */
     public VjpOptions batched(boolean batched) {

@@ -5,6 +5,7 @@ import example.gradserve.Answer;
 import example.gradserve.CallOptions;
 import example.gradserve.Client;
 import example.gradserve.Computable;
+import example.gradserve.HessianLayout;
 import example.gradserve.Node;
 import example.gradserve.Precision;
 import example.gradserve.Reduction;
@@ -20,7 +21,7 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.stream.StreamSupport;
 
-/** A call on a graph, as a case states it. */
+/** A call of a case on a graph. */
 record Call(JsonNode stated, Computable on) {
     Answer answer(Client client) {
         return switch (stated.get("do").textValue()) {
@@ -50,6 +51,7 @@ record Call(JsonNode stated, Computable on) {
                 run(o);
                 node("of", o::of);
                 nodes("wrt", o::wrt);
+                tell("layout", Call::layout, o::layout);
             });
             case "batch" -> client.batch(on, values("feeds"), o -> {
                 run(o);
@@ -110,6 +112,10 @@ record Call(JsonNode stated, Computable on) {
 
     private static Reduction reduction(JsonNode word) {
         return Reduction.valueOf(word.textValue().toUpperCase(Locale.ROOT));
+    }
+
+    private static HessianLayout layout(JsonNode word) {
+        return HessianLayout.valueOf(word.textValue().toUpperCase(Locale.ROOT));
     }
 
     private static Precision precision(JsonNode word) {

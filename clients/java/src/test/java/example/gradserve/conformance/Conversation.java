@@ -23,7 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
-/** The calls of a case, done by one client on a clock that only its waits move. */
+/** The calls of a case, made by one client whose clock advances only when it waits. */
 final class Conversation implements Surroundings {
     private final JsonNode stated;
     private final List<Long> waits = new ArrayList<>();
@@ -37,7 +37,7 @@ final class Conversation implements Surroundings {
         this.stated = stated;
     }
 
-    /** It has clock, chance and keys handed in where the server is a script. */
+    /** If the server is scripted, injects clock, randomness and keys. */
     private Client client() {
         if (client == null) {
             JsonNode settings = stated.path("client");
@@ -122,7 +122,7 @@ final class Conversation implements Surroundings {
         return Optional.ofNullable(call.get("limit")).map(JsonNode::intValue);
     }
 
-    /** The graph of some steps, functions and an opset; equal ones are the same. */
+    /** Returns the graph of these steps, functions and opset. Equal ones are the same graph. */
     private Graph graph(JsonNode of) {
         return graphs.computeIfAbsent(List.of(of.get("steps"), of.path("functions"), of.path("opset")), key -> Step.graph(of));
     }
@@ -157,7 +157,7 @@ final class Conversation implements Surroundings {
         return made;
     }
 
-    /** The id of the graph of a model, which is registered by the first call that needs it. */
+    /** Returns the id of a model's graph, which the first call that needs it registers. */
     private String graphId(JsonNode call) {
         if (call.has("graph_id")) {
             return call.get("graph_id").textValue();

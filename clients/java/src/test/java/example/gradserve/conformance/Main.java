@@ -19,8 +19,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What
- * it speaks is in clients/conformance/README.md.
+ * The program that runs conformance cases with this client. It reads one case per line and writes one result per line,
+ * as described in clients/conformance/README.md.
  */
 public final class Main {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -28,10 +28,10 @@ public final class Main {
     private Main() {}
 
     /**
-     * Answers cases until there are no more.
+     * Runs cases until the end of the input.
      *
      * @param arguments none
-     * @throws IOException where input or output is broken
+     * @throws IOException if input or output fails
      */
     public static void main(String[] arguments) throws IOException {
         PrintStream output = new PrintStream(System.out, false, StandardCharsets.UTF_8);
@@ -58,7 +58,7 @@ public final class Main {
         return result;
     }
 
-    /** A tensor as the client writes it. */
+    /** Returns a tensor as the client encodes it. */
     private static void encode(JsonNode stated, ObjectNode result) {
         Tensor tensor = Bits.tensor(stated.get("tensor"));
         String word = stated.get("form").textValue();
@@ -72,7 +72,7 @@ public final class Main {
         }
     }
 
-    /** A tensor as the client reads it. */
+    /** Returns a tensor as the client decodes it. */
     private static Tensor decoded(JsonNode stated) {
         if (stated.has("wire")) {
             return Tensor.fromJson(stated.get("wire").textValue());
@@ -81,7 +81,7 @@ public final class Main {
         return Safetensors.read(ByteBuffer.wrap(file)).tensor("t");
     }
 
-    /** The nodes of a graph, and its functions if there are any. */
+    /** Returns the nodes of a graph, and its functions if there are any. */
     private static void build(JsonNode stated, ObjectNode result) {
         try {
             JsonNode graph = JSON.readTree(Step.graph(stated).toJson());

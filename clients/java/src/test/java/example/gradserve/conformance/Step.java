@@ -15,9 +15,9 @@ import java.util.function.DoubleConsumer;
 import java.util.function.Function;
 import java.util.function.LongConsumer;
 
-/** One call of the builder. What it does not state is null, and is not told a consumer. */
+/** A call of the builder. Absent members are null, and consumers are not called for them. */
 record Step(String op, String name, List<Node> operands, JsonNode attrs, List<GraphFunction> functions) {
-    /** The graph that steps give. */
+    /** Builds the graph of some steps. */
     static Graph graph(JsonNode of) {
         Graph graph = of.has("opset") ? new Graph(of.get("opset").intValue()) : new Graph();
         for (JsonNode function : of.path("functions")) {
@@ -30,13 +30,13 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs, List<Gr
         return graph;
     }
 
-    /** Appends steps to a graph, or to a function of the one around. */
+    /** Appends steps to a graph, or to a function of the enclosing graph. */
     private static void append(Graph graph, Graph around, JsonNode steps) {
         for (JsonNode stated : steps) {
             List<Node> operands = nodes(graph, around, stated.path("operands"));
             String name = stated.path("name").asText("");
             Step step = new Step(stated.get("op").asText(), name, operands, stated.path("attrs"), graph.functions());
-            // A method of a node of another graph would write into that one.
+            // The method of a node of another graph would append to that graph.
             boolean isOfAnother = !operands.isEmpty() && operands.get(0).graph() != graph;
             (isOfAnother ? step.any(graph) : Ops.appended(graph, step)).named(step.name);
         }
@@ -49,7 +49,7 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs, List<Gr
         return nodes;
     }
 
-    /** A node by its place, or one of another graph. */
+    /** Returns the node at a position, or a node of another graph. */
     static Node node(Graph graph, JsonNode place) {
         return place.isTextual() ? new Graph().input("") : graph.node(place.intValue());
     }
@@ -66,7 +66,7 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs, List<Gr
         return operands.subList(place, operands.size());
     }
 
-    /** Appends an op by its name. */
+    /** Appends an op by name. */
     Node any(Graph graph) {
         Map<String, Object> stated = new LinkedHashMap<>();
         attrs.fieldNames().forEachRemaining(name -> stated.put(name, value(name)));
@@ -91,7 +91,7 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs, List<Gr
         return stated.has("function") ? function(stated) : Values.of(stated);
     }
 
-    /** A function by its index, or one of another graph. */
+    /** Returns a function by index, or a function of another graph. */
     private GraphFunction function(JsonNode stated) {
         JsonNode index = stated.get("function");
         return index.isInt()

@@ -1,5 +1,6 @@
 package example.gradserve.conformance;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -17,6 +18,7 @@ import example.gradserve.GradserveException;
 import example.gradserve.GraphException;
 import example.gradserve.GraphSummary;
 import example.gradserve.HessianAnswer;
+import example.gradserve.HessianMatrix;
 import example.gradserve.HvpAnswer;
 import example.gradserve.InputException;
 import example.gradserve.JacobianAnswer;
@@ -24,6 +26,7 @@ import example.gradserve.JvpAnswer;
 import example.gradserve.Model;
 import example.gradserve.ModelValue;
 import example.gradserve.Node;
+import example.gradserve.NodeOffset;
 import example.gradserve.NotFoundException;
 import example.gradserve.OverloadException;
 import example.gradserve.PlanAnswer;
@@ -40,11 +43,11 @@ import java.io.StringWriter;
 import java.util.List;
 import java.util.Map;
 
-/** Answers and exceptions as results have them. */
+/** Results and exceptions in the form of results. */
 final class Telling {
     private Telling() {}
 
-    /** An answer by the names of the wire. */
+    /** Returns a result by its API names. */
     static ObjectNode returned(Answer answer) {
         ObjectNode made = answer.fields();
         if (answer instanceof ForwardAnswer forward) {
@@ -63,6 +66,8 @@ final class Telling {
             made.set("hvp", results(hvp.hvp()));
         } else if (answer instanceof HessianAnswer hessian) {
             made.set("hessian", blocks(hessian.hessian(), "row", "column"));
+            JsonNode none = JsonNodeFactory.instance.nullNode();
+            made.set("matrix", hessian.matrix().<JsonNode>map(Telling::matrix).orElse(none));
         } else if (answer instanceof CheckAnswer check) {
             made.put("passed", check.passed());
         } else if (answer instanceof PlanAnswer plan) {
@@ -86,7 +91,7 @@ final class Telling {
         disconnected.forEach(node -> ids.add(node.id()));
     }
 
-    /** They are looked up by their nodes, as users do. */
+    /** Looks results up by node, as users do. */
     private static ArrayNode results(Results<Tensor> all) {
         ArrayNode made = JsonNodeFactory.instance.arrayNode();
         all.forEach(each ->
@@ -101,6 +106,17 @@ final class Telling {
         return made;
     }
 
+    private static ObjectNode matrix(HessianMatrix hessian) {
+        ObjectNode made = JsonNodeFactory.instance.objectNode();
+        ArrayNode offsets = made.putArray("offsets");
+        hessian.offsets().forEach(each -> {
+            NodeOffset place = hessian.offsets().get(each.node());
+            offsets.addObject().put("node", each.node().id()).put("offset", place.offset()).put("size", place.size());
+        });
+        made.set("tensor", Bits.of(hessian.tensor()));
+        return made;
+    }
+
     private static void putStored(ObjectNode made, Results<Resident> stored) {
         if (stored.size() > 0) {
             ArrayNode list = made.putArray("stored");
@@ -108,7 +124,7 @@ final class Telling {
         }
     }
 
-    /** A handle by the names of the wire. */
+    /** Returns a handle by its API names. */
     static ObjectNode handle(Resident kept) {
         ObjectNode made = JsonNodeFactory.instance.objectNode().put("tensor_id", kept.name()).put("etag", kept.etag());
         kept.type().ifPresent(type -> {
@@ -150,7 +166,7 @@ final class Telling {
         });
     }
 
-    /** An exception as a result has it. */
+    /** Returns an exception in the form of a result. */
     static ObjectNode told(GradserveException failure) {
         StringWriter printed = new StringWriter();
         failure.printStackTrace(new PrintWriter(printed));

@@ -7,7 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Values of attributes as Java has them. */
+/** Values of attributes as Java values. */
 final class Values {
     private Values() {}
 
@@ -26,7 +26,7 @@ final class Values {
         return stated.textValue();
     }
 
-    /** A number that JSON may not keep, a tensor, or an object. */
+    /** A number that JSON cannot represent, a tensor, or an object. */
     private static Object ofObject(JsonNode stated) {
         if (stated.has("int")) {
             return new BigInteger(stated.get("int").textValue());

@@ -18,8 +18,12 @@ import example.gradserve.GradserveException;
 import example.gradserve.Graph;
 import example.gradserve.GraphException;
 import example.gradserve.GraphFunction;
+import example.gradserve.HessianAnswer;
+import example.gradserve.HessianLayout;
+import example.gradserve.HessianMatrix;
 import example.gradserve.InputException;
 import example.gradserve.Node;
+import example.gradserve.NodeOffset;
 import example.gradserve.Precision;
 import example.gradserve.RegisteredGraph;
 import example.gradserve.Resident;
@@ -35,6 +39,7 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -95,6 +100,28 @@ class ClientTest {
                 String body = server.bodies.get(server.bodies.size() - 1);
                 assertTrue(body.contains("\"precision\":\"" + word + "\""), body);
             }
+        }
+    }
+
+    @Test
+    void aLayoutTravelsAndAMatrixIsLookedUp() throws IOException {
+        String blocks = VALUES.replace("}]}", "}],\"gradients\":[],\"hessian\":[]}");
+        String matrix = "{\"offsets\":[{\"node\":1,\"offset\":0,\"size\":1},{\"node\":0,\"offset\":1,\"size\":2}],"
+            + "\"tensor\":{\"dtype\":\"float64\",\"shape\":[3,3],\"data\":[0,1,2,3,4,5,6,7,8]}}";
+        String one = blocks.replace("\"hessian\":[]", "\"hessian\":[],\"matrix\":" + matrix);
+        Iterator<String> answers = List.of(blocks, one).iterator();
+        try (Server server = new Server(request -> new Server.Answer(200, answers.next()))) {
+            Client client = new Client(server.url());
+            assertTrue(client.hessian(graph, feeds).matrix().isEmpty());
+            assertFalse(server.bodies.get(0).contains("layout"), server.bodies.get(0));
+            HessianAnswer found = client.hessian(graph, feeds, o -> o.wrt(loss, x).layout(HessianLayout.MATRIX));
+            assertTrue(server.bodies.get(1).contains("\"layout\":\"matrix\""), server.bodies.get(1));
+            HessianMatrix read = found.matrix().orElseThrow();
+            assertEquals(new NodeOffset(1, 2), read.offsets().get(x));
+            assertEquals(new NodeOffset(0, 1), read.offsets().get("loss"));
+            assertEquals(9, read.tensor().size());
+            assertEquals(0, found.hessian().size());
+            assertFalse(found.fields().has("matrix"));
         }
     }
 
