@@ -1,8 +1,8 @@
 /**
- * Writes service/web/pages/generated/playground, the page as it is served; with --check, says whether it is current.
+ * Builds service/web/pages/generated/playground, the files of the page; with --check, reports whether they are current.
  *
- * Run as `node playground/build.mjs FOLDER [--check]`, where FOLDER has the packages of package.json. What comes out
- * depends on them and on the sources alone.
+ * Run it as `node playground/build.mjs FOLDER [--check]`; FOLDER contains the packages of package.json. The output
+ * depends only on them and on the sources.
  */
 
 import { createHash } from "node:crypto";
@@ -18,7 +18,7 @@ const GALLERY = join(ROOT, "examples", "gallery");
 const [packages, check] = [resolve(process.argv[2] ?? ""), process.argv.includes("--check")];
 const { build } = createRequire(join(packages, "package.json"))("esbuild");
 
-/** The script and the style sheet, and the packages that are in them. */
+/** The script and the style sheet, and the names of the bundled packages. */
 async function bundled() {
   const done = await build({
     absWorkingDir: ROOT,
@@ -43,14 +43,14 @@ function packagesIn(inputs) {
   return [...new Set(found.filter(Boolean))].sort();
 }
 
-/** Names, versions and licences of the packages: who holds the rights of each, and the terms that several share once. */
+/** Names, versions, copyright and licences of the packages; terms that several share are listed once. */
 async function licences(used) {
   const terms = new Map();
   for (const name of used) {
     const folder = join(packages, "node_modules", name);
     const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
     const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each));
-    if (!file) throw new Error(`${name} comes without its licence`);
+    if (!file) throw new Error(`${name} has no licence file`);
     const text = (await readFile(join(folder, file), "utf8")).trim();
     const start = Math.max(0, text.search(/^Permission /m));
     const shared = `${license}: ${text.slice(start).replace(/\s+/g, " ")}`;
@@ -63,25 +63,40 @@ async function licences(used) {
     const named = [...holders].map(([held, names]) => `${names.join(", ")}: ${license}\n${held}`.trim());
     return `${named.join("\n\n")}\n\n${text}\n`;
   });
-  return `The script of this page has these packages in it.\n\n${parts.join(`\n${"-".repeat(80)}\n\n`)}`;
+  return `The script of this page contains these packages.\n\n${parts.join(`\n${"-".repeat(80)}\n\n`)}`;
 }
 
-/** What the page has of the gallery's files: not what their tests and pages alone need. */
+/** The first examples of the list; the page opens with the first, which is the example of the README. */
+const START = ["least_squares", "projectile", "gradient_descent"];
+/** Tags that are groups of the list, in its order. An imported example is in the first of them. */
+const GROUPS = ["imported", "machine learning", "statistics", "optimisation", "physics", "finance", "graphics"];
+const LABELS = { imported: "Imported from PyTorch, JAX and ONNX" };
+
+/** The examples of the gallery without the members that only tests and the documentation need: in groups, smallest first. */
 async function gallery() {
-  const names = (await readdir(GALLERY)).filter((name) => name.endsWith(".json")).sort();
-  const all = await Promise.all(names.map(async (name) => {
-    // As text: numbers keep their digits. The request is the last member, on a line of its own.
-    const text = await readFile(join(GALLERY, name), "utf8");
-    const { title, paragraph, mode } = JSON.parse(text);
+  const names = (await readdir(GALLERY)).filter((name) => name.endsWith(".json"));
+  const all = await Promise.all(names.map(async (file) => {
+    // As text, so that numbers keep their digits. The request is on a line of its own.
+    const text = await readFile(join(GALLERY, file), "utf8");
+    const { title, paragraph, mode, tags, request: { graph } } = JSON.parse(text);
     const [request] = /^ "request": .*$/m.exec(text) ?? [];
-    if (!request) throw new Error(`${name} has no request on a line of its own`);
-    const about = JSON.stringify({ name: name.replace(/\.json$/, ""), title, paragraph, mode });
-    return `${about.slice(0, -1)},${request.trim().replace(/,$/, "")}}`;
+    if (!request) throw new Error(`${file}: the request is not on a line of its own`);
+    const name = file.replace(/\.json$/, "");
+    const tag = GROUPS.find((each) => each === "imported" ? tags.includes(each) : each === tags.find((tag) => GROUPS.includes(tag)));
+    const label = LABELS[tag] ?? `${tag[0].toUpperCase()}${tag.slice(1)}`;
+    const first = START.indexOf(name);
+    const group = first < 0 ? label : "Start here";
+    const nodes = [graph, ...(graph.functions ?? [])].reduce((count, each) => count + each.nodes.length, 0);
+    const order = first < 0 ? [(GROUPS.indexOf(tag) || GROUPS.length) + 1, nodes] : [0, first];
+    const about = JSON.stringify({ name, group, title, paragraph, mode });
+    return { name, order, text: `${about.slice(0, -1)},${request.trim().replace(/,$/, "")}}` };
   }));
-  return `[${all.join(",\n")}]\n`;
+  const byOrder = (left, right) =>
+    left.order[0] - right.order[0] || left.order[1] - right.order[1] || (left.name < right.name ? -1 : 1);
+  return `[${all.sort(byOrder).map(({ text }) => text).join(",\n")}]\n`;
 }
 
-/** Each file of the page by its name. Addresses have a hash of what is behind them, so that none is out of date. */
+/** The files of the page by name. Addresses contain a hash of the content, so that browsers never use an old file. */
 async function made() {
   const { files, used } = await bundled();
   const named = (name) => `${name}?${createHash("sha256").update(files[name]).digest("hex").slice(0, 12)}`;
@@ -105,7 +120,7 @@ const files = await made();
 if (check) {
   const stale = await outOfDate(files);
   if (stale.length) {
-    console.error(`not what \`make playground\` writes: ${stale.join(", ")}, in ${relative(ROOT, TARGET)}`);
+    console.error(`stale, run \`make playground\`: ${stale.join(", ")}, in ${relative(ROOT, TARGET)}`);
     process.exitCode = 1;
   }
 } else {

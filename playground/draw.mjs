@@ -1,7 +1,7 @@
 /**
- * Draws graphs by the module that draws in the page: `node playground/draw.mjs FOLDER`, where FOLDER has the packages.
+ * Draws graphs with the page's drawing module: `node playground/draw.mjs FOLDER`; FOLDER contains the packages.
  *
- * Reads a list of {title, graph, id} as JSON, and writes the pictures as a list of texts.
+ * Reads a list of {title, graph, id} as JSON, and writes a list of SVG texts.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const packages = resolve(process.argv[2] ?? "");
 const { build } = createRequire(join(packages, "package.json"))("esbuild");
 
-/** The module of the page, made for Node. */
+/** The drawing module, built for Node. */
 async function drawingModule() {
   const folder = await mkdtemp(join(tmpdir(), "gradserve-drawing-"));
   const outfile = join(folder, "picture.mjs");

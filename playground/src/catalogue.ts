@@ -1,4 +1,4 @@
-/** The ops of the server, as completion needs them. */
+/** The server's ops, for completion. */
 
 import type { JsonObject } from "../../clients/typescript/src/json.js";
 import { listOf, objectOf, textOf } from "./wire.js";
@@ -22,7 +22,7 @@ export interface Op {
 /** Ops by name. */
 export type Catalogue = ReadonlyMap<string, Op>;
 
-/** What `GET /v1/ops` answers, by name. */
+/** The response to `GET /v1/ops`, by name. */
 export function catalogueOf(answer: JsonObject): Catalogue {
   return new Map(listOf(answer["ops"]).map(objectOf).map((each) => [textOf(each["name"]), opOf(each)]));
 }

@@ -19,7 +19,7 @@ const FIELDS: { readonly [holder: string]: readonly string[] } = {
 const VALUE = /"(\w+)"\s*:\s*"(\w*)$/;
 const NAME = /[{,]\s*"(\w*)$/;
 
-/** What may stand at the cursor, where the catalogue is known. */
+/** Suggestions at the cursor; ops and attributes need the catalogue. */
 export function completed(context: CompletionContext, ops: Catalogue | undefined): CompletionResult | null {
   const { text: line, from } = context.state.doc.lineAt(context.pos);
   const before = line.slice(0, context.pos - from);
@@ -51,7 +51,7 @@ function namesAt(context: CompletionContext, ops: Catalogue | undefined): readon
   return (op?.attributes ?? []).map(({ name, type, doc }) => ({ label: name, detail: type, info: doc, type: "property" }));
 }
 
-/** The name of what holds the object around the cursor, and the op of the node that it is in. */
+/** The name of the field that contains the object around the cursor, and the op of the node around it. */
 function placed(context: CompletionContext, ops: Catalogue | undefined): { holder: string; op: Op | undefined } {
   const text = context.state.doc.toString();
   const { around, path } = pathTo(syntaxTree(context.state), text, context.pos);

@@ -1,8 +1,8 @@
 /**
- * A graph as an SVG. No DOM: the page puts it into itself, and the drawings of the documentation are made under Node.
+ * A graph as SVG, without the DOM: Node makes the drawings of the documentation with this module.
  *
- * A picture that stands by itself brings its colours along, those of the reader's system: for the screen, dark or light,
- * and for paper. In the page they come from its style sheet, since its policy admits no other.
+ * The picture of a file contains its colours: light, dark and for print. In the page, the style sheet sets the colours,
+ * because the page's content security policy forbids others.
  */
 
 import type { Json } from "../../clients/typescript/src/json.js";
@@ -10,28 +10,28 @@ import { type Box, type Edge, layoutOf, type Point, type Size } from "./layout.j
 import { around } from "./neighbourhood.js";
 import type { WireGraph, WireNode } from "./wire.js";
 
-/** What is known of a node beside what the graph says. */
+/** Facts about a node that the graph does not contain. */
 export interface Shown {
-  /** lines beneath its op */
+  /** lines below its op */
   readonly lines: readonly string[];
-  /** a class of the style sheet, and what it says in words */
+  /** a class of the style sheet, and its meaning in words */
   readonly mark?: { readonly kind: "bad" | "passed" | "unsure"; readonly words: string };
-  /** the operand that the mark is for, whose edge has it as well */
+  /** the operand that the mark is about; its edge is marked, too */
   readonly operand?: number | undefined;
 }
 
-/** What to draw: these nodes alone, where they are stated. */
+/** What to draw: all nodes, or only the chosen ones. */
 export interface Drawn {
   readonly title: string;
   readonly shown?: (id: number) => Shown | undefined;
   readonly chosen?: ReadonlySet<number>;
 }
 
-/** Nodes of a picture, at most, so that it can be read on a page; and those that are around the last where there are more. */
+/** The most nodes of a readable picture, and the number of nodes around the last that is drawn of a larger graph. */
 const MOST_PICTURED = 60;
 const PICTURED = 30;
 const LINE = 15; // pixels from one line to the next
-const CHARACTER = 7.25; // and of a character's width, in a monospaced font of 12
+const CHARACTER = 7.25; // pixels of a character, in a monospaced font of 12
 const PADDING = 7;
 const LONGEST = 34; // characters of a line
 const STYLE =
@@ -42,7 +42,7 @@ const STYLE =
   ".edge{stroke:#a3a3a3}.tip{fill:#a3a3a3}}" +
   "@media print{svg{color:#000;background:#fff}rect,.leaf rect{fill:#fff}.edge{stroke:#333}.tip{fill:#333}}";
 
-/** One graph as a piece of SVG, for a page: every node can be reached by the keyboard, and says what it is. */
+/** A graph as SVG for the page: every node can be focused, and has a label. */
 export function drawing(nodes: readonly WireNode[], drawn: Drawn): string {
   const { text, width, height } = content(nodes, drawn, true);
   const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
@@ -50,8 +50,8 @@ export function drawing(nodes: readonly WireNode[], drawn: Drawn): string {
 }
 
 /**
- * A picture of a graph and its functions that stands by itself: a whole file. `graphId` is kept in it. Of a large graph it has
- * what is around the last node.
+ * A picture of a graph and its functions as a file, which contains `graphId`. Of a large graph, it shows the part around
+ * the last node.
  */
 export function picture(graph: WireGraph, title: string, graphId: string): string {
   const parts = [
@@ -106,10 +106,15 @@ export function edgesOf(nodes: readonly WireNode[], among: ReadonlySet<number>):
 
 function linesOf(node: WireNode, id: number, shown: Shown | undefined): string[] {
   const head = [String(id), node.op, node.name].filter(Boolean).join(" ");
-  return [head, ...attributesOf(node), ...(shown?.lines ?? [])].map(shortened);
+  return [head, ...badOperands(node), ...attributesOf(node), ...(shown?.lines ?? [])].map(shortened);
 }
 
-/** The attributes of a node, a line each. */
+/** A line for each operand that is not an earlier node. */
+function badOperands({ operands, stated }: WireNode): string[] {
+  return stated.filter((_, index) => operands[index] === -1).map((operand) => `operand ${operand}: no such node`);
+}
+
+/** The attributes of a node, one line each. */
 export function attributesOf({ attrs }: WireNode): string[] {
   return Object.entries(attrs).map(([name, value]) => `${name} ${attribute(value)}`);
 }
@@ -151,9 +156,9 @@ function focusable(node: WireNode, id: number, shown: Shown | undefined, inside:
   return `<g role="listitem" tabindex="0" data-node="${id}" class="${classes}" aria-label="${label}">${inside}</g>`;
 }
 
-/** A node as it is read aloud. */
+/** The label of a node for screen readers. */
 export function inWords(node: WireNode, id: number, shown: Shown | undefined): string {
-  const of = node.operands.length ? [`of ${node.operands.join(" and ")}`] : [];
+  const of = node.stated.length ? [`of ${node.stated.join(" and ")}`] : [];
   const marks = shown?.mark ? [shown.mark.words] : [];
   const head = [`node ${id}:`, node.op, node.name].filter(Boolean).join(" ");
   return [head, ...of, ...attributesOf(node), ...(shown?.lines ?? []), ...marks].join(", ");
@@ -164,7 +169,7 @@ function markOf({ to, operand }: Edge, { shown }: Drawn): string {
   return found?.mark && found.operand === operand ? ` ${found.mark.kind}` : "";
 }
 
-/** A line through the points, and a tip at its end. */
+/** A line through the points, with an arrowhead. */
 function path(points: readonly Point[], mark: string): string {
   const [end, before] = [points.at(-1), points.at(-2)];
   if (!end || !before) return "";
@@ -180,7 +185,7 @@ function spot({ x, y }: Point): string {
   return `${Math.round(x)} ${Math.round(y)}`;
 }
 
-/** A text as SVG and HTML have it, between tags and in attributes. */
+/** Escape a text for SVG and HTML, between tags and in attributes. */
 export function escaped(text: string): string {
   const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
   return text.replace(/[&<>"']/g, (sign) => signs[sign] as string);

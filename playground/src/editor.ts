@@ -1,6 +1,6 @@
 /**
- * The editor of the request. It lies in a shadow tree, where CodeMirror states its styles in a way that the page's
- * content security policy admits.
+ * The editor of the request. It is in a shadow tree, where CodeMirror adds its styles in a way that the page's content
+ * security policy allows.
  */
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
@@ -18,9 +18,9 @@ import type { Place } from "./places.js";
 
 export type { Diagnostic };
 
-/** What the editor asks of the page. */
+/** The page's side of the editor. */
 export interface Asked {
-  /** what is wrong with a text, which is asked when nothing was typed for a while */
+  /** finds the errors of a text; called after a pause in typing */
   readonly faults: (text: string) => Promise<readonly Diagnostic[]>;
   readonly catalogue: () => Catalogue | undefined;
   /** called after each change of the text */
@@ -29,14 +29,14 @@ export interface Asked {
 }
 
 const WAIT_MS = 400;
-/** Colours are those of the page's style sheet: variables reach into the shadow tree. */
+/** The colours of the page's style sheet: CSS variables apply in the shadow tree. */
 const COLOURS = HighlightStyle.define([
   { tag: tags.propertyName, color: "var(--name)" },
   { tag: tags.string, color: "var(--string)" },
   { tag: [tags.number, tags.bool, tags.null], color: "var(--number)" },
 ]);
 const THEME = EditorView.theme({
-  "&": { color: "var(--text)", backgroundColor: "var(--paper)", height: "100%", fontSize: ".85rem" },
+  "&": { color: "var(--text)", backgroundColor: "var(--paper)", height: "100%", fontSize: ".8125rem" },
   "&.cm-focused": { outline: "2px solid var(--accent)" },
   ".cm-content": { caretColor: "var(--text)" },
   ".cm-scroller": { fontFamily: "ui-monospace, Menlo, Consolas, monospace", overflow: "auto" },
@@ -92,7 +92,7 @@ export class Editor {
     this.#view.dispatch({ effects: setFromLink.of(false), annotations: Transaction.addToHistory.of(false) });
   }
 
-  /** Have these places marked, and the first of them shown. */
+  /** Mark these places, and scroll to the first. */
   mark(faults: readonly Diagnostic[]): void {
     this.#view.dispatch(setDiagnostics(this.#view.state, faults));
     const [first] = faults;
@@ -133,7 +133,7 @@ function extensionsOf({ faults, catalogue, changed, run }: Asked): Extension {
     keymap.of([started, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
     EditorState.tabSize.of(2),
     EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ "aria-label": "request as JSON", spellcheck: "false" }),
+    EditorView.contentAttributes.of({ "aria-label": "Request as JSON", spellcheck: "false", tabindex: "0" }),
     THEME,
   ];
 }

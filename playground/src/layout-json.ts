@@ -1,10 +1,10 @@
-/** JSON as a person would write it: what fits on a line stands on one. Numbers keep their digits. */
+/** JSON formatted for people: a value that fits on a line is on one line. Numbers keep their digits. */
 
 import { type Json, write } from "../../clients/typescript/src/json.js";
 
-const WIDTH = 72;
+const WIDTH = 88;
 
-/** A value with its objects and lists broken where a line would get too long. */
+/** Format a value; objects and lists that are too long for a line get several. */
 export function laidOut(value: Json, indent = ""): string {
   const flat = spaced(value);
   if (typeof value !== "object" || value === null || indent.length + flat.length <= WIDTH) return flat;
@@ -21,7 +21,7 @@ function bracketed(open: string, parts: readonly string[], close: string, indent
   return `${open}\n${parts.map((part) => `${indent}  ${part}`).join(",\n")}\n${indent}${close}`;
 }
 
-/** Plain values, as many on a line as fit. */
+/** Numbers and strings, as many on a line as fit. */
 function filled(words: readonly string[], indent: string): readonly string[] {
   const lines: string[] = [];
   for (const word of words) {

@@ -1,4 +1,4 @@
-/** Where nodes and edges lie, by dagre: operands above what they go into. */
+/** The positions of nodes and edges, computed by dagre: operands are above their users. */
 
 import dagre from "@dagrejs/dagre";
 
@@ -12,7 +12,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** A node's middle and its size. */
+/** A node's centre and size. */
 export type Box = Point & Size;
 
 export interface Edge {

@@ -1,4 +1,4 @@
-/** Where a refusal lies: in the graph, and in the text. */
+/** The places of an error: in the graph, and in the text. */
 
 import { GradserveError, Refusal } from "../../clients/typescript/src/errors.js";
 import type { JsonObject } from "../../clients/typescript/src/json.js";
@@ -6,7 +6,7 @@ import type { Diagnostic } from "./editor.js";
 import { placeOf } from "./places.js";
 import { pointerInText } from "./requests.js";
 
-/** A node that is at fault, of the graph or of a function, and its operand. */
+/** A node of the graph or of a function with an error, and its operand. */
 export interface Mark {
   readonly words: string;
   readonly node?: number | undefined;
@@ -15,20 +15,20 @@ export interface Mark {
   readonly functionNode?: number | undefined;
 }
 
-/** All faults that a refusal names. */
+/** All errors of a problem report. */
 export function faultsOf(error: unknown): readonly Refusal[] {
   if (!(error instanceof Refusal)) return [];
   return error.errors.length ? error.errors : [error];
 }
 
-/** The nodes that faults are about. */
+/** The nodes that an error is about. */
 export function marksOf(error: unknown): readonly Mark[] {
   return faultsOf(error).map(({ detail, node, operand, function: within, functionNode }) => {
     return { words: detail, node, operand, function: within, functionNode };
   });
 }
 
-/** The places in the text that faults are about. */
+/** The places in the text that an error is about. */
 export function placesOf(error: unknown, text: string, stated: JsonObject): readonly Diagnostic[] {
   return faultsOf(error).map((fault) => {
     const place = placeOf(text, pointerInText(fault.pointer ?? pointerOf(fault), stated));
@@ -41,7 +41,7 @@ function pointerOf({ node, operand }: Refusal): string {
   return `/graph/nodes/${node}${operand === undefined ? "" : `/operands/${operand}`}`;
 }
 
-/** What to tell of anything that went wrong. */
+/** The message for any failure. */
 export function told(error: unknown): string {
   if (error instanceof Refusal) {
     const rest = error.errors.length > 1 ? ` (and ${error.errors.length - 1} more)` : "";

@@ -2,17 +2,17 @@
 
 import type { WireNode } from "./wire.js";
 
-/** So many nodes are drawn at once. */
+/** The most nodes drawn at once. */
 export const MOST_DRAWN = 300;
-/** And so many around a chosen one, where there are more. */
+/** The number of nodes drawn around the chosen one in a larger graph. */
 const AROUND = 60;
 
-/** The nodes that are drawn: all, or those that are next to the chosen one, by the edges between. */
+/** The nodes to draw: all, or those that are the fewest edges away from the chosen one. */
 export function drawnNodes(nodes: readonly WireNode[], chosen: number): ReadonlySet<number> {
   return nodes.length <= MOST_DRAWN ? new Set(nodes.keys()) : around(nodes, chosen, AROUND);
 }
 
-/** So many nodes around one, the nearest first. */
+/** At most this many nodes around one, the nearest first. */
 export function around(nodes: readonly WireNode[], chosen: number, most: number): ReadonlySet<number> {
   const users = usersOf(nodes);
   const found = new Set([chosen]);
@@ -25,7 +25,7 @@ export function around(nodes: readonly WireNode[], chosen: number, most: number)
   return found;
 }
 
-/** For each node, those that read it. */
+/** The users of each node. */
 export function usersOf(nodes: readonly WireNode[]): ReadonlyMap<number, readonly number[]> {
   const users = new Map<number, number[]>();
   for (const [id, { operands }] of nodes.entries()) {

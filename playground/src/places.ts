@@ -1,4 +1,4 @@
-/** Places in the text of a request, which pointers of refusals lead to. */
+/** Places in the text of a request, found by JSON pointers. */
 
 import { jsonLanguage } from "@codemirror/lang-json";
 import type { SyntaxNode, Tree } from "@lezer/common";
@@ -9,8 +9,8 @@ export interface Place {
 }
 
 /**
- * Where a JSON pointer (RFC 6901) leads in a text; where it leads nowhere, as far as it goes. An object's member is
- * pointed at with its name.
+ * The place of a JSON pointer (RFC 6901) in a text, or of its longest part that exists. The place of an object's member
+ * includes its name.
  */
 export function placeOf(text: string, pointer: string): Place {
   const tree: Tree = jsonLanguage.parser.parse(text);
@@ -22,6 +22,17 @@ export function placeOf(text: string, pointer: string): Place {
     [found, place] = [next.value, next.place];
   }
   return { from: place.from, to: place.to };
+}
+
+/** The first place where a text is not valid JSON; its start if it is. */
+export function faultIn(text: string): Place {
+  let found: Place | undefined;
+  jsonLanguage.parser.parse(text).iterate({
+    enter: ({ type, from, to }) => {
+      if (type.isError) found ??= { from: Math.min(from, Math.max(0, text.length - 1)), to: Math.max(to, Math.min(from + 1, text.length)) };
+    },
+  });
+  return found ?? { from: 0, to: Math.min(1, text.length) };
 }
 
 function keysOf(pointer: string): readonly string[] {
@@ -49,7 +60,7 @@ function valuesOf(list: SyntaxNode): readonly SyntaxNode[] {
   return found;
 }
 
-/** The words between quotation marks. */
+/** The content of a string. */
 export function nameOf(node: SyntaxNode, text: string): string {
   try {
     return String(JSON.parse(text.slice(node.from, node.to)));
@@ -58,7 +69,7 @@ export function nameOf(node: SyntaxNode, text: string): string {
   }
 }
 
-/** The names and indices that lead to a place in a text, from the outermost, and the innermost object around it. */
+/** The names that lead to a place in a text, outermost first, and the innermost object around it. */
 export function pathTo(tree: Tree, text: string, at: number): { path: readonly string[]; around: SyntaxNode | null } {
   const path: string[] = [];
   let around: SyntaxNode | null = null;

@@ -1,16 +1,16 @@
-/** A request as a program in several languages, each with as little to install as it can have. */
+/** A request as a program in several languages. Each needs as few packages as possible. */
 
-/** What a program sends; with `hasKey`, it takes the key from GRADSERVE_API_KEY. */
+/** The request of a program; with `hasKey`, it reads the key from GRADSERVE_API_KEY. */
 export interface Sent {
-  /** the server's address, without a slash at its end */
+  /** the server's address, without a trailing slash */
   readonly url: string;
   readonly call: string;
-  /** the body, laid out */
+  /** the formatted body */
   readonly body: string;
   readonly hasKey: boolean;
 }
 
-/** Languages, and what writes a request in them. */
+/** The function that writes a program, by language. */
 export const PROGRAMS: { readonly [language: string]: (sent: Sent) => string } = {
   curl,
   Python: python,
@@ -25,8 +25,8 @@ const KEY = "GRADSERVE_API_KEY";
 const HEADER = "Authorization: Bearer ";
 
 /**
- * The JSON with those signs escaped that end a literal of one of the languages, and with ASCII alone. They stand within
- * strings, where JSON has them so as well.
+ * Escape the characters that end a string literal in one of the languages, and all that are not ASCII. They occur only in
+ * JSON strings, where an escape has the same meaning.
  */
 function safe(body: string): string {
   return body.replace(/['`#$)?\u007f-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -50,7 +50,7 @@ function curl({ url, call, body, hasKey }: Sent): string {
 
 function python({ url, call, body, hasKey }: Sent): string {
   return lines(
-    "# Python 3, its standard library alone: python3 request.py",
+    "# Python 3, standard library only: python3 request.py",
     "import json",
     hasKey && "import os",
     "import sys",
@@ -72,7 +72,7 @@ function python({ url, call, body, hasKey }: Sent): string {
 
 function typescript({ url, call, body, hasKey }: Sent): string {
   return lines(
-    "// Node 20 or newer, nothing to install: as request.mjs, node request.mjs; from Node 22.18 on as request.ts, too.",
+    "// Node 20 or newer, no packages: node request.mjs (Node 22.18 or newer also runs it as request.ts)",
     `const body = String.raw\`${safe(body)}\`;`,
     "",
     `const answer = await fetch("${url}/v1/${call}", {`,
@@ -89,7 +89,7 @@ function typescript({ url, call, body, hasKey }: Sent): string {
 
 function go({ url, call, body, hasKey }: Sent): string {
   return lines(
-    "// Go, its standard library alone: go run request.go",
+    "// Go, standard library only: go run request.go",
     "package main",
     "",
     "import (",
@@ -134,7 +134,7 @@ function rustAlone({ url, call, body, hasKey }: Sent): string {
   const path = `${pathname.replace(/\/$/, "")}/v1/${call}`;
   const key = hasKey ? `${HEADER}{}\\r\\n` : "";
   return lines(
-    "// Rust, its standard library alone: rustc request.rs && ./request",
+    "// Rust, standard library only: rustc request.rs && ./request",
     "use std::io::{Read, Write};",
     "",
     `const BODY: &str = r#"${safe(body)}"#;`,
@@ -158,7 +158,7 @@ function rustAlone({ url, call, body, hasKey }: Sent): string {
 
 function rustByCrate({ url, call, body, hasKey }: Sent): string {
   return lines(
-    "// Rust with a crate for TLS: cargo init, cargo add ureq, and this as src/main.rs: cargo run",
+    "// Rust with a crate for TLS: cargo init; cargo add ureq; save this as src/main.rs; cargo run",
     `const BODY: &str = r#"${safe(body)}"#;`,
     "",
     "fn main() -> Result<(), Box<dyn std::error::Error>> {",
@@ -177,7 +177,7 @@ const JAVA_PIECE = 60_000;
 
 function java({ url, call, body, hasKey }: Sent): string {
   return lines(
-    "// Java 17 or newer, its standard library alone: java Request.java",
+    "// Java 17 or newer, standard library only: java Request.java",
     "import java.net.URI;",
     "import java.net.http.HttpClient;",
     "import java.net.http.HttpRequest;",
@@ -236,7 +236,7 @@ function cpp({ url, call, body, hasKey }: Sent): string {
     "  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);",
     "  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.c_str());",
     "  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));",
-    "  const CURLcode done = curl_easy_perform(curl);  // the answer goes to standard output",
+    "  const CURLcode done = curl_easy_perform(curl);  // prints the response",
     "  long status = 0;",
     "  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);",
     '  if (done != CURLE_OK) std::fprintf(stderr, "%s\\n", curl_easy_strerror(done));',

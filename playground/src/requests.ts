@@ -1,4 +1,4 @@
-/** What is sent of the request in the editor: each call takes some of its fields. */
+/** The fields of the request in the editor that each call takes. */
 
 import type { Json, JsonObject } from "../../clients/typescript/src/json.js";
 import type { Mode } from "./share.js";
@@ -16,34 +16,33 @@ const TAKEN: { readonly [call in Mode | "plan"]: readonly string[] } = {
 };
 const KNOWN = new Set(Object.values(TAKEN).flat());
 
-/** The request as this call takes it. What no call takes stays, for the server to say so. */
+/** The request for a call. Fields that no call takes remain, so that the server reports them. */
 export function requestOf(call: Mode | "plan", stated: JsonObject): JsonObject {
   const taken = new Set(TAKEN[call]);
   return Object.fromEntries(Object.entries(stated).filter(([name]) => taken.has(name) || !KNOWN.has(name)));
 }
 
-/** The names of the resident tensors that a call writes. */
+/** The names of the resident tensors that a call stores. */
 export function storedNames(call: Mode, stated: JsonObject): readonly string[] {
   return listOf(requestOf(call, stated)["store"]).map((entry) => textOf(objectOf(entry)["tensor_id"])).filter(Boolean);
 }
 
-/** The types of a feed's tensor; undefined where it is none that stands in the request. */
+/** The type of a feed's tensor; undefined if the tensor is not in the request. */
 export function typeOf(feed: Json): JsonObject | undefined {
   const { node, tensor } = objectOf(feed);
   const { dtype, shape } = objectOf(tensor);
   if (node === undefined || dtype === undefined || shape === undefined) return undefined;
-  // A feed of shape [] says so; a type without extents would declare nothing.
   return { node, dtype, shape };
 }
 
-/** The whole request of a call, its feeds as types where it takes no feeds. */
+/** The whole request of a call, with types instead of feeds if the call takes no feeds. */
 export function wholeRequest(mode: Mode, stated: JsonObject): JsonObject {
   if (mode !== "differentiate" || stated["types"] !== undefined) return requestOf(mode, stated);
   const types = listOf(stated["feeds"]).map(typeOf).filter((each) => each !== undefined);
   return requestOf(mode, { ...stated, types });
 }
 
-/** Where a pointer into what was sent leads in what is written: types are made of feeds. */
+/** Translate a pointer into the sent request for the text in the editor: types are derived from feeds. */
 export function pointerInText(pointer: string, stated: JsonObject): string {
   return stated["types"] === undefined ? pointer.replace(/^\/types\/(\d+)/, "/feeds/$1/tensor") : pointer;
 }

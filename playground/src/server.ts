@@ -1,4 +1,4 @@
-/** Calls to the server that the page is from, by the TypeScript client: its retries, its deadline and its errors. */
+/** Calls to the page's server, with the retries, deadlines and errors of the TypeScript client. */
 
 import { Exchange, Scope } from "../../clients/typescript/src/exchange.js";
 import { type JsonObject, write } from "../../clients/typescript/src/json.js";
@@ -11,18 +11,18 @@ import { listOf, objectOf, textOf } from "./wire.js";
 const POLICY = { timeoutMs: 60_000, retries: 2, idempotency: true, surroundings: WORLD };
 const MOST_BYTES = 16 * 2 ** 20;
 
-/** What a call is made with: it may be ended from outside. */
+/** The signal that cancels a call. */
 export type Ending = AbortSignal | undefined;
 
 export class Server {
   readonly #transport: Transport;
 
-  /** Throws InputError for a key that a header cannot have. */
+  /** Throws InputError for a key that is not valid in a header. */
   constructor(url: string, key: string) {
     this.#transport = new Transport(url, key || undefined, MOST_BYTES, undefined);
   }
 
-  /** The answer to a call. Rejects with what the client draws: a Refusal has the server's report. */
+  /** The response to a call. Rejects with the client's errors: a Refusal has the server's problem report. */
   async call(name: string, fields: JsonObject, ending: Ending): Promise<JsonObject> {
     const body = [new TextEncoder().encode(write(fields))];
     const headers = { "Content-Type": JSON_TYPE, Accept: JSON_TYPE };
@@ -35,7 +35,7 @@ export class Server {
     return this.#ask(catalogue(), undefined);
   }
 
-  /** Dtype and shape of a resident tensor; undefined where there is none of the name. */
+  /** Dtype and shape of a resident tensor; undefined if the server has none of this name. */
   async resident(name: string, ending: Ending): Promise<JsonObject | undefined> {
     let after: string | undefined;
     do {

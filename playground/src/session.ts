@@ -1,13 +1,14 @@
-/** A run: the calls that it takes, and what they say of each node. */
+/** A run: its calls, and the facts about each node in their responses. */
 
 import type { Json, JsonObject } from "../../clients/typescript/src/json.js";
 import { requestOf, typeOf } from "./requests.js";
+import { isStepwise, type Part } from "./results.js";
 import type { Ending, Server } from "./server.js";
 import type { Mode } from "./share.js";
 import { shownCount, shownNumber, shownTensor } from "./values.js";
 import { graphOf, listOf, objectOf, textOf, type WireGraph } from "./wire.js";
 
-/** What is known of a node. */
+/** The known facts about a node. */
 export interface Facts {
   readonly dtype?: string;
   readonly shape?: readonly number[];
@@ -19,19 +20,20 @@ export interface Facts {
   readonly mark?: { readonly kind: "bad" | "passed" | "unsure"; readonly words: string };
 }
 
-/** The graph that was run, what is known of its nodes, and a sentence. */
+/** The graph of a run, the facts about its nodes, the results to show first, and a sentence. */
 export interface Outcome {
   readonly graph: WireGraph;
   readonly facts: ReadonlyMap<number, Facts>;
+  readonly parts: readonly Part[];
   readonly said: string;
 }
 
-/** Values are asked for where the answer stays below this. */
+/** Values are requested only if the response is smaller: in bytes. */
 export const MOST_ANSWERED = 1e6;
 
 type Known = Map<number, Facts>;
 
-/** Run a request; `several` are the ops of which no value can be asked. Rejects with what the client draws. */
+/** Runs requests; `several` are ops with several outputs, whose value cannot be requested. Rejects with the client's errors. */
 export class Session {
   constructor(
     private readonly server: Server,
@@ -46,18 +48,19 @@ export class Session {
     const { known, forecast } = await this.#planned(mode === "forward" ? mode : "gradients", stated, types);
     const graph = graphOf(stated["graph"]);
     if (mode === "check") return this.#checked(graph, known, stated);
-    const said = stated["feeds"] === undefined && types.length ? "shapes alone, since there are no feeds" : "";
-    return { graph, facts: known, said: said || (await this.#computed(mode, stated, types, known, forecast)) };
+    const parts = partsOf(mode, stated, graph);
+    const said = stated["feeds"] === undefined && types.length ? "Only shapes: the request has no feeds." : "";
+    return { graph, facts: known, parts, said: said || (await this.#computed(mode, stated, types, known, forecast)) };
   }
 
-  /** What can be said of a request as it is being written: the server's report, where it refuses the plan. */
+  /** Plan an unfinished request. Rejects with the server's problem report if it rejects the request. */
   async looked(mode: Mode, stated: JsonObject): Promise<Outcome> {
     const types = await this.#types(mode, stated);
     const { known } = await this.#planned(mode === "forward" ? mode : "gradients", stated, types);
-    return { graph: graphOf(stated["graph"]), facts: known, said: "" };
+    return { graph: graphOf(stated["graph"]), facts: known, parts: [], said: "" };
   }
 
-  /** The types of the feeds. If one has none, the request is sent without `store`, so that the server says why. */
+  /** The types of the feeds. If one has none, send the request without `store`, so that the server reports why. */
   async #types(mode: Mode, stated: JsonObject): Promise<readonly Json[]> {
     if (stated["types"] !== undefined) return listOf(stated["types"]);
     const types = await Promise.all(listOf(stated["feeds"]).map((feed) => this.#typed(feed)));
@@ -87,7 +90,7 @@ export class Session {
     return { known: new Map(nodes.map((each) => [Number(each["node"]), planned(each)])), forecast };
   }
 
-  /** Values, and gradients, of all nodes that are needed, where they are not too long. What is to be said of it. */
+  /** Add values and gradients of all needed nodes, unless they are too long. Return a sentence about the run. */
   async #computed(
     mode: "forward" | "gradients",
     stated: JsonObject,
@@ -101,15 +104,15 @@ export class Session {
     const all = { ...stated, outputs, ...(mode === "gradients" && { wrt }) };
     const { forecast } = await this.#planned(mode, all, types);
     const bytes = Number(forecast["response_bytes"]);
-    if (bytes >= MOST_ANSWERED) return `shapes alone: the values of all nodes would be ${shownCount(bytes, "B")}`;
-    if (forecast["admitted"] !== true) return "shapes alone: all values together would be beyond the server's limits";
+    if (bytes >= MOST_ANSWERED) return `Only shapes: the values of all nodes would take ${shownCount(bytes, "B")}.`;
+    if (forecast["admitted"] !== true) return "Only shapes: the values of all nodes would exceed the server's limits.";
     const answer = await this.server.call(mode, requestOf(mode, all), this.ending);
     const disconnected = new Set(listOf(answer["disconnected"]));
     for (const [id, tensor] of tensors(answer["values"])) add(known, id, { value: tensor });
     for (const [id, tensor] of tensors(answer["gradients"])) {
       add(known, id, disconnected.has(id) ? { remark: "no path to the output" } : { gradient: tensor });
     }
-    return receipt(objectOf(answer["stats"]), own);
+    return summary(objectOf(answer["stats"]), own);
   }
 
   async #checked(graph: WireGraph, known: Known, stated: JsonObject): Promise<Outcome> {
@@ -124,12 +127,13 @@ export class Session {
     for (const { node, reason, detail } of uncertified) {
       add(known, Number(node), { mark: { kind: "unsure", words: `${textOf(reason)}: ${textOf(detail)}` } });
     }
-    const verdict = answer["passed"] === true ? "passed" : "not passed";
-    const said = `${verdict}: ${errors.length} nodes compared, ${uncertified.length} not certified, tolerance ${tolerance}`;
-    return { graph, facts: known, said };
+    const verdict = answer["passed"] === true ? "Passed" : "Not passed";
+    const said = `${verdict}: ${errors.length} ${errors.length === 1 ? "node" : "nodes"} compared, ${uncertified.length} not certified, tolerance ${tolerance}`;
+    const parts = [...errors, ...uncertified].map(({ node }) => ({ node: Number(node), kind: "check" as const }));
+    return { graph, facts: known, parts: parts.sort((left, right) => left.node - right.node), said };
   }
 
-  /** The gradient's own graph, and its values. */
+  /** The graph of the gradient, and its values. */
   async #differentiated(stated: JsonObject, types: readonly Json[]): Promise<Outcome> {
     const asked = requestOf("differentiate", { ...stated, types });
     const answer = await this.server.call("differentiate", asked, this.ending);
@@ -137,11 +141,31 @@ export class Session {
     const outputs = [...new Set(gradients.map((each) => Number(each["gradient_node"])))];
     const derived = { graph: answer["graph"] as Json, feeds: stated["feeds"] ?? [], outputs };
     const { known, forecast } = await this.#planned("forward", derived, types);
-    const told = `the gradient is a graph of ${graphOf(derived.graph).nodes.length} nodes`;
+    const told = `The gradient is a graph of ${graphOf(derived.graph).nodes.length} nodes`;
     const run = stated["feeds"] === undefined ? "" : await this.#computed("forward", derived, types, known, forecast);
-    for (const { node, gradient_node: id } of gradients) add(known, Number(id), { remark: `gradient of node ${node}` });
-    return { graph: graphOf(derived.graph), facts: known, said: run ? `${told}; ${run}` : told };
+    for (const { node, gradient_node: id } of gradients) add(known, Number(id), { remark: `gradient with respect to node ${node}` });
+    const parts = gradients.map(({ node, gradient_node: id }) => {
+      return { node: Number(id), kind: "value" as const, gradientOf: Number(node) };
+    });
+    return { graph: graphOf(derived.graph), facts: known, parts, said: run ? `${told}. ${run}` : `${told}.` };
   }
+}
+
+/** The results that the request asks for, and the sequences that its loops stack, such as the loss of each step. */
+function partsOf(mode: "forward" | "gradients", stated: JsonObject, { nodes }: WireGraph): readonly Part[] {
+  const ids = (name: string) => listOf(stated[name]).map(Number);
+  const last = stated["of"] === undefined ? nodes.length - 1 : Number(stated["of"]);
+  const parameters = [...nodes.keys()].filter((id) => nodes[id]?.op === "parameter");
+  const wrt = stated["wrt"] === undefined ? parameters : ids("wrt");
+  const outputs = mode === "forward" ? (stated["outputs"] === undefined ? [last] : ids("outputs")) : [last];
+  const sequences = [...nodes.keys()].filter((id) => isStepwise(nodes, id));
+  const values = new Set([...outputs, ...sequences, ...(mode === "gradients" ? ids("outputs") : [])]);
+  const gradients = mode === "gradients" ? wrt.map((node) => ({ node, kind: "gradient" as const })) : [];
+  return [...[...values].slice(0, 1).map(valueOf), ...gradients, ...[...values].slice(1).map(valueOf)];
+}
+
+function valueOf(node: number): Part {
+  return { node, kind: "value" };
 }
 
 function planned({ dtype, shape, flops, bytes }: JsonObject): Facts {
@@ -162,14 +186,14 @@ function without(stated: JsonObject, ...names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(stated).filter(([name]) => !names.includes(name)));
 }
 
-function receipt(stats: JsonObject, forecast: JsonObject): string {
+function summary(stats: JsonObject, forecast: JsonObject): string {
   const flops = Number(forecast["forward_flops"]) + Number(forecast["backward_flops"]);
   const peak = shownCount(Number(forecast["peak_bytes"]), "B");
-  const time = `${shownNumber(Number(stats["execute_ms"]))} ms on ${textOf(stats["device"])}`;
-  return `${time}; the request takes ${shownCount(flops, "FLOPs")} and ${peak}`;
+  const time = `${Number(Number(stats["execute_ms"]).toPrecision(2))} ms on ${textOf(stats["device"])}`;
+  return `Computed in ${time}: ${shownCount(flops, "FLOPs")}, peak memory ${peak}`;
 }
 
-/** The lines of a node, beneath its op. */
+/** The lines of a node, below its op. */
 export function linesOf(facts: Facts | undefined): readonly string[] {
   if (!facts) return [];
   const { dtype, shape, flops, bytes, value, gradient, remark, mark } = facts;

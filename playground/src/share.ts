@@ -1,20 +1,20 @@
-/** Links whose fragment holds a request: nothing of it is sent to a server, or written into a log. */
+/** Links with a request in the fragment, which browsers do not send to a server. */
 
 export const MODES = ["forward", "gradients", "check", "differentiate"] as const;
 export type Mode = (typeof MODES)[number];
 
-/** What a link holds, and what the page shows. */
+/** The content of a link. */
 export interface Shared {
   readonly mode: Mode;
   readonly text: string;
 }
 
-/** Characters of a fragment, at most. */
+/** The most characters of a fragment. */
 export const LONGEST_FRAGMENT = 32 * 1024;
-/** Characters of a request that comes out of one, at most. */
+/** The most characters of the request in a fragment. */
 const LONGEST_TEXT = 4 * 2 ** 20;
 
-/** The fragment of a request, its `#` left out; undefined where it would be too long. */
+/** The fragment of a request without its `#`; undefined if it would be too long. */
 export async function fragmentOf({ mode, text }: Shared): Promise<string | undefined> {
   const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
@@ -23,14 +23,14 @@ export async function fragmentOf({ mode, text }: Shared): Promise<string | undef
   return fragment.length <= LONGEST_FRAGMENT ? fragment : undefined;
 }
 
-/** The request that a fragment holds. Throws an Error for one that holds none. */
+/** The request in a fragment. Throws an Error if there is none. */
 export async function sharedOf(fragment: string): Promise<Shared> {
   const [mode, packed] = fragment.split("=", 2);
-  if (!isMode(mode) || !packed || fragment.length > LONGEST_FRAGMENT) throw new Error("the link holds no request");
+  if (!isMode(mode) || !packed || fragment.length > LONGEST_FRAGMENT) throw new Error("The link contains no request.");
   try {
     return { mode, text: await unpacked(packed) };
   } catch {
-    throw new Error("the request in the link is broken, or was cut off");
+    throw new Error("The request in the link is damaged or cut off.");
   }
 }
 

@@ -1,22 +1,22 @@
-/** The table of all that the drawing has, as HTML; of a large graph, a page of it. */
+/** The table of the nodes as HTML; a large graph is shown in pages. */
 
 import { attributesOf, escaped } from "./drawing.js";
 import type { Facts } from "./session.js";
 import { shownTensor } from "./values.js";
 import type { WireNode } from "./wire.js";
 
-/** Rows of a page. */
+/** Rows per page. */
 export const ROWS = 300;
 const ELEMENTS = 12;
 const HEAD = ["node", "op", "name", "operands", "attributes", "dtype", "shape", "value", "gradient", "FLOPs", "bytes", "remark"];
 
-/** What to show: the nodes of one list, from one of them on. */
+/** The nodes of a list, starting at one of them. */
 export interface Tabled {
   readonly caption: string;
   readonly nodes: readonly WireNode[];
   readonly facts: ReadonlyMap<number, Facts>;
   readonly from: number;
-  /** whether its nodes can be chosen, and which one is */
+  /** the chosen node; undefined if nodes cannot be chosen */
   readonly chosen?: number;
 }
 
@@ -32,7 +32,7 @@ function row(node: WireNode, id: number, facts: Facts = {}, chosen?: number): st
   const cells = [
     node.op,
     node.name,
-    node.operands.join(", "),
+    node.stated.join(", "),
     attributesOf(node).join(", "),
     dtype,
     shape ? `[${shape.join(", ")}]` : "",

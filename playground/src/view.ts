@@ -1,29 +1,36 @@
-/** The right side of the page: drawings, and tables of the same. */
+/** The output of the page: results, drawings, and tables. */
 
 import { drawing, type Shown } from "./drawing.js";
 import type { Mark } from "./marks.js";
 import { drawnNodes, MOST_DRAWN, usersOf } from "./neighbourhood.js";
+import { cards, type Part } from "./results.js";
 import { type Facts, linesOf } from "./session.js";
 import { ROWS, table } from "./table.js";
 import type { WireGraph } from "./wire.js";
 
-/** What is to be seen. */
+/** The content to show. */
 export interface Seen {
   readonly graph: WireGraph;
   readonly facts: ReadonlyMap<number, Facts>;
   readonly marks: readonly Mark[];
+  readonly parts: readonly Part[];
+  /** what to do next, if there are no results */
+  readonly advice: string;
 }
 
 const NONE: ReadonlyMap<number, Facts> = new Map();
 const STEPS: { readonly [key: string]: -1 | 1 } = { ArrowLeft: -1, ArrowRight: 1 };
 
 export class View {
-  #seen: Seen = { graph: { nodes: [], functions: [] }, facts: NONE, marks: [] };
+  #seen: Seen = { graph: { nodes: [], functions: [] }, facts: NONE, marks: [], parts: [], advice: "" };
   #chosen = 0;
+  /** whether the user chose the node, so that its values are among the results */
+  #isChosen = false;
   #from = 0;
 
-  /** `chose` is told which node of the graph somebody wants to see in the text. */
+  /** `chose` is called with the node that the user wants to see in the text. */
   constructor(
+    private readonly results: HTMLElement,
     private readonly drawings: HTMLElement,
     private readonly tables: HTMLElement,
     private readonly part: HTMLElement,
@@ -41,20 +48,35 @@ export class View {
     });
   }
 
-  /** Show something else. */
+  /** Show new content. */
   show(seen: Seen): void {
     this.#seen = seen;
     const first = seen.marks.find((mark) => mark.node !== undefined)?.node;
     this.#chosen = Math.min(first ?? this.#chosen, Math.max(0, seen.graph.nodes.length - 1));
+    this.#isChosen &&= seen.graph.nodes[this.#chosen] !== undefined;
     this.#from = this.#chosen - (this.#chosen % ROWS);
     this.#draw();
+    this.#showResults();
   }
 
-  /** Have a node chosen: of a large graph, what is around it is drawn. */
+  /** Choose a node: show its values among the results, and in a large graph, draw the nodes around it. */
   choose(node: number, isFocused = false): void {
     this.#chosen = node;
+    this.#isChosen = true;
+    this.#showResults();
     if (this.#seen.graph.nodes.length > MOST_DRAWN || isFocused) this.#draw();
     this.#focus(node);
+  }
+
+  #showResults(): void {
+    const { graph, facts, marks, parts, advice } = this.#seen;
+    const html = cards(graph, facts, parts, this.#isChosen ? this.#chosen : undefined);
+    this.results.innerHTML = html;
+    if (!html) this.results.append(Object.assign(document.createElement("p"), { textContent: advice }));
+    if (marks.length < 2) return;
+    const list = document.createElement("ul");
+    for (const { words } of marks) list.append(Object.assign(document.createElement("li"), { textContent: words }));
+    this.results.append(list);
   }
 
   #focus(node: number): void {
@@ -67,13 +89,13 @@ export class View {
     this.tables.querySelector<HTMLElement>(`[data-page]`)?.focus();
   }
 
-  /** Arrow keys go along edges and through the list; Enter leads to the text. */
+  /** Arrow keys follow edges and the list of nodes; Enter goes to the text. */
   #moved(event: KeyboardEvent, chose: (node: number) => void): void {
     const node = nodeOf(event.target);
     if (node === undefined) return;
     const next = this.#next(node, event.key);
     if (next === undefined && event.key !== "Enter") return;
-    // Else the key would also be typed into the text, or scroll.
+    // Otherwise the browser would also type the key into the text, or scroll.
     event.preventDefault();
     if (next === undefined) chose(node);
     else this.choose(next);
@@ -93,7 +115,7 @@ export class View {
     const chosen = drawnNodes(nodes, this.#chosen);
     const isPart = chosen.size < nodes.length;
     this.part.textContent = isPart
-      ? `${nodes.length} nodes are too many to draw: these are the ${chosen.size} around node ${this.#chosen}. Choose another in the table.`
+      ? `${nodes.length} nodes are too many to draw: these are the ${chosen.size} around node ${this.#chosen}. Choose another node in the table.`
       : "";
     const title = isPart ? `${chosen.size} of ${nodes.length} nodes` : `graph of ${nodes.length} nodes`;
     const whole = nodes.length ? drawing(nodes, { title, chosen, shown: (id) => this.#shown(id) }) : "";
@@ -116,10 +138,10 @@ export class View {
       if (node !== undefined) marked.set(node, { ...marked.get(node), mark: { kind: "bad", words } });
     }
     const from = this.#from < nodes.length ? this.#from : 0;
-    const caption = nodes.length > ROWS ? `nodes ${from} to ${Math.min(from + ROWS, nodes.length) - 1}` : "nodes";
+    const caption = nodes.length > ROWS ? `Nodes ${from} to ${Math.min(from + ROWS, nodes.length) - 1}` : "Nodes of the graph";
     const own = nodes.length ? table({ caption, nodes, facts: marked, from, chosen: this.#chosen }) : "";
     const rest = functions.map(({ name, nodes: within }, index) => {
-      return table({ caption: `function ${index} ${name}`, nodes: within, facts: NONE, from: 0 });
+      return table({ caption: `Nodes of function ${index} ${name}`, nodes: within, facts: NONE, from: 0 });
     });
     return `${pages(nodes.length, from)}${own}${rest.join("")}`;
   }
@@ -137,11 +159,11 @@ export class View {
   }
 }
 
-/** Buttons that lead to the pages of a long table. */
+/** Buttons for the pages of a long table. */
 function pages(count: number, from: number): string {
   if (count <= ROWS) return "";
-  const before = from > 0 ? `<button type="button" data-page="${Math.max(0, from - ROWS)}">rows before</button> ` : "";
-  const after = from + ROWS < count ? `<button type="button" data-page="${from + ROWS}">rows behind</button>` : "";
+  const before = from > 0 ? `<button type="button" data-page="${Math.max(0, from - ROWS)}">Previous rows</button> ` : "";
+  const after = from + ROWS < count ? `<button type="button" data-page="${from + ROWS}">Next rows</button>` : "";
   return `<p>${before}${after}</p>`;
 }
 

@@ -281,13 +281,13 @@ BEYOND_THE_DOCUMENT: Final = (
         "method_not_allowed",
         head={"method": "GET", "path": "/v1/gradients"},
         refusal=Refusal(
-            "method_not_allowed", "/v1/gradients does not take GET; it takes POST", expected="POST", got="GET"
+            "method_not_allowed", "/v1/gradients does not support GET; it supports POST", expected="POST", got="GET"
         ),
     ),
     Failure(
         "forbidden",
         refusal=Refusal(
-            "forbidden", "pages of https://elsewhere.example may not make this call", got="https://elsewhere.example"
+            "forbidden", "pages from https://elsewhere.example may not make this call", got="https://elsewhere.example"
         ),
     ),
     Failure("internal_error", refusal=internal_error()),
