@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,6 +27,7 @@ from service.core.spelling import hint
 from service.store.changes import Condition
 from service.workers.task import Reply
 
+_VERSION: Final = re.compile(r"^/(?:v[0-9]+(?:/|$))?")
 #: bytes that are written to the socket at once
 SENT_AT_ONCE: Final = 1 << 18
 
@@ -200,10 +202,13 @@ def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
 
 
 def _path_hint(request: Request) -> str:
-    """Suggest the path that is most like the request's; "" if none is close."""
+    """Suggest the path that is most like the request's, leaving out the version; "" if none is close."""
     prefix = request.state.prefix
-    paths = {path.lower(): f"{prefix}{path}" for path, _ in _api_paths(request)}
-    return hint(path_within(request.scope), paths, "")
+    paths = {_VERSION.sub("", path.lower()): f"{prefix}{path}" for path, _ in _api_paths(request)}
+    name = _VERSION.sub("", path_within(request.scope).lower()).strip("/")
+    if not name:
+        return ""
+    return f"did you mean {paths[name]}?" if name in paths else hint(name, paths, "")
 
 
 def _lower_path_hint(request: Request) -> str:

@@ -1,0 +1,1 @@
+"""Mistakes that newcomers make, and the error that each gets."""

@@ -48,7 +48,6 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         request(FULL, node("sum", 0, axes=[1])),
         request(FULL, node("sum", 0, axes=["0"])),
         request(FULL, node("sum", 0, axes=[0.0])),
-        request(FULL, node("sum", 0, axes=None)),
         request(FULL, node("sum", 0, keepdims=1)),
         request(FULL, node("sum", 0, keepdims="true")),
         request(FULL, node("add_scalar", 0)),
@@ -101,22 +100,18 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         {"graph": {"nodes": [{"op": 1}]}},
         {"graph": {"nodes": [{"op": None}]}},
         {"graph": {"nodes": [{"op": "full", "operands": 0}]}},
-        {"graph": {"nodes": [{"op": "full", "operands": None}]}},
         {"graph": {"nodes": [{"op": "full", "operands": [0.5]}]}},
         {"graph": {"nodes": [{"op": "full", "operands": [True]}]}},
         {"graph": {"nodes": [{"op": "full", "operands": ["0"]}]}},
         {"graph": {"nodes": [{"op": "full", "operands": [2**63]}]}},
         {"graph": {"nodes": [{"op": "full", "attrs": []}]}},
-        {"graph": {"nodes": [{"op": "full", "attrs": None}]}},
         {"graph": {"nodes": [{"op": "full", "name": 1}]}},
         {"graph": {"nodes": [{"op": "full", "name": "n" * 129}]}},
         {"graph": {"nodes": [{"op": "full", "id": 0}]}},
         {"graph": {"nodes": [FULL], "opset": 3}},
         {"graph": {"nodes": [FULL], "opset": "1"}},
-        {"graph": {"nodes": [FULL], "opset": None}},
         {"graph": {"nodes": [FULL], "functions": [{}]}},
         {"graph": {"nodes": [FULL], "symbols": []}},
-        {"graph": {"nodes": [FULL]}, "feeds": None},
         {"graph": {"nodes": [FULL]}, "feeds": {}},
         {"graph": {"nodes": [FULL]}, "feeds": [1]},
         {"graph": {"nodes": [FULL]}, "feeds": [{}]},
@@ -126,9 +121,7 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         {"graph": {"nodes": [FULL]}, "feeds": [{"node": 0, "tensor": {**tensor([], [1]), "strides": []}}]},
         {"graph": {"nodes": [FULL]}, "outputs": 0},
         {"graph": {"nodes": [FULL]}, "outputs": ["0"]},
-        {"graph": {"nodes": [FULL]}, "outputs": None},
         {"graph": {"nodes": [FULL]}, "encoding": "binary"},
-        {"graph": {"nodes": [FULL]}, "encoding": None},
         {"graph": {"nodes": [FULL]}, "store": {}},
         {"graph": {"nodes": [FULL]}, "gradients": []},
         request(W, feeds=[*FED, *FED]),
@@ -151,7 +144,6 @@ GRADIENT_REQUESTS: dict[str, list[dict[str, Any]]] = {
     "bad_reference": [SQUARES | {"of": 3}, SQUARES | {"of": -1}, SQUARES | {"wrt": [3]}, SQUARES | {"wrt": [-1]}],
     "invalid_field": [
         SQUARES | {"of": "2"},
-        SQUARES | {"of": None},
         SQUARES | {"of": 2.5},
         SQUARES | {"wrt": [0, 0]},
         SQUARES | {"wrt": 0},
@@ -160,7 +152,7 @@ GRADIENT_REQUESTS: dict[str, list[dict[str, Any]]] = {
         SQUARES | {"cotangent": 1} | {"graph": None},
         request(FULL, node("sum", 0)),
     ],
-    "bad_tensor": [SQUARES | {"cotangent": bad} for bad in (tensor([1], [1, 2]), 1, None)],
+    "bad_tensor": [SQUARES | {"cotangent": bad} for bad in (tensor([1], [1, 2]), 1)],
     "shape_mismatch": [SQUARES | {"cotangent": tensor([1], [1])}],
     "dtype_mismatch": [SQUARES | {"cotangent": tensor([], [1], "float32")}],
 }  # fmt: skip
@@ -286,7 +278,7 @@ def test_names_in_errors_are_short_and_printable(client: Client, name: str) -> N
 
 
 def test_node_beyond_64_bits_is_reported_with_other_errors(client: Client) -> None:
-    body = request(W, feeds=[{"node": 10**40, "tensor": None}])
+    body = request(W, feeds=[{"node": 10**40, "tensor": 1}])
     report = problem(client.post("/v1/gradients", json=body), 422, "invalid_field")
     assert {error["code"] for error in report["errors"]} == {"invalid_field", "bad_tensor"}
     assert not any("node" in error for error in report["errors"])

@@ -197,7 +197,7 @@ MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
     ),
     "an attribute": (
         function([1], IN, node("mul_scalar", 0, scalar="2")), "bad_attribute", 1, "/nodes/1/attrs/scalar",
-        "function 0, node 1 (mul_scalar): attribute scalar must be a number, but is “2”",
+        "function 0, node 1 (mul_scalar): attribute scalar must be a finite number, but is “2”",
     ),
     "an attribute that is a tensor": (
         function([0], node("constant", value=tensor([2], [1]))), "bad_tensor", 0, "/nodes/0/attrs/value",

@@ -103,7 +103,7 @@ def test_budget_out_of_range_is_refused(make_client: Callable[..., Client], call
     assert (report["expected"], report["got"]) == (f"1 to {LIMIT}", str(wrong))
 
 
-@pytest.mark.parametrize("wrong", ["1", 1.5, True, None, [1], 2**70])
+@pytest.mark.parametrize("wrong", ["1", 1.5, True, [1], 2**70])
 def test_budget_must_be_an_integer(client: Client, wrong: object) -> None:
     report = problem(client.post("/v1/forward", json=SQUARES | {"memory_budget": wrong}), 422, "invalid_field")
     assert report["pointer"] == "/memory_budget"

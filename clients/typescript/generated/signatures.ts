@@ -1,8 +1,8 @@
 /**
- * What the method of each op takes, in order, by the names of the wire: operands, of which those with `?` may be left
- * out and one with `...` is a list, and `=attributes`. What else there is stands in the last argument.
+ * The parameters of each op's method, in order, by their API names: operands (`?` marks an optional one, `...` a list)
+ * and `=attributes`. Other attributes are in the last argument.
  *
- * Written by `python -m clients.ops` from the registry: edit that.
+ * Written by `python -m clients.ops` from the op registry: do not edit.
  */
 export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
   abs: ["x"],

@@ -96,8 +96,8 @@ class Eigh(Decomposition):
     are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
 
     PyTorch: `linalg.eigh`, which reads the lower triangle by default. JAX: `linalg.eigh`, which symmetrizes its input
-    by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B. Giles, Collected matrix derivative results for forward and reverse mode
-    algorithmic differentiation (2008), section 3.1.
+    by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B. Giles, Collected matrix
+    derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
     """
 
     name = "eigh"

@@ -193,8 +193,10 @@ X = np.ones((2, 2, 5, 5))
             X[:, :, :0],
             {"kernel_size": [1, 1]},
             "shape_mismatch",
-            "operand 0 (x) must have two spatial axes at the end, with extents of at least 1, but has shape "
-            "[2, 2, 0, 5]",
+            (
+                "operand 0 (x) must have two spatial axes at the end, with extents of at least 1, but has shape "
+                "[2, 2, 0, 5]"
+            ),
         ),
     ],
 )

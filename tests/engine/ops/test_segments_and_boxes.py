@@ -294,8 +294,8 @@ WRONG = [
     ("take_along", [np.zeros((3, 2)), np.zeros(3, int)], {"axis": 1}, "shape_mismatch",
      "operand 1 (index) must have rank 2 and extents that broadcast with [3, 2] except on axis 1, but has shape [3]"),
     ("take_along", [np.zeros((3, 2)), np.zeros((3, 3), int)], {}, "shape_mismatch",
-     "operand 1 (index) must have rank 2 and extents that broadcast with [3, 2] except on axis 0, but has shape "
-     "[3, 3]"),
+     ("operand 1 (index) must have rank 2 and extents that broadcast with [3, 2] except on axis 0, but has shape "
+     "[3, 3]")),
     ("take_along", [np.zeros(3), np.zeros(3, int)], {"axis": 1}, "bad_attribute",
      "axis must be between -1 and 0, but is 1"),
 ]  # fmt: skip

@@ -281,8 +281,10 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "forward",
         request(node("full", shape=[10**4])),
-        "the response may need 260757 bytes, and the limit is 100000; ask for fewer outputs or gradients, or for "
-        "base64",
+        (
+            "the response may need 260757 bytes, and the limit is 100000; ask for fewer outputs or gradients, or for "
+            "base64"
+        ),
     ),
 ]
 

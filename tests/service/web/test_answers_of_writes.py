@@ -26,7 +26,7 @@ class Writers(FakePool):
     """Pool that answers writes as workers do: each version of a tensor or a model has its own etag."""
 
     def __init__(self) -> None:
-        super().__init__(self.made)
+        super().__init__(self.answer_write)
         self.numbers = count(1)
 
     def answer_write(self, job: Task) -> Reply:

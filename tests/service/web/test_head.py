@@ -77,7 +77,8 @@ def test_method_not_allowed(client: Client, method: str, path: str, allow: str, 
     ("path", "nearest"),
     [
         ("/v1/gradient", "/v1/gradients"), ("/gradients", "/v1/gradients"), ("/V1/Gradients", "/v1/gradients"),
-        ("/v1/jacobians", "/v1/jacobian"), ("/health", "/health/live"), ("/metric", "/metrics"), ("/v1/op", "/v1/ops"),
+        ("/v1/jacobians", "/v1/jacobian"), ("/health", "/health/live"), ("/metric", "/metrics"),
+        ("/v1/tensor", "/v1/tensors"),
     ],
 )  # fmt: skip
 def test_unknown_path_suggests_the_nearest(client: Client, path: str, nearest: str) -> None:

@@ -17,24 +17,29 @@ BOTH = "application/json or application/vnd.safetensors"
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1", "/v1/", "/v2/gradients", "/v1/gradients//", "/v1/ops//", "/v1/train", "/v1/train/"]
-)
-def test_unknown_path_is_not_found(client: Client, path: str) -> None:
+    ("path", "advice"),
+    [
+        ("/v1", "/docs lists the calls"), ("/v1/", "/docs lists the calls"), ("/v1/train", "/docs lists the calls"),
+        ("/v1/train/", "/docs lists the calls"), ("/v2/gradients", "did you mean /v1/gradients?"),
+        ("/v1/gradients//", "did you mean /v1/gradients?"), ("/v1/ops//", "did you mean /v1/ops?"),
+    ],
+)  # fmt: skip
+def test_unknown_path_is_not_found(client: Client, path: str, advice: str) -> None:
     """The report shows the path as sent."""
     response = client.get("http://localhost" + path)
-    assert problem(response, 404, "not_found")["detail"] == f"the path {path} does not exist; /docs lists the calls"
+    assert problem(response, 404, "not_found")["detail"] == f"the path {path} does not exist; {advice}"
 
 
 def test_root_redirects_to_the_docs_without_the_playground(make_client: Callable[..., Client]) -> None:
     client = make_client(playground="off")
     response = client.get("/")
     assert (response.status_code, response.headers["location"]) == (307, "/docs")
-    assert client.post("/").headers["allow"] == "GET"
+    assert client.post("/").headers["allow"] == "GET, HEAD"
     problem(client.get("/docs/playground/app.js"), 404, "not_found")
 
 
 def test_root_is_not_a_call(client: Client) -> None:
-    assert client.post("/").headers["allow"] == "GET"
+    assert client.post("/").headers["allow"] == "GET, HEAD"
     assert "/" not in client.get("/openapi.json").json()["paths"]
 
 
@@ -83,7 +88,7 @@ def test_calls_accept_only_post(client: Client, method: str, path: str) -> None:
 
 
 def test_pages_accept_only_get(client: Client) -> None:
-    assert client.post("/v1/ops", json={}).headers["allow"] == "GET"
+    assert client.post("/v1/ops", json={}).headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(

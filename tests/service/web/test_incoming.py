@@ -41,16 +41,16 @@ class TestMinimumRate:
         return late
 
     def test_silent_client_is_late(self) -> None:
-        assert self.moved((9.9, 0), (10.0, 0)) == [False, True]
+        assert self.lateness((9.9, 0), (10.0, 0)) == [False, True]
 
     def test_client_at_the_minimum_rate_is_never_late(self) -> None:
-        assert not any(self.moved(*[(float(second), 100) for second in range(1000)]))
+        assert not any(self.lateness(*[(float(second), 100) for second in range(1000)]))
 
     def test_trickling_client_is_late_soon(self) -> None:
-        assert self.moved(*[(float(second), 1) for second in range(20)]).index(True) == 11
+        assert self.lateness(*[(float(second), 1) for second in range(20)]).index(True) == 11
 
     def test_fast_transfer_does_not_pay_for_later_silence(self) -> None:
-        assert self.moved((1.0, 10**9), (10.9, 0), (11.1, 0)) == [False, False, True]
+        assert self.lateness((1.0, 10**9), (10.9, 0), (11.1, 0)) == [False, False, True]
 
 
 @on_each_loop

@@ -101,8 +101,8 @@ def test_unusable_certificate_files_are_refused(files: tuple[Path, Path], tmp_pa
     text = tmp_path / "text.pem"
     text.write_text("no certificate", encoding="utf-8")
     for stated, expected in (
-        ((certificate, None), "--tls-cert and --tls-key go together"),
-        ((None, key), "--tls-cert and --tls-key go together"),
+        ((certificate, None), "set both --tls-cert and --tls-key"),
+        ((None, key), "set both --tls-cert and --tls-key"),
         ((certificate, other), f"cannot use {certificate} with {other}: "),
         ((text, key), f"cannot use {text} with {key}: "),
         ((tmp_path / "absent", key), "No such file or directory"),

@@ -97,7 +97,7 @@ def test_empty_row_range_is_an_empty_tensor() -> None:
         ([3, 2], "/feeds/0/rows", "must be within 0 to 10, with start at most stop, but is [3, 2]"),
         ([0, 1.5], "/feeds/0/rows/1", "must be a whole number, but is a number with a decimal point"),
         (["0", 1], "/feeds/0/rows/0", "must be a whole number, but is a string"),
-        (None, "/feeds/0/rows", "must be a list, but is null"),
+        (1, "/feeds/0/rows", "must be a list, but is a whole number"),
     ],
 )
 def test_invalid_rows_are_refused(span: Any, pointer: str, wanted: str) -> None:

@@ -1,4 +1,4 @@
-// Written by `python -m clients.ops` from the registry of ops: do not edit.
+// Written by `python -m clients.ops` from the op registry: do not edit.
 #include <gradserve/generated/ops.hpp>
 
 #include "../opset.hpp"

@@ -79,7 +79,9 @@ def test_invalid_sizes_and_operands_are_refused() -> None:
         run("slice_at", X, starts, sizes=[5, 5])
     with pytest.raises(BadAttribute, match="sizes must have 2 entries, one for each axis, but has 1 entry"):
         run("slice_at", X, starts, sizes=[2])
-    with pytest.raises(ShapeMismatch, match=r"operand 1 \(starts\) must have shape \[2\], one start for each axis of x"):
+    with pytest.raises(
+        ShapeMismatch, match=r"operand 1 \(starts\) must have shape \[2\], one start for each axis of x"
+    ):
         run("slice_at", X, np.array([0]), sizes=[2, 2])
     with pytest.raises(DtypeMismatch, match=r"operand 1 \(starts\) .* but is float64"):
         run("slice_at", X, starts * 1.0, sizes=[2, 2])

@@ -149,15 +149,19 @@ def test_plan_counts_the_flops_of_all_blocks(make_client: Any) -> None:
             {"wrt": [0, 1]},
             "invalid_field",
             "/wrt/1",
-            "node 1 (input): wrt names this node, which differs between examples: a sum over them has no gradient "
-            "with respect to it",
+            (
+                "node 1 (input): wrt names this node, which differs between examples: a sum over them has no gradient "
+                "with respect to it"
+            ),
         ),
         (
             {"wrt": [4]},
             "invalid_field",
             "/wrt/0",
-            "node 4 (sum): wrt names this node, which differs between examples: a sum over them has no gradient "
-            "with respect to it",
+            (
+                "node 4 (sum): wrt names this node, which differs between examples: a sum over them has no gradient "
+                "with respect to it"
+            ),
         ),
     ],
 )

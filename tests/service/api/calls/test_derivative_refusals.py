@@ -169,8 +169,10 @@ CASES: list[tuple[str, Json, str, str]] = [
         "batch",
         request(*TWO, feeds=[feed(0, [2], [1, 2]), feed(1, [3], [1, 2, 3])], mapped=[0, 1]),
         "shape_mismatch",
-        "node 1 (parameter): is mapped: its feed must have the leading extent 2, like the other mapped feeds, but has "
-        "3",
+        (
+            "node 1 (parameter): is mapped: its feed must have the leading extent 2, like the other mapped feeds, but has "
+            "3"
+        ),
     ),
     (
         "batch",
@@ -221,7 +223,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “feeds” (known: block, call, encoding, graph, mapped, memory_budget, of, "
-            "outputs, precision, reduce, types, wrt)"
+            "outputs, precision, reduce, types, wrt); did you mean types?"
         ),
     ),
     (

@@ -1,4 +1,4 @@
-// Written by `python -m clients.ops` from the registry of ops: do not edit.
+// Written by `python -m clients.ops` from the op registry: do not edit.
 #pragma once
 
 #include <gradserve/appender.hpp>
@@ -17,857 +17,856 @@
 
 namespace gradserve {
 
-/// What all takes beside what is required.
+/// Options of all.
 struct AllOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What any takes beside what is required.
+/// Options of any.
 struct AnyOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What arange takes beside what is required.
+/// Options of arange.
 struct ArangeOptions {
-    /// The first number; 0.0 unless stated.
+    /// First number; default 0.0.
     std::optional<Number> start{};
-    /// The distance; negative to count down, not 0; 1.0 unless stated.
+    /// Distance between numbers; negative to count down, not 0; default 1.0.
     std::optional<Number> step{};
-    /// The result's dtype; int64 unless stated.
+    /// Dtype of the result; default int64.
     std::optional<DType> dtype{};
 };
 
-/// What argmax takes beside what is required.
+/// Options of argmax.
 struct ArgmaxOptions {
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What argmin takes beside what is required.
+/// Options of argmin.
 struct ArgminOptions {
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What attention takes beside what is required.
+/// Options of attention.
 struct AttentionOptions {
     std::optional<Node> mask{};
-    /// What q kᵀ is multiplied by; absent: 1/√d.
+    /// Factor of q kᵀ; default: 1/√d.
     std::optional<double> scale{};
-    /// Hide key j from query i where j > i; false unless stated.
+    /// Whether to hide key j from query i if j > i; default false.
     std::optional<bool> causal{};
-    /// Whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+    /// Whether each head of k and v serves several heads of q; axis -3; since opset 2; default false.
     std::optional<bool> grouped{};
 };
 
-/// What avg_pool1d takes beside what is required.
+/// Options of avg_pool1d.
 struct AvgPool1dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+    /// Padding on both sides of each axis; at most half the kernel size; default [0].
     Ints padding{};
-    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    /// Whether to count a last window that extends past the end padding but starts before it; default false.
     std::optional<bool> ceiling{};
 };
 
-/// What avg_pool2d takes beside what is required.
+/// Options of avg_pool2d.
 struct AvgPool2dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    /// Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
     Ints padding{};
 };
 
-/// What avg_pool3d takes beside what is required.
+/// Options of avg_pool3d.
 struct AvgPool3dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+    /// Padding on both sides of each axis; at most half the kernel size; default [0, 0, 0].
     Ints padding{};
-    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    /// Whether to count a last window that extends past the end padding but starts before it; default false.
     std::optional<bool> ceiling{};
 };
 
-/// What batch_norm takes beside what is required.
+/// Options of batch_norm.
 struct BatchNormOptions {
     std::optional<Node> weight{};
     std::optional<Node> bias{};
-    /// The axis of the features; 1 unless stated.
+    /// Axis of the features; default 1.
     std::optional<std::int64_t> axis{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What batch_norm_given takes beside what is required.
+/// Options of batch_norm_given.
 struct BatchNormGivenOptions {
     std::optional<Node> weight{};
     std::optional<Node> bias{};
-    /// The axis of the features; 1 unless stated.
+    /// Axis of the features; default 1.
     std::optional<std::int64_t> axis{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What batch_norm_running takes beside what is required.
+/// Options of batch_norm_running.
 struct BatchNormRunningOptions {
     std::optional<Node> weight{};
     std::optional<Node> bias{};
-    /// The axis of the features; 1 unless stated.
+    /// Axis of the features; default 1.
     std::optional<std::int64_t> axis{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
-    /// How much of the new statistics the running ones take; 0.1 unless stated.
+    /// Weight of the batch's statistics in the running ones; default 0.1.
     std::optional<double> momentum{};
 };
 
-/// What bce_with_logits takes beside what is required.
+/// Options of bce_with_logits.
 struct BceWithLogitsOptions {
-    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    /// How to combine the losses; none: return each one; one of mean, sum, none; default mean.
     std::optional<std::string> reduction{};
 };
 
-/// What broadcast_to takes beside what is required.
+/// Options of broadcast_to.
 struct BroadcastToOptions {
-    /// The result's shape; [] unless stated.
+    /// Shape of the result; default [].
     Ints shape{};
 };
 
-/// What call takes beside what is required.
+/// Options of call.
 struct CallOptions {
-    /// Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+    /// Function of operands, results and cotangents; returns a cotangent for each float operand; default: the body's
+    /// derivative.
     std::optional<GraphFunction> derivative{};
-    /// Keep nothing inside for the way back, but compute it again; false unless stated.
+    /// Whether the backward pass recomputes the body instead of storing its values; default false.
     std::optional<bool> recompute{};
 };
 
-/// What cat takes beside what is required.
+/// Options of cat.
 struct CatOptions {
-    /// The axis to join along; 0 unless stated.
+    /// Axis to join along; default 0.
     std::optional<std::int64_t> axis{};
-    /// The operands' extents on the axis, checked where given.
+    /// The operands' extents on the axis, checked if given.
     Ints sizes{};
 };
 
-/// What cdist takes beside what is required.
+/// Options of cdist.
 struct CdistOptions {
-    /// The exponent; positive; 2.0 unless stated.
+    /// Exponent; positive; default 2.0.
     std::optional<double> p{};
 };
 
-/// What chunk takes beside what is required.
+/// Options of chunk.
 struct ChunkOptions {
-    /// The axis that is cut; 0 unless stated.
+    /// Axis to split; default 0.
     std::optional<std::int64_t> axis{};
 };
 
-/// What clamp takes beside what is required.
+/// Options of clamp.
 struct ClampOptions {
-    /// The lower bound; absent: none.
+    /// Lower bound; default: none.
     std::optional<Number> min{};
-    /// The upper bound; absent: none.
+    /// Upper bound; default: none.
     std::optional<Number> max{};
 };
 
-/// What compress takes beside what is required.
+/// Options of compress.
 struct CompressOptions {
-    /// The axis that the mask is of; 0 unless stated.
+    /// Axis that the mask applies to; default 0.
     std::optional<std::int64_t> axis{};
-    /// What lies behind the count; 0.0 unless stated.
+    /// Value of the remaining entries; default 0.0.
     std::optional<Number> fill{};
-    /// An infinity or NaN, in place of `fill`; of a float dtype; one of inf, -inf, nan.
+    /// Infinity or NaN to use instead of `fill`; float dtypes only; one of inf, -inf, nan.
     std::optional<std::string> fill_as{};
 };
 
-/// What conv1d takes beside what is required.
+/// Options of conv1d.
 struct Conv1dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1] unless stated.
+    /// Distance between windows along each spatial axis; default [1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
 };
 
-/// What conv2d takes beside what is required.
+/// Options of conv2d.
 struct Conv2dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1, 1] unless stated.
+    /// Distance between windows along each spatial axis; default [1, 1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0, 0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1, 1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
 };
 
-/// What conv3d takes beside what is required.
+/// Options of conv3d.
 struct Conv3dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+    /// Distance between windows along each spatial axis; default [1, 1, 1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0, 0, 0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1, 1, 1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
 };
 
-/// What conv_transpose1d takes beside what is required.
+/// Options of conv_transpose1d.
 struct ConvTranspose1dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1] unless stated.
+    /// Distance between windows along each spatial axis; default [1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
-    /// Extent added at the end of each spatial axis of the result; [0] unless stated.
+    /// Extent added at the end of each spatial axis of the result; default [0].
     Ints output_padding{};
 };
 
-/// What conv_transpose2d takes beside what is required.
+/// Options of conv_transpose2d.
 struct ConvTranspose2dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1, 1] unless stated.
+    /// Distance between windows along each spatial axis; default [1, 1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0, 0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1, 1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
-    /// Extent added at the end of each spatial axis of the result; [0, 0] unless stated.
+    /// Extent added at the end of each spatial axis of the result; default [0, 0].
     Ints output_padding{};
 };
 
-/// What conv_transpose3d takes beside what is required.
+/// Options of conv_transpose3d.
 struct ConvTranspose3dOptions {
     std::optional<Node> bias{};
-    /// Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+    /// Distance between windows along each spatial axis; default [1, 1, 1].
     Ints stride{};
-    /// Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+    /// Zeros added on both sides of each spatial axis; default [0, 0, 0].
     Ints padding{};
-    /// Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+    /// Distance between the kernel's taps along each spatial axis; default [1, 1, 1].
     Ints dilation{};
-    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    /// Number of equal groups of channels, each with its own kernels; default 1.
     std::optional<std::int64_t> groups{};
-    /// Extent added at the end of each spatial axis of the result; [0, 0, 0] unless stated.
+    /// Extent added at the end of each spatial axis of the result; default [0, 0, 0].
     Ints output_padding{};
 };
 
-/// What cross_entropy takes beside what is required.
+/// Options of cross_entropy.
 struct CrossEntropyOptions {
-    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    /// How to combine the losses; none: return each one; one of mean, sum, none; default mean.
     std::optional<std::string> reduction{};
 };
 
-/// What cumlogsumexp takes beside what is required.
+/// Options of cumlogsumexp.
 struct CumlogsumexpOptions {
-    /// Whether to run from the end to the front; false unless stated.
+    /// Whether to accumulate from the end to the front; default false.
     std::optional<bool> reverse{};
 };
 
-/// What cummax takes beside what is required.
+/// Options of cummax.
 struct CummaxOptions {
-    /// Whether to run from the end to the front; false unless stated.
+    /// Whether to accumulate from the end to the front; default false.
     std::optional<bool> reverse{};
 };
 
-/// What cummin takes beside what is required.
+/// Options of cummin.
 struct CumminOptions {
-    /// Whether to run from the end to the front; false unless stated.
+    /// Whether to accumulate from the end to the front; default false.
     std::optional<bool> reverse{};
 };
 
-/// What cumprod takes beside what is required.
+/// Options of cumprod.
 struct CumprodOptions {
-    /// Whether to run from the end to the front; false unless stated.
+    /// Whether to accumulate from the end to the front; default false.
     std::optional<bool> reverse{};
 };
 
-/// What cumsum takes beside what is required.
+/// Options of cumsum.
 struct CumsumOptions {
-    /// Whether to run from the end to the front; since opset 2; false unless stated.
+    /// Whether to accumulate from the end to the front; since opset 2; default false.
     std::optional<bool> reverse{};
 };
 
-/// What diag takes beside what is required.
+/// Options of diag.
 struct DiagOptions {
-    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    /// Diagonal: 0 is the main one, positive above it, negative below it; default 0.
     std::optional<std::int64_t> offset{};
 };
 
-/// What eigh takes beside what is required.
+/// Options of eigh.
 struct EighOptions {
-    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
-    /// whole; nan unless stated.
+    /// Gradient through vectors of equal values; nan: NaN; whole: assume that only whole spaces matter; one of nan,
+    /// whole; default nan.
     std::optional<std::string> degenerate{};
 };
 
-/// What elu takes beside what is required.
+/// Options of elu.
 struct EluOptions {
-    /// −y for x → −∞; 1.0 unless stated.
+    /// Limit of −y for x → −∞; default 1.0.
     std::optional<double> alpha{};
 };
 
-/// What embedding takes beside what is required.
+/// Options of embedding.
 struct EmbeddingOptions {
-    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; since opset 2; default false.
     std::optional<bool> from_end{};
-    /// A row that gets no gradient, read as others are; absent: none; since opset 2.
+    /// Row that gets no gradient but is read as usual; default: none; since opset 2.
     std::optional<std::int64_t> padding_idx{};
 };
 
-/// What fft takes beside what is required.
+/// Options of fft.
 struct FftOptions {
-    /// The axes to transform; absent: the last.
+    /// Axes to transform; default: the last axis, or as many last axes as there are sizes.
     Ints axes{};
-    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    /// Points on each axis, to which x is cut or zero-padded; default: x's extents.
     Ints sizes{};
-    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-    /// ortho, forward; backward unless stated.
+    /// Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+    /// forward; default backward.
     std::optional<std::string> norm{};
 };
 
-/// What fixed_point takes beside what is required.
+/// Options of fixed_point.
 struct FixedPointOptions {
-    /// How many operands, the last ones, are x at first; at least one; 0 unless stated.
+    /// Number of operands, the last ones, that are the initial x; at least one; default 0.
     std::optional<std::int64_t> carries{};
 };
 
-/// What flatten takes beside what is required.
+/// Options of flatten.
 struct FlattenOptions {
-    /// Neighbouring axes to merge; absent: all.
+    /// Adjacent axes to merge; default: all.
     Ints axes{};
 };
 
-/// What flip takes beside what is required.
+/// Options of flip.
 struct FlipOptions {
-    /// Axes to reverse; absent: all.
+    /// Axes to reverse; default: all.
     Ints axes{};
 };
 
-/// What full takes beside what is required.
+/// Options of full.
 struct FullOptions {
-    /// The result's shape; [] unless stated.
+    /// Shape of the result; default [].
     Ints shape{};
-    /// The number; 0.0 unless stated.
+    /// Value of every element; default 0.0.
     std::optional<Number> fill{};
-    /// The result's dtype; float64 unless stated.
+    /// Dtype of the result; default float64.
     std::optional<DType> dtype{};
-    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    /// Infinity or NaN to use instead of `fill`; float dtypes only; since opset 2; one of inf, -inf, nan.
     std::optional<std::string> fill_as{};
 };
 
-/// What gather takes beside what is required.
+/// Options of gather.
 struct GatherOptions {
     std::optional<Node> index{};
-    /// The axis that is indexed; 0 unless stated.
+    /// Axis to index; default 0.
     std::optional<std::int64_t> axis{};
-    /// Positions on the axis, in place of `index`.
+    /// Positions on the axis, instead of `index`.
     Ints indices{};
-    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; since opset 2; default false.
     std::optional<bool> from_end{};
 };
 
-/// What gelu takes beside what is required.
+/// Options of gelu.
 struct GeluOptions {
-    /// None: by the error function; tanh: its approximation; one of none, tanh; none unless stated.
+    /// None: use the error function; tanh: approximate it; one of none, tanh; default none.
     std::optional<std::string> approximate{};
 };
 
-/// What grad takes beside what is required.
+/// Options of grad.
 struct GradOptions {
     std::optional<Node> cotangent{};
 };
 
-/// What group_norm takes beside what is required.
+/// Options of group_norm.
 struct GroupNormOptions {
     std::optional<Node> weight{};
     std::optional<Node> bias{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What ifft takes beside what is required.
+/// Options of ifft.
 struct IfftOptions {
-    /// The axes to transform; absent: the last.
+    /// Axes to transform; default: the last axis, or as many last axes as there are sizes.
     Ints axes{};
-    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    /// Points on each axis, to which x is cut or zero-padded; default: x's extents.
     Ints sizes{};
-    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-    /// ortho, forward; backward unless stated.
+    /// Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+    /// forward; default backward.
     std::optional<std::string> norm{};
 };
 
-/// What index takes beside what is required.
+/// Options of index.
 struct IndexOptions {
-    /// The axis that each index is of; absent: the first ones, in their order.
+    /// Axis of each index; default: the first axes, in order.
     Ints axes{};
-    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; default false.
     std::optional<bool> from_end{};
 };
 
-/// What index_add takes beside what is required.
+/// Options of index_add.
 struct IndexAddOptions {
-    /// The axis that each index is of; absent: the first ones, in their order.
+    /// Axis of each index; default: the first axes, in order.
     Ints axes{};
-    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; default false.
     std::optional<bool> from_end{};
 };
 
-/// What index_set takes beside what is required.
+/// Options of index_set.
 struct IndexSetOptions {
-    /// The axis that each index is of; absent: the first ones, in their order.
+    /// Axis of each index; default: the first axes, in order.
     Ints axes{};
-    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; default false.
     std::optional<bool> from_end{};
 };
 
-/// What input takes beside what is required.
+/// Options of input.
 struct InputOptions {
-    /// Declares the feed's dtype; absent: any.
+    /// Required dtype of the feed; default: any.
     std::optional<DType> dtype{};
-    /// Declares the feed's shape, -1 for a free extent; absent: any.
+    /// Required shape of the feed, -1 for any extent; default: any.
     Ints shape{};
-    /// Declares a 0-d feed; false unless stated.
+    /// Whether the feed must be 0-d; default false.
     std::optional<bool> zero_d{};
 };
 
-/// What irfft takes beside what is required.
+/// Options of irfft.
 struct IrfftOptions {
-    /// The axes to transform; absent: the last.
+    /// Axes to transform; default: the last axis, or as many last axes as there are sizes.
     Ints axes{};
-    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    /// Points on each axis, to which x is cut or zero-padded; default: x's extents.
     Ints sizes{};
-    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-    /// ortho, forward; backward unless stated.
+    /// Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+    /// forward; default backward.
     std::optional<std::string> norm{};
 };
 
-/// What layer_norm takes beside what is required.
+/// Options of layer_norm.
 struct LayerNormOptions {
     std::optional<Node> weight{};
     std::optional<Node> bias{};
-    /// Axes to normalise over; [-1] unless stated.
+    /// Axes to normalise over; default [-1].
     Ints axes{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What leaky_relu takes beside what is required.
+/// Options of leaky_relu.
 struct LeakyReluOptions {
-    /// The slope for x ≤ 0; 0.01 unless stated.
+    /// Slope for x ≤ 0; default 0.01.
     std::optional<double> alpha{};
 };
 
-/// What linear takes beside what is required.
+/// Options of linear.
 struct LinearOptions {
     std::optional<Node> b{};
-    /// The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
-    /// stated.
+    /// Op applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; default none.
     std::optional<std::string> activation{};
 };
 
-/// What log_eps takes beside what is required.
+/// Options of log_eps.
 struct LogEpsOptions {
-    /// What is added to x; 1e-05 unless stated.
+    /// Number added to x; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What log_softmax takes beside what is required.
+/// Options of log_softmax.
 struct LogSoftmaxOptions {
-    /// The axis that adds up to 1; -1 unless stated.
+    /// Axis to normalise along; default -1.
     std::optional<std::int64_t> axis{};
 };
 
-/// What logsumexp takes beside what is required.
+/// Options of logsumexp.
 struct LogsumexpOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What lstsq takes beside what is required.
+/// Options of lstsq.
 struct LstsqOptions {
-    /// Of the largest singular value, the part up to which others are taken for 0; absent: none is, and columns are
+    /// Singular values up to this fraction of the largest count as 0; default: none, and the columns must be
     /// independent.
     std::optional<double> rcond{};
 };
 
-/// What map takes beside what is required.
+/// Options of map.
 struct MapOptions {
-    /// How many operands, the last ones, are gone through; at least one; 0 unless stated.
+    /// Number of operands, the last ones, that are sequences; at least one; default 0.
     std::optional<std::int64_t> sequences{};
-    /// How many entries are computed in one batch; absent: as many as fit.
+    /// Number of entries computed in one batch; default: as many as fit.
     std::optional<std::int64_t> at_once{};
 };
 
-/// What max takes beside what is required.
+/// Options of max.
 struct MaxOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What max_pool1d takes beside what is required.
+/// Options of max_pool1d.
 struct MaxPool1dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+    /// Padding on both sides of each axis; at most half the kernel size; default [0].
     Ints padding{};
-    /// Distance of a window's taps along each axis; [1] unless stated.
+    /// Distance between a window's taps along each axis; default [1].
     Ints dilation{};
-    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    /// Whether to count a last window that extends past the end padding but starts before it; default false.
     std::optional<bool> ceiling{};
 };
 
-/// What max_pool2d takes beside what is required.
+/// Options of max_pool2d.
 struct MaxPool2dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    /// Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
     Ints padding{};
 };
 
-/// What max_pool2d_back takes beside what is required.
+/// Options of max_pool2d_back.
 struct MaxPool2dBackOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    /// Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
     Ints padding{};
 };
 
-/// What max_pool2d_indices takes beside what is required.
+/// Options of max_pool2d_indices.
 struct MaxPool2dIndicesOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    /// Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
     Ints padding{};
 };
 
-/// What max_pool3d takes beside what is required.
+/// Options of max_pool3d.
 struct MaxPool3dOptions {
-    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    /// Distance between windows along each spatial axis; default: the kernel size.
     Ints stride{};
-    /// Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+    /// Padding on both sides of each axis; at most half the kernel size; default [0, 0, 0].
     Ints padding{};
-    /// Distance of a window's taps along each axis; [1, 1, 1] unless stated.
+    /// Distance between a window's taps along each axis; default [1, 1, 1].
     Ints dilation{};
-    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    /// Whether to count a last window that extends past the end padding but starts before it; default false.
     std::optional<bool> ceiling{};
 };
 
-/// What mean takes beside what is required.
+/// Options of mean.
 struct MeanOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What min takes beside what is required.
+/// Options of min.
 struct MinOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What mlp_layer takes beside what is required.
+/// Options of mlp_layer.
 struct MlpLayerOptions {
-    /// The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
-    /// stated.
+    /// Op applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; default none.
     std::optional<std::string> activation{};
 };
 
-/// What mse_loss takes beside what is required.
+/// Options of mse_loss.
 struct MseLossOptions {
-    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    /// How to combine the losses; none: return each one; one of mean, sum, none; default mean.
     std::optional<std::string> reduction{};
 };
 
-/// What norm takes beside what is required.
+/// Options of norm.
 struct NormOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What one_hot takes beside what is required.
+/// Options of one_hot.
 struct OneHotOptions {
-    /// The result's dtype; float64 unless stated.
+    /// Dtype of the result; default float64.
     std::optional<DType> dtype{};
 };
 
-/// What pad takes beside what is required.
+/// Options of pad.
 struct PadOptions {
-    /// The number around x; 0.0 unless stated.
+    /// Value of the padding; default 0.0.
     std::optional<Number> fill{};
-    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    /// Infinity or NaN to use instead of `fill`; float dtypes only; since opset 2; one of inf, -inf, nan.
     std::optional<std::string> fill_as{};
 };
 
-/// What parameter takes beside what is required.
+/// Options of parameter.
 struct ParameterOptions {
-    /// Declares the feed's dtype; absent: any.
+    /// Required dtype of the feed; default: any.
     std::optional<DType> dtype{};
-    /// Declares the feed's shape, -1 for a free extent; absent: any.
+    /// Required shape of the feed, -1 for any extent; default: any.
     Ints shape{};
-    /// Declares a 0-d feed; false unless stated.
+    /// Whether the feed must be 0-d; default false.
     std::optional<bool> zero_d{};
 };
 
-/// What pinv takes beside what is required.
+/// Options of pinv.
 struct PinvOptions {
-    /// Of the largest singular value, the part up to which others are taken for 0; absent: max(m, n) ε.
+    /// Singular values up to this fraction of the largest count as 0; default: max(m, n) ε.
     std::optional<double> rcond{};
 };
 
-/// What pow takes beside what is required.
+/// Options of pow.
 struct PowOptions {
     std::optional<Node> b{};
-    /// The exponent, where there is no operand b.
+    /// Exponent, if there is no operand b.
     std::optional<double> exponent{};
 };
 
-/// What prod takes beside what is required.
+/// Options of prod.
 struct ProdOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What random_bits takes beside what is required.
+/// Options of random_bits.
 struct RandomBitsOptions {
-    /// The result's dtype; one of uint32; uint32 unless stated.
+    /// Dtype of the result; one of uint32; default uint32.
     std::optional<DType> dtype{};
 };
 
-/// What random_categorical takes beside what is required.
+/// Options of random_categorical.
 struct RandomCategoricalOptions {
-    /// The axis of the categories; -1 unless stated.
+    /// Axis of the categories; default -1.
     std::optional<std::int64_t> axis{};
 };
 
-/// What relu takes beside what is required.
+/// Options of relu.
 struct ReluOptions {
-    /// The derivative at 0; 0.0 unless stated.
+    /// Derivative at 0; default 0.0.
     std::optional<double> at_zero{};
 };
 
-/// What reshape takes beside what is required.
+/// Options of reshape.
 struct ReshapeOptions {
-    /// The result's shape; one -1 is inferred; [] unless stated.
+    /// Shape of the result; one extent may be -1 and is inferred; default [].
     Ints shape{};
-    /// X's shape, checked where given.
+    /// X's shape, checked if given.
     Ints original_shape{};
 };
 
-/// What resize takes beside what is required.
+/// Options of resize.
 struct ResizeOptions {
-    /// The axes that have them; absent: the last ones.
+    /// Axes to resize; default: the last ones.
     Ints axes{};
-    /// How entries are found; one of nearest, linear, cubic; linear unless stated.
+    /// Interpolation method; one of nearest, linear, cubic; default linear.
     std::optional<std::string> method{};
-    /// Whether all of what shrinks counts; of linear and cubic; false unless stated.
+    /// Whether to antialias where x shrinks; linear and cubic only; default false.
     std::optional<bool> antialias{};
-    /// Whether the middles of the first and last entries stay; without antialias; false unless stated.
+    /// Whether to align the end entries; linear and cubic only, without antialias; default false.
     std::optional<bool> corners{};
 };
 
-/// What rfft takes beside what is required.
+/// Options of rfft.
 struct RfftOptions {
-    /// The axes to transform; absent: the last.
+    /// Axes to transform; default: the last axis, or as many last axes as there are sizes.
     Ints axes{};
-    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    /// Points on each axis, to which x is cut or zero-padded; default: x's extents.
     Ints sizes{};
-    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-    /// ortho, forward; backward unless stated.
+    /// Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+    /// forward; default backward.
     std::optional<std::string> norm{};
 };
 
-/// What rms_norm takes beside what is required.
+/// Options of rms_norm.
 struct RmsNormOptions {
     std::optional<Node> weight{};
-    /// Axes to normalise over; [-1] unless stated.
+    /// Axes to normalise over; default [-1].
     Ints axes{};
-    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    /// Positive number added to the variance or mean square; default 1e-05.
     std::optional<double> eps{};
 };
 
-/// What roll takes beside what is required.
+/// Options of roll.
 struct RollOptions {
-    /// The axes to move along; absent: the flattened tensor.
+    /// Axes to move along; default: the flattened tensor.
     Ints axes{};
 };
 
-/// What scan takes beside what is required.
+/// Options of scan.
 struct ScanOptions {
-    /// How many operands are initial values of carries; 0 unless stated.
+    /// Number of operands that are initial values of carries; default 0.
     std::optional<std::int64_t> carries{};
-    /// How many operands, the last ones, are gone through; 0 unless stated.
+    /// Number of operands, the last ones, that are sequences; default 0.
     std::optional<std::int64_t> sequences{};
-    /// How many steps; absent: as many as the sequences have entries.
+    /// Number of steps; default: the sequences' number of entries.
     std::optional<std::int64_t> length{};
-    /// From the last entry to the first; false unless stated.
+    /// Whether to run from the last entry to the first; default false.
     std::optional<bool> reverse{};
 };
 
-/// What scatter_add takes beside what is required.
+/// Options of scatter_add.
 struct ScatterAddOptions {
-    /// The axis that is indexed; 0 unless stated.
+    /// Axis to index; default 0.
     std::optional<std::int64_t> axis{};
-    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; since opset 2; default false.
     std::optional<bool> from_end{};
 };
 
-/// What select takes beside what is required.
+/// Options of select.
 struct SelectOptions {
-    /// The axis that is read at one position; 0 unless stated.
+    /// Axis to read at one position; default 0.
     std::optional<std::int64_t> axis{};
 };
 
-/// What slice takes beside what is required.
+/// Options of slice.
 struct SliceOptions {
-    /// First position on each axis; absent: 0.
+    /// First position on each axis; default: 0.
     Ints starts{};
-    /// The position to stop before, on each axis; absent: the extent.
+    /// End position on each axis, not included; default: the extent.
     Ints stops{};
-    /// Distance between positions on each axis; absent: 1.
+    /// Distance between positions on each axis; default: 1.
     Ints steps{};
 };
 
-/// What softmax takes beside what is required.
+/// Options of softmax.
 struct SoftmaxOptions {
-    /// The axis that adds up to 1; -1 unless stated.
+    /// Axis to normalise along; default -1.
     std::optional<std::int64_t> axis{};
 };
 
-/// What split takes beside what is required.
+/// Options of split.
 struct SplitOptions {
-    /// The axis that is cut; 0 unless stated.
+    /// Axis to split; default 0.
     std::optional<std::int64_t> axis{};
 };
 
-/// What squeeze takes beside what is required.
+/// Options of squeeze.
 struct SqueezeOptions {
-    /// Axes of extent 1; absent: all there are.
+    /// Axes of extent 1 to remove; default: all of them.
     Ints axes{};
 };
 
-/// What stack takes beside what is required.
+/// Options of stack.
 struct StackOptions {
-    /// The new axis, counted in the result; 0 unless stated.
+    /// Position of the new axis in the result; default 0.
     std::optional<std::int64_t> axis{};
 };
 
-/// What stft takes beside what is required.
+/// Options of stft.
 struct StftOptions {
-    /// One: the points of each transform; absent: as many as the window has.
+    /// One number: points of each transform; default: the window's length.
     Ints sizes{};
 };
 
-/// What sum takes beside what is required.
+/// Options of sum.
 struct SumOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
 };
 
-/// What svd takes beside what is required.
+/// Options of svd.
 struct SvdOptions {
-    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
-    /// whole; nan unless stated.
+    /// Gradient through vectors of equal values; nan: NaN; whole: assume that only whole spaces matter; one of nan,
+    /// whole; default nan.
     std::optional<std::string> degenerate{};
 };
 
-/// What take_along takes beside what is required.
+/// Options of take_along.
 struct TakeAlongOptions {
-    /// The axis that is indexed; 0 unless stated.
+    /// Axis to index; default 0.
     std::optional<std::int64_t> axis{};
-    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    /// Whether negative indices count from the end; −1 is the last; since opset 2; default false.
     std::optional<bool> from_end{};
 };
 
-/// What topk takes beside what is required.
+/// Options of topk.
 struct TopkOptions {
-    /// The axis to search; 0 unless stated.
+    /// Axis to search; default 0.
     std::optional<std::int64_t> axis{};
 };
 
-/// What transpose takes beside what is required.
+/// Options of transpose.
 struct TransposeOptions {
-    /// A permutation, or two axes to swap; absent: the last two.
+    /// Permutation, or two axes to swap; default: the last two.
     Ints axes{};
 };
 
-/// What triangular_solve takes beside what is required.
+/// Options of triangular_solve.
 struct TriangularSolveOptions {
-    /// Read the lower triangle of a; false: the upper one; true unless stated.
+    /// Whether to read the lower triangle of a; false: the upper one; default true.
     std::optional<bool> lower{};
-    /// Solve with the triangle's transpose; false unless stated.
+    /// Whether to solve with the triangle's transpose; default false.
     std::optional<bool> transpose{};
 };
 
-/// What tril takes beside what is required.
+/// Options of tril.
 struct TrilOptions {
-    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    /// Diagonal: 0 is the main one, positive above it, negative below it; default 0.
     std::optional<std::int64_t> offset{};
 };
 
-/// What triu takes beside what is required.
+/// Options of triu.
 struct TriuOptions {
-    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    /// Diagonal: 0 is the main one, positive above it, negative below it; default 0.
     std::optional<std::int64_t> offset{};
 };
 
-/// What unsqueeze takes beside what is required.
+/// Options of unsqueeze.
 struct UnsqueezeOptions {
     /// Positions of the new axes in the result; must be given.
     Ints axes{};
 };
 
-/// What var takes beside what is required.
+/// Options of var.
 struct VarOptions {
-    /// Axes to reduce over; absent: all.
+    /// Axes to reduce; default: all.
     Ints axes{};
-    /// Keep the reduced axes, with extent 1; false unless stated.
+    /// Whether to keep the reduced axes, with extent 1; default false.
     std::optional<bool> keepdims{};
-    /// What is taken off n: 1 for the unbiased estimate; 0 unless stated.
+    /// Number subtracted from n; 1 for the unbiased estimate; default 0.
     std::optional<std::int64_t> ddof{};
 };
 
-/// What while takes beside what is required.
+/// Options of while.
 struct WhileOptions {
-    /// How many operands, the last ones, are initial values of carries; 0 unless stated.
+    /// Number of operands, the last ones, that are initial values of carries; default 0.
     std::optional<std::int64_t> carries{};
 };
 
-/// The ops, each a method that appends a node and returns its handle.
+/// The ops. Each method appends a node and returns its handle.
 class Ops : public Appender {
 public:
-    /// y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
+    /// y = |x|; real for a complex x. At 0 the gradient is 0, in every order.
     ///
-    /// Gradient: g · sign x; of a complex x, g · x / |x|.
+    /// Gradient: g · sign x; for a complex x, g · x / |x|.
     Node abs(const Node& x);
 
     /// y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite.
@@ -882,29 +881,29 @@ public:
 
     /// y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
     ///
-    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
-    /// none.
+    /// Pools as many of the last axes as `sizes` has entries. PyTorch: `adaptive_avg_pool1d`, 2d and 3d. JAX has no
+    /// equivalent.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g / (elements of the window) to each of these.
+    /// Gradient: g / (number of elements in the window), added to each of them.
     ///
-    /// sizes: how many windows there are on each of the last axes.
+    /// sizes: number of windows on each of the last axes.
     Node adaptive_avg_pool(const Node& x, const std::vector<std::int64_t>& sizes);
 
-    /// y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds one.
+    /// y[…, i] = the maximum of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN if the window contains NaN.
     ///
-    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
-    /// none.
+    /// Pools as many of the last axes as `sizes` has entries. PyTorch: `adaptive_max_pool1d`, 2d and 3d. JAX has no
+    /// equivalent.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g, added at the first maximum (in row-major order) of each window.
     ///
-    /// sizes: how many windows there are on each of the last axes.
+    /// sizes: number of windows on each of the last axes.
     Node adaptive_max_pool(const Node& x, const std::vector<std::int64_t>& sizes);
 
-    /// y = a + b, elementwise, broadcasting as NumPy.
+    /// y = a + b, elementwise, with NumPy broadcasting.
     ///
     /// Gradient: da = g, db = g.
     Node add(const Node& a, const Node& b);
@@ -913,46 +912,48 @@ public:
     ///
     /// Gradient: g.
     ///
-    /// scalar: the constant.
+    /// scalar: constant operand.
     Node add_scalar(const Node& x, double scalar);
 
-    /// y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+    /// y = whether all elements over axes are true; nonzero numbers are true. True if no elements are reduced.
     Node all(const Node& x, const AllOptions& options = {});
 
-    /// y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+    /// y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN if a part is NaN.
     ///
-    /// The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's
-    /// carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+    /// The branch cut is the negative real axis; on it, the sign of the imaginary zero selects the side (as in C99's
+    /// carg). At 0 the gradient is 0, as in PyTorch; in JAX it is NaN.
     ///
     /// Since opset 2.
     ///
     /// Gradient: i · g · x / |x|², 0 at 0; none for a real x.
     Node angle(const Node& x);
 
-    /// y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+    /// y = whether any element over axes is true; nonzero numbers are true. False if no elements are reduced.
     Node any(const Node& x, const AnyOptions& options = {});
 
-    /// Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+    /// Evenly spaced numbers: y[i] = start + i · step, up to but not including stop.
     ///
-    /// Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
-    /// and step, and a range that they hold.
+    /// The result has ⌈(stop − start) / step⌉ elements, at least 0. Same as NumPy's arange, but exact: for an integer
+    /// dtype, start and step must be whole numbers, and all numbers must be in its range.
     ///
-    /// stop: the end, not included.
+    /// stop: end of the range, not included.
     Node arange(const Number& stop, const ArangeOptions& options = {});
 
-    /// y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all.
+    /// y = the int64 position of the largest element along `axis`: the first in a tie; the first NaN if any.
     ///
-    /// axis: the axis to search.
+    /// axis: axis to search.
     Node argmax(const Node& x, std::int64_t axis, const ArgmaxOptions& options = {});
 
-    /// y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all.
+    /// y = the int64 position of the smallest element along `axis`: the first in a tie; the first NaN if any.
     ///
-    /// axis: the axis to search.
+    /// axis: axis to search.
     Node argmin(const Node& x, std::int64_t axis, const ArgminOptions& options = {});
 
-    /// y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last.
+    /// y = the int64 positions that sort x in ascending order along an axis; equal entries keep their order.
     ///
-    /// axis: the axis to sort along.
+    /// NaN comes last.
+    ///
+    /// axis: axis to sort along.
     Node argsort(const Node& x, std::int64_t axis);
 
     /// y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite.
@@ -970,9 +971,10 @@ public:
     /// Gradient: g / (1 + x²).
     Node atan(const Node& x);
 
-    /// y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+    /// y = the angle in [−π, π] of the point with abscissa b and ordinate a, with broadcasting.
     ///
-    /// At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
+    /// At a = b = 0 the value is NumPy's (0 or ±π), and the derivatives, which do not exist there, are NaN. At infinity
+    /// the derivatives are 0.
     ///
     /// Gradient: da = g · b / (a² + b²), db = −g · a / (a² + b²).
     Node atan2(const Node& a, const Node& b);
@@ -982,15 +984,17 @@ public:
     /// Gradient: g / (1 − x²).
     Node atanh(const Node& x);
 
-    /// y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+    /// y = softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how well its key
+    /// matches.
     ///
     /// q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
-    /// The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from
-    /// query i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are
-    /// not held in memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are
-    /// a multiple of those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
-    /// dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J.
-    /// Ainslie et al., "GQA" (2023).
+    /// The mask broadcasts to [..., queries, keys]; it is bool (true = keep) or float (added). `causal` also hides key
+    /// j from query i if j > i. A query with no visible keys gives NaN. With `grouped`, the number of heads of q (axis
+    /// -3) is a multiple of that of k and v, and adjacent heads of q share a head of k and v: PyTorch's enable_gqa, and
+    /// what JAX's dot_product_attention does if k and v have fewer heads. Scores of at least 16 MiB that are larger
+    /// than q, k and v together are not stored, except for tangents and second derivatives.
+    ///
+    /// A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
     ///
     /// Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ
     /// g.
@@ -998,19 +1002,19 @@ public:
 
     /// y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
     ///
-    /// Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
-    /// `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    /// Extents are as in max_pool1d. With `ceiling`, the part of a window beyond the padding is not counted. PyTorch:
+    /// `avg_pool1d`, whose `ceil_mode` is `ceiling`. Flax: `avg_pool`, which has no ceiling mode.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g / (taps of the window) to each of its elements.
+    /// Gradient: g / (number of taps in the window), added to each of its elements.
     ///
     /// kernel_size: extents of the windows along each spatial axis.
     Node avg_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool1dOptions& options = {});
 
     /// y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
     ///
-    /// x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+    /// x [..., h, w]. Integers give float64. Same as PyTorch's avg_pool2d.
     ///
     /// Gradient: conv_transpose2d of g / kernel size with ones.
     ///
@@ -1019,214 +1023,218 @@ public:
 
     /// y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
     ///
-    /// Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does
-    /// not count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    /// Integers give float64. Extents are as in max_pool1d. With `ceiling`, the part of a window beyond the padding is
+    /// not counted. PyTorch: `avg_pool3d`, whose `ceil_mode` is `ceiling`. Flax: `avg_pool`, which has no ceiling mode.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g / (taps of the window) to each of its elements.
+    /// Gradient: g / (number of taps in the window), added to each of its elements.
     ///
     /// kernel_size: extents of the windows along each spatial axis.
     Node avg_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool3dOptions& options = {});
 
-    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+    /// y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each feature over all other axes.
     ///
-    /// `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
-    /// training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the
-    /// whole tensor: reshape it to [n, 1].
+    /// `axis` is the axis of the features; weight and bias have its extent. The statistics are those of the operand, as
+    /// in training, with n in the denominator. CJC normalises the whole tensor: for that, reshape it to [n, 1]. S.
+    /// Ioffe, C. Szegedy, "Batch normalization" (2015).
     ///
-    /// Gradient: as of layer_norm, over all axes but the features'.
+    /// Gradient: as in layer_norm, over all axes but that of the features.
     Node batch_norm(const Node& x, const BatchNormOptions& options = {});
 
-    /// y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+    /// y = (x − mean) / √(variance + eps) · weight + bias, with given statistics, as in inference.
     ///
-    /// `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
-    /// Flax's `BatchNorm` with use_running_average, whose features are last.
+    /// `axis` is the axis of the features; all other operands have its extent. PyTorch: `batch_norm` with training
+    /// false. Flax: `BatchNorm` with use_running_average, with features last.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+    /// Gradient: with r = 1 / √(variance + eps): dx = g · weight · r; for the other operands, that of the formula.
     Node batch_norm_given(
         const Node& x,
         const Node& mean,
         const Node& variance,
         const BatchNormGivenOptions& options = {});
 
-    /// y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+    /// y of `batch_norm`, and the updated running mean and variance: (1 − momentum) · old + momentum · this batch's.
     ///
-    /// `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in
-    /// the denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training
-    /// true, whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum
-    /// is 1 − this one, and whose running variance has n.
+    /// `axis` is the axis of the features; all other operands have its extent. The variance of the batch has n − 1 in
+    /// the denominator in the running variance, and n in y. PyTorch: `batch_norm` with training true, which updates the
+    /// running statistics in place and gives them no gradient. Flax: `BatchNorm`, whose momentum is 1 minus this one,
+    /// and whose running variance has n in the denominator.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: as of batch_norm; of the running statistics as their formula.
+    /// Gradient: as in batch_norm; for the running statistics, that of their formula.
     Node batch_norm_running(
         const Node& x,
         const Node& mean,
         const Node& variance,
         const BatchNormRunningOptions& options = {});
 
-    /// loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+    /// loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise for equal shapes; then the mean.
     ///
-    /// x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+    /// x contains logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one step.
     ///
     /// Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
     Node bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options = {});
 
-    /// y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b > 0: SciPy's, JAX's.
+    /// y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), with broadcasting, for 0 ≤ x ≤ 1 and a, b > 0.
     ///
-    /// To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value, by
-    /// a and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+    /// On NumPy, this is SciPy's function. Accurate to 256 ulp. Derivatives with respect to all operands exist to any
+    /// order. They are accurate to 1e-12 of their value with respect to x, and to 1e-11 with respect to a and b, for
+    /// which JAX has none. SciPy and JAX: `betainc`. PyTorch has no equivalent.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+    /// Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b, integrals; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
     Node betainc(const Node& a, const Node& b, const Node& x);
 
-    /// y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
+    /// y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, with broadcasting. Accurate to 10 ulp of y, or of 1 if |y| < 1.
     ///
-    /// Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few
-    /// digits of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at infinity it
-    /// is −∞.
+    /// One ulp is that of float64, on NumPy. If an operand is large, a sum of `lgamma` would have few correct digits,
+    /// and SciPy's loses up to 9 of 16. For operands that are not positive, y equals SciPy's; at infinity it is −∞.
     ///
-    /// The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by b.
+    /// The derivative with respect to a is as accurate, or, if b < a < 100, accurate to 1e-15 · a / b of its value. The
+    /// same holds for b.
     ///
     /// Gradient: da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b)).
     Node betaln(const Node& a, const Node& b);
 
-    /// y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule.
+    /// y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rules.
     ///
-    /// Gradient: g, summed over the axes that were repeated.
+    /// Gradient: g, summed over the repeated axes.
     Node broadcast_to(const Node& x, const BroadcastToOptions& options = {});
 
-    /// body(operands).
+    /// The results of body(operands).
     ///
-    /// With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
-    /// cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside
-    /// is kept for the way back, which computes the body once more. With `derivative`, JAX's `custom_vjp` and PyTorch's
-    /// `autograd.Function`, whose rules are given what they have kept; with `recompute`, JAX's and PyTorch's
-    /// `checkpoint`.
+    /// `derivative` defines a custom gradient: a function of the operands, the results and the cotangents of the
+    /// results that returns one cotangent for each float operand. It replaces the derivative of the body. With
+    /// `recompute`, no values inside the body are stored for the backward pass, which runs the body again.
+    ///
+    /// For `derivative`, JAX has `custom_vjp` and PyTorch has `autograd.Function`; their rules receive the values that
+    /// the forward pass saved. For `recompute`, both have `checkpoint`.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: that of the body, or its own `derivative`.
+    /// Gradient: that of the body, or `derivative`.
     ///
-    /// body: of the operands.
+    /// body: function of the operands.
     Node call(const GraphFunction& body, const std::vector<Node>& operands, const CallOptions& options = {});
 
-    /// y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+    /// y = x converted to another dtype, as in NumPy's astype: fractions are truncated towards zero, nonzero is true.
     ///
-    /// float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex
-    /// one never real, of which `real` says what is meant.
+    /// Float to float is differentiable; no gradient passes through integers or bool. A real x can become complex. To
+    /// convert a complex x to real, use `real`.
     ///
     /// Gradient: g, cast back.
     ///
-    /// dtype: the result's dtype.
+    /// dtype: dtype of the result.
     Node cast(const Node& x, const DType& dtype);
 
-    /// y = the operands one after the other along `axis`; elsewhere their extents are the same.
+    /// y = the operands, joined along `axis`; their other extents must be equal.
     ///
-    /// The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+    /// The result has their common dtype. `sizes`, if given, must be their extents on the axis.
     ///
-    /// Gradient: g, cut apart.
+    /// Gradient: g, split into the operands' parts.
     Node cat(const std::vector<Node>& x, const CatOptions& options = {});
 
-    /// y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+    /// y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance between row i of a and row j of b.
     ///
-    /// a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0,
-    /// and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
-    /// PyTorch's `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+    /// a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient and
+    /// its own gradient are 0. Differences are taken before they are squared, so that no digits are lost. PyTorch:
+    /// `cdist` with compute_mode donot_use_mm_for_euclid_dist. JAX has no equivalent.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+    /// Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), 0 where y = 0; db likewise.
     Node cdist(const Node& a, const Node& b, const CdistOptions& options = {});
 
-    /// y = ⌈x⌉: up to the next whole number.
+    /// y = ⌈x⌉: x rounded up to a whole number.
     Node ceil(const Node& x);
 
-    /// y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
+    /// y lower triangular with a positive diagonal and y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
     ///
-    /// x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
-    /// A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not
-    /// there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation
-    /// of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    /// x is made symmetric (Hermitian) first, as in JAX, so that the gradient is symmetric and valid in every
+    /// direction. A matrix that is not positive definite gives NaN; the other matrices of the batch are unaffected.
+    /// Integers give float64; float16 is computed in a wider float and rounded once.
     ///
-    /// Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+    /// I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    ///
+    /// Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle with half the diagonal.
     Node cholesky(const Node& x);
 
-    /// y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
+    /// y0, y1, … = x split along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉; the last may be smaller.
     ///
-    /// As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives
-    /// `chunks` empty parts. Several results, read through get_output.
+    /// As in PyTorch, there may be fewer parts than requested (6 entries in 4 chunks: 2, 2, 2). An empty axis gives
+    /// `chunks` empty parts.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
     /// Gradient: the parts' cotangents, joined; zeros for parts that are not read.
     ///
-    /// chunks: the most parts to cut into.
+    /// chunks: maximum number of parts.
     Node chunk(const Node& x, std::int64_t chunks, const ChunkOptions& options = {});
 
-    /// y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+    /// y = x limited to [min, max]; either bound may be absent. If min > max, y is max.
     ///
-    /// NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there are: whole
-    /// numbers within its range; else they give float64.
+    /// NaN stays NaN and gets the gradient. Integers keep their dtype if all bounds given are whole numbers within its
+    /// range; otherwise they give float64.
     ///
     /// Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
     Node clamp(const Node& x, const ClampOptions& options = {});
 
-    /// The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+    /// The first k entries of x along `axis` where `mask` [extent] is true; and their total count: int64 [].
     ///
-    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-    /// lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and
-    /// a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+    /// You set k, so that shapes do not depend on the mask. If there are more than k entries, the rest are dropped; if
+    /// there are fewer, the remaining entries are `fill`. The count, which is not limited to k, tells you which. NumPy:
+    /// `compress`. JAX: `compress`, which also takes a size and a fill_value. PyTorch: x[mask], which has as many
+    /// entries as the mask selects.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: g to the entries taken; none for mask.
+    /// Gradient: g to the entries that were read; none for mask.
     ///
-    /// k: how many entries there are to be.
+    /// k: number of entries in the result.
     Node compress(const Node& x, const Node& mask, std::int64_t k, const CompressOptions& options = {});
 
-    /// then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
+    /// then(operands) if the predicate, a bool [], is true, else otherwise(operands). Only one of them runs.
     ///
-    /// Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
+    /// Both functions must return results of the same types. JAX: `lax.cond`. PyTorch: `cond`.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: that of the function that ran; the other adds exact zeros.
+    /// Gradient: that of the function that ran; the other one contributes exact zeros.
     ///
-    /// then: of the operands behind the predicate, where that holds.
+    /// then: function of the operands after the predicate; runs if the predicate is true.
     ///
-    /// otherwise: of the same, where it does not.
+    /// otherwise: function of the same operands; runs if the predicate is false.
     Node cond(
         const GraphFunction& then,
         const GraphFunction& otherwise,
         const Node& predicate,
         const std::vector<Node>& operands);
 
-    /// y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+    /// y = s₀ / sₖ₋₁, the condition number in the 2-norm: the largest singular value over the smallest.
     ///
-    /// x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one of
-    /// zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded
-    /// once. PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+    /// x [batch…, m, n], y [batch…]. A rank-deficient matrix gives infinity if rounding leaves an exact 0. A zero
+    /// matrix, or one with an infinity or NaN, gives NaN. Integers give float64; float16 is computed in float32 and
+    /// rounded once. PyTorch, JAX and NumPy: `linalg.cond` without p.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+    /// Gradient: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁), with the singular vectors of s₀ and sₖ₋₁.
     Node cond_number(const Node& x);
 
-    /// y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`.
+    /// y = conj x: the imaginary part is negated; a real x is returned unchanged. PyTorch, JAX and NumPy: `conj`.
     ///
     /// Since opset 2.
     ///
@@ -1235,38 +1243,40 @@ public:
 
     /// A tensor that is part of the graph: y = value.
     ///
-    /// value: the tensor.
+    /// value: value of the tensor.
     Node constant(const Tensor& value);
 
     /// y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
     ///
-    /// x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' = ⌊(w +
-    /// 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+    /// s, d and p are stride, dilation and padding. x [n, channels, w], zero outside; kernel [features, channels /
+    /// groups, kw]; y [n, features, w'] with w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Each feature reads only the
+    /// channels of its own group. Same as PyTorch's conv1d.
     ///
     /// Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
     Node conv1d(const Node& x, const Node& kernel, const Conv1dOptions& options = {});
 
     /// y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a cross-correlation.
     ///
-    /// x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w'] with
-    /// h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+    /// s, d and p are stride, dilation and padding. x [n, channels, h, w], zero outside; kernel [features, channels /
+    /// groups, kh, kw]; y [n, features, h', w'] with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Each feature reads only
+    /// the channels of its own group. Same as PyTorch's conv2d.
     ///
     /// Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
     Node conv2d(const Node& x, const Node& kernel, const Conv2dOptions& options = {});
 
     /// y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] + bias[o].
     ///
-    /// x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d',
-    /// h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+    /// A cross-correlation. x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y
+    /// [n, features, d', h', w'] with extents as in conv2d. Same as PyTorch's conv3d.
     ///
     /// Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
     Node conv3d(const Node& x, const Node& kernel, const Conv3dOptions& options = {});
 
     /// y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
     ///
-    /// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw −
-    /// 1) + 1 + output_padding − 2p. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel,
-    /// which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    /// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s + d·(kw −
+    /// 1) + 1 + output_padding − 2p. PyTorch: `conv_transpose1d`. JAX: `lax.conv_transpose` with transpose_kernel,
+    /// which has the kernel's axes in another order and takes the padding of the underlying dilated convolution.
     ///
     /// Since opset 2.
     ///
@@ -1276,7 +1286,7 @@ public:
     /// y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
     ///
     /// x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h − 1)·s
-    /// − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+    /// − 2p + d·(kh − 1) + 1 + output_padding. Same as PyTorch's conv_transpose2d.
     ///
     /// Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
     Node conv_transpose2d(const Node& x, const Node& kernel, const ConvTranspose2dOptions& options = {});
@@ -1284,14 +1294,14 @@ public:
     /// y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
     ///
     /// x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
-    /// extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+    /// extents as in conv_transpose2d. Same as PyTorch's conv_transpose3d.
     ///
     /// Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
     Node conv_transpose3d(const Node& x, const Node& kernel, const ConvTranspose3dOptions& options = {});
 
     /// y = x.
     ///
-    /// Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+    /// The server chooses where a graph runs, so nothing is moved. The gradient passes through.
     ///
     /// Gradient: g.
     Node copy_to_device(const Node& x);
@@ -1306,87 +1316,89 @@ public:
     /// Gradient: g · sinh x.
     Node cosh(const Node& x);
 
-    /// loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+    /// loss = −Σ p · log softmax(logits) over the last axis, the axis of the classes; then the mean over all rows.
     ///
-    /// logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
-    /// distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+    /// logits [..., classes]; targets are either class indices [...] of an integer dtype (p is 1 at the index), or the
+    /// distribution p itself, a float tensor of the logits' shape. Indices lie in [0, classes).
     ///
     /// Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if
     /// float.
     Node cross_entropy(const Node& logits, const Node& targets, const CrossEntropyOptions& options = {});
 
-    /// y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i] to x[n − 1].
+    /// y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i], …, x[n − 1].
     ///
-    /// As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one
-    /// so far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's
-    /// `lax.cumlogsumexp`, which has `reverse`.
+    /// As in logsumexp: if all elements so far are −inf, y is −inf and the gradient is 0; elements that are inf share
+    /// the gradient. If an element so far is NaN, y and the gradient are NaN. Integers give float64. PyTorch:
+    /// `logcumsumexp`. JAX: `lax.cumlogsumexp`, which also has `reverse`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+    /// Gradient: Σ g[k] · exp(x[i] − y[k]) over k ≥ i.
     ///
-    /// axis: the axis to run along.
+    /// axis: axis to accumulate along.
     Node cumlogsumexp(const Node& x, std::int64_t axis, const CumlogsumexpOptions& options = {});
 
     /// y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
     ///
-    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-    /// PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+    /// NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+    /// PyTorch: the values of `cummax`, whose gradient goes to the last entry in a tie. JAX: `lax.cummax`, which also
+    /// has `reverse`, and in which ties share the gradient.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    /// Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
     ///
-    /// axis: the axis to run along.
+    /// axis: axis to accumulate along.
     Node cummax(const Node& x, std::int64_t axis, const CummaxOptions& options = {});
 
     /// y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
     ///
-    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-    /// PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+    /// NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+    /// PyTorch: the values of `cummin`, whose gradient goes to the last entry in a tie. JAX: `lax.cummin`, which also
+    /// has `reverse`, and in which ties share the gradient.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    /// Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
     ///
-    /// axis: the axis to run along.
+    /// axis: axis to accumulate along.
     Node cummin(const Node& x, std::int64_t axis, const CumminOptions& options = {});
 
     /// y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
     ///
-    /// Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and
-    /// so are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+    /// Integers and bool are multiplied in int64, float16 in float32. The gradient is exact for any number of zeros,
+    /// and so are higher derivatives. PyTorch and NumPy: `cumprod`. JAX: `lax.cumprod`, which also has `reverse`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+    /// Gradient: (product of the entries before i) · Σ g[k] · (product of the entries after i, up to k), over k ≥ i.
     ///
-    /// axis: the axis to run along.
+    /// axis: axis to accumulate along.
     Node cumprod(const Node& x, std::int64_t axis, const CumprodOptions& options = {});
 
     /// y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
     ///
-    /// Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of
-    /// JAX's `lax.cumsum`.
+    /// Integers and bool are summed in int64, float16 in float32. PyTorch and NumPy: `cumsum`. JAX: `lax.cumsum`, which
+    /// also has `reverse`.
     ///
-    /// Gradient: g, added up from the end.
+    /// Gradient: g, summed from the end.
     ///
-    /// axis: the axis to add up along.
+    /// axis: axis to sum along.
     Node cumsum(const Node& x, std::int64_t axis, const CumsumOptions& options = {});
 
-    /// y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix without entries.
+    /// y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
     ///
-    /// `slogdet` neither overflows nor underflows. The gradient is the matrix of cofactors, exact for singular
-    /// matrices, too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for itself
-    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
-    /// NumPy's `linalg.det`.
+    /// If the determinant may overflow or underflow, use `slogdet`. The gradient is the matrix of cofactors and is
+    /// exact for singular matrices, too; their second derivatives are NaN or infinite. A matrix with NaN gives NaN; the
+    /// other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float and
+    /// rounded once. PyTorch, JAX and NumPy: `linalg.det`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+    /// Gradient: g · the conjugate cofactors of x; if x is invertible, those are the conjugate of det(x) x⁻ᵀ.
     Node det(const Node& x);
 
-    /// The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+    /// The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; for a vector, the matrix with that diagonal.
     ///
     /// x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m]. A negative
     /// offset counts downwards: y[…, i] = x[…, i − offset, i].
@@ -1394,66 +1406,71 @@ public:
     /// Gradient: diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere.
     Node diag(const Node& x, const DiagOptions& options = {});
 
-    /// y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
+    /// y = ψ(x) = Γ'(x) / Γ(x); −∞ at 0, NaN at −1, −2, …. Accurate to 10 ulp; near its zeros below −1 to 1e-15.
     ///
-    /// SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
+    /// Near its negative poles all digits are correct; SciPy loses one digit for each digit by which x is closer to a
+    /// pole.
     ///
     /// Gradient: g · polygamma(x, order=1).
     Node digamma(const Node& x);
 
-    /// y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN.
+    /// y = a / b, elementwise, with NumPy broadcasting; integers give floats, x / 0 gives ±inf or NaN.
     ///
     /// Gradient: da = g / b, db = −y · g / b.
     Node div(const Node& a, const Node& b);
 
-    /// y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`.
+    /// y = x / scalar. A scalar of 0 gives ±inf or NaN, as in `div`.
     ///
     /// Gradient: g / scalar.
     ///
-    /// scalar: the constant.
+    /// scalar: constant operand.
     Node div_scalar(const Node& x, double scalar);
 
-    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
+    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2 = v diag(w) vᴴ, with vᴴ v = 1.
     ///
-    /// x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
-    /// get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
-    /// holds at equal ones, too, as long as the function treats these alike.
+    /// x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], one vector per column. If you read only eigenvalues,
+    /// vectors are not computed. The gradient of eigenvalues alone is valid at equal ones, too, if your function treats
+    /// these alike.
     ///
-    /// Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
-    /// does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
-    /// are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate`
-    /// is whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does
-    /// not, and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are
-    /// those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer,
-    /// gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B.
-    /// Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
-    /// section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and
-    /// answer NaN, or what rounding makes of it, at equal eigenvalues.
+    /// LAPACK chooses the signs of vectors, and the phases of complex ones. Use v only in functions that depend neither
+    /// on them nor on single vectors of equal eigenvalues.
+    ///
+    /// Eigenvalues closer than 16 n ε ‖x‖ count as equal. For a matrix with equal eigenvalues, the gradient of a
+    /// function of v is NaN. If `degenerate` is whole, the pair is left out instead. That is correct if the function
+    /// depends on whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does not, use
+    /// `symmetric_function`. Second derivatives are NaN if a pair was left out, and also for eigenvalues alone if some
+    /// are equal.
+    ///
+    /// A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+    /// batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+    ///
+    /// PyTorch: `linalg.eigh`, which reads the lower triangle by default. JAX: `linalg.eigh`, which symmetrizes its
+    /// input by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B. Giles, Collected matrix
+    /// derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
-    /// unread.
+    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F if v is unread.
     Node eigh(const Node& x, const EighOptions& options = {});
 
-    /// y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+    /// y[output letters] = Σ a[letters] · b[letters] · … over all letters that are not in the output.
     ///
-    /// `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
-    /// after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No
-    /// ellipsis and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has
-    /// the common dtype of the operands, as NumPy's.
+    /// For two operands, `equation` looks like "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between
+    /// operands, and after the arrow the axes of the result. Each letter has one extent and appears at most once in
+    /// each operand. An ellipsis or an implicit output is not allowed; spaces are ignored. The number of operands is 1
+    /// to 32. The result has the common dtype of the operands, as in NumPy.
     ///
     /// Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
-    /// than the equation written as one loop (greedy order, as in numpy.einsum_path).
+    /// than the equation evaluated as one loop (greedy order, as in numpy.einsum_path).
     ///
-    /// Gradient: for each operand the einsum of g with the other operands.
+    /// Gradient: for each operand, the einsum of g with the other operands.
     ///
-    /// equation: letters of each operand, and after -> those of the result.
+    /// equation: letters of each operand, then -> and the letters of the result.
     Node einsum(const std::string& equation, const Node& a, const std::vector<Node>& b);
 
-    /// y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+    /// y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are the left ones: alpha.
     ///
     /// D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
     ///
@@ -1462,28 +1479,28 @@ public:
 
     /// y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
     ///
-    /// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
-    /// `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-    /// `functional.embedding`, which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes
-    /// negative ones, and moves those outside to the nearest row.
+    /// weight [rows, features…], indices of any shape with entries in [0, rows), y [shape of indices…, features…]. With
+    /// `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch: `functional.embedding`,
+    /// which rejects negative indices and has `padding_idx`. JAX: weight[indices], which accepts negative indices and
+    /// moves those out of range to the nearest row.
     ///
-    /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+    /// Gradient: d weight = g, added to the rows that were read: repeated indices accumulate; none for indices.
     Node embedding(const Node& weight, const Node& indices, const EmbeddingOptions& options = {});
 
-    /// y = (a = b), elementwise; NaN equals nothing.
+    /// y = (a = b), elementwise; false if either is NaN.
     Node equal(const Node& a, const Node& b);
 
-    /// y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place.
+    /// y = erf x = 2/√π ∫₀ˣ exp(−t²) dt. Accurate to 2 units in the last place (ulp).
     ///
     /// Gradient: g · 2/√π · exp(−x²).
     Node erf(const Node& x);
 
-    /// y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small.
+    /// y = erfc x = 1 − erf x. Accurate to 2 units in the last place (ulp), even where y is small.
     ///
     /// Gradient: −g · 2/√π · exp(−x²).
     Node erfc(const Node& x);
 
-    /// y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units.
+    /// y such that erf y = x: ±∞ at ±1, NaN beyond. Accurate to 2 ulp.
     ///
     /// Gradient: g · √π/2 · exp(y²).
     Node erfinv(const Node& x);
@@ -1500,31 +1517,32 @@ public:
 
     /// y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
     ///
-    /// `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
-    /// complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+    /// `norm` is as in NumPy: `forward` divides by n, `ortho` by √n. Real operands are converted to complex. float16
+    /// gives complex64, integers give complex128. PyTorch, JAX and NumPy: `fft`; over several axes, `fft2` and `fftn`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: ifft(g) without its division: of a real operand, the real part.
+    /// Gradient: ifft(g) without the division by n; for a real operand, its real part.
     Node fft(const Node& x, const FftOptions& options = {});
 
-    /// x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+    /// Repeats x = body(consts, x) until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
     ///
-    /// x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
-    /// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The gradient is
-    /// implicit, as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of Python and a rule.
+    /// x stands for the `carries`, which must be floats; each maximum is over all of them, and max |x| is that of the
+    /// new x. An infinity or NaN in x ends the iteration, unfinished. Results: x; `steps`, int64 [], the number of
+    /// steps that ran; `finished`, bool []. The gradient is implicit, as in JAX's `lax.custom_root`, which takes a
+    /// solver. In PyTorch, write a Python loop and a custom rule.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+    /// Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none for the initial x.
     ///
-    /// body: of consts and x: the next x.
+    /// body: function of consts and x; returns the next x.
     ///
-    /// tolerance: how much may change, relative to 1 + max |x|; 0: nothing.
+    /// tolerance: largest change at which to stop, relative to 1 + max |x|; 0: no change.
     ///
-    /// max_steps: how many steps there may be at most.
+    /// max_steps: maximum number of steps.
     Node fixed_point(
         const GraphFunction& body,
         double tolerance,
@@ -1532,228 +1550,235 @@ public:
         const std::vector<Node>& operands,
         const FixedPointOptions& options = {});
 
-    /// y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
+    /// y = x with adjacent axes merged into one; by default, all axes. A 0-d tensor becomes [1].
     ///
     /// Gradient: g, reshaped back.
     Node flatten(const Node& x, const FlattenOptions& options = {});
 
-    /// y = x with the order of the entries reversed on `axes`; absent: on all.
+    /// y = x with the order of the entries reversed on `axes`; by default, on all axes.
     ///
     /// Gradient: g, flipped.
     Node flip(const Node& x, const FlipOptions& options = {});
 
-    /// y = ⌊x⌋: down to the next whole number.
+    /// y = ⌊x⌋: x rounded down to a whole number.
     Node floor(const Node& x);
 
-    /// y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+    /// y = ⌊a / b⌋, elementwise with broadcasting: Python's //; `mod` is the remainder. Integer division by 0 gives 0.
     ///
-    /// PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+    /// PyTorch and NumPy: `floor_divide`. JAX: `jnp.floor_divide`, which gives −1 for integer division by 0.
     ///
     /// Since opset 2.
     Node floor_div(const Node& a, const Node& b);
 
-    /// A tensor of one number, made on the server: y[…] = fill.
+    /// A tensor filled with one number, created on the server: y[…] = fill.
     ///
-    /// An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and JAX's
+    /// An absent or empty `shape` makes a 0-d tensor. To fill with an infinity or NaN, use `fill_as`. PyTorch and JAX:
     /// `full`.
     Node full(const FullOptions& options = {});
 
-    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
     ///
-    /// `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
-    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent); with
-    /// `from_end`, in [−extent, extent), and negative ones count from the end, as those of x[i] in PyTorch, JAX and
-    /// NumPy do. PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
+    /// `index` has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape. With one
+    /// operand, the list `indices` selects slices: y is x at those positions of the axis. Indices lie in [0, extent).
+    /// With `from_end`, they lie in [−extent, extent), and negative ones count from the end, as in x[i] of PyTorch, JAX
+    /// and NumPy. PyTorch: `gather`, which rejects negative indices. JAX: `take_along_axis`.
     ///
     /// Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
     Node gather(const Node& x, const GatherOptions& options = {});
 
-    /// y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+    /// y = x · Φ(x), with Φ the standard normal distribution function; 0 at −∞.
     ///
-    /// `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained
-    /// with.
+    /// With `approximate` set to tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models were trained
+    /// with. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
     ///
     /// Gradient: g · (Φ(x) + x · Φ′(x)).
     Node gelu(const Node& x, const GeluOptions& options = {});
 
-    /// One result of an op that has several: y = x[index].
+    /// One result of an op with several results: y = x[index].
     ///
-    /// Gradient: g lands on that result; the others of the same op have 0.
+    /// Gradient: g for that result, 0 for the other results of the op.
     ///
-    /// index: which result, from 0.
+    /// index: position of the result, from 0.
     Node get_output(const Node& x, std::int64_t index);
 
     /// The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
     ///
-    /// A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-    /// where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im
-    /// x.
+    /// Other nodes can use the result, and you can differentiate it again, to any order. x may be any float node. If y
+    /// does not depend on x, the result is zeros. A complex y needs a cotangent. With respect to a complex x, the
+    /// gradient is ∂/∂Re x + i ∂/∂Im x.
     ///
-    /// Gradient: the gradient is written out as nodes first, and those are differentiated.
+    /// Gradient: that of the nodes that compute the gradient.
     Node grad(const Node& y, const Node& x, const GradOptions& options = {});
 
-    /// y = (a > b), elementwise; false beside NaN.
+    /// y = (a > b), elementwise; false if either is NaN.
     Node greater(const Node& a, const Node& b);
 
-    /// y = (a ≥ b), elementwise; false beside NaN.
+    /// y = (a ≥ b), elementwise; false if either is NaN.
     Node greater_equal(const Node& a, const Node& b);
 
-    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+    /// y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each group of channels per
+    /// example.
     ///
-    /// x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
-    /// Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+    /// x [n, channels, …]; weight and bias [channels]. The channels are divided into `groups` equal groups. The
+    /// variance has n in the denominator. PyTorch: `group_norm`. Flax: `GroupNorm`, with channels last. Y. Wu, K. He,
+    /// "Group normalization" (2018).
     ///
     /// Since opset 2.
     ///
-    /// Gradient: as of layer_norm, over each group.
+    /// Gradient: as in layer_norm, over each group.
     ///
-    /// groups: how many equal parts the channels are cut into.
+    /// groups: number of equal groups of channels.
     Node group_norm(const Node& x, std::int64_t groups, const GroupNormOptions& options = {});
 
-    /// y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+    /// y = I₀(x). Accurate to 5 ulp; infinite for |x| > 713.98.
     ///
-    /// There SciPy's is infinite from 709.78 on.
+    /// SciPy's is infinite from 709.78 on. NumPy: `i0`. PyTorch: `special.i0`. JAX: `scipy.special.i0`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g · i1(x).
     Node i0(const Node& x);
 
-    /// y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+    /// y = exp(−|x|) I₀(x). Accurate to 4 ulp.
     ///
-    /// The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it
-    /// is 0, as PyTorch's and JAX's.
+    /// The derivative is accurate even for large x, where I₀ and I₁ agree in most digits. At 0, where |x| has a kink,
+    /// it is 0, as in PyTorch and JAX. SciPy and PyTorch: `special.i0e`. JAX: `bessel_i0e`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g · (i1e(x) − sign(x) · y).
     Node i0e(const Node& x);
 
-    /// y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2.
+    /// y = I₁(x). Accurate to 5 ulp. At 0, the derivative is 1/2.
+    ///
+    /// SciPy and PyTorch: `special.i1`. JAX: `scipy.special.i1`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g · (i0(x) − y / x), and g / 2 at 0.
     Node i1(const Node& x);
 
-    /// y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+    /// y = exp(−|x|) I₁(x). Accurate to 4 ulp. At 0, the derivative is 1/2.
     ///
-    /// At 0, the derivative is 1/2.
+    /// SciPy and PyTorch: `special.i1e`. JAX: `bessel_i1e`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
     Node i1e(const Node& x);
 
-    /// y = x, as a node of its own.
+    /// y = x, as a separate node.
     ///
     /// Gradient: g.
     Node identity(const Node& x);
 
     /// y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
     ///
-    /// `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16
-    /// gives complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several
-    /// axes.
+    /// `norm` is as in NumPy: `forward` does not divide, `ortho` divides by √n. Real operands are converted to complex.
+    /// float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy: `ifft`; over several axes, `ifft2`
+    /// and `ifftn`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: fft(g) / n: of a real operand, the real part.
+    /// Gradient: fft(g) / n; for a real operand, its real part.
     Node ifft(const Node& x, const IfftOptions& options = {});
 
-    /// y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
+    /// y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), with broadcasting.
     ///
-    /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
-    /// value, by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by
-    /// a.
+    /// On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. The
+    /// derivative with respect to x is accurate to 1e-12 of its value. The derivative with respect to a is accurate to
+    /// 1e-12 (JAX's has an absolute error of 1e-7; PyTorch has none). It cannot be differentiated again with respect to
+    /// a. SciPy and PyTorch: `special.gammainc`. JAX: `igamma`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+    /// Gradient: da = g · ∂P/∂a, an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
     Node igamma(const Node& a, const Node& x);
 
-    /// y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's `igammac`, SciPy's.
+    /// y = Q(a, x) = 1 − P(a, x), with broadcasting; accurate even where y is small.
     ///
-    /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`, with the
-    /// other sign.
+    /// On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. Derivatives
+    /// are those of `igamma` with the opposite sign. SciPy and PyTorch: `special.gammaincc`. JAX: `igammac`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+    /// Gradient: da = −g · ∂P/∂a, an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
     Node igammac(const Node& a, const Node& x);
 
-    /// y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x.
+    /// y = Im x; 0 for a real x. JAX and NumPy: `imag`. PyTorch's `imag` rejects a real x.
     ///
     /// Since opset 2.
     ///
     /// Gradient: i · g.
     Node imag(const Node& x);
 
-    /// y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
+    /// y = x[i, j, …]: entries or slices of x at index tensors, one for each of `axes`, which broadcast together.
     ///
-    /// As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come first.
-    /// Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end.
-    /// PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here, and JAX
-    /// moves them.
+    /// As in NumPy's x[i, j], the axes of the indices replace the indexed axes if these are adjacent, and come first
+    /// otherwise. Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the
+    /// end. PyTorch and JAX: x[i, j], in which negative indices always count from the end. An index out of range is an
+    /// error here and in PyTorch; JAX moves it into the range.
     ///
     /// Since opset 2.
     ///
     /// Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
     Node index(const Node& x, const std::vector<Node>& indices, const IndexOptions& options = {});
 
-    /// y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+    /// y = x, then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
     ///
-    /// Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
-    /// `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+    /// The operands are x, an index for each of `axes`, and updates, which broadcast to what `index` reads. Indices are
+    /// as in `index`. PyTorch: `index_put` with accumulate. JAX: x.at[i, j].add, which drops updates that are out of
+    /// range.
     ///
     /// Since opset 2.
     ///
     /// Gradient: dx = g, d updates = index(g, indices); none for indices.
     Node index_add(const Node& x, const std::vector<Node>& indices_and_updates, const IndexAddOptions& options = {});
 
-    /// y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major order stands.
+    /// y = x, then y[i, j, …] = updates. If a position is written twice, the last update in row-major order wins.
     ///
-    /// It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
-    /// Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of several stands,
-    /// and the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+    /// Only the winning update gets a gradient. The operands are x, an index for each of `axes`, and updates, which
+    /// broadcast to what `index` reads. Indices are as in `index`. PyTorch: `index_put`. JAX: x.at[i, j].set. Neither
+    /// defines which of several updates wins; PyTorch sends the gradient to all of them, and JAX drops updates that are
+    /// out of range.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+    /// Gradient: dx = g, 0 where an update was written; d updates = g where the update won, else 0; none for indices.
     Node index_set(const Node& x, const std::vector<Node>& indices_and_updates, const IndexSetOptions& options = {});
 
     /// Data, fed with the request.
     ///
-    /// Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the feed.
+    /// Its gradient is computed only if `wrt` names it. A declared `dtype` or `shape` must match the feed.
     Node input(const std::string& name = {}, const InputOptions& options = {});
 
     /// y = x⁻¹, for matrices on the last two axes.
     ///
-    /// Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it
-    /// were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16 is
-    /// computed in a wider float, and rounded once.
+    /// If x is singular, y is NaN, or very large if rounding hides the singularity; the other matrices of the batch are
+    /// unaffected. To solve a system, use `solve`, which is faster and more accurate. Integers give float64; float16 is
+    /// computed in a wider float and rounded once.
     ///
     /// Gradient: −yᴴ g yᴴ.
     Node inv(const Node& x);
 
-    /// The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of x.
+    /// The real y whose `rfft` is x, with n = `sizes` points on the last of `axes`; default: 2 (m − 1) for m entries.
     ///
-    /// The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
-    /// as complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's
-    /// `irfft`, and `irfft2` and `irfftn` by several axes.
+    /// The imaginary parts of entry 0, and of entry n / 2 if n is even, are ignored. Real operands are converted to
+    /// complex. float16 gives float16, integers give float64. `norm` is as in `ifft`. PyTorch, JAX and NumPy: `irfft`;
+    /// over several axes, `irfft2` and `irfftn`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: rfft(g) / n, the inner entries twice.
+    /// Gradient: rfft(g) / n, with the inner entries doubled.
     Node irfft(const Node& x, const IrfftOptions& options = {});
 
-    /// y = whether x is neither infinite nor NaN.
+    /// y = true if x is neither infinite nor NaN.
     Node is_finite(const Node& x);
 
-    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+    /// y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance (n in the denominator) over `axes`.
     ///
-    /// weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
-    /// normalization" (2016). CJC normalises the whole tensor: give all axes.
+    /// weight and bias have x's extents on `axes`, in ascending order. CJC normalises the whole tensor: for that, pass
+    /// all axes. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization" (2016).
     ///
     /// Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
     Node layer_norm(const Node& x, const LayerNormOptions& options = {});
@@ -1763,30 +1788,30 @@ public:
     /// Gradient: g where x > 0 or NaN, else g · alpha.
     Node leaky_relu(const Node& x, const LeakyReluOptions& options = {});
 
-    /// y = (a < b), elementwise; false beside NaN.
+    /// y = (a < b), elementwise; false if either is NaN.
     Node less(const Node& a, const Node& b);
 
-    /// y = (a ≤ b), elementwise; false beside NaN.
+    /// y = (a ≤ b), elementwise; false if either is NaN.
     Node less_equal(const Node& a, const Node& b);
 
-    /// y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
+    /// y = log |Γ(x)|; ∞ at 0, −1, −2, …. Accurate to 4 ulp; near zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
     ///
-    /// SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps all.
+    /// Near its positive zeros, 1 and 2, all digits are correct; SciPy has no correct digit within 1e-16 of them.
     ///
     /// Gradient: g · digamma(x).
     Node lgamma(const Node& x);
 
-    /// y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+    /// y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b, nothing is added.
     ///
-    /// b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+    /// b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
     ///
     /// Gradient: with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows.
     Node linear(const Node& x, const Node& w, const LinearOptions& options = {});
 
     /// y = ln x: −∞ at 0, NaN for x < 0.
     ///
-    /// Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
-    /// which side it is seen (C99).
+    /// For a complex x, y = ln |x| + i · angle x. The branch cut is the negative real axis; on it, the sign of the
+    /// imaginary zero selects the side (C99).
     ///
     /// Gradient: g / x.
     Node log(const Node& x);
@@ -1806,12 +1831,12 @@ public:
     /// Gradient: g / (x + eps).
     Node log_eps(const Node& x, const LogEpsOptions& options = {});
 
-    /// y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+    /// y = log Φ(x), with Φ the standard normal distribution function. Accurate to 4 ulp in both tails.
     ///
-    /// Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
-    /// derivatives of that. Where x > 0, it is as accurate as exp(−x²/2): to x²/2 units.
+    /// The derivative φ(x) / Φ(x) and its own derivatives keep their relative accuracy where Φ(x) underflows. For x >
+    /// 0, the derivative is as accurate as exp(−x²/2): to x²/2 ulp.
     ///
-    /// Gradient: g · φ(x) / Φ(x), φ the density.
+    /// Gradient: g · φ(x) / Φ(x), with φ the density.
     Node log_ndtr(const Node& x);
 
     /// y = ln sigmoid x = −softplus(−x).
@@ -1821,152 +1846,157 @@ public:
 
     /// y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
     ///
-    /// A row that is −inf throughout gives NaN.
+    /// A row that contains only −inf gives NaN.
     ///
-    /// Gradient: g − exp(y) · Σ g, the sum along the axis.
+    /// Gradient: g − exp(y) · Σ g, with the sum along the axis.
     Node log_softmax(const Node& x, const LogSoftmaxOptions& options = {});
 
-    /// y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each.
+    /// y = ln(eᵃ + eᵇ), stable. If both are −∞, y is −∞ and the gradients are 0; if both are ∞, each gets half of g.
     ///
     /// Gradient: da = g · sigmoid(a − b), db = g · sigmoid(b − a).
     Node logaddexp(const Node& a, const Node& b);
 
-    /// y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true.
+    /// y = a and b, elementwise with broadcasting. Nonzero numbers, including NaN, are true.
     Node logical_and(const Node& a, const Node& b);
 
-    /// y = not x, elementwise. Numbers are true where they are not 0; NaN is true.
+    /// y = not x, elementwise. Nonzero numbers, including NaN, are true.
     Node logical_not(const Node& x);
 
-    /// y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true.
+    /// y = a or b (or both), elementwise with broadcasting. Nonzero numbers, including NaN, are true.
     Node logical_or(const Node& a, const Node& b);
 
-    /// y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+    /// y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf if no elements are reduced.
     ///
-    /// Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where
-    /// one is NaN, so are y and the gradient. Integers give float64.
+    /// If all elements are −inf, y is −inf and the gradient is 0. Elements that are inf share the gradient. If an
+    /// element is NaN, y and the gradient are NaN. Integers give float64.
     ///
     /// Gradient: g · exp(x − y).
     Node logsumexp(const Node& x, const LogsumexpOptions& options = {});
 
-    /// y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+    /// y that minimises |a y − b|: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
     ///
-    /// y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
-    /// without the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by
-    /// `qr`: the columns of a have to be independent. With it, by `pinv`: singular values up to that part of the
-    /// largest are taken for 0, and of all y the shortest is given. Integers give float64; float16 is computed in
-    /// float32, and rounded once. PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+    /// y [n], [batch…, n] or [batch…, n, k]. b holds vectors if it is 1-d, or if it has a's shape without the last axis
+    /// and its last two axes cannot be matrices of m rows; otherwise it holds matrices. Without `rcond`, y is computed
+    /// by `qr`, and the columns of a must be independent. With `rcond`, y is computed by `pinv`: singular values up to
+    /// that fraction of the largest count as 0, and y is the solution of least norm. Integers give float64; float16 is
+    /// computed in float32 and rounded once. PyTorch, JAX and NumPy: the first result of `linalg.lstsq`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
     Node lstsq(const Node& a, const Node& b, const LstsqOptions& options = {});
 
-    /// permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+    /// permutation, l, u with x[permutation] = l u: rows are exchanged so that no entry of l is larger than 1.
     ///
     /// x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
-    /// [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
-    /// `solve` is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of
-    /// x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The permutation
-    /// has none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers
-    /// give float64; float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas,
-    /// Differentiation of matrix functionals using triangular factorization (2011). PyTorch's `linalg.lu`, which has a
-    /// matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+    /// [batch…, k, n] upper triangular, k = min(m, n). To solve a system, use `solve`, which is faster. Complex numbers
+    /// are compared by |Re| + |Im|. The gradient is valid if the first k columns of x[permutation] are independent in
+    /// their first k rows; otherwise it is infinite or NaN. The permutation has no gradient. A matrix with an infinity
+    /// or NaN gives NaN in l and u, and its rows are not exchanged; the other matrices of the batch are unaffected.
+    /// Integers give float64; float16 is computed in a wider float and rounded once.
+    ///
+    /// PyTorch: `linalg.lu`, which returns a matrix instead of the permutation. JAX: `lax.linalg.lu`, which returns the
+    /// results in another order. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using
+    /// triangular factorization (2011).
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
+    /// Gradient: for square matrices, l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ with rows moved back to their places.
     Node lu(const Node& x);
 
-    /// y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+    /// y = re + i · im, elementwise with broadcasting; complex64 for float32 and narrower floats, else complex128.
     ///
-    /// The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
-    /// PyTorch's `complex`, JAX's `lax.complex`.
+    /// Infinities, NaN and the signs of zeros in both parts are preserved, unlike in the expression re + im · i.
+    /// PyTorch: `complex`. JAX: `lax.complex`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: d re = Re g, d im = Im g.
     Node make_complex(const Node& re, const Node& im);
 
-    /// stacks = body(consts, entry t of each sequence), for every t, in no order.
+    /// stacks = body(consts, entry t of each sequence) for every t, in no particular order.
     ///
-    /// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
-    /// batch. Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is `at_once`;
-    /// JAX's and PyTorch's `vmap`, which computes all entries in one batch.
+    /// The operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
+    /// batch. Each result of the body gives a stack [entries, …]. JAX: `lax.map`, whose batch_size is `at_once`. JAX
+    /// and PyTorch: `vmap`, which computes all entries in one batch.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: a map of the body's, summed over the entries for consts.
+    /// Gradient: a map of the body's gradient, summed over the entries for consts.
     ///
-    /// body: of consts and one entry of each sequence: what is stacked.
+    /// body: function of consts and one entry of each sequence; returns the values to stack.
     Node map(const GraphFunction& body, const std::vector<Node>& operands, const MapOptions& options = {});
 
-    /// The value under one key of a map that is kept as one tensor, keys in insertion order.
+    /// The value under one key of a map that is stored as one tensor, with keys in insertion order.
     ///
-    /// The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+    /// The leading axis is split into `total_keys` equal parts, and y is the part `key_index`; the axis remains.
     ///
-    /// Gradient: g on that part, 0 on the others.
+    /// Gradient: g in that part, 0 in the others.
     ///
-    /// key_index: which key, from 0, in insertion order.
+    /// key_index: position of the key in insertion order, from 0.
     ///
-    /// total_keys: how many keys the map has.
+    /// total_keys: number of keys in the map.
     Node map_lookup(const Node& x, std::int64_t key_index, std::int64_t total_keys);
 
-    /// y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+    /// y = a @ b, as in NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j]; the leading axes broadcast.
     ///
-    /// A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
-    /// result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+    /// A 1-d operand is a row on the left and a column on the right; that axis is dropped from the result. float16
+    /// accumulates in float32. Integers and bool are multiplied in their own dtype, as in NumPy.
     ///
     /// Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
     Node matmul(const Node& a, const Node& b);
 
-    /// y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+    /// y = exp x = 1 + x + x² / 2 + … of square matrices on the last two axes.
     ///
-    /// Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often: the
-    /// error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself
-    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient
-    /// is an exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an optimized
-    /// Taylor polynomial approximation (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H. Al-Mohy, N.
-    /// J. Higham (2009). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
+    /// x is halved until its norm is below 1.1, a Taylor polynomial of degree 18 is evaluated, and the result is
+    /// squared as often. The error is a few rounding units times the norm of y. A matrix with an infinity or NaN gives
+    /// NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float
+    /// and rounded once. The gradient, to any order, is an exponential again.
+    ///
+    /// PyTorch: `linalg.matrix_exp`. JAX and SciPy: `linalg.expm`. P. Bader, S. Blanes, F. Casas, Computing the matrix
+    /// exponential with an optimized Taylor polynomial approximation (2019). For the derivative: I. Najfeld, T. F.
+    /// Havel (1995), and A. H. Al-Mohy, N. J. Higham (2009).
     ///
     /// Since opset 2.
     ///
     /// Gradient: the upper right block of exp [[xᴴ, g], [0, xᴴ]].
     Node matrix_exp(const Node& x);
 
-    /// y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the inverse.
+    /// y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ is the power of the inverse.
     ///
-    /// By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that,
-    /// very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
-    /// NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+    /// Computed by repeated squaring, with about 2 log₂ k products. A negative power of a singular matrix is NaN, or
+    /// very large if rounding hides the singularity. Integers give float64; float16 is computed in a wider float and
+    /// rounded once. PyTorch, JAX and NumPy: `linalg.matrix_power`; in JAX and NumPy, integers stay integers.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
+    /// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, through the products.
     ///
-    /// k: the exponent; may be 0 or negative.
+    /// k: exponent; may be 0 or negative.
     Node matrix_power(const Node& x, std::int64_t k);
 
-    /// y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
+    /// y = the number of singular values larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
     ///
-    /// ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+    /// ε is that of x's dtype. A matrix with an infinity or NaN has rank 0. PyTorch, JAX and NumPy:
     /// `linalg.matrix_rank` without a tolerance.
     ///
     /// Since opset 2.
     Node matrix_rank(const Node& x);
 
-    /// y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+    /// y = max x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
     ///
-    /// Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+    /// Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
     Node max(const Node& x, const MaxOptions& options = {});
 
-    /// y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
+    /// y[…, i] = the largest element of the window at i; NaN if it contains NaN. x [..., w]; padding counts as −∞.
     ///
-    /// w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
-    /// `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+    /// w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch:
+    /// `max_pool1d`, whose `ceil_mode` is `ceiling`. JAX: `lax.reduce_window` with window_dilation; it has no ceiling
+    /// mode.
     ///
     /// Since opset 2.
     ///
@@ -1975,21 +2005,21 @@ public:
     /// kernel_size: extents of the windows along each spatial axis.
     Node max_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool1dOptions& options = {});
 
-    /// y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+    /// y[…, i, j] = the largest element of the window at (i, j); NaN if the window contains NaN.
     ///
-    /// x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+    /// x [..., h, w]; padding counts as −∞. Same as PyTorch's max_pool2d.
     ///
     /// Gradient: g, added at the first maximum (in row-major order) of each window.
     ///
     /// kernel_size: extents of the windows along each spatial axis.
     Node max_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool2dOptions& options = {});
 
-    /// y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+    /// y[…, h, w] = Σ g[…, i, j] over the windows (i, j) whose first maximum, in row-major order, is x[…, h, w].
     ///
-    /// g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a
-    /// maximum.
+    /// The gradient of max_pool2d with respect to x for the cotangent g [..., h', w'], with x [..., h, w]; 0 at all
+    /// other elements. NaN counts as a maximum.
     ///
-    /// Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+    /// Gradient: dg = the cotangent at max_pool2d_indices; none for x: the result is piecewise constant in x.
     ///
     /// kernel_size: extents of the windows along each spatial axis.
     Node max_pool2d_back(
@@ -1998,9 +2028,9 @@ public:
         const std::vector<std::int64_t>& kernel_size,
         const MaxPool2dBackOptions& options = {});
 
-    /// y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+    /// y[…, i, j] = the position h · width + w of the first maximum (in row-major order) of the window at (i, j).
     ///
-    /// int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+    /// Positions are int64 and flat within each plane, as in PyTorch's return_indices. NaN counts as a maximum.
     ///
     /// kernel_size: extents of the windows along each spatial axis.
     Node max_pool2d_indices(
@@ -2008,10 +2038,10 @@ public:
         const std::vector<std::int64_t>& kernel_size,
         const MaxPool2dIndicesOptions& options = {});
 
-    /// y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+    /// y[…, i, j, k] = the largest element of the window at (i, j, k); NaN if it contains NaN. x [..., d, h, w].
     ///
-    /// Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
-    /// whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+    /// Padding counts as −∞. Extents are as in max_pool1d. To pool planes with dilation or `ceiling`, use a first
+    /// kernel size of 1. PyTorch: `max_pool3d`, whose `ceil_mode` is `ceiling`. JAX: `lax.reduce_window`.
     ///
     /// Since opset 2.
     ///
@@ -2020,47 +2050,47 @@ public:
     /// kernel_size: extents of the windows along each spatial axis.
     Node max_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool3dOptions& options = {});
 
-    /// y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
+    /// y = the larger of a and b, elementwise with broadcasting; NaN if either is NaN.
     ///
-    /// Gradient: da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+    /// Gradient: da = g where a > b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise.
     Node maximum(const Node& a, const Node& b);
 
-    /// y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+    /// y = Σ x / n over axes, n the number of elements reduced; NaN if n = 0. Integers give float64.
     ///
     /// Gradient: g / n, broadcast back over the axes.
     Node mean(const Node& x, const MeanOptions& options = {});
 
-    /// y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+    /// y = min x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
     ///
-    /// Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+    /// Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
     Node min(const Node& x, const MinOptions& options = {});
 
-    /// y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN.
+    /// y = the smaller of a and b, elementwise with broadcasting; NaN if either is NaN.
     ///
-    /// Gradient: da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+    /// Gradient: da = g where a < b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise.
     Node minimum(const Node& a, const Node& b);
 
     /// y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
     ///
-    /// b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's
-    /// `gelu` here is the tanh form: write that one as parts.
+    /// b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
+    /// CJC's layer uses the tanh form of `gelu`: for that, build the layer from its parts.
     ///
     /// Gradient: with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows.
     Node mlp_layer(const Node& x, const Node& w, const Node& b, const MlpLayerOptions& options = {});
 
-    /// y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+    /// y = a − b · ⌊a / b⌋: the remainder with the divisor's sign, as in Python's % and NumPy's mod.
     ///
     /// A float modulo 0 is NaN, an integer modulo 0 is 0.
     ///
     /// Gradient: da = g, db = −g · ⌊a / b⌋.
     Node mod(const Node& a, const Node& b);
 
-    /// loss = (x − y)², elementwise on equal shapes; then the mean.
+    /// loss = (x − y)², elementwise for equal shapes; then the mean.
     ///
     /// Gradient: dx = g · 2 (x − y) / n, dy = −dx.
     Node mse_loss(const Node& x, const Node& y, const MseLossOptions& options = {});
 
-    /// y = a · b, elementwise, broadcasting as NumPy.
+    /// y = a · b, elementwise, with NumPy broadcasting.
     ///
     /// Gradient: da = g · b, db = g · a.
     Node mul(const Node& a, const Node& b);
@@ -2069,7 +2099,7 @@ public:
     ///
     /// Gradient: g · scalar.
     ///
-    /// scalar: the constant.
+    /// scalar: constant operand.
     Node mul_scalar(const Node& x, double scalar);
 
     /// y = −x.
@@ -2077,60 +2107,64 @@ public:
     /// Gradient: −g.
     Node neg(const Node& x);
 
-    /// The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+    /// The first k positions where `mask` is true, in row-major order: int64 [k, rank]; and their total count: int64
+    /// [].
     ///
-    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-    /// there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple
-    /// side by side; PyTorch's `nonzero`, which has as many rows as there are.
+    /// You set k, so that shapes do not depend on the mask. If there are more than k positions, the rest are dropped;
+    /// if there are fewer, the remaining rows are zeros. The count, which is not limited to k, tells you which. JAX:
+    /// `nonzero` with a size, which returns the columns as a tuple. PyTorch: `nonzero`, which has as many rows as there
+    /// are positions.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// k: how many entries there are to be.
+    /// k: number of entries in the result.
     Node nonzero(const Node& mask, std::int64_t k);
 
-    /// y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+    /// y = √Σ x² over axes, the Euclidean norm, without intermediate overflow or underflow. Integers give float64.
     ///
-    /// At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets
-    /// g, with its sign. Where one is NaN, so are y and the gradient.
+    /// At 0 the gradient is 0, the subgradient of least norm, and so is its own gradient. An infinite element gets g,
+    /// with its sign. If an element is NaN, y and the gradient are NaN.
     ///
     /// Gradient: g · x / y, and 0 where y = 0.
     Node norm(const Node& x, const NormOptions& options = {});
 
-    /// y = (a ≠ b), elementwise; NaN differs from everything.
+    /// y = (a ≠ b), elementwise; true if either is NaN.
     Node not_equal(const Node& a, const Node& b);
 
-    /// y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes).
+    /// y[…, c] = 1 where indices[…] = c, else 0, on a new last axis of extent `classes`. Indices lie in [0, classes).
     ///
-    /// classes: the number of classes.
+    /// classes: number of classes.
     Node one_hot(const Node& indices, std::int64_t classes, const OneHotOptions& options = {});
 
     /// y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
     ///
-    /// An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and
-    /// NumPy's `pad` have pairs, in the order here.
+    /// To pad with an infinity or NaN, use `fill_as`. PyTorch's `functional.pad` lists the last axis first. JAX's and
+    /// NumPy's `pad` take pairs, in the same order as here.
     ///
-    /// Gradient: g where x is.
+    /// Gradient: g without the padding.
     ///
-    /// pad_width: entries before and after, for one axis after the other.
+    /// pad_width: entries before and after, one axis after the other.
     Node pad(const Node& x, const std::vector<std::int64_t>& pad_width, const PadOptions& options = {});
 
     /// A trainable tensor, fed with the request.
     ///
-    /// As `input`, but part of `wrt` by default.
+    /// Same as `input`, but part of `wrt` by default.
     Node parameter(const std::string& name = {}, const ParameterOptions& options = {});
 
-    /// y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are
-    /// 0.
+    /// y = x⁺, the Moore–Penrose pseudoinverse: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without the s that are 0.
     ///
-    /// x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
-    /// max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal
-    /// singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the
-    /// rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
-    /// answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
-    /// once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
-    /// variables separate (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+    /// x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest count as 0; the default is
+    /// max(m, n) ε. The gradient assumes constant rank. It is exact if only zeros are cut off, even with equal singular
+    /// values. If larger values are cut off, its relative error is their ratio to the values that remain. Where the
+    /// rank changes, the pseudoinverse is discontinuous. A matrix with an infinity or NaN, or for which LAPACK does not
+    /// converge, gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed
+    /// in a wider float and rounded once.
+    ///
+    /// PyTorch: `linalg.pinv` (with rtol). JAX and NumPy: `linalg.pinv`, with other defaults. G. H. Golub, V. Pereyra,
+    /// The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), eq.
+    /// 4.12.
     ///
     /// Since opset 2.
     ///
@@ -2139,347 +2173,355 @@ public:
 
     /// y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
     ///
-    /// ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
-    /// below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are inaccurate or 0.
+    /// ±∞ at 0, −1, −2, …, with the sign that y has to the right of 0. Accurate to 10 ulp. For even orders, near the
+    /// zeros below 0, accurate to 10 ulp of the sum over the nearest poles. Values below 1e-307 · n! are inaccurate or
+    /// 0.
     ///
-    /// Orders go to 170, whose factorial is the largest in a float64; `polygamma` of order 170 has no derivative.
+    /// The largest order is 170, because 170! is the largest factorial that fits in a float64; `polygamma` of order 170
+    /// has no derivative.
     ///
     /// Gradient: g · polygamma(x, order + 1).
     ///
-    /// order: which derivative of digamma: 0 to 170.
+    /// order: order of the derivative of digamma, 0 to 170.
     Node polygamma(const Node& x, std::int64_t order);
 
-    /// y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+    /// y = aᵇ with broadcasting; with one operand, y = a^exponent, as in `pow_scalar`. 0⁰ = 1.
     ///
-    /// A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
-    /// and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a
-    /// negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with
-    /// 0⁻¹ → 0.
+    /// A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with
+    /// respect to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b < 0. Powers of integers are integers and wrap
+    /// around as in NumPy. With a negative exponent they are truncated towards zero (2⁻¹ → 0, as in CuPy and PyTorch;
+    /// NumPy raises an error), and 0⁻¹ → 0.
     ///
     /// Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
     Node pow(const Node& a, const PowOptions& options = {});
 
     /// y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
     ///
-    /// Of a complex x, exp(exponent · log x), with the cut of `log`.
+    /// For a complex x, y = exp(exponent · log x), with the branch cut of `log`.
     ///
     /// Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
     ///
-    /// exponent: the exponent.
+    /// exponent: exponent.
     Node pow_scalar(const Node& x, double exponent);
 
-    /// y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+    /// y = Π x over axes; 1 if no elements are reduced. Integers and bool are multiplied in int64, float16 in float32.
     ///
-    /// The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher
-    /// order.
+    /// The gradient is that of a tree of products. It is exact for any number of zeros, and so are higher derivatives.
     ///
     /// Gradient: g · (product of all other elements).
     Node prod(const Node& x, const ProdOptions& options = {});
 
-    /// q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+    /// q, r with x = q r: the columns of q are orthonormal, r is upper triangular; reduced form.
     ///
-    /// x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The
-    /// signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a
-    /// meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where
-    /// they are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient:
-    /// `not_differentiable`. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give float64;
-    /// float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic differentiation of
-    /// linear algebra functions with application in optimum experimental design, arXiv:1001.1654 (2010). PyTorch's and
-    /// JAX's `linalg.qr`, reduced.
+    /// x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). LAPACK chooses the signs of r's diagonal;
+    /// each sign flips a row of r together with the column of q. Use q and r only in functions that do not depend on
+    /// these signs. The gradient is valid if the columns of x are independent; otherwise it is infinite or NaN. With
+    /// fewer rows than columns, there are values but no gradient: `not_differentiable`. A matrix with an infinity or
+    /// NaN gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a
+    /// wider float and rounded once.
+    ///
+    /// PyTorch and JAX: `linalg.qr`, reduced. S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra
+    /// functions with application in optimum experimental design, arXiv:1001.1654 (2010).
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns.
+    /// Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none if rows < columns.
     Node qr(const Node& x);
 
-    /// y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+    /// y = uniform < p, of p's shape: true with probability p. The uniform numbers have p's dtype.
     ///
-    /// As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+    /// Equals `jax.random.bernoulli`. PyTorch's `bernoulli` returns floats and uses a different generator.
     ///
     /// Since opset 2.
     Node random_bernoulli(const Node& key, const Node& p);
 
-    /// y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+    /// y = 32 random bits per element: the exclusive or of both words of counter i, row-major. Equals
+    /// `jax.random.bits`.
     ///
-    /// PyTorch's `randint` has bits of another generator.
+    /// PyTorch's `randint` uses a different generator.
     ///
     /// Since opset 2.
     ///
-    /// shape: the result's shape.
+    /// shape: shape of the result.
     Node random_bits(const Node& key, const std::vector<std::int64_t>& shape, const RandomBitsOptions& options = {});
 
-    /// y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+    /// y = argmax(logits + gumbel) along `axis`, int64: i with probability proportional to exp(logits[i]).
     ///
-    /// As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+    /// Equals `jax.random.categorical`. PyTorch's `multinomial` takes weights and uses a different generator.
     ///
     /// Since opset 2.
     Node random_categorical(const Node& key, const Node& logits, const RandomCategoricalOptions& options = {});
 
-    /// y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+    /// y = −log1p(−u), u uniform in [0, 1): exponential numbers with mean 1. Equals `jax.random.exponential`.
     ///
-    /// PyTorch's `exponential_` has numbers of another generator.
+    /// PyTorch's `exponential_` uses a different generator.
     ///
     /// Since opset 2.
     ///
-    /// shape: the result's shape.
+    /// shape: shape of the result.
     ///
-    /// dtype: the result's dtype; one of float32, float64.
+    /// dtype: dtype of the result; one of float32, float64.
     Node random_exponential(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
-    /// key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+    /// key = a new key [2] for each number: the words of counter (0, number mod 2³²). Equals `jax.random.fold_in`.
     ///
-    /// PyTorch has no keys: a `Generator` each.
+    /// PyTorch has no keys; use one `Generator` for each.
     ///
     /// Since opset 2.
     Node random_fold_in(const Node& key, const Node& number);
 
-    /// y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+    /// y = −log(−log u), u uniform in [0, 1), with 0 replaced by the smallest normal number. Equals
+    /// `jax.random.gumbel`.
     ///
-    /// PyTorch's `distributions.Gumbel` has numbers of another generator.
+    /// PyTorch's `distributions.Gumbel` uses a different generator.
     ///
     /// Since opset 2.
     ///
-    /// shape: the result's shape.
+    /// shape: shape of the result.
     ///
-    /// dtype: the result's dtype; one of float32, float64.
+    /// dtype: dtype of the result; one of float32, float64.
     Node random_gumbel(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
-    /// key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+    /// key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. Equals
+    /// `jax.random.key_data(jax.random.key(seed))`.
     ///
-    /// PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+    /// PyTorch's `manual_seed` starts a different sequence, and has state.
     ///
     /// Since opset 2.
     Node random_key(const Node& seed);
 
-    /// y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+    /// y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. Equals `jax.random.normal` to 32 ulp.
     ///
-    /// PyTorch's `randn` has numbers of another generator.
+    /// PyTorch's `randn` uses a different generator.
     ///
     /// Since opset 2.
     ///
-    /// shape: the result's shape.
+    /// shape: shape of the result.
     ///
-    /// dtype: the result's dtype; one of float32, float64.
+    /// dtype: dtype of the result; one of float32, float64.
     Node random_normal(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
-    /// y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+    /// y = 0 … k−1 in random order, int64 [k]: a stable argsort of k random unsigned 64-bit numbers.
     ///
-    /// `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+    /// `jax.random.permutation` uses a different algorithm, and PyTorch's `randperm` a different generator.
     ///
     /// Since opset 2.
     ///
-    /// k: how many numbers.
+    /// k: number of elements.
     Node random_permutation(const Node& key, std::int64_t k);
 
-    /// keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+    /// keys = k new keys [k, 2], each with its own sequence: the words of counters 0 … k−1. Equals `jax.random.split`.
     ///
-    /// PyTorch has no keys: a `Generator` each.
+    /// PyTorch has no keys; use one `Generator` for each.
     ///
     /// Since opset 2.
     ///
-    /// k: how many keys.
+    /// k: number of keys.
     Node random_split(const Node& key, std::int64_t k);
 
-    /// y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+    /// y = uniform numbers in [0, 1): 23 random bits (for float64, 52) over 2²³ (2⁵²). Equals `jax.random.uniform`.
     ///
-    /// PyTorch's `rand` has numbers of another generator.
+    /// PyTorch's `rand` uses a different generator.
     ///
     /// Since opset 2.
     ///
-    /// shape: the result's shape.
+    /// shape: shape of the result.
     ///
-    /// dtype: the result's dtype; one of float32, float64.
+    /// dtype: dtype of the result; one of float32, float64.
     Node random_uniform(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
-    /// y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`.
+    /// y = Re x; a real x is returned unchanged. PyTorch, JAX and NumPy: `real`.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g, with the imaginary part 0.
     Node real(const Node& x);
 
-    /// y = 1 / x; integers give floats, as `div`.
+    /// y = 1 / x; integers give floats, as in `div`.
     ///
     /// Gradient: −g · y².
     Node reciprocal(const Node& x);
 
-    /// y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there.
+    /// y = max(x, 0). The derivative at 0 is `at_zero`; some systems use 1.
     ///
     /// Gradient: g where x > 0 or NaN, g · at_zero where x = 0, else 0.
     Node relu(const Node& x, const ReluOptions& options = {});
 
-    /// y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+    /// y = a − b · (a / b rounded towards 0): C's % and fmod, with the sign of a. `mod` has the sign of b.
     ///
-    /// A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+    /// If b is 0, y is NaN for floats and 0 for integers. PyTorch: `fmod`. JAX: `lax.rem`, which gives a for integers.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: da = g, db = −g · (a / b without its fraction).
+    /// Gradient: da = g, db = −g · (a / b rounded towards 0).
     Node rem(const Node& a, const Node& b);
 
-    /// y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+    /// y holds x's elements, in row-major order, in another shape; one extent may be −1 and is inferred.
     ///
-    /// An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+    /// An absent or empty `shape` makes a 0-d tensor. `original_shape`, if given, must be x's shape.
     ///
     /// Gradient: g, reshaped back.
     Node reshape(const Node& x, const ReshapeOptions& options = {});
 
-    /// y = x with other extents on some axes, each new entry interpolated from those around its place.
+    /// y = x resized to new extents on some axes, by interpolation.
     ///
-    /// The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
-    /// `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond
-    /// an end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and
-    /// what is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear,
-    /// trilinear and bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has
-    /// no corners.
+    /// The centre of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+    /// `nearest` reads the nearest entry, `linear` two, and `cubic` four, with Keys's kernel and a = −0.75; beyond an
+    /// end, the entry at that end is repeated. With `antialias`, kernels widen where the tensor shrinks, a is −0.5, and
+    /// positions beyond an end are ignored. PyTorch: `interpolate` with modes nearest-exact, linear, bilinear,
+    /// trilinear and bicubic, and with align_corners. JAX: `image.resize`, whose cubic always has a = −0.5, and which
+    /// has no equivalent of `corners`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g, each entry's shares added where they were read.
+    /// Gradient: g times the weights of interpolation, added to the entries that were read.
     ///
-    /// sizes: the new extents.
+    /// sizes: new extents.
     Node resize(const Node& x, const std::vector<std::int64_t>& sizes, const ResizeOptions& options = {});
 
-    /// The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their conjugates.
+    /// The first ⌊n / 2⌋ + 1 entries of `fft` of a real x on the last of `axes`; the other entries are their
+    /// conjugates.
     ///
-    /// float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
-    /// `rfft2` and `rfftn` by several axes.
+    /// float16 gives complex64, integers give complex128. `norm` is as in `fft`. PyTorch, JAX and NumPy: `rfft`; over
+    /// several axes, `rfft2` and `rfftn`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+    /// Gradient: the real part of ifft(g) without the division by n, with g padded with zeros.
     Node rfft(const Node& x, const RfftOptions& options = {});
 
-    /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+    /// y = x / √(mean x² + eps) · weight, with the mean over `axes`; weight has x's extents there, in ascending order.
     ///
     /// B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
     ///
     /// Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
     Node rms_norm(const Node& x, const RmsNormOptions& options = {});
 
-    /// y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
+    /// y[(i + shift) mod n] = x[i] on each of `axes`; without `axes`, on the flattened tensor.
     ///
-    /// As many shifts as axes, and one without axes. Negative shifts go towards the front.
+    /// Give one shift for each axis, or one shift without `axes`. Negative shifts move entries towards the front.
     ///
     /// Gradient: g, rolled back.
     ///
-    /// shifts: how far to move, for each axis.
+    /// shifts: distance to move, for each axis.
     Node roll(const Node& x, const std::vector<std::int64_t>& shifts, const RollOptions& options = {});
 
-    /// y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2.
+    /// y = x rounded to the nearest whole number, ties to even: 0.5 → 0, 1.5 → 2.
     Node round(const Node& x);
 
-    /// y = 1 / √x, NaN for x < 0.
+    /// y = 1 / √x; NaN for x < 0.
     ///
     /// Gradient: −g · y³ / 2.
     Node rsqrt(const Node& x);
 
-    /// carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+    /// carries, stacks = body(consts, carries, entry t of each sequence), step by step for t = 0 … length − 1.
     ///
-    /// The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
-    /// consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
-    /// through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then
-    /// the stacks [length, …]. JAX's `lax.scan`, whose body may read what is around it; of PyTorch, a loop of Python.
+    /// The operands are consts, then `carries` initial values, then `sequences` tensors that are read along the leading
+    /// axis; with `reverse`, from the last entry to the first. The body returns the carries for the next step, of the
+    /// same types, and then values to stack. Entry t of a stack is the value from step t. Results: the last carries,
+    /// then the stacks [length, …]. JAX: `lax.scan`, whose body can read variables around it. PyTorch: a Python loop.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: a scan the other way round, which computes each step again.
+    /// Gradient: a scan in the opposite direction that recomputes each step.
     ///
-    /// body: of consts, carries and one entry of each sequence: carries, and what is stacked.
+    /// body: function of consts, carries and one entry of each sequence; returns carries, then values to stack.
     Node scan(const GraphFunction& body, const std::vector<Node>& operands, const ScanOptions& options = {});
 
-    /// y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+    /// y = x, then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0; likewise for the other axes.
     ///
-    /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-    /// accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones count from the
-    /// end. PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those
-    /// outside.
+    /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x on the other axes. Repeated
+    /// indices accumulate. This is the adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones
+    /// count from the end. PyTorch: `scatter_add`, which rejects negative indices. JAX: `x.at[…].add`, which accepts
+    /// them and drops updates that are out of range.
     ///
     /// Gradient: dx = g, d updates = gather(g, index); none for index.
     Node scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options = {});
 
-    /// y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    /// y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is NaN.
     ///
     /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
-    /// equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`;
-    /// PyTorch's `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    /// equally. An empty segment gives −∞, or the smallest number of an integer dtype. JAX: `ops.segment_max`. PyTorch:
+    /// `scatter_reduce` with amax, whose ties also share the gradient, and in which empty segments keep their old
+    /// values.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    /// Gradient: g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others.
     ///
-    /// segments: how many segments there are.
+    /// segments: number of segments.
     Node segment_max(const Node& x, const Node& segment_ids, std::int64_t segments);
 
-    /// y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+    /// y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN for an empty segment.
     ///
     /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16
-    /// adds up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    /// is summed in float32. PyTorch: `scatter_reduce` with mean. JAX has no equivalent.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+    /// Gradient: dx[i, …] = g[segment_ids[i], …] / (number of rows in the segment); none for segment_ids.
     ///
-    /// segments: how many segments there are.
+    /// segments: number of segments.
     Node segment_mean(const Node& x, const Node& segment_ids, std::int64_t segments);
 
-    /// y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    /// y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is NaN.
     ///
     /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
-    /// equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`;
-    /// PyTorch's `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    /// equally. An empty segment gives ∞, or the largest number of an integer dtype. JAX: `ops.segment_min`. PyTorch:
+    /// `scatter_reduce` with amin, whose ties also share the gradient, and in which empty segments keep their old
+    /// values.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    /// Gradient: g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others.
     ///
-    /// segments: how many segments there are.
+    /// segments: number of segments.
     Node segment_min(const Node& x, const Node& segment_ids, std::int64_t segments);
 
-    /// y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+    /// y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 for an empty segment.
     ///
-    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
-    /// int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-    /// JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are
+    /// multiplied in int64, float16 in float32. The gradient is exact for any number of zeros, and so are higher
+    /// derivatives. JAX: `ops.segment_prod`, which has no gradient. PyTorch: `scatter_reduce` with prod.
     ///
     /// Since opset 2.
     ///
     /// Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
     ///
-    /// segments: how many segments there are.
+    /// segments: number of segments.
     Node segment_prod(const Node& x, const Node& segment_ids, std::int64_t segments);
 
-    /// y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+    /// y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 for an empty segment.
     ///
-    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are summed in
     /// int64, float16 in float32.
     ///
     /// Gradient: dx[i, …] = g[segment_ids[i], …]; none for segment_ids.
     ///
-    /// segments: how many segments there are.
+    /// segments: number of segments.
     Node segment_sum(const Node& x, const Node& segment_ids, std::int64_t segments);
 
     /// y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
     ///
-    /// A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+    /// A negative index counts from the end. Same as PyTorch's select. To read at many indices, use `gather`.
     ///
     /// Gradient: g at the index, 0 elsewhere.
     ///
-    /// index: the position to read at.
+    /// index: position to read.
     Node select(const Node& x, std::int64_t index, const SelectOptions& options = {});
 
-    /// y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+    /// y = 1.0507… · elu(x, alpha = 1.6732…), which preserves mean 0 and variance 1.
     ///
     /// G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
     ///
     /// Gradient: 1.0507… · that of elu.
     Node selu(const Node& x);
 
-    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula.
+    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. The same formula holds for complex x.
     ///
     /// Gradient: g · y · (1 − y).
     Node sigmoid(const Node& x);
@@ -2497,10 +2539,10 @@ public:
     /// Gradient: g · cos x.
     Node sin(const Node& x);
 
-    /// y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+    /// y = sin(πx) / πx, and 1 at 0. Exactly 0 at all other whole numbers and at infinity.
     ///
-    /// To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ /
-    /// x.
+    /// Accurate to 4 ulp even next to whole numbers, where other libraries lose all digits. At whole numbers other than
+    /// 0, the derivative is (−1)ˣ / x. NumPy, PyTorch and JAX: `sinc`.
     ///
     /// Since opset 2.
     ///
@@ -2514,43 +2556,42 @@ public:
 
     /// y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
     ///
-    /// A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
-    /// NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    /// A list may have fewer entries than x has axes; the remaining axes use the defaults. Bounds are as in NumPy:
+    /// negative ones count from the end, and bounds beyond an end are moved to that end. Steps are at least 1.
     ///
     /// Gradient: g at the positions that were read, 0 elsewhere.
     Node slice(const Node& x, const SliceOptions& options = {});
 
-    /// y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+    /// y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], where s is the operand `starts`: int64 [rank].
     ///
-    /// Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
-    /// `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one
-    /// axis.
+    /// Each start, negative ones included, is moved into [0, extent − size], so that the result always has the same
+    /// shape. JAX: `lax.dynamic_slice`, which first counts negative starts from the end. PyTorch: x.narrow, which takes
+    /// a start on one axis.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: g where the box was, 0 elsewhere; none for starts.
+    /// Gradient: g in the box, 0 elsewhere; none for starts.
     ///
     /// sizes: extents of the box, one for each axis.
     Node slice_at(const Node& x, const Node& starts, const std::vector<std::int64_t>& sizes);
 
-    /// sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
+    /// sign, log|det x| of matrices on the last two axes: [batch…, n, n] → [batch…] for both; det x = sign · exp(log).
     ///
-    /// The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
-    /// logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
-    /// there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
-    /// Several results, read through get_output. Integers give float64; float16 is computed in a wider float, and
-    /// rounded once.
+    /// The logarithm does not overflow or underflow where the determinant does. A singular matrix has sign 0 and
+    /// logarithm −∞, and its gradient is NaN, as is that of the inverse; the other matrices of the batch are
+    /// unaffected. The sign has no gradient. For a complex matrix, the sign is complex, det x / |det x|, and the
+    /// logarithm is real. Integers give float64; float16 is computed in a wider float and rounded once.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
     /// Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
     Node slogdet(const Node& x);
 
     /// y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
     ///
-    /// A row that is −inf throughout gives NaN, as 0 / 0.
+    /// A row that contains only −inf gives NaN, as 0 / 0.
     ///
-    /// Gradient: y · (g − Σ g·y), the sum along the axis.
+    /// Gradient: y · (g − Σ g·y), with the sum along the axis.
     Node softmax(const Node& x, const SoftmaxOptions& options = {});
 
     /// y = ln(1 + eˣ).
@@ -2558,39 +2599,40 @@ public:
     /// Gradient: g · sigmoid x.
     Node softplus(const Node& x);
 
-    /// y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+    /// y such that a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
     ///
-    /// b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and
-    /// its last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding
-    /// hides that, very large; the other systems of the batch are as if it were not there. Integers give float64;
-    /// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for
-    /// forward and reverse mode algorithmic differentiation (2008).
+    /// b holds vectors if it is 1-d, as in NumPy 2, or if it has a's shape without the last axis and its last two axes
+    /// cannot be matrices of n rows; otherwise it holds matrices. If a is singular, y is NaN, or very large if rounding
+    /// hides the singularity; the other systems of the batch are unaffected. Integers give float64; float16 is computed
+    /// in a wider float and rounded once.
+    ///
+    /// M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation
+    /// (2008).
     ///
     /// Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
     Node solve(const Node& a, const Node& b);
 
-    /// y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
+    /// y = x sorted in ascending order along an axis; equal entries keep their order, NaN comes last.
     ///
-    /// Gradient: g, put back where the entries came from.
+    /// Gradient: g, moved back to the original positions.
     ///
-    /// axis: the axis to sort along.
+    /// axis: axis to sort along.
     Node sort(const Node& x, std::int64_t axis);
 
-    /// y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
+    /// y0, y1, … = x split along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
     ///
-    /// Several results, read through get_output.
-    ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
     /// Gradient: the parts' cotangents, joined; zeros for parts that are not read.
     ///
-    /// sizes: the parts' extents on the axis.
+    /// sizes: extents of the parts on the axis.
     Node split(const Node& x, const std::vector<std::int64_t>& sizes, const SplitOptions& options = {});
 
-    /// y = √x, NaN for x < 0. At 0 the derivative is infinite.
+    /// y = √x; NaN for x < 0. At 0 the derivative is infinite.
     ///
-    /// Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says
-    /// from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    /// For a complex x, y is the root with Re y ≥ 0. The branch cut is the negative real axis; on it, the sign of the
+    /// imaginary zero selects the side for value and gradient, as in PyTorch. JAX uses the derivative of one side for
+    /// both.
     ///
     /// Gradient: g / 2y.
     Node sqrt(const Node& x);
@@ -2600,51 +2642,50 @@ public:
     /// Gradient: g · 2x.
     Node square(const Node& x);
 
-    /// y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1.
+    /// y = x without `axes`, each of which must have extent 1; by default, without all axes of extent 1.
     ///
     /// Gradient: g, reshaped back.
     Node squeeze(const Node& x, const SqueezeOptions& options = {});
 
-    /// y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
+    /// y = the operands, all of one shape, joined along a new axis at position `axis` of the result.
     ///
     /// The result has their common dtype.
     ///
-    /// Gradient: to each operand its part of g.
+    /// Gradient: for each operand, its part of g.
     Node stack(const std::vector<Node>& x, const StackOptions& options = {});
 
     /// y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n / 2⌋ + 1].
     ///
-    /// `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer.
-    /// Nothing is padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and
-    /// SciPy's `stft` have the last two axes the other way round, and pad by default. By NumPy and JAX, frames and
-    /// `rfft`.
+    /// Applies `rfft` to each part of x that the window [w] covers, with n = w points unless `sizes` states another
+    /// number. x is not padded: to get frames around its ends, `pad` it first. TensorFlow: `signal.stft`. PyTorch and
+    /// SciPy: `stft`, with the last two axes swapped, and with padding by default. NumPy and JAX: frames and `rfft`.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: that of rfft, times the window, added where frames overlap.
+    /// Gradient: that of rfft, times the window, summed where frames overlap.
     ///
-    /// stride: one: from the beginning of a frame to that of the next.
+    /// stride: one number: distance between the starts of adjacent frames.
     Node stft(
         const Node& x,
         const Node& window,
         const std::vector<std::int64_t>& stride,
         const StftOptions& options = {});
 
-    /// y = x, and no derivative passes: for differentiation y is a constant.
+    /// y = x, treated as a constant in differentiation.
     Node stop_gradient(const Node& x);
 
-    /// One field of a record that is kept as one tensor.
+    /// One field of a record that is stored as one tensor.
     ///
-    /// The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+    /// The leading axis is split into `total_fields` equal parts, and y is the part `field_index`; the axis remains.
     ///
-    /// Gradient: g on that part, 0 on the others.
+    /// Gradient: g in that part, 0 in the others.
     ///
-    /// field_index: which field, from 0.
+    /// field_index: position of the field, from 0.
     ///
-    /// total_fields: how many fields the record has.
+    /// total_fields: number of fields in the record.
     Node struct_field(const Node& x, std::int64_t field_index, std::int64_t total_fields);
 
-    /// y = a − b, elementwise, broadcasting as NumPy.
+    /// y = a − b, elementwise, with NumPy broadcasting.
     ///
     /// Gradient: da = g, db = −g.
     Node sub(const Node& a, const Node& b);
@@ -2653,64 +2694,71 @@ public:
     ///
     /// Gradient: g.
     ///
-    /// scalar: the constant.
+    /// scalar: constant operand.
     Node sub_scalar(const Node& x, double scalar);
 
-    /// y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+    /// y = Σ x over axes. Integers and bool are summed in int64, float16 in float32.
     ///
     /// Gradient: g, broadcast back over the axes.
     Node sum(const Node& x, const SumOptions& options = {});
 
-    /// u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+    /// u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; reduced form.
     ///
-    /// x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
-    /// through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
-    /// values, too, as long as the function treats these alike.
+    /// x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). If you read only s,
+    /// vectors are not computed. The gradient of s alone is valid at equal values, too, if your function treats these
+    /// alike.
     ///
-    /// Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
-    /// function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
-    /// extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where
-    /// vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is
-    /// whole, they are left out, which is right if the function depends on whole spaces of vectors, as a projector and
-    /// u vh do, and wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at
-    /// equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself
-    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. J. Townsend,
-    /// Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions; Z.-Q.
-    /// Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and JAX's,
-    /// which at a 0 take whichever vectors LAPACK gave.
+    /// LAPACK chooses the signs, or for complex vectors the phases, of each column of u together with the row of vh.
+    /// Use u and vh only in functions that do not depend on them.
+    ///
+    /// Singular values closer than 16 n ε ‖x‖, with n the larger extent, count as equal, and smaller ones count as 0. A
+    /// value of 0 gets no gradient, like `abs` at 0. For a matrix with equal or zero values, the gradient of a function
+    /// of u or vh is NaN. If `degenerate` is whole, such pairs are left out instead. That is correct if the function
+    /// depends on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise. Second derivatives are
+    /// NaN if a pair was left out, and also for s alone if values are equal.
+    ///
+    /// A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+    /// batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+    ///
+    /// PyTorch: `linalg.svd` with full_matrices false. JAX: `linalg.svd`. At a 0, both use whichever vectors LAPACK
+    /// returned. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its
+    /// partial fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019), on phases.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); P,
-    /// Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, plus (1 − u uᴴ) ḡu s⁻¹ vh and u s⁻¹ ḡvh (1 − v vᴴ);
+    /// P, Q = uᴴ ḡu, vh ḡvhᴴ minus their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
     Node svd(const Node& x, const SvdOptions& options = {});
 
     /// y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
     ///
-    /// f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
-    /// divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second,
-    /// where v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or
-    /// below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no
-    /// answer. Integers give float64; float16 is computed in a wider float, and rounded once. N. J. Higham, Functions
-    /// of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm` of symmetric
-    /// matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues, but for exp.
+    /// f is applied to the eigenvalues: the square root, its reciprocal, the logarithm or the exponential. The gradient
+    /// uses divided differences, which have a limit where eigenvalues meet. So it is exact at equal eigenvalues, and so
+    /// is the second derivative; v f vᵀ written with `eigh` has no gradient there. A matrix gives NaN if f is not
+    /// finite at an eigenvalue (such as log at 0 or below), if it contains an infinity or NaN, or if LAPACK does not
+    /// converge; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider
+    /// float and rounded once.
+    ///
+    /// SciPy: `sqrtm`, `logm` and `expm` of symmetric matrices. PyTorch and JAX have no such function with a gradient
+    /// at equal eigenvalues, except for exp. N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and
+    /// Krein.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+    /// Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), or f′(wᵢ) if wᵢ = wⱼ.
     ///
-    /// function: the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp.
+    /// function: function of the eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp.
     Node symmetric_function(const Node& x, const std::string& function);
 
-    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
+    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes. Same as NumPy's take_along_axis.
     ///
-    /// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in [0,
-    /// extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
-    /// `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
+    /// `index` has x's rank. On the axis, y has the extent of the index; on the other axes, x and the index broadcast.
+    /// Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end.
+    /// PyTorch: `take_along_dim`, which rejects negative indices. JAX: `take_along_axis`, which accepts them.
     ///
-    /// Gradient: g added where it was read: repeated indices accumulate; none for index.
+    /// Gradient: g, added where x was read: repeated indices accumulate; none for index.
     Node take_along(const Node& x, const Node& index, const TakeAlongOptions& options = {});
 
     /// y = tan x.
@@ -2723,41 +2771,45 @@ public:
     /// Gradient: g · (1 − y²).
     Node tanh(const Node& x);
 
-    /// y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones.
+    /// y = x repeated `repeats` times along each axis.
+    ///
+    /// As in NumPy, the shorter of shape and repeats is padded with leading ones.
     ///
     /// Gradient: g, summed over the repetitions.
     ///
-    /// repeats: how many times, for each axis.
+    /// repeats: number of repetitions along each axis.
     Node tile(const Node& x, const std::vector<std::int64_t>& repeats);
 
-    /// values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+    /// values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions.
     ///
-    /// Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
-    /// get_output.
+    /// Among equal entries, the one with the lowest index comes first; NaN counts as largest.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: that of the values, put back where they came from; none for indices.
+    /// Gradient: the cotangent of the values, moved back to the original positions; none for indices.
     ///
-    /// k: how many, at most the axis's extent.
+    /// k: number of entries; at most the axis's extent.
     Node topk(const Node& x, std::int64_t k, const TopkOptions& options = {});
 
     /// y = x with its axes permuted.
     ///
-    /// Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
-    /// x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+    /// y's axis i is x's axis axes[i]. Without `axes`, the last two axes are swapped (born reverses all axes: for that,
+    /// pass `axes`). If x does not have rank 2, two entries swap those two axes (minima).
     ///
     /// Gradient: g, permuted back.
     Node transpose(const Node& x, const TransposeOptions& options = {});
 
-    /// y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
+    /// y such that t y = b, or tᵀ y = b with `transpose`; t is the lower (or upper) triangle of a, with the diagonal.
     ///
-    /// a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read
-    /// as in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN. Integers compute in
-    /// float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse mode
-    /// algorithmic differentiation (2008).
+    /// a [batch…, n, n]: the other triangle is ignored, whatever it contains. b [n], [batch…, n] or [batch…, n, m],
+    /// read as in `solve`. Batch axes broadcast. If the diagonal contains a 0, y is infinite or NaN. Integers are
+    /// computed in float64, float16 in float32.
     ///
-    /// Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
+    /// M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation
+    /// (2008).
+    ///
+    /// Gradient: db = t⁻ᴴ g, da = the triangle of −(db yᴴ); with transpose, db = (conj t)⁻¹ g, da that of −(conj y
+    /// dbᵀ).
     Node triangular_solve(const Node& a, const Node& b, const TriangularSolveOptions& options = {});
 
     /// y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset.
@@ -2770,74 +2822,75 @@ public:
     /// Gradient: triu(g).
     Node triu(const Node& x, const TriuOptions& options = {});
 
-    /// y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is
-    /// 0.
+    /// y = a / b rounded towards 0, elementwise with broadcasting: C's /. Integer division by 0 gives 0.
     ///
-    /// PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+    /// `rem` is the remainder. PyTorch: `div` with rounding_mode trunc. JAX: `lax.div` of integers, which gives −1 for
+    /// division by 0.
     ///
     /// Since opset 2.
     Node trunc_div(const Node& a, const Node& b);
 
-    /// y = x with axes of extent 1 put in; `axes` are their positions in the result.
+    /// y = x with axes of extent 1 inserted; `axes` are their positions in the result.
     ///
     /// Gradient: g, reshaped back.
     Node unsqueeze(const Node& x, const UnsqueezeOptions& options = {});
 
-    /// y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+    /// y = x with the box that begins at `starts`, one entry for each axis, replaced by `update`.
     ///
-    /// A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The result
-    /// has the common dtype of x and update.
+    /// The box has the shape of `update`. A negative start counts from the end, as in slice. A box that extends beyond
+    /// x is an error; it is not moved. The result has the common dtype of x and update.
     ///
-    /// Gradient: dx = g, zero where the update lies; d update = g there.
+    /// Gradient: dx = g, 0 in the box; d update = g in the box.
     ///
     /// starts: first position of the update on each axis.
     Node update_slice(const Node& x, const Node& update, const std::vector<std::int64_t>& starts);
 
-    /// y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are
-    /// computed.
+    /// y = x with the box that begins at `starts` replaced by `updates`; `starts` is an operand, int64 [rank].
     ///
-    /// Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result
-    /// has the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from
-    /// the end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+    /// The box has the shape of `updates`. Each start, negative ones included, is moved into [0, extent − size], so
+    /// that the box fits into x. The result has the common dtype of x and updates. JAX: `lax.dynamic_update_slice`,
+    /// which first counts negative starts from the end. PyTorch: `slice_scatter`, which takes a start on one axis, as a
+    /// number.
     ///
     /// Since opset 2.
     ///
-    /// Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+    /// Gradient: dx = g, 0 in the box; d updates = g in the box; none for starts.
     Node update_slice_at(const Node& x, const Node& updates, const Node& starts);
 
     /// y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
     ///
-    /// Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
-    /// as NumPy does: NaN, or infinity.
+    /// Computed in two passes, the mean first, so that a large mean costs no digits. If n ≤ ddof, the division is by
+    /// zero as in NumPy: the result is NaN or infinity.
     ///
     /// Gradient: g · 2 (x − mean x) / (n − ddof).
     Node var(const Node& x, const VarOptions& options = {});
 
-    /// y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+    /// y = on_true where cond is true, else on_false; all three broadcast. Nonzero numbers in cond are true.
     ///
-    /// Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+    /// Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch
+    /// contains.
     ///
     /// Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
     Node where(const Node& cond, const Node& on_true, const Node& on_false);
 
-    /// carries = body(consts, carries), again and again while condition(consts, carries) holds.
+    /// Repeats carries = body(consts, carries) while condition(consts, carries) is true, at most `max_steps` times.
     ///
-    /// At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after
-    /// the last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [],
-    /// false where the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated forwards
-    /// alone; of PyTorch, a loop of Python.
+    /// The condition returns a bool []. It is evaluated before each step, and after the last step that is allowed.
+    /// Results: the carries; `steps`, int64 [], the number of steps that ran; `finished`, bool [], false if the loop
+    /// stopped at the bound. JAX: `lax.while_loop`, which has no bound and supports forward-mode derivatives only.
+    /// PyTorch: a Python loop.
     ///
     /// Since opset 2.
     ///
-    /// It has several results, each read through get_output.
+    /// The op has several results. Read each with get_output.
     ///
-    /// Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+    /// Gradient: backward over the steps that ran, recomputing each; the condition and `steps` have none.
     ///
-    /// condition: of consts and carries: whether to go on, a bool [].
+    /// condition: function of consts and carries; returns whether to continue, a bool [].
     ///
-    /// body: of consts and carries: the carries after a step.
+    /// body: function of consts and carries; returns the next carries.
     ///
-    /// max_steps: how many steps there may be at most.
+    /// max_steps: maximum number of steps.
     Node while_(
         const GraphFunction& condition,
         const GraphFunction& body,
@@ -2845,33 +2898,35 @@ public:
         const std::vector<Node>& operands,
         const WhileOptions& options = {});
 
-    /// y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+    /// y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
     ///
-    /// As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0
-    /// and y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0
-    /// and y = −1.
+    /// Same as in SciPy and PyTorch (`special.xlog1py`); JAX gives 0 for NaN, too. The derivative with respect to x is
+    /// 0 where x = 0 and y = −1. Where x = 0 and y < −1 it is NaN, as in JAX. The derivative with respect to y is x /
+    /// (1 + y) everywhere: NaN where x = 0 and y = −1.
     ///
     /// Since opset 2.
     ///
     /// Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
     Node xlog1py(const Node& x, const Node& y);
 
-    /// y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+    /// y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
     ///
-    /// As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x =
-    /// 0 and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+    /// Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0.
+    /// Where x = 0 and y < 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y
+    /// everywhere: NaN where both are 0.
     ///
     /// Since opset 2.
     ///
     /// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
     Node xlogy(const Node& x, const Node& y);
 
-    /// y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s > 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
+    /// y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, with broadcasting, for s > 1: the Hurwitz zeta function.
     ///
-    /// ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and where q < 0 and s is no whole number. To 8 units where q
-    /// > 0, SciPy's own on NumPy; below, as `polygamma`. Derivatives are of any order: those by q as accurate, those by
-    /// s, of which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and then by q, to a unit
-    /// over s − 1.
+    /// ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and for q < 0 if s is not a whole number. For q > 0 accurate
+    /// to 8 ulp (on NumPy, it is SciPy's function); for q < 0 as accurate as `polygamma`. Derivatives exist to any
+    /// order. With respect to q, they are as accurate as y. With respect to s, for which PyTorch and JAX have none,
+    /// they are accurate to 1e-12 of the terms that they sum. With respect to s and then q, they are accurate to 1 ulp
+    /// / (s − 1). SciPy and PyTorch: `special.zeta`. JAX: `zeta`.
     ///
     /// Since opset 2.
     ///

@@ -1,11 +1,11 @@
-//! The method of each op. Written by `python -m clients.ops` from the registry of ops: edit that.
+//! Calls of the op methods by name. Written by `python -m clients.ops` from the op registry: do not edit.
 
 use gradserve_client::ops::*;
 use gradserve_client::{DType, Graph, GraphFunction, Node, Number, Result, Tensor};
 
 use crate::steps::Step;
 
-/// Calls the method of a step's op, or for one that has none the method of any.
+/// Calls the method of a step's op, or the generic method if there is none.
 pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
     Ok(match step.op.as_str() {
         "abs" => step.operand(0).abs(),

@@ -1,4 +1,4 @@
-// Written by `python -m clients.ops` from the registry of ops: edit that.
+// Written by `python -m clients.ops` from the op registry: do not edit.
 package example.gradserve;
 
 import java.util.ArrayList;
@@ -6,11 +6,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** The ops that have no operand, or a list of them, as methods of a graph. */
+/** The ops without operands, and with a list of operands, as methods of a graph. */
 public abstract sealed class GraphOps permits Graph {
     GraphOps() {}
 
-    /** Appends a node. Operands at the end may be null: then they are absent, as attributes are. */
+    /** Appends a node. Null attributes, and null operands at the end, are absent. */
     abstract Node append(String op, Attrs attrs, List<Node> operands);
 
     private static <T> T given(T options, Consumer<? super T> stating) {
@@ -18,7 +18,7 @@ public abstract sealed class GraphOps permits Graph {
         return options;
     }
 
-    /** The opset that graphs have an op, or an attribute as op.attribute, since. */
+    /** Returns the first opset with an op, or with an attribute as op.attribute. */
     static int since(String name) {
         return switch (name) {
             case "adaptive_avg_pool" -> 2;
@@ -120,14 +120,14 @@ public abstract sealed class GraphOps permits Graph {
         return operands;
     }
 
-    /** What arange takes beside what is required. */
+    /** Options of arange. */
     public static final class ArangeOptions {
         private final Attrs attrs = new Attrs();
 
         private ArangeOptions() {}
 
         /**
-         * The first number; 0.0 unless stated.
+         * First number; default 0.0.
          *
          * @param start the value
          * @return these options
@@ -138,7 +138,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * The distance; negative to count down, not 0; 1.0 unless stated.
+         * Distance between numbers; negative to count down, not 0; default 1.0.
          *
          * @param step the value
          * @return these options
@@ -149,7 +149,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * The result's dtype; int64 unless stated.
+         * Dtype of the result; default int64.
          *
          * @param dtype the value
          * @return these options
@@ -161,12 +161,12 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op arange: Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+     * The op arange: Evenly spaced numbers: y[i] = start + i · step, up to but not including stop.
      *
-     * <p>Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
-     * and step, and a range that they hold.
+     * <p>The result has ⌈(stop − start) / step⌉ elements, at least 0. Same as NumPy's arange, but exact: for an integer
+     * dtype, start and step must be whole numbers, and all numbers must be in its range.
      *
-     * @param stop the end, not included
+     * @param stop end of the range, not included
      * @return the node
      */
     public Node arange(Number stop) {
@@ -174,13 +174,13 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op arange: Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+     * The op arange: Evenly spaced numbers: y[i] = start + i · step, up to but not including stop.
      *
-     * <p>Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
-     * and step, and a range that they hold.
+     * <p>The result has ⌈(stop − start) / step⌉ elements, at least 0. Same as NumPy's arange, but exact: for an integer
+     * dtype, start and step must be whole numbers, and all numbers must be in its range.
      *
-     * @param stop the end, not included
-     * @param options states what is optional
+     * @param stop end of the range, not included
+     * @param options sets options
      * @return the node
      */
     public Node arange(Number stop, Consumer<ArangeOptions> options) {
@@ -188,14 +188,15 @@ public abstract sealed class GraphOps permits Graph {
         return append("arange", given.attrs.with("stop", stop), List.of());
     }
 
-    /** What call takes beside what is required. */
+    /** Options of call. */
     public static final class CallOpOptions {
         private final Attrs attrs = new Attrs();
 
         private CallOpOptions() {}
 
         /**
-         * Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+         * Function of operands, results and cotangents; returns a cotangent for each float operand; default: the body's
+         * derivative.
          *
          * @param derivative the value
          * @return these options
@@ -206,7 +207,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Keep nothing inside for the way back, but compute it again; false unless stated.
+         * Whether the backward pass recomputes the body instead of storing its values; default false.
          *
          * @param recompute the value
          * @return these options
@@ -218,22 +219,24 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op call: body(operands).
+     * The op call: The results of body(operands).
      *
-     * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
-     * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
-     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more. With
-     * <code>derivative</code>, JAX's <code>custom_vjp</code> and PyTorch's <code>autograd.Function</code>, whose rules
-     * are given what they have kept; with <code>recompute</code>, JAX's and PyTorch's <code>checkpoint</code>.
+     * <p><code>derivative</code> defines a custom gradient: a function of the operands, the results and the cotangents
+     * of the results that returns one cotangent for each float operand. It replaces the derivative of the body. With
+     * <code>recompute</code>, no values inside the body are stored for the backward pass, which runs the body again.
+     *
+     * <p>For <code>derivative</code>, JAX has <code>custom_vjp</code> and PyTorch has <code>autograd.Function</code>;
+     * their rules receive the values that the forward pass saved. For <code>recompute</code>, both have
+     * <code>checkpoint</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: that of the body, or its own <code>derivative</code>.
+     * <p>Gradient: that of the body, or <code>derivative</code>.
      *
-     * @param body of the operands
-     * @param operands operands, in their order
+     * @param body function of the operands
+     * @param operands operands in order
      * @return the node
      */
     public Node call(GraphFunction body, List<Node> operands) {
@@ -241,23 +244,25 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op call: body(operands).
+     * The op call: The results of body(operands).
      *
-     * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
-     * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
-     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more. With
-     * <code>derivative</code>, JAX's <code>custom_vjp</code> and PyTorch's <code>autograd.Function</code>, whose rules
-     * are given what they have kept; with <code>recompute</code>, JAX's and PyTorch's <code>checkpoint</code>.
+     * <p><code>derivative</code> defines a custom gradient: a function of the operands, the results and the cotangents
+     * of the results that returns one cotangent for each float operand. It replaces the derivative of the body. With
+     * <code>recompute</code>, no values inside the body are stored for the backward pass, which runs the body again.
+     *
+     * <p>For <code>derivative</code>, JAX has <code>custom_vjp</code> and PyTorch has <code>autograd.Function</code>;
+     * their rules receive the values that the forward pass saved. For <code>recompute</code>, both have
+     * <code>checkpoint</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: that of the body, or its own <code>derivative</code>.
+     * <p>Gradient: that of the body, or <code>derivative</code>.
      *
-     * @param body of the operands
-     * @param operands operands, in their order
-     * @param options states what is optional
+     * @param body function of the operands
+     * @param operands operands in order
+     * @param options sets options
      * @return the node
      */
     public Node call(GraphFunction body, List<Node> operands, Consumer<CallOpOptions> options) {
@@ -265,14 +270,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("call", given.attrs.with("body", body), operands(operands));
     }
 
-    /** What cat takes beside what is required. */
+    /** Options of cat. */
     public static final class CatOptions {
         private final Attrs attrs = new Attrs();
 
         private CatOptions() {}
 
         /**
-         * The axis to join along; 0 unless stated.
+         * Axis to join along; default 0.
          *
          * @param axis the value
          * @return these options
@@ -283,7 +288,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * The operands' extents on the axis, checked where given.
+         * The operands' extents on the axis, checked if given.
          *
          * @param sizes the value
          * @return these options
@@ -295,13 +300,13 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op cat: y = the operands one after the other along <code>axis</code>; elsewhere their extents are the same.
+     * The op cat: y = the operands, joined along <code>axis</code>; their other extents must be equal.
      *
-     * <p>The result has their common dtype. <code>sizes</code>, where given, must be their extents on the axis.
+     * <p>The result has their common dtype. <code>sizes</code>, if given, must be their extents on the axis.
      *
-     * <p>Gradient: g, cut apart.
+     * <p>Gradient: g, split into the operands' parts.
      *
-     * @param x operands, in their order
+     * @param x operands in order
      * @return the node
      */
     public Node cat(List<Node> x) {
@@ -309,14 +314,14 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op cat: y = the operands one after the other along <code>axis</code>; elsewhere their extents are the same.
+     * The op cat: y = the operands, joined along <code>axis</code>; their other extents must be equal.
      *
-     * <p>The result has their common dtype. <code>sizes</code>, where given, must be their extents on the axis.
+     * <p>The result has their common dtype. <code>sizes</code>, if given, must be their extents on the axis.
      *
-     * <p>Gradient: g, cut apart.
+     * <p>Gradient: g, split into the operands' parts.
      *
-     * @param x operands, in their order
-     * @param options states what is optional
+     * @param x operands in order
+     * @param options sets options
      * @return the node
      */
     public Node cat(List<Node> x, Consumer<CatOptions> options) {
@@ -325,21 +330,21 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them
+     * The op cond: then(operands) if the predicate, a bool [], is true, else otherwise(operands). Only one of them
      * runs.
      *
-     * <p>Both give results of the same types. JAX's <code>lax.cond</code>, PyTorch's <code>cond</code>.
+     * <p>Both functions must return results of the same types. JAX: <code>lax.cond</code>. PyTorch: <code>cond</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: that of the function that ran; the other adds exact zeros.
+     * <p>Gradient: that of the function that ran; the other one contributes exact zeros.
      *
-     * @param then of the operands behind the predicate, where that holds
-     * @param otherwise of the same, where it does not
+     * @param then function of the operands after the predicate; runs if the predicate is true
+     * @param otherwise function of the same operands; runs if the predicate is false
      * @param predicate an operand
-     * @param operands operands, in their order
+     * @param operands operands in order
      * @return the node
      */
     public Node cond(GraphFunction then, GraphFunction otherwise, Node predicate, Node... operands) {
@@ -349,7 +354,7 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op constant: A tensor that is part of the graph: y = value.
      *
-     * @param value the tensor
+     * @param value value of the tensor
      * @return the node
      */
     public Node constant(Tensor value) {
@@ -357,35 +362,35 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op einsum: y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+     * The op einsum: y[output letters] = Σ a[letters] · b[letters] · … over all letters that are not in the output.
      *
-     * <p><code>equation</code> is, for two operands, "ab,bc-&gt;ac": a letter (a–z, A–Z) for each axis, a comma between
-     * operands, and after the arrow the axes of the result. A letter stands for one extent, at most once in each
-     * operand. No ellipsis and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The
-     * result has the common dtype of the operands, as NumPy's.
+     * <p>For two operands, <code>equation</code> looks like "ab,bc-&gt;ac": a letter (a–z, A–Z) for each axis, a comma
+     * between operands, and after the arrow the axes of the result. Each letter has one extent and appears at most once
+     * in each operand. An ellipsis or an implicit output is not allowed; spaces are ignored. The number of operands is
+     * 1 to 32. The result has the common dtype of the operands, as in NumPy.
      *
      * <p>Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs
-     * more than the equation written as one loop (greedy order, as in numpy.einsum_path).
+     * more than the equation evaluated as one loop (greedy order, as in numpy.einsum_path).
      *
-     * <p>Gradient: for each operand the einsum of g with the other operands.
+     * <p>Gradient: for each operand, the einsum of g with the other operands.
      *
-     * @param equation letters of each operand, and after -&gt; those of the result
+     * @param equation letters of each operand, then -&gt; and the letters of the result
      * @param a an operand
-     * @param b operands, in their order
+     * @param b operands in order
      * @return the node
      */
     public Node einsum(String equation, Node a, Node... b) {
         return append("einsum", new Attrs().with("equation", equation), operands(List.of(b), a));
     }
 
-    /** What fixedPoint takes beside what is required. */
+    /** Options of fixedPoint. */
     public static final class FixedPointOptions {
         private final Attrs attrs = new Attrs();
 
         private FixedPointOptions() {}
 
         /**
-         * How many operands, the last ones, are x at first; at least one; 0 unless stated.
+         * Number of operands, the last ones, that are the initial x; at least one; default 0.
          *
          * @param carries the value
          * @return these options
@@ -397,24 +402,25 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op fixed_point: x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most
+     * The op fixed_point: Repeats x = body(consts, x) until max |Δx| ≤ tolerance · (1 + max |x|), at most
      * <code>max_steps</code> times.
      *
-     * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
-     * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
-     * bool []. The gradient is implicit, as that of JAX's <code>lax.custom_root</code>, which is given a solver; of
-     * PyTorch, a loop of Python and a rule.
+     * <p>x stands for the <code>carries</code>, which must be floats; each maximum is over all of them, and max |x| is
+     * that of the new x. An infinity or NaN in x ends the iteration, unfinished. Results: x; <code>steps</code>, int64
+     * [], the number of steps that ran; <code>finished</code>, bool []. The gradient is implicit, as in JAX's
+     * <code>lax.custom_root</code>, which takes a solver. In PyTorch, write a Python loop and a custom rule.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none for the initial
+     * x.
      *
-     * @param body of consts and x: the next x
-     * @param tolerance how much may change, relative to 1 + max |x|; 0: nothing
-     * @param maxSteps how many steps there may be at most
-     * @param operands operands, in their order
+     * @param body function of consts and x; returns the next x
+     * @param tolerance largest change at which to stop, relative to 1 + max |x|; 0: no change
+     * @param maxSteps maximum number of steps
+     * @param operands operands in order
      * @return the node
      */
     public Node fixedPoint(GraphFunction body, double tolerance, long maxSteps, List<Node> operands) {
@@ -422,25 +428,26 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op fixed_point: x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most
+     * The op fixed_point: Repeats x = body(consts, x) until max |Δx| ≤ tolerance · (1 + max |x|), at most
      * <code>max_steps</code> times.
      *
-     * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
-     * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
-     * bool []. The gradient is implicit, as that of JAX's <code>lax.custom_root</code>, which is given a solver; of
-     * PyTorch, a loop of Python and a rule.
+     * <p>x stands for the <code>carries</code>, which must be floats; each maximum is over all of them, and max |x| is
+     * that of the new x. An infinity or NaN in x ends the iteration, unfinished. Results: x; <code>steps</code>, int64
+     * [], the number of steps that ran; <code>finished</code>, bool []. The gradient is implicit, as in JAX's
+     * <code>lax.custom_root</code>, which takes a solver. In PyTorch, write a Python loop and a custom rule.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none for the initial
+     * x.
      *
-     * @param body of consts and x: the next x
-     * @param tolerance how much may change, relative to 1 + max |x|; 0: nothing
-     * @param maxSteps how many steps there may be at most
-     * @param operands operands, in their order
-     * @param options states what is optional
+     * @param body function of consts and x; returns the next x
+     * @param tolerance largest change at which to stop, relative to 1 + max |x|; 0: no change
+     * @param maxSteps maximum number of steps
+     * @param operands operands in order
+     * @param options sets options
      * @return the node
      */
     public Node fixedPoint(GraphFunction body, double tolerance, long maxSteps, List<Node> operands, Consumer<FixedPointOptions> options) {
@@ -448,14 +455,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("fixed_point", given.attrs.with("body", body).with("tolerance", tolerance).with("max_steps", maxSteps), operands(operands));
     }
 
-    /** What full takes beside what is required. */
+    /** Options of full. */
     public static final class FullOptions {
         private final Attrs attrs = new Attrs();
 
         private FullOptions() {}
 
         /**
-         * The number; 0.0 unless stated.
+         * Value of every element; default 0.0.
          *
          * @param fill the value
          * @return these options
@@ -466,7 +473,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * The result's dtype; float64 unless stated.
+         * Dtype of the result; default float64.
          *
          * @param dtype the value
          * @return these options
@@ -477,7 +484,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; since opset 2; one of inf, -inf, nan.
+         * Infinity or NaN to use instead of <code>fill</code>; float dtypes only; since opset 2; one of inf, -inf, nan.
          *
          * @param fillAs the value
          * @return these options
@@ -489,12 +496,12 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op full: A tensor of one number, made on the server: y[…] = fill.
+     * The op full: A tensor filled with one number, created on the server: y[…] = fill.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. An infinity or NaN is stated by
-     * <code>fill_as</code>. PyTorch's and JAX's <code>full</code>.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. To fill with an infinity or NaN, use
+     * <code>fill_as</code>. PyTorch and JAX: <code>full</code>.
      *
-     * @param shape the result's shape; [] unless stated
+     * @param shape shape of the result; default []
      * @return the node
      */
     public Node full(long... shape) {
@@ -502,13 +509,13 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op full: A tensor of one number, made on the server: y[…] = fill.
+     * The op full: A tensor filled with one number, created on the server: y[…] = fill.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. An infinity or NaN is stated by
-     * <code>fill_as</code>. PyTorch's and JAX's <code>full</code>.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. To fill with an infinity or NaN, use
+     * <code>fill_as</code>. PyTorch and JAX: <code>full</code>.
      *
-     * @param shape the result's shape; [] unless stated
-     * @param options states what is optional
+     * @param shape shape of the result; default []
+     * @param options sets options
      * @return the node
      */
     public Node full(long[] shape, Consumer<FullOptions> options) {
@@ -516,14 +523,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("full", given.attrs.with("shape", shape), List.of());
     }
 
-    /** What index takes beside what is required. */
+    /** Options of index. */
     public static final class IndexOptions {
         private final Attrs attrs = new Attrs();
 
         private IndexOptions() {}
 
         /**
-         * The axis that each index is of; absent: the first ones, in their order.
+         * Axis of each index; default: the first axes, in order.
          *
          * @param axes the value
          * @return these options
@@ -534,7 +541,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -546,20 +553,20 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index: y = x[i, j, …]: the entries, or slices, at index tensors, one for each of <code>axes</code>, which
+     * The op index: y = x[i, j, …]: entries or slices of x at index tensors, one for each of <code>axes</code>, which
      * broadcast together.
      *
-     * <p>As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come
-     * first. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from
-     * the end. PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here,
-     * and JAX moves them.
+     * <p>As in NumPy's x[i, j], the axes of the indices replace the indexed axes if these are adjacent, and come first
+     * otherwise. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count
+     * from the end. PyTorch and JAX: x[i, j], in which negative indices always count from the end. An index out of
+     * range is an error here and in PyTorch; JAX moves it into the range.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
      *
      * @param x an operand
-     * @param indices operands, in their order
+     * @param indices operands in order
      * @return the node
      */
     public Node index(Node x, List<Node> indices) {
@@ -567,21 +574,21 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index: y = x[i, j, …]: the entries, or slices, at index tensors, one for each of <code>axes</code>, which
+     * The op index: y = x[i, j, …]: entries or slices of x at index tensors, one for each of <code>axes</code>, which
      * broadcast together.
      *
-     * <p>As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come
-     * first. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from
-     * the end. PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here,
-     * and JAX moves them.
+     * <p>As in NumPy's x[i, j], the axes of the indices replace the indexed axes if these are adjacent, and come first
+     * otherwise. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count
+     * from the end. PyTorch and JAX: x[i, j], in which negative indices always count from the end. An index out of
+     * range is an error here and in PyTorch; JAX moves it into the range.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
      *
      * @param x an operand
-     * @param indices operands, in their order
-     * @param options states what is optional
+     * @param indices operands in order
+     * @param options sets options
      * @return the node
      */
     public Node index(Node x, List<Node> indices, Consumer<IndexOptions> options) {
@@ -589,14 +596,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("index", given.attrs, operands(indices, x));
     }
 
-    /** What indexAdd takes beside what is required. */
+    /** Options of indexAdd. */
     public static final class IndexAddOptions {
         private final Attrs attrs = new Attrs();
 
         private IndexAddOptions() {}
 
         /**
-         * The axis that each index is of; absent: the first ones, in their order.
+         * Axis of each index; default: the first axes, in order.
          *
          * @param axes the value
          * @return these options
@@ -607,7 +614,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -619,18 +626,18 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index_add: y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+     * The op index_add: y = x, then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
      *
-     * <p>Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what <code>index</code>
-     * reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code> with accumulate; JAX's x.at[i,
-     * j].add, which drops updates outside.
+     * <p>The operands are x, an index for each of <code>axes</code>, and updates, which broadcast to what
+     * <code>index</code> reads. Indices are as in <code>index</code>. PyTorch: <code>index_put</code> with accumulate.
+     * JAX: x.at[i, j].add, which drops updates that are out of range.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = g, d updates = index(g, indices); none for indices.
      *
      * @param x an operand
-     * @param indicesAndUpdates operands, in their order
+     * @param indicesAndUpdates operands in order
      * @return the node
      */
     public Node indexAdd(Node x, List<Node> indicesAndUpdates) {
@@ -638,19 +645,19 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index_add: y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+     * The op index_add: y = x, then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
      *
-     * <p>Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what <code>index</code>
-     * reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code> with accumulate; JAX's x.at[i,
-     * j].add, which drops updates outside.
+     * <p>The operands are x, an index for each of <code>axes</code>, and updates, which broadcast to what
+     * <code>index</code> reads. Indices are as in <code>index</code>. PyTorch: <code>index_put</code> with accumulate.
+     * JAX: x.at[i, j].add, which drops updates that are out of range.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = g, d updates = index(g, indices); none for indices.
      *
      * @param x an operand
-     * @param indicesAndUpdates operands, in their order
-     * @param options states what is optional
+     * @param indicesAndUpdates operands in order
+     * @param options sets options
      * @return the node
      */
     public Node indexAdd(Node x, List<Node> indicesAndUpdates, Consumer<IndexAddOptions> options) {
@@ -658,14 +665,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("index_add", given.attrs, operands(indicesAndUpdates, x));
     }
 
-    /** What indexSet takes beside what is required. */
+    /** Options of indexSet. */
     public static final class IndexSetOptions {
         private final Attrs attrs = new Attrs();
 
         private IndexSetOptions() {}
 
         /**
-         * The axis that each index is of; absent: the first ones, in their order.
+         * Axis of each index; default: the first axes, in order.
          *
          * @param axes the value
          * @return these options
@@ -676,7 +683,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -688,20 +695,20 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index_set: y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major
-     * order stands.
+     * The op index_set: y = x, then y[i, j, …] = updates. If a position is written twice, the last update in row-major
+     * order wins.
      *
-     * <p>It takes the gradient. Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what
-     * <code>index</code> reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code>, JAX's x.at[i,
-     * j].set: neither says which of several stands, and the gradient of PyTorch's goes to all of them; JAX drops
-     * updates outside.
+     * <p>Only the winning update gets a gradient. The operands are x, an index for each of <code>axes</code>, and
+     * updates, which broadcast to what <code>index</code> reads. Indices are as in <code>index</code>. PyTorch:
+     * <code>index_put</code>. JAX: x.at[i, j].set. Neither defines which of several updates wins; PyTorch sends the
+     * gradient to all of them, and JAX drops updates that are out of range.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+     * <p>Gradient: dx = g, 0 where an update was written; d updates = g where the update won, else 0; none for indices.
      *
      * @param x an operand
-     * @param indicesAndUpdates operands, in their order
+     * @param indicesAndUpdates operands in order
      * @return the node
      */
     public Node indexSet(Node x, List<Node> indicesAndUpdates) {
@@ -709,21 +716,21 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op index_set: y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major
-     * order stands.
+     * The op index_set: y = x, then y[i, j, …] = updates. If a position is written twice, the last update in row-major
+     * order wins.
      *
-     * <p>It takes the gradient. Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what
-     * <code>index</code> reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code>, JAX's x.at[i,
-     * j].set: neither says which of several stands, and the gradient of PyTorch's goes to all of them; JAX drops
-     * updates outside.
+     * <p>Only the winning update gets a gradient. The operands are x, an index for each of <code>axes</code>, and
+     * updates, which broadcast to what <code>index</code> reads. Indices are as in <code>index</code>. PyTorch:
+     * <code>index_put</code>. JAX: x.at[i, j].set. Neither defines which of several updates wins; PyTorch sends the
+     * gradient to all of them, and JAX drops updates that are out of range.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+     * <p>Gradient: dx = g, 0 where an update was written; d updates = g where the update won, else 0; none for indices.
      *
      * @param x an operand
-     * @param indicesAndUpdates operands, in their order
-     * @param options states what is optional
+     * @param indicesAndUpdates operands in order
+     * @param options sets options
      * @return the node
      */
     public Node indexSet(Node x, List<Node> indicesAndUpdates, Consumer<IndexSetOptions> options) {
@@ -731,14 +738,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("index_set", given.attrs, operands(indicesAndUpdates, x));
     }
 
-    /** What input takes beside what is required. */
+    /** Options of input. */
     public static final class InputOptions {
         private final Attrs attrs = new Attrs();
 
         private InputOptions() {}
 
         /**
-         * Declares the feed's dtype; absent: any.
+         * Required dtype of the feed; default: any.
          *
          * @param dtype the value
          * @return these options
@@ -749,7 +756,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Declares the feed's shape, -1 for a free extent; absent: any.
+         * Required shape of the feed, -1 for any extent; default: any.
          *
          * @param shape the value
          * @return these options
@@ -760,7 +767,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Declares a 0-d feed; false unless stated.
+         * Whether the feed must be 0-d; default false.
          *
          * @param zeroD the value
          * @return these options
@@ -774,10 +781,10 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op input: Data, fed with the request.
      *
-     * <p>Differentiated with respect to only when <code>wrt</code> names it. A declared <code>dtype</code> or
+     * <p>Its gradient is computed only if <code>wrt</code> names it. A declared <code>dtype</code> or
      * <code>shape</code> must match the feed.
      *
-     * @param name a label for messages and look-ups; empty for none
+     * @param name a label for messages and lookups; empty for none
      * @return the node
      */
     public Node input(String name) {
@@ -787,11 +794,11 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op input: Data, fed with the request.
      *
-     * <p>Differentiated with respect to only when <code>wrt</code> names it. A declared <code>dtype</code> or
+     * <p>Its gradient is computed only if <code>wrt</code> names it. A declared <code>dtype</code> or
      * <code>shape</code> must match the feed.
      *
-     * @param name a label for messages and look-ups; empty for none
-     * @param options states what is optional
+     * @param name a label for messages and lookups; empty for none
+     * @param options sets options
      * @return the node
      */
     public Node input(String name, Consumer<InputOptions> options) {
@@ -799,14 +806,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("input", given.attrs, List.of()).named(name);
     }
 
-    /** What map takes beside what is required. */
+    /** Options of map. */
     public static final class MapOptions {
         private final Attrs attrs = new Attrs();
 
         private MapOptions() {}
 
         /**
-         * How many operands, the last ones, are gone through; at least one; 0 unless stated.
+         * Number of operands, the last ones, that are sequences; at least one; default 0.
          *
          * @param sequences the value
          * @return these options
@@ -817,7 +824,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * How many entries are computed in one batch; absent: as many as fit.
+         * Number of entries computed in one batch; default: as many as fit.
          *
          * @param atOnce the value
          * @return these options
@@ -829,21 +836,21 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
+     * The op map: stacks = body(consts, entry t of each sequence) for every t, in no particular order.
      *
-     * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
-     * are computed in one batch. Results: for each of the body's a stack [entries, …]. JAX's <code>lax.map</code>,
-     * whose batch_size is <code>at_once</code>; JAX's and PyTorch's <code>vmap</code>, which computes all entries in
-     * one batch.
+     * <p>The operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code>
+     * entries are computed in one batch. Each result of the body gives a stack [entries, …]. JAX: <code>lax.map</code>,
+     * whose batch_size is <code>at_once</code>. JAX and PyTorch: <code>vmap</code>, which computes all entries in one
+     * batch.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: a map of the body's, summed over the entries for consts.
+     * <p>Gradient: a map of the body's gradient, summed over the entries for consts.
      *
-     * @param body of consts and one entry of each sequence: what is stacked
-     * @param operands operands, in their order
+     * @param body function of consts and one entry of each sequence; returns the values to stack
+     * @param operands operands in order
      * @return the node
      */
     public Node map(GraphFunction body, List<Node> operands) {
@@ -851,22 +858,22 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
+     * The op map: stacks = body(consts, entry t of each sequence) for every t, in no particular order.
      *
-     * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
-     * are computed in one batch. Results: for each of the body's a stack [entries, …]. JAX's <code>lax.map</code>,
-     * whose batch_size is <code>at_once</code>; JAX's and PyTorch's <code>vmap</code>, which computes all entries in
-     * one batch.
+     * <p>The operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code>
+     * entries are computed in one batch. Each result of the body gives a stack [entries, …]. JAX: <code>lax.map</code>,
+     * whose batch_size is <code>at_once</code>. JAX and PyTorch: <code>vmap</code>, which computes all entries in one
+     * batch.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: a map of the body's, summed over the entries for consts.
+     * <p>Gradient: a map of the body's gradient, summed over the entries for consts.
      *
-     * @param body of consts and one entry of each sequence: what is stacked
-     * @param operands operands, in their order
-     * @param options states what is optional
+     * @param body function of consts and one entry of each sequence; returns the values to stack
+     * @param operands operands in order
+     * @param options sets options
      * @return the node
      */
     public Node map(GraphFunction body, List<Node> operands, Consumer<MapOptions> options) {
@@ -874,14 +881,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("map", given.attrs.with("body", body), operands(operands));
     }
 
-    /** What parameter takes beside what is required. */
+    /** Options of parameter. */
     public static final class ParameterOptions {
         private final Attrs attrs = new Attrs();
 
         private ParameterOptions() {}
 
         /**
-         * Declares the feed's dtype; absent: any.
+         * Required dtype of the feed; default: any.
          *
          * @param dtype the value
          * @return these options
@@ -892,7 +899,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Declares the feed's shape, -1 for a free extent; absent: any.
+         * Required shape of the feed, -1 for any extent; default: any.
          *
          * @param shape the value
          * @return these options
@@ -903,7 +910,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * Declares a 0-d feed; false unless stated.
+         * Whether the feed must be 0-d; default false.
          *
          * @param zeroD the value
          * @return these options
@@ -917,9 +924,9 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op parameter: A trainable tensor, fed with the request.
      *
-     * <p>As <code>input</code>, but part of <code>wrt</code> by default.
+     * <p>Same as <code>input</code>, but part of <code>wrt</code> by default.
      *
-     * @param name a label for messages and look-ups; empty for none
+     * @param name a label for messages and lookups; empty for none
      * @return the node
      */
     public Node parameter(String name) {
@@ -929,10 +936,10 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op parameter: A trainable tensor, fed with the request.
      *
-     * <p>As <code>input</code>, but part of <code>wrt</code> by default.
+     * <p>Same as <code>input</code>, but part of <code>wrt</code> by default.
      *
-     * @param name a label for messages and look-ups; empty for none
-     * @param options states what is optional
+     * @param name a label for messages and lookups; empty for none
+     * @param options sets options
      * @return the node
      */
     public Node parameter(String name, Consumer<ParameterOptions> options) {
@@ -940,14 +947,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("parameter", given.attrs, List.of()).named(name);
     }
 
-    /** What scan takes beside what is required. */
+    /** Options of scan. */
     public static final class ScanOptions {
         private final Attrs attrs = new Attrs();
 
         private ScanOptions() {}
 
         /**
-         * How many operands are initial values of carries; 0 unless stated.
+         * Number of operands that are initial values of carries; default 0.
          *
          * @param carries the value
          * @return these options
@@ -958,7 +965,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * How many operands, the last ones, are gone through; 0 unless stated.
+         * Number of operands, the last ones, that are sequences; default 0.
          *
          * @param sequences the value
          * @return these options
@@ -969,7 +976,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * How many steps; absent: as many as the sequences have entries.
+         * Number of steps; default: the sequences' number of entries.
          *
          * @param length the value
          * @return these options
@@ -980,7 +987,7 @@ public abstract sealed class GraphOps permits Graph {
         }
 
         /**
-         * From the last entry to the first; false unless stated.
+         * Whether to run from the last entry to the first; default false.
          *
          * @param reverse the value
          * @return these options
@@ -992,23 +999,23 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op scan: carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each
-     * sequence).
+     * The op scan: carries, stacks = body(consts, carries, entry t of each sequence), step by step for t = 0 … length −
+     * 1.
      *
-     * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
-     * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
-     * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
-     * Results: the last carries, then the stacks [length, …]. JAX's <code>lax.scan</code>, whose body may read what is
-     * around it; of PyTorch, a loop of Python.
+     * <p>The operands are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors that
+     * are read along the leading axis; with <code>reverse</code>, from the last entry to the first. The body returns
+     * the carries for the next step, of the same types, and then values to stack. Entry t of a stack is the value from
+     * step t. Results: the last carries, then the stacks [length, …]. JAX: <code>lax.scan</code>, whose body can read
+     * variables around it. PyTorch: a Python loop.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: a scan the other way round, which computes each step again.
+     * <p>Gradient: a scan in the opposite direction that recomputes each step.
      *
-     * @param body of consts, carries and one entry of each sequence: carries, and what is stacked
-     * @param operands operands, in their order
+     * @param body function of consts, carries and one entry of each sequence; returns carries, then values to stack
+     * @param operands operands in order
      * @return the node
      */
     public Node scan(GraphFunction body, List<Node> operands) {
@@ -1016,24 +1023,24 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op scan: carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each
-     * sequence).
+     * The op scan: carries, stacks = body(consts, carries, entry t of each sequence), step by step for t = 0 … length −
+     * 1.
      *
-     * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
-     * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
-     * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
-     * Results: the last carries, then the stacks [length, …]. JAX's <code>lax.scan</code>, whose body may read what is
-     * around it; of PyTorch, a loop of Python.
+     * <p>The operands are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors that
+     * are read along the leading axis; with <code>reverse</code>, from the last entry to the first. The body returns
+     * the carries for the next step, of the same types, and then values to stack. Entry t of a stack is the value from
+     * step t. Results: the last carries, then the stacks [length, …]. JAX: <code>lax.scan</code>, whose body can read
+     * variables around it. PyTorch: a Python loop.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: a scan the other way round, which computes each step again.
+     * <p>Gradient: a scan in the opposite direction that recomputes each step.
      *
-     * @param body of consts, carries and one entry of each sequence: carries, and what is stacked
-     * @param operands operands, in their order
-     * @param options states what is optional
+     * @param body function of consts, carries and one entry of each sequence; returns carries, then values to stack
+     * @param operands operands in order
+     * @param options sets options
      * @return the node
      */
     public Node scan(GraphFunction body, List<Node> operands, Consumer<ScanOptions> options) {
@@ -1041,14 +1048,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("scan", given.attrs.with("body", body), operands(operands));
     }
 
-    /** What stack takes beside what is required. */
+    /** Options of stack. */
     public static final class StackOptions {
         private final Attrs attrs = new Attrs();
 
         private StackOptions() {}
 
         /**
-         * The new axis, counted in the result; 0 unless stated.
+         * Position of the new axis in the result; default 0.
          *
          * @param axis the value
          * @return these options
@@ -1060,14 +1067,14 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op stack: y = the operands, all of one shape, one after the other along a new axis; <code>axis</code> is its
-     * place in the result.
+     * The op stack: y = the operands, all of one shape, joined along a new axis at position <code>axis</code> of the
+     * result.
      *
      * <p>The result has their common dtype.
      *
-     * <p>Gradient: to each operand its part of g.
+     * <p>Gradient: for each operand, its part of g.
      *
-     * @param x operands, in their order
+     * @param x operands in order
      * @return the node
      */
     public Node stack(List<Node> x) {
@@ -1075,15 +1082,15 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op stack: y = the operands, all of one shape, one after the other along a new axis; <code>axis</code> is its
-     * place in the result.
+     * The op stack: y = the operands, all of one shape, joined along a new axis at position <code>axis</code> of the
+     * result.
      *
      * <p>The result has their common dtype.
      *
-     * <p>Gradient: to each operand its part of g.
+     * <p>Gradient: for each operand, its part of g.
      *
-     * @param x operands, in their order
-     * @param options states what is optional
+     * @param x operands in order
+     * @param options sets options
      * @return the node
      */
     public Node stack(List<Node> x, Consumer<StackOptions> options) {
@@ -1091,14 +1098,14 @@ public abstract sealed class GraphOps permits Graph {
         return append("stack", given.attrs, operands(x));
     }
 
-    /** What while takes beside what is required. */
+    /** Options of while. */
     public static final class WhileOptions {
         private final Attrs attrs = new Attrs();
 
         private WhileOptions() {}
 
         /**
-         * How many operands, the last ones, are initial values of carries; 0 unless stated.
+         * Number of operands, the last ones, that are initial values of carries; default 0.
          *
          * @param carries the value
          * @return these options
@@ -1110,24 +1117,24 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op while: carries = body(consts, carries), again and again while condition(consts, carries) holds.
+     * The op while: Repeats carries = body(consts, carries) while condition(consts, carries) is true, at most
+     * <code>max_steps</code> times.
      *
-     * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
-     * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
-     * <code>finished</code>, bool [], false where the bound ended it. JAX's <code>lax.while_loop</code>, which has no
-     * bound, and is differentiated forwards alone; of PyTorch, a loop of Python.
+     * <p>The condition returns a bool []. It is evaluated before each step, and after the last step that is allowed.
+     * Results: the carries; <code>steps</code>, int64 [], the number of steps that ran; <code>finished</code>, bool [],
+     * false if the loop stopped at the bound. JAX: <code>lax.while_loop</code>, which has no bound and supports
+     * forward-mode derivatives only. PyTorch: a Python loop.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: back over the steps that ran, each computed again; none by the condition, and none of
-     * <code>steps</code>.
+     * <p>Gradient: backward over the steps that ran, recomputing each; the condition and <code>steps</code> have none.
      *
-     * @param condition of consts and carries: whether to go on, a bool []
-     * @param body of consts and carries: the carries after a step
-     * @param maxSteps how many steps there may be at most
-     * @param operands operands, in their order
+     * @param condition function of consts and carries; returns whether to continue, a bool []
+     * @param body function of consts and carries; returns the next carries
+     * @param maxSteps maximum number of steps
+     * @param operands operands in order
      * @return the node
      */
     public Node while_(GraphFunction condition, GraphFunction body, long maxSteps, List<Node> operands) {
@@ -1135,25 +1142,25 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
-     * The op while: carries = body(consts, carries), again and again while condition(consts, carries) holds.
+     * The op while: Repeats carries = body(consts, carries) while condition(consts, carries) is true, at most
+     * <code>max_steps</code> times.
      *
-     * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
-     * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
-     * <code>finished</code>, bool [], false where the bound ended it. JAX's <code>lax.while_loop</code>, which has no
-     * bound, and is differentiated forwards alone; of PyTorch, a loop of Python.
+     * <p>The condition returns a bool []. It is evaluated before each step, and after the last step that is allowed.
+     * Results: the carries; <code>steps</code>, int64 [], the number of steps that ran; <code>finished</code>, bool [],
+     * false if the loop stopped at the bound. JAX: <code>lax.while_loop</code>, which has no bound and supports
+     * forward-mode derivatives only. PyTorch: a Python loop.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: back over the steps that ran, each computed again; none by the condition, and none of
-     * <code>steps</code>.
+     * <p>Gradient: backward over the steps that ran, recomputing each; the condition and <code>steps</code> have none.
      *
-     * @param condition of consts and carries: whether to go on, a bool []
-     * @param body of consts and carries: the carries after a step
-     * @param maxSteps how many steps there may be at most
-     * @param operands operands, in their order
-     * @param options states what is optional
+     * @param condition function of consts and carries; returns whether to continue, a bool []
+     * @param body function of consts and carries; returns the next carries
+     * @param maxSteps maximum number of steps
+     * @param operands operands in order
+     * @param options sets options
      * @return the node
      */
     public Node while_(GraphFunction condition, GraphFunction body, long maxSteps, List<Node> operands, Consumer<WhileOptions> options) {

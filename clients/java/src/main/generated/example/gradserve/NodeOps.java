@@ -1,4 +1,4 @@
-// Written by `python -m clients.ops` from the registry of ops: edit that.
+// Written by `python -m clients.ops` from the op registry: do not edit.
 package example.gradserve;
 
 import java.util.ArrayList;
@@ -6,11 +6,11 @@ import java.util.Collections;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** The ops that have a first operand, as methods of it. */
+/** The ops as methods of their first operand. */
 public abstract sealed class NodeOps permits Node {
     NodeOps() {}
 
-    /** Appends a node. Operands at the end may be null: then they are absent, as attributes are. */
+    /** Appends a node. Null attributes, and null operands at the end, are absent. */
     abstract Node append(String op, Attrs attrs, List<Node> operands);
 
     private static <T> T given(T options, Consumer<? super T> stating) {
@@ -26,9 +26,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op abs: y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
+     * The op abs: y = |x|; real for a complex x. At 0 the gradient is 0, in every order.
      *
-     * <p>Gradient: g · sign x; of a complex x, g · x / |x|.
+     * <p>Gradient: g · sign x; for a complex x, g · x / |x|.
      *
      * @return the node
      */
@@ -62,16 +62,16 @@ public abstract sealed class NodeOps permits Node {
      * The op adaptive_avg_pool: y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers
      * give float64.
      *
-     * <p>As many windows as <code>sizes</code> say, on as many of the last axes. PyTorch's
-     * <code>adaptive_avg_pool1d</code>, 2d and 3d; JAX has none.
+     * <p>Pools as many of the last axes as <code>sizes</code> has entries. PyTorch: <code>adaptive_avg_pool1d</code>,
+     * 2d and 3d. JAX has no equivalent.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / (elements of the window) to each of these.
+     * <p>Gradient: g / (number of elements in the window), added to each of them.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes how many windows there are on each of the last axes
+     * @param sizes number of windows on each of the last axes
      * @return the node
      */
     public Node adaptiveAvgPool(long... sizes) {
@@ -79,19 +79,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op adaptive_max_pool: y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉;
-     * NaN where it holds one.
+     * The op adaptive_max_pool: y[…, i] = the maximum of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN if
+     * the window contains NaN.
      *
-     * <p>As many windows as <code>sizes</code> say, on as many of the last axes. PyTorch's
-     * <code>adaptive_max_pool1d</code>, 2d and 3d; JAX has none.
+     * <p>Pools as many of the last axes as <code>sizes</code> has entries. PyTorch: <code>adaptive_max_pool1d</code>,
+     * 2d and 3d. JAX has no equivalent.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes how many windows there are on each of the last axes
+     * @param sizes number of windows on each of the last axes
      * @return the node
      */
     public Node adaptiveMaxPool(long... sizes) {
@@ -99,11 +99,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op add: y = a + b, elementwise, broadcasting as NumPy.
+     * The op add: y = a + b, elementwise, with NumPy broadcasting.
      *
      * <p>Gradient: da = g, db = g.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -117,23 +117,23 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: g.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param scalar the constant
+     * @param scalar constant operand
      * @return the node
      */
     public Node addScalar(double scalar) {
         return append("add_scalar", new Attrs().with("scalar", scalar), operands());
     }
 
-    /** What all takes beside what is required. */
+    /** Options of all. */
     public static final class AllOptions {
         private final Attrs attrs = new Attrs();
 
         private AllOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -144,7 +144,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -156,7 +156,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op all: y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+     * The op all: y = whether all elements over axes are true; nonzero numbers are true. True if no elements are
+     * reduced.
      *
      * @return the node
      */
@@ -165,11 +166,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op all: y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+     * The op all: y = whether all elements over axes are true; nonzero numbers are true. True if no elements are
+     * reduced.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node all(Consumer<AllOptions> options) {
@@ -178,10 +180,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op angle: y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+     * The op angle: y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN if a part is NaN.
      *
-     * <p>The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's
-     * carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+     * <p>The branch cut is the negative real axis; on it, the sign of the imaginary zero selects the side (as in C99's
+     * carg). At 0 the gradient is 0, as in PyTorch; in JAX it is NaN.
      *
      * <p>Since opset 2.
      *
@@ -193,14 +195,14 @@ public abstract sealed class NodeOps permits Node {
         return append("angle", new Attrs(), operands());
     }
 
-    /** What any takes beside what is required. */
+    /** Options of any. */
     public static final class AnyOptions {
         private final Attrs attrs = new Attrs();
 
         private AnyOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -211,7 +213,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -223,7 +225,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op any: y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+     * The op any: y = whether any element over axes is true; nonzero numbers are true. False if no elements are
+     * reduced.
      *
      * @return the node
      */
@@ -232,11 +235,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op any: y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+     * The op any: y = whether any element over axes is true; nonzero numbers are true. False if no elements are
+     * reduced.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node any(Consumer<AnyOptions> options) {
@@ -244,14 +248,14 @@ public abstract sealed class NodeOps permits Node {
         return append("any", given.attrs, operands());
     }
 
-    /** What argmax takes beside what is required. */
+    /** Options of argmax. */
     public static final class ArgmaxOptions {
         private final Attrs attrs = new Attrs();
 
         private ArgmaxOptions() {}
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -263,12 +267,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op argmax: y = position along <code>axis</code> of the largest element, int64: the first of equal ones, the
-     * first NaN before all.
+     * The op argmax: y = the int64 position of the largest element along <code>axis</code>: the first in a tie; the
+     * first NaN if any.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to search
+     * @param axis axis to search
      * @return the node
      */
     public Node argmax(long axis) {
@@ -276,13 +280,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op argmax: y = position along <code>axis</code> of the largest element, int64: the first of equal ones, the
-     * first NaN before all.
+     * The op argmax: y = the int64 position of the largest element along <code>axis</code>: the first in a tie; the
+     * first NaN if any.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to search
-     * @param options states what is optional
+     * @param axis axis to search
+     * @param options sets options
      * @return the node
      */
     public Node argmax(long axis, Consumer<ArgmaxOptions> options) {
@@ -290,14 +294,14 @@ public abstract sealed class NodeOps permits Node {
         return append("argmax", given.attrs.with("axis", axis), operands());
     }
 
-    /** What argmin takes beside what is required. */
+    /** Options of argmin. */
     public static final class ArgminOptions {
         private final Attrs attrs = new Attrs();
 
         private ArgminOptions() {}
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -309,12 +313,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op argmin: y = position along <code>axis</code> of the smallest element, int64: the first of equal ones, the
-     * first NaN before all.
+     * The op argmin: y = the int64 position of the smallest element along <code>axis</code>: the first in a tie; the
+     * first NaN if any.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to search
+     * @param axis axis to search
      * @return the node
      */
     public Node argmin(long axis) {
@@ -322,13 +326,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op argmin: y = position along <code>axis</code> of the smallest element, int64: the first of equal ones, the
-     * first NaN before all.
+     * The op argmin: y = the int64 position of the smallest element along <code>axis</code>: the first in a tie; the
+     * first NaN if any.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to search
-     * @param options states what is optional
+     * @param axis axis to search
+     * @param options sets options
      * @return the node
      */
     public Node argmin(long axis, Consumer<ArgminOptions> options) {
@@ -337,12 +341,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op argsort: y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs,
-     * NaN last.
+     * The op argsort: y = the int64 positions that sort x in ascending order along an axis; equal entries keep their
+     * order.
      *
-     * <p>Of its operands, x is this node.
+     * <p>NaN comes last.
      *
-     * @param axis the axis to sort along
+     * <p>This node is the operand x.
+     *
+     * @param axis axis to sort along
      * @return the node
      */
     public Node argsort(long axis) {
@@ -383,14 +389,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op atan2: y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+     * The op atan2: y = the angle in [−π, π] of the point with abscissa b and ordinate a, with broadcasting.
      *
-     * <p>At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are
-     * 0.
+     * <p>At a = b = 0 the value is NumPy's (0 or ±π), and the derivatives, which do not exist there, are NaN. At
+     * infinity the derivatives are 0.
      *
      * <p>Gradient: da = g · b / (a² + b²), db = −g · a / (a² + b²).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -410,7 +416,7 @@ public abstract sealed class NodeOps permits Node {
         return append("atanh", new Attrs(), operands());
     }
 
-    /** What attention takes beside what is required. */
+    /** Options of attention. */
     public static final class AttentionOptions {
         private final Attrs attrs = new Attrs();
         private Node mask;
@@ -418,7 +424,7 @@ public abstract sealed class NodeOps permits Node {
         private AttentionOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param mask a node of the same graph
          * @return these options
@@ -429,7 +435,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * What q kᵀ is multiplied by; absent: 1/√d.
+         * Factor of q kᵀ; default: 1/√d.
          *
          * @param scale the value
          * @return these options
@@ -440,7 +446,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Hide key j from query i where j &gt; i; false unless stated.
+         * Whether to hide key j from query i if j &gt; i; default false.
          *
          * @param causal the value
          * @return these options
@@ -451,7 +457,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+         * Whether each head of k and v serves several heads of q; axis -3; since opset 2; default false.
          *
          * @param grouped the value
          * @return these options
@@ -463,21 +469,22 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op attention: y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its
-     * key fits.
+     * The op attention: y = softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how
+     * well its key matches.
      *
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
-     * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
-     * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
-     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
-     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
-     * you need" (2017); J. Ainslie et al., "GQA" (2023).
+     * The mask broadcasts to [..., queries, keys]; it is bool (true = keep) or float (added). <code>causal</code> also
+     * hides key j from query i if j &gt; i. A query with no visible keys gives NaN. With <code>grouped</code>, the
+     * number of heads of q (axis -3) is a multiple of that of k and v, and adjacent heads of q share a head of k and v:
+     * PyTorch's enable_gqa, and what JAX's dot_product_attention does if k and v have fewer heads. Scores of at least
+     * 16 MiB that are larger than q, k and v together are not stored, except for tangents and second derivatives.
+     *
+     * <p>A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
      *
-     * <p>Of its operands, q is this node.
+     * <p>This node is the operand q.
      *
      * @param k an operand
      * @param v an operand
@@ -488,25 +495,26 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op attention: y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its
-     * key fits.
+     * The op attention: y = softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how
+     * well its key matches.
      *
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
-     * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
-     * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
-     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
-     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
-     * you need" (2017); J. Ainslie et al., "GQA" (2023).
+     * The mask broadcasts to [..., queries, keys]; it is bool (true = keep) or float (added). <code>causal</code> also
+     * hides key j from query i if j &gt; i. A query with no visible keys gives NaN. With <code>grouped</code>, the
+     * number of heads of q (axis -3) is a multiple of that of k and v, and adjacent heads of q share a head of k and v:
+     * PyTorch's enable_gqa, and what JAX's dot_product_attention does if k and v have fewer heads. Scores of at least
+     * 16 MiB that are larger than q, k and v together are not stored, except for tangents and second derivatives.
+     *
+     * <p>A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
      *
-     * <p>Of its operands, q is this node.
+     * <p>This node is the operand q.
      *
      * @param k an operand
      * @param v an operand
-     * @param mask an operand; null where it is absent
+     * @param mask an operand; null if it is absent
      * @return the node
      */
     public Node attention(Node k, Node v, Node mask) {
@@ -514,25 +522,26 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op attention: y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its
-     * key fits.
+     * The op attention: y = softmax(q kᵀ · scale + mask) v: for each query, the mean of the values, weighted by how
+     * well its key matches.
      *
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
-     * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
-     * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
-     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
-     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
-     * you need" (2017); J. Ainslie et al., "GQA" (2023).
+     * The mask broadcasts to [..., queries, keys]; it is bool (true = keep) or float (added). <code>causal</code> also
+     * hides key j from query i if j &gt; i. A query with no visible keys gives NaN. With <code>grouped</code>, the
+     * number of heads of q (axis -3) is a multiple of that of k and v, and adjacent heads of q share a head of k and v:
+     * PyTorch's enable_gqa, and what JAX's dot_product_attention does if k and v have fewer heads. Scores of at least
+     * 16 MiB that are larger than q, k and v together are not stored, except for tangents and second derivatives.
+     *
+     * <p>A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
      *
-     * <p>Of its operands, q is this node.
+     * <p>This node is the operand q.
      *
      * @param k an operand
      * @param v an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node attention(Node k, Node v, Consumer<AttentionOptions> options) {
@@ -540,14 +549,14 @@ public abstract sealed class NodeOps permits Node {
         return append("attention", given.attrs, operands(k, v, given.mask));
     }
 
-    /** What avgPool1d takes beside what is required. */
+    /** Options of avgPool1d. */
     public static final class AvgPool1dOptions {
         private final Attrs attrs = new Attrs();
 
         private AvgPool1dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -558,7 +567,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+         * Padding on both sides of each axis; at most half the kernel size; default [0].
          *
          * @param padding the value
          * @return these options
@@ -569,7 +578,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         * Whether to count a last window that extends past the end padding but starts before it; default false.
          *
          * @param ceiling the value
          * @return these options
@@ -584,15 +593,15 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool1d: y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give
      * float64.
      *
-     * <p>Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the padding does not count.
-     * PyTorch's <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; Flax's
-     * <code>avg_pool</code>, without a ceiling.
+     * <p>Extents are as in max_pool1d. With <code>ceiling</code>, the part of a window beyond the padding is not
+     * counted. PyTorch: <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>. Flax:
+     * <code>avg_pool</code>, which has no ceiling mode.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / (taps of the window) to each of its elements.
+     * <p>Gradient: g / (number of taps in the window), added to each of its elements.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -605,18 +614,18 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool1d: y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give
      * float64.
      *
-     * <p>Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the padding does not count.
-     * PyTorch's <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; Flax's
-     * <code>avg_pool</code>, without a ceiling.
+     * <p>Extents are as in max_pool1d. With <code>ceiling</code>, the part of a window beyond the padding is not
+     * counted. PyTorch: <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>. Flax:
+     * <code>avg_pool</code>, which has no ceiling mode.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / (taps of the window) to each of its elements.
+     * <p>Gradient: g / (number of taps in the window), added to each of its elements.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node avgPool1d(long[] kernelSize, Consumer<AvgPool1dOptions> options) {
@@ -624,14 +633,14 @@ public abstract sealed class NodeOps permits Node {
         return append("avg_pool1d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What avgPool2d takes beside what is required. */
+    /** Options of avgPool2d. */
     public static final class AvgPool2dOptions {
         private final Attrs attrs = new Attrs();
 
         private AvgPool2dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -642,7 +651,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+         * Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -657,11 +666,11 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool2d: y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as
      * zeros.
      *
-     * <p>x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+     * <p>x [..., h, w]. Integers give float64. Same as PyTorch's avg_pool2d.
      *
      * <p>Gradient: conv_transpose2d of g / kernel size with ones.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -674,14 +683,14 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool2d: y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as
      * zeros.
      *
-     * <p>x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+     * <p>x [..., h, w]. Integers give float64. Same as PyTorch's avg_pool2d.
      *
      * <p>Gradient: conv_transpose2d of g / kernel size with ones.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node avgPool2d(long[] kernelSize, Consumer<AvgPool2dOptions> options) {
@@ -689,14 +698,14 @@ public abstract sealed class NodeOps permits Node {
         return append("avg_pool2d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What avgPool3d takes beside what is required. */
+    /** Options of avgPool3d. */
     public static final class AvgPool3dOptions {
         private final Attrs attrs = new Attrs();
 
         private AvgPool3dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -707,7 +716,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+         * Padding on both sides of each axis; at most half the kernel size; default [0, 0, 0].
          *
          * @param padding the value
          * @return these options
@@ -718,7 +727,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         * Whether to count a last window that extends past the end padding but starts before it; default false.
          *
          * @param ceiling the value
          * @return these options
@@ -733,15 +742,15 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool3d: y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as
      * zeros.
      *
-     * <p>Integers give float64. Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the
-     * padding does not count. PyTorch's <code>avg_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>;
-     * Flax's <code>avg_pool</code>, without a ceiling.
+     * <p>Integers give float64. Extents are as in max_pool1d. With <code>ceiling</code>, the part of a window beyond
+     * the padding is not counted. PyTorch: <code>avg_pool3d</code>, whose <code>ceil_mode</code> is
+     * <code>ceiling</code>. Flax: <code>avg_pool</code>, which has no ceiling mode.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / (taps of the window) to each of its elements.
+     * <p>Gradient: g / (number of taps in the window), added to each of its elements.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -754,18 +763,18 @@ public abstract sealed class NodeOps permits Node {
      * The op avg_pool3d: y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as
      * zeros.
      *
-     * <p>Integers give float64. Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the
-     * padding does not count. PyTorch's <code>avg_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>;
-     * Flax's <code>avg_pool</code>, without a ceiling.
+     * <p>Integers give float64. Extents are as in max_pool1d. With <code>ceiling</code>, the part of a window beyond
+     * the padding is not counted. PyTorch: <code>avg_pool3d</code>, whose <code>ceil_mode</code> is
+     * <code>ceiling</code>. Flax: <code>avg_pool</code>, which has no ceiling mode.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / (taps of the window) to each of its elements.
+     * <p>Gradient: g / (number of taps in the window), added to each of its elements.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node avgPool3d(long[] kernelSize, Consumer<AvgPool3dOptions> options) {
@@ -773,7 +782,7 @@ public abstract sealed class NodeOps permits Node {
         return append("avg_pool3d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What batchNorm takes beside what is required. */
+    /** Options of batchNorm. */
     public static final class BatchNormOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -782,7 +791,7 @@ public abstract sealed class NodeOps permits Node {
         private BatchNormOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -793,7 +802,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -804,7 +813,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The axis of the features; 1 unless stated.
+         * Axis of the features; default 1.
          *
          * @param axis the value
          * @return these options
@@ -815,7 +824,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -827,14 +836,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all
-     * other axes.
+     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each feature
+     * over all other axes.
      *
-     * <p><code>axis</code> is that of the features; weight and bias have its extent. These are the statistics of the
-     * operand (as in training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC
-     * normalises the whole tensor: reshape it to [n, 1].
+     * <p><code>axis</code> is the axis of the features; weight and bias have its extent. The statistics are those of
+     * the operand, as in training, with n in the denominator. CJC normalises the whole tensor: for that, reshape it to
+     * [n, 1]. S. Ioffe, C. Szegedy, "Batch normalization" (2015).
      *
-     * <p>Gradient: as of layer_norm, over all axes but the features'.
+     * <p>Gradient: as in layer_norm, over all axes but that of the features.
      *
      * @return the node
      */
@@ -843,19 +852,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all
-     * other axes.
+     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each feature
+     * over all other axes.
      *
-     * <p><code>axis</code> is that of the features; weight and bias have its extent. These are the statistics of the
-     * operand (as in training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC
-     * normalises the whole tensor: reshape it to [n, 1].
+     * <p><code>axis</code> is the axis of the features; weight and bias have its extent. The statistics are those of
+     * the operand, as in training, with n in the denominator. CJC normalises the whole tensor: for that, reshape it to
+     * [n, 1]. S. Ioffe, C. Szegedy, "Batch normalization" (2015).
      *
-     * <p>Gradient: as of layer_norm, over all axes but the features'.
+     * <p>Gradient: as in layer_norm, over all axes but that of the features.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param weight an operand; null where it is absent
-     * @param bias an operand; null where it is absent
+     * @param weight an operand; null if it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node batchNorm(Node weight, Node bias) {
@@ -863,18 +872,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all
-     * other axes.
+     * The op batch_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each feature
+     * over all other axes.
      *
-     * <p><code>axis</code> is that of the features; weight and bias have its extent. These are the statistics of the
-     * operand (as in training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC
-     * normalises the whole tensor: reshape it to [n, 1].
+     * <p><code>axis</code> is the axis of the features; weight and bias have its extent. The statistics are those of
+     * the operand, as in training, with n in the denominator. CJC normalises the whole tensor: for that, reshape it to
+     * [n, 1]. S. Ioffe, C. Szegedy, "Batch normalization" (2015).
      *
-     * <p>Gradient: as of layer_norm, over all axes but the features'.
+     * <p>Gradient: as in layer_norm, over all axes but that of the features.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node batchNorm(Consumer<BatchNormOptions> options) {
@@ -882,7 +891,7 @@ public abstract sealed class NodeOps permits Node {
         return append("batch_norm", given.attrs, operands(given.weight, given.bias));
     }
 
-    /** What batchNormGiven takes beside what is required. */
+    /** Options of batchNormGiven. */
     public static final class BatchNormGivenOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -891,7 +900,7 @@ public abstract sealed class NodeOps permits Node {
         private BatchNormGivenOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -902,7 +911,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -913,7 +922,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The axis of the features; 1 unless stated.
+         * Axis of the features; default 1.
          *
          * @param axis the value
          * @return these options
@@ -924,7 +933,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -936,18 +945,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
-     * when a network is used.
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, with given statistics, as in
+     * inference.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
-     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
-     * features are last.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. PyTorch:
+     * <code>batch_norm</code> with training false. Flax: <code>BatchNorm</code> with use_running_average, with features
+     * last.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r; for the other operands, that of the formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
@@ -958,23 +967,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
-     * when a network is used.
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, with given statistics, as in
+     * inference.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
-     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
-     * features are last.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. PyTorch:
+     * <code>batch_norm</code> with training false. Flax: <code>BatchNorm</code> with use_running_average, with features
+     * last.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r; for the other operands, that of the formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
-     * @param weight an operand; null where it is absent
-     * @param bias an operand; null where it is absent
+     * @param weight an operand; null if it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node batchNormGiven(Node mean, Node variance, Node weight, Node bias) {
@@ -982,22 +991,22 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
-     * when a network is used.
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, with given statistics, as in
+     * inference.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
-     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
-     * features are last.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. PyTorch:
+     * <code>batch_norm</code> with training false. Flax: <code>BatchNorm</code> with use_running_average, with features
+     * last.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r; for the other operands, that of the formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node batchNormGiven(Node mean, Node variance, Consumer<BatchNormGivenOptions> options) {
@@ -1005,7 +1014,7 @@ public abstract sealed class NodeOps permits Node {
         return append("batch_norm_given", given.attrs, operands(mean, variance, given.weight, given.bias));
     }
 
-    /** What batchNormRunning takes beside what is required. */
+    /** Options of batchNormRunning. */
     public static final class BatchNormRunningOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -1014,7 +1023,7 @@ public abstract sealed class NodeOps permits Node {
         private BatchNormRunningOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -1025,7 +1034,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -1036,7 +1045,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The axis of the features; 1 unless stated.
+         * Axis of the features; default 1.
          *
          * @param axis the value
          * @return these options
@@ -1047,7 +1056,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -1058,7 +1067,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How much of the new statistics the running ones take; 0.1 unless stated.
+         * Weight of the batch's statistics in the running ones; default 0.1.
          *
          * @param momentum the value
          * @return these options
@@ -1070,21 +1079,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the updated running mean and variance: (1 −
      * momentum) · old + momentum · this batch's.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
-     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
-     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
-     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. The variance of the batch
+     * has n − 1 in the denominator in the running variance, and n in y. PyTorch: <code>batch_norm</code> with training
+     * true, which updates the running statistics in place and gives them no gradient. Flax: <code>BatchNorm</code>,
+     * whose momentum is 1 minus this one, and whose running variance has n in the denominator.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     * <p>Gradient: as in batch_norm; for the running statistics, that of their formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
@@ -1095,26 +1104,26 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the updated running mean and variance: (1 −
      * momentum) · old + momentum · this batch's.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
-     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
-     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
-     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. The variance of the batch
+     * has n − 1 in the denominator in the running variance, and n in y. PyTorch: <code>batch_norm</code> with training
+     * true, which updates the running statistics in place and gives them no gradient. Flax: <code>BatchNorm</code>,
+     * whose momentum is 1 minus this one, and whose running variance has n in the denominator.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     * <p>Gradient: as in batch_norm; for the running statistics, that of their formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
-     * @param weight an operand; null where it is absent
-     * @param bias an operand; null where it is absent
+     * @param weight an operand; null if it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node batchNormRunning(Node mean, Node variance, Node weight, Node bias) {
@@ -1122,25 +1131,25 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the updated running mean and variance: (1 −
      * momentum) · old + momentum · this batch's.
      *
-     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
-     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
-     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
-     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     * <p><code>axis</code> is the axis of the features; all other operands have its extent. The variance of the batch
+     * has n − 1 in the denominator in the running variance, and n in y. PyTorch: <code>batch_norm</code> with training
+     * true, which updates the running statistics in place and gives them no gradient. Flax: <code>BatchNorm</code>,
+     * whose momentum is 1 minus this one, and whose running variance has n in the denominator.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     * <p>Gradient: as in batch_norm; for the running statistics, that of their formula.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mean an operand
      * @param variance an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node batchNormRunning(Node mean, Node variance, Consumer<BatchNormRunningOptions> options) {
@@ -1148,14 +1157,14 @@ public abstract sealed class NodeOps permits Node {
         return append("batch_norm_running", given.attrs, operands(mean, variance, given.weight, given.bias));
     }
 
-    /** What bceWithLogits takes beside what is required. */
+    /** Options of bceWithLogits. */
     public static final class BceWithLogitsOptions {
         private final Attrs attrs = new Attrs();
 
         private BceWithLogitsOptions() {}
 
         /**
-         * What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+         * How to combine the losses; none: return each one; one of mean, sum, none; default mean.
          *
          * @param reduction the value
          * @return these options
@@ -1167,14 +1176,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op bce_with_logits: loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal
+     * The op bce_with_logits: loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise for equal
      * shapes; then the mean.
      *
-     * <p>x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+     * <p>x contains logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one
+     * step.
      *
      * <p>Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
      * @return the node
@@ -1184,17 +1194,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op bce_with_logits: loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal
+     * The op bce_with_logits: loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise for equal
      * shapes; then the mean.
      *
-     * <p>x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+     * <p>x contains logits, y probabilities. Accurate in both tails, because the logarithm of σ is computed in one
+     * step.
      *
      * <p>Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node bceWithLogits(Node y, Consumer<BceWithLogitsOptions> options) {
@@ -1203,17 +1214,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op betainc: y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b &gt; 0:
-     * SciPy's, JAX's.
+     * The op betainc: y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), with broadcasting, for 0 ≤ x ≤ 1 and a, b &gt;
+     * 0.
      *
-     * <p>To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value,
-     * by a and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+     * <p>On NumPy, this is SciPy's function. Accurate to 256 ulp. Derivatives with respect to all operands exist to any
+     * order. They are accurate to 1e-12 of their value with respect to x, and to 1e-11 with respect to a and b, for
+     * which JAX has none. SciPy and JAX: <code>betainc</code>. PyTorch has no equivalent.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+     * <p>Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b, integrals; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @param x an operand
@@ -1224,19 +1236,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op betaln: y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y|
-     * is less.
+     * The op betaln: y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, with broadcasting. Accurate to 10 ulp of y, or of
+     * 1 if |y| &lt; 1.
      *
-     * <p>Units are those in the last place of a float64, on NumPy. Where an operand is large, <code>lgamma</code> would
-     * leave few digits of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at
+     * <p>One ulp is that of float64, on NumPy. If an operand is large, a sum of <code>lgamma</code> would have few
+     * correct digits, and SciPy's loses up to 9 of 16. For operands that are not positive, y equals SciPy's; at
      * infinity it is −∞.
      *
-     * <p>The derivative by a is as accurate, or, where b &lt; a &lt; 100, to 1e-15 · a / b of its value; and likewise
-     * by b.
+     * <p>The derivative with respect to a is as accurate, or, if b &lt; a &lt; 100, accurate to 1e-15 · a / b of its
+     * value. The same holds for b.
      *
      * <p>Gradient: da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b)).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -1247,13 +1259,13 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op broadcast_to: y = x repeated along new leading axes and along axes of extent 1, to <code>shape</code>, by
-     * NumPy's rule.
+     * NumPy's rules.
      *
-     * <p>Gradient: g, summed over the axes that were repeated.
+     * <p>Gradient: g, summed over the repeated axes.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param shape the result's shape; [] unless stated
+     * @param shape shape of the result; default []
      * @return the node
      */
     public Node broadcastTo(long... shape) {
@@ -1261,30 +1273,31 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cast: y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+     * The op cast: y = x converted to another dtype, as in NumPy's astype: fractions are truncated towards zero,
+     * nonzero is true.
      *
-     * <p>float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a
-     * complex one never real, of which <code>real</code> says what is meant.
+     * <p>Float to float is differentiable; no gradient passes through integers or bool. A real x can become complex. To
+     * convert a complex x to real, use <code>real</code>.
      *
      * <p>Gradient: g, cast back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param dtype the result's dtype
+     * @param dtype dtype of the result
      * @return the node
      */
     public Node cast(DType dtype) {
         return append("cast", new Attrs().with("dtype", dtype), operands());
     }
 
-    /** What cdist takes beside what is required. */
+    /** Options of cdist. */
     public static final class CdistOptions {
         private final Attrs attrs = new Attrs();
 
         private CdistOptions() {}
 
         /**
-         * The exponent; positive; 2.0 unless stated.
+         * Exponent; positive; default 2.0.
          *
          * @param p the value
          * @return these options
@@ -1296,18 +1309,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each
+     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance between row i of a and row j
      * of b.
      *
-     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is
-     * 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
-     * PyTorch's <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient and
+     * its own gradient are 0. Differences are taken before they are squared, so that no digits are lost. PyTorch:
+     * <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist. JAX has no equivalent.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), 0 where y = 0; db likewise.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -1317,21 +1330,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each
+     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance between row i of a and row j
      * of b.
      *
-     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is
-     * 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
-     * PyTorch's <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient and
+     * its own gradient are 0. Differences are taken before they are squared, so that no digits are lost. PyTorch:
+     * <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist. JAX has no equivalent.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), 0 where y = 0; db likewise.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node cdist(Node b, Consumer<CdistOptions> options) {
@@ -1340,7 +1353,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op ceil: y = ⌈x⌉: up to the next whole number.
+     * The op ceil: y = ⌈x⌉: x rounded up to a whole number.
      *
      * @return the node
      */
@@ -1349,15 +1362,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cholesky: y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last
+     * The op cholesky: y lower triangular with a positive diagonal and y yᴴ = (x + xᴴ) / 2, for matrices on the last
      * two axes.
      *
-     * <p>x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every
-     * direction. A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it
-     * were not there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray,
-     * Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+     * <p>x is made symmetric (Hermitian) first, as in JAX, so that the gradient is symmetric and valid in every
+     * direction. A matrix that is not positive definite gives NaN; the other matrices of the batch are unaffected.
+     * Integers give float64; float16 is computed in a wider float and rounded once.
      *
-     * <p>Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+     * <p>I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+     *
+     * <p>Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle with half the diagonal.
      *
      * @return the node
      */
@@ -1365,14 +1379,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cholesky", new Attrs(), operands());
     }
 
-    /** What chunk takes beside what is required. */
+    /** Options of chunk. */
     public static final class ChunkOptions {
         private final Attrs attrs = new Attrs();
 
         private ChunkOptions() {}
 
         /**
-         * The axis that is cut; 0 unless stated.
+         * Axis to split; default 0.
          *
          * @param axis the value
          * @return these options
@@ -1384,19 +1398,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op chunk: y0, y1, … = x cut along <code>axis</code> into at most <code>chunks</code> parts of extent ⌈n /
-     * chunks⌉, the last of what is left.
+     * The op chunk: y0, y1, … = x split along <code>axis</code> into at most <code>chunks</code> parts of extent ⌈n /
+     * chunks⌉; the last may be smaller.
      *
-     * <p>As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives
-     * <code>chunks</code> empty parts. Several results, read through get_output.
+     * <p>As in PyTorch, there may be fewer parts than requested (6 entries in 4 chunks: 2, 2, 2). An empty axis gives
+     * <code>chunks</code> empty parts.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
      * <p>Gradient: the parts' cotangents, joined; zeros for parts that are not read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param chunks the most parts to cut into
+     * @param chunks maximum number of parts
      * @return the node
      */
     public Node chunk(long chunks) {
@@ -1404,20 +1418,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op chunk: y0, y1, … = x cut along <code>axis</code> into at most <code>chunks</code> parts of extent ⌈n /
-     * chunks⌉, the last of what is left.
+     * The op chunk: y0, y1, … = x split along <code>axis</code> into at most <code>chunks</code> parts of extent ⌈n /
+     * chunks⌉; the last may be smaller.
      *
-     * <p>As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives
-     * <code>chunks</code> empty parts. Several results, read through get_output.
+     * <p>As in PyTorch, there may be fewer parts than requested (6 entries in 4 chunks: 2, 2, 2). An empty axis gives
+     * <code>chunks</code> empty parts.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
      * <p>Gradient: the parts' cotangents, joined; zeros for parts that are not read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param chunks the most parts to cut into
-     * @param options states what is optional
+     * @param chunks maximum number of parts
+     * @param options sets options
      * @return the node
      */
     public Node chunk(long chunks, Consumer<ChunkOptions> options) {
@@ -1425,14 +1439,14 @@ public abstract sealed class NodeOps permits Node {
         return append("chunk", given.attrs.with("chunks", chunks), operands());
     }
 
-    /** What clamp takes beside what is required. */
+    /** Options of clamp. */
     public static final class ClampOptions {
         private final Attrs attrs = new Attrs();
 
         private ClampOptions() {}
 
         /**
-         * The lower bound; absent: none.
+         * Lower bound; default: none.
          *
          * @param min the value
          * @return these options
@@ -1443,7 +1457,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The upper bound; absent: none.
+         * Upper bound; default: none.
          *
          * @param max the value
          * @return these options
@@ -1455,10 +1469,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op clamp: y = x, but at least min and at most max; either bound may be absent. Where min &gt; max, y is max.
+     * The op clamp: y = x limited to [min, max]; either bound may be absent. If min &gt; max, y is max.
      *
-     * <p>NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there are:
-     * whole numbers within its range; else they give float64.
+     * <p>NaN stays NaN and gets the gradient. Integers keep their dtype if all bounds given are whole numbers within
+     * its range; otherwise they give float64.
      *
      * <p>Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
      *
@@ -1469,16 +1483,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op clamp: y = x, but at least min and at most max; either bound may be absent. Where min &gt; max, y is max.
+     * The op clamp: y = x limited to [min, max]; either bound may be absent. If min &gt; max, y is max.
      *
-     * <p>NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there are:
-     * whole numbers within its range; else they give float64.
+     * <p>NaN stays NaN and gets the gradient. Integers keep their dtype if all bounds given are whole numbers within
+     * its range; otherwise they give float64.
      *
      * <p>Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node clamp(Consumer<ClampOptions> options) {
@@ -1486,14 +1500,14 @@ public abstract sealed class NodeOps permits Node {
         return append("clamp", given.attrs, operands());
     }
 
-    /** What compress takes beside what is required. */
+    /** Options of compress. */
     public static final class CompressOptions {
         private final Attrs attrs = new Attrs();
 
         private CompressOptions() {}
 
         /**
-         * The axis that the mask is of; 0 unless stated.
+         * Axis that the mask applies to; default 0.
          *
          * @param axis the value
          * @return these options
@@ -1504,7 +1518,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * What lies behind the count; 0.0 unless stated.
+         * Value of the remaining entries; default 0.0.
          *
          * @param fill the value
          * @return these options
@@ -1515,7 +1529,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; one of inf, -inf, nan.
+         * Infinity or NaN to use instead of <code>fill</code>; float dtypes only; one of inf, -inf, nan.
          *
          * @param fillAs the value
          * @return these options
@@ -1527,23 +1541,24 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op compress: The entries of x along <code>axis</code> where <code>mask</code> [extent] is true, k of them;
-     * and how many there are: int64 [].
+     * The op compress: The first k entries of x along <code>axis</code> where <code>mask</code> [extent] is true; and
+     * their total count: int64 [].
      *
-     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-     * lies <code>fill</code>. Two results, read through get_output. JAX's and NumPy's <code>compress</code>, of which
-     * JAX's takes a size and a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+     * <p>You set k, so that shapes do not depend on the mask. If there are more than k entries, the rest are dropped;
+     * if there are fewer, the remaining entries are <code>fill</code>. The count, which is not limited to k, tells you
+     * which. NumPy: <code>compress</code>. JAX: <code>compress</code>, which also takes a size and a fill_value.
+     * PyTorch: x[mask], which has as many entries as the mask selects.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: g to the entries taken; none for mask.
+     * <p>Gradient: g to the entries that were read; none for mask.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mask an operand
-     * @param k how many entries there are to be
+     * @param k number of entries in the result
      * @return the node
      */
     public Node compress(Node mask, long k) {
@@ -1551,24 +1566,25 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op compress: The entries of x along <code>axis</code> where <code>mask</code> [extent] is true, k of them;
-     * and how many there are: int64 [].
+     * The op compress: The first k entries of x along <code>axis</code> where <code>mask</code> [extent] is true; and
+     * their total count: int64 [].
      *
-     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-     * lies <code>fill</code>. Two results, read through get_output. JAX's and NumPy's <code>compress</code>, of which
-     * JAX's takes a size and a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+     * <p>You set k, so that shapes do not depend on the mask. If there are more than k entries, the rest are dropped;
+     * if there are fewer, the remaining entries are <code>fill</code>. The count, which is not limited to k, tells you
+     * which. NumPy: <code>compress</code>. JAX: <code>compress</code>, which also takes a size and a fill_value.
+     * PyTorch: x[mask], which has as many entries as the mask selects.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: g to the entries taken; none for mask.
+     * <p>Gradient: g to the entries that were read; none for mask.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param mask an operand
-     * @param k how many entries there are to be
-     * @param options states what is optional
+     * @param k number of entries in the result
+     * @param options sets options
      * @return the node
      */
     public Node compress(Node mask, long k, Consumer<CompressOptions> options) {
@@ -1577,15 +1593,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cond_number: y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+     * The op cond_number: y = s₀ / sₖ₋₁, the condition number in the 2-norm: the largest singular value over the
+     * smallest.
      *
-     * <p>x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one
-     * of zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded
-     * once. PyTorch's, JAX's and NumPy's <code>linalg.cond</code> with p absent.
+     * <p>x [batch…, m, n], y [batch…]. A rank-deficient matrix gives infinity if rounding leaves an exact 0. A zero
+     * matrix, or one with an infinity or NaN, gives NaN. Integers give float64; float16 is computed in float32 and
+     * rounded once. PyTorch, JAX and NumPy: <code>linalg.cond</code> without p.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+     * <p>Gradient: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁), with the singular vectors of s₀ and sₖ₋₁.
      *
      * @return the node
      */
@@ -1594,7 +1611,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op conj: y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's
+     * The op conj: y = conj x: the imaginary part is negated; a real x is returned unchanged. PyTorch, JAX and NumPy:
      * <code>conj</code>.
      *
      * <p>Since opset 2.
@@ -1607,7 +1624,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conj", new Attrs(), operands());
     }
 
-    /** What conv1d takes beside what is required. */
+    /** Options of conv1d. */
     public static final class Conv1dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -1615,7 +1632,7 @@ public abstract sealed class NodeOps permits Node {
         private Conv1dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -1626,7 +1643,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1] unless stated.
+         * Distance between windows along each spatial axis; default [1].
          *
          * @param stride the value
          * @return these options
@@ -1637,7 +1654,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0].
          *
          * @param padding the value
          * @return these options
@@ -1648,7 +1665,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1].
          *
          * @param dilation the value
          * @return these options
@@ -1659,7 +1676,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -1673,12 +1690,13 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op conv1d: y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
      *
-     * <p>x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' = ⌊(w
-     * + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, w], zero outside; kernel [features, channels /
+     * groups, kw]; y [n, features, w'] with w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Each feature reads only the
+     * channels of its own group. Same as PyTorch's conv1d.
      *
      * <p>Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -1690,15 +1708,16 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op conv1d: y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
      *
-     * <p>x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' = ⌊(w
-     * + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, w], zero outside; kernel [features, channels /
+     * groups, kw]; y [n, features, w'] with w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Each feature reads only the
+     * channels of its own group. Same as PyTorch's conv1d.
      *
      * <p>Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node conv1d(Node kernel, Node bias) {
@@ -1708,15 +1727,16 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op conv1d: y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
      *
-     * <p>x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' = ⌊(w
-     * + 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, w], zero outside; kernel [features, channels /
+     * groups, kw]; y [n, features, w'] with w' = ⌊(w + 2p − d·(kw − 1) − 1) / s⌋ + 1. Each feature reads only the
+     * channels of its own group. Same as PyTorch's conv1d.
      *
      * <p>Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node conv1d(Node kernel, Consumer<Conv1dOptions> options) {
@@ -1724,7 +1744,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conv1d", given.attrs, operands(kernel, given.bias));
     }
 
-    /** What conv2d takes beside what is required. */
+    /** Options of conv2d. */
     public static final class Conv2dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -1732,7 +1752,7 @@ public abstract sealed class NodeOps permits Node {
         private Conv2dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -1743,7 +1763,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1, 1] unless stated.
+         * Distance between windows along each spatial axis; default [1, 1].
          *
          * @param stride the value
          * @return these options
@@ -1754,7 +1774,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -1765,7 +1785,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1, 1].
          *
          * @param dilation the value
          * @return these options
@@ -1776,7 +1796,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -1791,12 +1811,13 @@ public abstract sealed class NodeOps permits Node {
      * The op conv2d: y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a
      * cross-correlation.
      *
-     * <p>x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w']
-     * with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, h, w], zero outside; kernel [features, channels /
+     * groups, kh, kw]; y [n, features, h', w'] with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Each feature reads only
+     * the channels of its own group. Same as PyTorch's conv2d.
      *
      * <p>Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -1809,15 +1830,16 @@ public abstract sealed class NodeOps permits Node {
      * The op conv2d: y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a
      * cross-correlation.
      *
-     * <p>x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w']
-     * with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, h, w], zero outside; kernel [features, channels /
+     * groups, kh, kw]; y [n, features, h', w'] with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Each feature reads only
+     * the channels of its own group. Same as PyTorch's conv2d.
      *
      * <p>Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node conv2d(Node kernel, Node bias) {
@@ -1828,15 +1850,16 @@ public abstract sealed class NodeOps permits Node {
      * The op conv2d: y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a
      * cross-correlation.
      *
-     * <p>x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w']
-     * with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+     * <p>s, d and p are stride, dilation and padding. x [n, channels, h, w], zero outside; kernel [features, channels /
+     * groups, kh, kw]; y [n, features, h', w'] with h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Each feature reads only
+     * the channels of its own group. Same as PyTorch's conv2d.
      *
      * <p>Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node conv2d(Node kernel, Consumer<Conv2dOptions> options) {
@@ -1844,7 +1867,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conv2d", given.attrs, operands(kernel, given.bias));
     }
 
-    /** What conv3d takes beside what is required. */
+    /** Options of conv3d. */
     public static final class Conv3dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -1852,7 +1875,7 @@ public abstract sealed class NodeOps permits Node {
         private Conv3dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -1863,7 +1886,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+         * Distance between windows along each spatial axis; default [1, 1, 1].
          *
          * @param stride the value
          * @return these options
@@ -1874,7 +1897,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0, 0, 0].
          *
          * @param padding the value
          * @return these options
@@ -1885,7 +1908,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1, 1, 1].
          *
          * @param dilation the value
          * @return these options
@@ -1896,7 +1919,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -1911,12 +1934,12 @@ public abstract sealed class NodeOps permits Node {
      * The op conv3d: y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e]
      * + bias[o].
      *
-     * <p>x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d',
-     * h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+     * <p>A cross-correlation. x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw];
+     * y [n, features, d', h', w'] with extents as in conv2d. Same as PyTorch's conv3d.
      *
      * <p>Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -1929,15 +1952,15 @@ public abstract sealed class NodeOps permits Node {
      * The op conv3d: y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e]
      * + bias[o].
      *
-     * <p>x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d',
-     * h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+     * <p>A cross-correlation. x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw];
+     * y [n, features, d', h', w'] with extents as in conv2d. Same as PyTorch's conv3d.
      *
      * <p>Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node conv3d(Node kernel, Node bias) {
@@ -1948,15 +1971,15 @@ public abstract sealed class NodeOps permits Node {
      * The op conv3d: y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e]
      * + bias[o].
      *
-     * <p>x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d',
-     * h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+     * <p>A cross-correlation. x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw];
+     * y [n, features, d', h', w'] with extents as in conv2d. Same as PyTorch's conv3d.
      *
      * <p>Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node conv3d(Node kernel, Consumer<Conv3dOptions> options) {
@@ -1964,7 +1987,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conv3d", given.attrs, operands(kernel, given.bias));
     }
 
-    /** What convTranspose1d takes beside what is required. */
+    /** Options of convTranspose1d. */
     public static final class ConvTranspose1dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -1972,7 +1995,7 @@ public abstract sealed class NodeOps permits Node {
         private ConvTranspose1dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -1983,7 +2006,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1] unless stated.
+         * Distance between windows along each spatial axis; default [1].
          *
          * @param stride the value
          * @return these options
@@ -1994,7 +2017,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0].
          *
          * @param padding the value
          * @return these options
@@ -2005,7 +2028,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1].
          *
          * @param dilation the value
          * @return these options
@@ -2016,7 +2039,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -2027,7 +2050,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Extent added at the end of each spatial axis of the result; [0] unless stated.
+         * Extent added at the end of each spatial axis of the result; default [0].
          *
          * @param outputPadding the value
          * @return these options
@@ -2042,16 +2065,16 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
-     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
-     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
-     * widens.
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch: <code>conv_transpose1d</code>. JAX: <code>lax.conv_transpose</code> with
+     * transpose_kernel, which has the kernel's axes in another order and takes the padding of the underlying dilated
+     * convolution.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -2064,19 +2087,19 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
-     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
-     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
-     * widens.
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch: <code>conv_transpose1d</code>. JAX: <code>lax.conv_transpose</code> with
+     * transpose_kernel, which has the kernel's axes in another order and takes the padding of the underlying dilated
+     * convolution.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node convTranspose1d(Node kernel, Node bias) {
@@ -2087,19 +2110,19 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
-     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
-     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
-     * widens.
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch: <code>conv_transpose1d</code>. JAX: <code>lax.conv_transpose</code> with
+     * transpose_kernel, which has the kernel's axes in another order and takes the padding of the underlying dilated
+     * convolution.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node convTranspose1d(Node kernel, Consumer<ConvTranspose1dOptions> options) {
@@ -2107,7 +2130,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conv_transpose1d", given.attrs, operands(kernel, given.bias));
     }
 
-    /** What convTranspose2d takes beside what is required. */
+    /** Options of convTranspose2d. */
     public static final class ConvTranspose2dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -2115,7 +2138,7 @@ public abstract sealed class NodeOps permits Node {
         private ConvTranspose2dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -2126,7 +2149,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1, 1] unless stated.
+         * Distance between windows along each spatial axis; default [1, 1].
          *
          * @param stride the value
          * @return these options
@@ -2137,7 +2160,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -2148,7 +2171,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1, 1].
          *
          * @param dilation the value
          * @return these options
@@ -2159,7 +2182,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -2170,7 +2193,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Extent added at the end of each spatial axis of the result; [0, 0] unless stated.
+         * Extent added at the end of each spatial axis of the result; default [0, 0].
          *
          * @param outputPadding the value
          * @return these options
@@ -2186,11 +2209,11 @@ public abstract sealed class NodeOps permits Node {
      * the adjoint of conv2d.
      *
      * <p>x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h −
-     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. Same as PyTorch's conv_transpose2d.
      *
      * <p>Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -2204,14 +2227,14 @@ public abstract sealed class NodeOps permits Node {
      * the adjoint of conv2d.
      *
      * <p>x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h −
-     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. Same as PyTorch's conv_transpose2d.
      *
      * <p>Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node convTranspose2d(Node kernel, Node bias) {
@@ -2223,14 +2246,14 @@ public abstract sealed class NodeOps permits Node {
      * the adjoint of conv2d.
      *
      * <p>x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h −
-     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+     * 1)·s − 2p + d·(kh − 1) + 1 + output_padding. Same as PyTorch's conv_transpose2d.
      *
      * <p>Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node convTranspose2d(Node kernel, Consumer<ConvTranspose2dOptions> options) {
@@ -2238,7 +2261,7 @@ public abstract sealed class NodeOps permits Node {
         return append("conv_transpose2d", given.attrs, operands(kernel, given.bias));
     }
 
-    /** What convTranspose3d takes beside what is required. */
+    /** Options of convTranspose3d. */
     public static final class ConvTranspose3dOptions {
         private final Attrs attrs = new Attrs();
         private Node bias;
@@ -2246,7 +2269,7 @@ public abstract sealed class NodeOps permits Node {
         private ConvTranspose3dOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -2257,7 +2280,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+         * Distance between windows along each spatial axis; default [1, 1, 1].
          *
          * @param stride the value
          * @return these options
@@ -2268,7 +2291,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+         * Zeros added on both sides of each spatial axis; default [0, 0, 0].
          *
          * @param padding the value
          * @return these options
@@ -2279,7 +2302,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+         * Distance between the kernel's taps along each spatial axis; default [1, 1, 1].
          *
          * @param dilation the value
          * @return these options
@@ -2290,7 +2313,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         * Number of equal groups of channels, each with its own kernels; default 1.
          *
          * @param groups the value
          * @return these options
@@ -2301,7 +2324,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Extent added at the end of each spatial axis of the result; [0, 0, 0] unless stated.
+         * Extent added at the end of each spatial axis of the result; default [0, 0, 0].
          *
          * @param outputPadding the value
          * @return these options
@@ -2317,11 +2340,11 @@ public abstract sealed class NodeOps permits Node {
      * adjoint of conv3d.
      *
      * <p>x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
-     * extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+     * extents as in conv_transpose2d. Same as PyTorch's conv_transpose3d.
      *
      * <p>Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
      * @return the node
@@ -2335,14 +2358,14 @@ public abstract sealed class NodeOps permits Node {
      * adjoint of conv3d.
      *
      * <p>x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
-     * extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+     * extents as in conv_transpose2d. Same as PyTorch's conv_transpose3d.
      *
      * <p>Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param bias an operand; null where it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node convTranspose3d(Node kernel, Node bias) {
@@ -2354,14 +2377,14 @@ public abstract sealed class NodeOps permits Node {
      * adjoint of conv3d.
      *
      * <p>x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
-     * extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+     * extents as in conv_transpose2d. Same as PyTorch's conv_transpose3d.
      *
      * <p>Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernel an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node convTranspose3d(Node kernel, Consumer<ConvTranspose3dOptions> options) {
@@ -2372,7 +2395,7 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op copy_to_device: y = x.
      *
-     * <p>Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+     * <p>The server chooses where a graph runs, so nothing is moved. The gradient passes through.
      *
      * <p>Gradient: g.
      *
@@ -2404,14 +2427,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cosh", new Attrs(), operands());
     }
 
-    /** What crossEntropy takes beside what is required. */
+    /** Options of crossEntropy. */
     public static final class CrossEntropyOptions {
         private final Attrs attrs = new Attrs();
 
         private CrossEntropyOptions() {}
 
         /**
-         * What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+         * How to combine the losses; none: return each one; one of mean, sum, none; default mean.
          *
          * @param reduction the value
          * @return these options
@@ -2423,16 +2446,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cross_entropy: loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the
+     * The op cross_entropy: loss = −Σ p · log softmax(logits) over the last axis, the axis of the classes; then the
      * mean over all rows.
      *
-     * <p>logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
-     * distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+     * <p>logits [..., classes]; targets are either class indices [...] of an integer dtype (p is 1 at the index), or
+     * the distribution p itself, a float tensor of the logits' shape. Indices lie in [0, classes).
      *
      * <p>Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if
      * float.
      *
-     * <p>Of its operands, logits is this node.
+     * <p>This node is the operand logits.
      *
      * @param targets an operand
      * @return the node
@@ -2442,19 +2465,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cross_entropy: loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the
+     * The op cross_entropy: loss = −Σ p · log softmax(logits) over the last axis, the axis of the classes; then the
      * mean over all rows.
      *
-     * <p>logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
-     * distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+     * <p>logits [..., classes]; targets are either class indices [...] of an integer dtype (p is 1 at the index), or
+     * the distribution p itself, a float tensor of the logits' shape. Indices lie in [0, classes).
      *
      * <p>Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if
      * float.
      *
-     * <p>Of its operands, logits is this node.
+     * <p>This node is the operand logits.
      *
      * @param targets an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node crossEntropy(Node targets, Consumer<CrossEntropyOptions> options) {
@@ -2462,14 +2485,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cross_entropy", given.attrs, operands(targets));
     }
 
-    /** What cumlogsumexp takes beside what is required. */
+    /** Options of cumlogsumexp. */
     public static final class CumlogsumexpOptions {
         private final Attrs attrs = new Attrs();
 
         private CumlogsumexpOptions() {}
 
         /**
-         * Whether to run from the end to the front; false unless stated.
+         * Whether to accumulate from the end to the front; default false.
          *
          * @param reverse the value
          * @return these options
@@ -2482,19 +2505,19 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op cumlogsumexp: y[i] = log(exp x[0] + … + exp x[i]) along <code>axis</code>, stable; with
-     * <code>reverse</code>, of x[i] to x[n − 1].
+     * <code>reverse</code>, of x[i], …, x[n − 1].
      *
-     * <p>As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where
-     * one so far is NaN, so are y and the gradient. Integers give float64. PyTorch's <code>logcumsumexp</code>; JAX's
-     * <code>lax.cumlogsumexp</code>, which has <code>reverse</code>.
+     * <p>As in logsumexp: if all elements so far are −inf, y is −inf and the gradient is 0; elements that are inf share
+     * the gradient. If an element so far is NaN, y and the gradient are NaN. Integers give float64. PyTorch:
+     * <code>logcumsumexp</code>. JAX: <code>lax.cumlogsumexp</code>, which also has <code>reverse</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k ≥ i.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
+     * @param axis axis to accumulate along
      * @return the node
      */
     public Node cumlogsumexp(long axis) {
@@ -2503,20 +2526,20 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op cumlogsumexp: y[i] = log(exp x[0] + … + exp x[i]) along <code>axis</code>, stable; with
-     * <code>reverse</code>, of x[i] to x[n − 1].
+     * <code>reverse</code>, of x[i], …, x[n − 1].
      *
-     * <p>As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where
-     * one so far is NaN, so are y and the gradient. Integers give float64. PyTorch's <code>logcumsumexp</code>; JAX's
-     * <code>lax.cumlogsumexp</code>, which has <code>reverse</code>.
+     * <p>As in logsumexp: if all elements so far are −inf, y is −inf and the gradient is 0; elements that are inf share
+     * the gradient. If an element so far is NaN, y and the gradient are NaN. Integers give float64. PyTorch:
+     * <code>logcumsumexp</code>. JAX: <code>lax.cumlogsumexp</code>, which also has <code>reverse</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k ≥ i.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
-     * @param options states what is optional
+     * @param axis axis to accumulate along
+     * @param options sets options
      * @return the node
      */
     public Node cumlogsumexp(long axis, Consumer<CumlogsumexpOptions> options) {
@@ -2524,14 +2547,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cumlogsumexp", given.attrs.with("axis", axis), operands());
     }
 
-    /** What cummax takes beside what is required. */
+    /** Options of cummax. */
     public static final class CummaxOptions {
         private final Attrs attrs = new Attrs();
 
         private CummaxOptions() {}
 
         /**
-         * Whether to run from the end to the front; false unless stated.
+         * Whether to accumulate from the end to the front; default false.
          *
          * @param reverse the value
          * @return these options
@@ -2546,17 +2569,17 @@ public abstract sealed class NodeOps permits Node {
      * The op cummax: y[i] = the largest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
      * …, x[n − 1].
      *
-     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-     * PyTorch's <code>cummax</code>, whose gradient takes the last of ties; JAX's <code>lax.cummax</code>, which has
-     * <code>reverse</code>, and shares.
+     * <p>NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+     * PyTorch: the values of <code>cummax</code>, whose gradient goes to the last entry in a tie. JAX:
+     * <code>lax.cummax</code>, which also has <code>reverse</code>, and in which ties share the gradient.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     * <p>Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
+     * @param axis axis to accumulate along
      * @return the node
      */
     public Node cummax(long axis) {
@@ -2567,18 +2590,18 @@ public abstract sealed class NodeOps permits Node {
      * The op cummax: y[i] = the largest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
      * …, x[n − 1].
      *
-     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-     * PyTorch's <code>cummax</code>, whose gradient takes the last of ties; JAX's <code>lax.cummax</code>, which has
-     * <code>reverse</code>, and shares.
+     * <p>NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+     * PyTorch: the values of <code>cummax</code>, whose gradient goes to the last entry in a tie. JAX:
+     * <code>lax.cummax</code>, which also has <code>reverse</code>, and in which ties share the gradient.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     * <p>Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
-     * @param options states what is optional
+     * @param axis axis to accumulate along
+     * @param options sets options
      * @return the node
      */
     public Node cummax(long axis, Consumer<CummaxOptions> options) {
@@ -2586,14 +2609,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cummax", given.attrs.with("axis", axis), operands());
     }
 
-    /** What cummin takes beside what is required. */
+    /** Options of cummin. */
     public static final class CumminOptions {
         private final Attrs attrs = new Attrs();
 
         private CumminOptions() {}
 
         /**
-         * Whether to run from the end to the front; false unless stated.
+         * Whether to accumulate from the end to the front; default false.
          *
          * @param reverse the value
          * @return these options
@@ -2608,17 +2631,17 @@ public abstract sealed class NodeOps permits Node {
      * The op cummin: y[i] = the smallest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
      * …, x[n − 1].
      *
-     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-     * PyTorch's <code>cummin</code>, whose gradient takes the last of ties; JAX's <code>lax.cummin</code>, which has
-     * <code>reverse</code>, and shares.
+     * <p>NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+     * PyTorch: the values of <code>cummin</code>, whose gradient goes to the last entry in a tie. JAX:
+     * <code>lax.cummin</code>, which also has <code>reverse</code>, and in which ties share the gradient.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     * <p>Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
+     * @param axis axis to accumulate along
      * @return the node
      */
     public Node cummin(long axis) {
@@ -2629,18 +2652,18 @@ public abstract sealed class NodeOps permits Node {
      * The op cummin: y[i] = the smallest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
      * …, x[n − 1].
      *
-     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
-     * PyTorch's <code>cummin</code>, whose gradient takes the last of ties; JAX's <code>lax.cummin</code>, which has
-     * <code>reverse</code>, and shares.
+     * <p>NaN from the first NaN on. In a tie, the first entry in the direction of accumulation gets the gradient.
+     * PyTorch: the values of <code>cummin</code>, whose gradient goes to the last entry in a tie. JAX:
+     * <code>lax.cummin</code>, which also has <code>reverse</code>, and in which ties share the gradient.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     * <p>Gradient: g to the entry that is y: the first in a tie, in the direction of accumulation; the first NaN.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
-     * @param options states what is optional
+     * @param axis axis to accumulate along
+     * @param options sets options
      * @return the node
      */
     public Node cummin(long axis, Consumer<CumminOptions> options) {
@@ -2648,14 +2671,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cummin", given.attrs.with("axis", axis), operands());
     }
 
-    /** What cumprod takes beside what is required. */
+    /** Options of cumprod. */
     public static final class CumprodOptions {
         private final Attrs attrs = new Attrs();
 
         private CumprodOptions() {}
 
         /**
-         * Whether to run from the end to the front; false unless stated.
+         * Whether to accumulate from the end to the front; default false.
          *
          * @param reverse the value
          * @return these options
@@ -2669,17 +2692,17 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op cumprod: y[i] = x[0] · … · x[i] along <code>axis</code>; with <code>reverse</code>, x[i] · … · x[n − 1].
      *
-     * <p>Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros,
-     * and so are those of higher order. PyTorch's and NumPy's <code>cumprod</code>; <code>reverse</code> is that of
-     * JAX's <code>lax.cumprod</code>.
+     * <p>Integers and bool are multiplied in int64, float16 in float32. The gradient is exact for any number of zeros,
+     * and so are higher derivatives. PyTorch and NumPy: <code>cumprod</code>. JAX: <code>lax.cumprod</code>, which also
+     * has <code>reverse</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+     * <p>Gradient: (product of the entries before i) · Σ g[k] · (product of the entries after i, up to k), over k ≥ i.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
+     * @param axis axis to accumulate along
      * @return the node
      */
     public Node cumprod(long axis) {
@@ -2689,18 +2712,18 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op cumprod: y[i] = x[0] · … · x[i] along <code>axis</code>; with <code>reverse</code>, x[i] · … · x[n − 1].
      *
-     * <p>Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros,
-     * and so are those of higher order. PyTorch's and NumPy's <code>cumprod</code>; <code>reverse</code> is that of
-     * JAX's <code>lax.cumprod</code>.
+     * <p>Integers and bool are multiplied in int64, float16 in float32. The gradient is exact for any number of zeros,
+     * and so are higher derivatives. PyTorch and NumPy: <code>cumprod</code>. JAX: <code>lax.cumprod</code>, which also
+     * has <code>reverse</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+     * <p>Gradient: (product of the entries before i) · Σ g[k] · (product of the entries after i, up to k), over k ≥ i.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to run along
-     * @param options states what is optional
+     * @param axis axis to accumulate along
+     * @param options sets options
      * @return the node
      */
     public Node cumprod(long axis, Consumer<CumprodOptions> options) {
@@ -2708,14 +2731,14 @@ public abstract sealed class NodeOps permits Node {
         return append("cumprod", given.attrs.with("axis", axis), operands());
     }
 
-    /** What cumsum takes beside what is required. */
+    /** Options of cumsum. */
     public static final class CumsumOptions {
         private final Attrs attrs = new Attrs();
 
         private CumsumOptions() {}
 
         /**
-         * Whether to run from the end to the front; since opset 2; false unless stated.
+         * Whether to accumulate from the end to the front; since opset 2; default false.
          *
          * @param reverse the value
          * @return these options
@@ -2729,14 +2752,14 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op cumsum: y[i] = x[0] + … + x[i] along <code>axis</code>; with <code>reverse</code>, x[i] + … + x[n − 1].
      *
-     * <p>Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's <code>cumsum</code>;
-     * <code>reverse</code> is that of JAX's <code>lax.cumsum</code>.
+     * <p>Integers and bool are summed in int64, float16 in float32. PyTorch and NumPy: <code>cumsum</code>. JAX:
+     * <code>lax.cumsum</code>, which also has <code>reverse</code>.
      *
-     * <p>Gradient: g, added up from the end.
+     * <p>Gradient: g, summed from the end.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to add up along
+     * @param axis axis to sum along
      * @return the node
      */
     public Node cumsum(long axis) {
@@ -2746,15 +2769,15 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op cumsum: y[i] = x[0] + … + x[i] along <code>axis</code>; with <code>reverse</code>, x[i] + … + x[n − 1].
      *
-     * <p>Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's <code>cumsum</code>;
-     * <code>reverse</code> is that of JAX's <code>lax.cumsum</code>.
+     * <p>Integers and bool are summed in int64, float16 in float32. PyTorch and NumPy: <code>cumsum</code>. JAX:
+     * <code>lax.cumsum</code>, which also has <code>reverse</code>.
      *
-     * <p>Gradient: g, added up from the end.
+     * <p>Gradient: g, summed from the end.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to add up along
-     * @param options states what is optional
+     * @param axis axis to sum along
+     * @param options sets options
      * @return the node
      */
     public Node cumsum(long axis, Consumer<CumsumOptions> options) {
@@ -2763,17 +2786,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op det: y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix
-     * without entries.
+     * The op det: y = det x of square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 for an empty matrix.
      *
-     * <p><code>slogdet</code> neither overflows nor underflows. The gradient is the matrix of cofactors, exact for
-     * singular matrices, too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for
-     * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
-     * NumPy's <code>linalg.det</code>.
+     * <p>If the determinant may overflow or underflow, use <code>slogdet</code>. The gradient is the matrix of
+     * cofactors and is exact for singular matrices, too; their second derivatives are NaN or infinite. A matrix with
+     * NaN gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a
+     * wider float and rounded once. PyTorch, JAX and NumPy: <code>linalg.det</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+     * <p>Gradient: g · the conjugate cofactors of x; if x is invertible, those are the conjugate of det(x) x⁻ᵀ.
      *
      * @return the node
      */
@@ -2781,14 +2803,14 @@ public abstract sealed class NodeOps permits Node {
         return append("det", new Attrs(), operands());
     }
 
-    /** What diag takes beside what is required. */
+    /** Options of diag. */
     public static final class DiagOptions {
         private final Attrs attrs = new Attrs();
 
         private DiagOptions() {}
 
         /**
-         * Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+         * Diagonal: 0 is the main one, positive above it, negative below it; default 0.
          *
          * @param offset the value
          * @return these options
@@ -2800,7 +2822,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op diag: The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that
+     * The op diag: The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; for a vector, the matrix with that
      * diagonal.
      *
      * <p>x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m]. A
@@ -2815,7 +2837,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op diag: The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that
+     * The op diag: The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; for a vector, the matrix with that
      * diagonal.
      *
      * <p>x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m]. A
@@ -2823,9 +2845,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node diag(Consumer<DiagOptions> options) {
@@ -2834,10 +2856,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op digamma: y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to
-     * 1e-15.
+     * The op digamma: y = ψ(x) = Γ'(x) / Γ(x); −∞ at 0, NaN at −1, −2, …. Accurate to 10 ulp; near its zeros below −1
+     * to 1e-15.
      *
-     * <p>SciPy's loses one digit with each digit by which x &lt; 0 is closer to a pole; this one keeps all.
+     * <p>Near its negative poles all digits are correct; SciPy loses one digit for each digit by which x is closer to a
+     * pole.
      *
      * <p>Gradient: g · polygamma(x, order=1).
      *
@@ -2848,11 +2871,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op div: y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN.
+     * The op div: y = a / b, elementwise, with NumPy broadcasting; integers give floats, x / 0 gives ±inf or NaN.
      *
      * <p>Gradient: da = g / b, db = −y · g / b.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -2862,28 +2885,28 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op div_scalar: y = x / scalar. A scalar of 0 gives ±inf or NaN, as <code>div</code>.
+     * The op div_scalar: y = x / scalar. A scalar of 0 gives ±inf or NaN, as in <code>div</code>.
      *
      * <p>Gradient: g / scalar.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param scalar the constant
+     * @param scalar constant operand
      * @return the node
      */
     public Node divScalar(double scalar) {
         return append("div_scalar", new Attrs().with("scalar", scalar), operands());
     }
 
-    /** What eigh takes beside what is required. */
+    /** Options of eigh. */
     public static final class EighOptions {
         private final Attrs attrs = new Attrs();
 
         private EighOptions() {}
 
         /**
-         * Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
-         * whole; nan unless stated.
+         * Gradient through vectors of equal values; nan: NaN; whole: assume that only whole spaces matter; one of nan,
+         * whole; default nan.
          *
          * @param degenerate the value
          * @return these options
@@ -2895,29 +2918,34 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v
-     * = 1.
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2 = v diag(w) vᴴ, with vᴴ v = 1.
      *
-     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
-     * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
-     * holds at equal ones, too, as long as the function treats these alike.
+     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], one vector per column. If you read only eigenvalues,
+     * vectors are not computed. The gradient of eigenvalues alone is valid at equal ones, too, if your function treats
+     * these alike.
      *
-     * <p>Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
-     * does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
-     * are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where
-     * <code>degenerate</code> is whole, right if the function depends on whole eigenspaces, as a projector does, and
-     * wrong else: v √w vᵀ does not, and is what <code>symmetric_function</code> is for. Second derivatives where a pair
-     * was left out are NaN, and so are those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for
-     * which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider
-     * float, and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse mode
-     * algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's <code>linalg.eigh</code>, which take the
-     * lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
+     * <p>LAPACK chooses the signs of vectors, and the phases of complex ones. Use v only in functions that depend
+     * neither on them nor on single vectors of equal eigenvalues.
+     *
+     * <p>Eigenvalues closer than 16 n ε ‖x‖ count as equal. For a matrix with equal eigenvalues, the gradient of a
+     * function of v is NaN. If <code>degenerate</code> is whole, the pair is left out instead. That is correct if the
+     * function depends on whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does
+     * not, use <code>symmetric_function</code>. Second derivatives are NaN if a pair was left out, and also for
+     * eigenvalues alone if some are equal.
+     *
+     * <p>A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+     * batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.eigh</code>, which reads the lower triangle by default. JAX: <code>linalg.eigh</code>,
+     * which symmetrizes its input by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B.
+     * Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
+     * section 3.1.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F if v is
      * unread.
      *
      * @return the node
@@ -2927,34 +2955,39 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v
-     * = 1.
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2 = v diag(w) vᴴ, with vᴴ v = 1.
      *
-     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
-     * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
-     * holds at equal ones, too, as long as the function treats these alike.
+     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], one vector per column. If you read only eigenvalues,
+     * vectors are not computed. The gradient of eigenvalues alone is valid at equal ones, too, if your function treats
+     * these alike.
      *
-     * <p>Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
-     * does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
-     * are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where
-     * <code>degenerate</code> is whole, right if the function depends on whole eigenspaces, as a projector does, and
-     * wrong else: v √w vᵀ does not, and is what <code>symmetric_function</code> is for. Second derivatives where a pair
-     * was left out are NaN, and so are those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for
-     * which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider
-     * float, and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse mode
-     * algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's <code>linalg.eigh</code>, which take the
-     * lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
+     * <p>LAPACK chooses the signs of vectors, and the phases of complex ones. Use v only in functions that depend
+     * neither on them nor on single vectors of equal eigenvalues.
+     *
+     * <p>Eigenvalues closer than 16 n ε ‖x‖ count as equal. For a matrix with equal eigenvalues, the gradient of a
+     * function of v is NaN. If <code>degenerate</code> is whole, the pair is left out instead. That is correct if the
+     * function depends on whole eigenspaces only, as a projector does, and wrong otherwise. For v √w vᵀ, which does
+     * not, use <code>symmetric_function</code>. Second derivatives are NaN if a pair was left out, and also for
+     * eigenvalues alone if some are equal.
+     *
+     * <p>A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+     * batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.eigh</code>, which reads the lower triangle by default. JAX: <code>linalg.eigh</code>,
+     * which symmetrizes its input by default. At equal eigenvalues, their gradients are NaN or rounding noise. M. B.
+     * Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
+     * section 3.1.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F if v is
      * unread.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node eigh(Consumer<EighOptions> options) {
@@ -2962,14 +2995,14 @@ public abstract sealed class NodeOps permits Node {
         return append("eigh", given.attrs, operands());
     }
 
-    /** What elu takes beside what is required. */
+    /** Options of elu. */
     public static final class EluOptions {
         private final Attrs attrs = new Attrs();
 
         private EluOptions() {}
 
         /**
-         * −y for x → −∞; 1.0 unless stated.
+         * Limit of −y for x → −∞; default 1.0.
          *
          * @param alpha the value
          * @return these options
@@ -2981,7 +3014,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op elu: y = x for x &gt; 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+     * The op elu: y = x for x &gt; 0, else alpha · (eˣ − 1). Derivatives at 0 are the left ones: alpha.
      *
      * <p>D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
      *
@@ -2994,15 +3027,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op elu: y = x for x &gt; 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+     * The op elu: y = x for x &gt; 0, else alpha · (eˣ − 1). Derivatives at 0 are the left ones: alpha.
      *
      * <p>D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
      *
      * <p>Gradient: g where x &gt; 0 or NaN, else g · alpha · eˣ.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node elu(Consumer<EluOptions> options) {
@@ -3010,14 +3043,14 @@ public abstract sealed class NodeOps permits Node {
         return append("elu", given.attrs, operands());
     }
 
-    /** What embedding takes beside what is required. */
+    /** Options of embedding. */
     public static final class EmbeddingOptions {
         private final Attrs attrs = new Attrs();
 
         private EmbeddingOptions() {}
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; since opset 2; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -3028,7 +3061,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * A row that gets no gradient, read as others are; absent: none; since opset 2.
+         * Row that gets no gradient but is read as usual; default: none; since opset 2.
          *
          * @param paddingIdx the value
          * @return these options
@@ -3042,14 +3075,14 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
      *
-     * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
-     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-     * <code>functional.embedding</code>, which takes no negative index, and has <code>padding_idx</code>; JAX's
-     * weight[indices], which takes negative ones, and moves those outside to the nearest row.
+     * <p>weight [rows, features…], indices of any shape with entries in [0, rows), y [shape of indices…, features…].
+     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch:
+     * <code>functional.embedding</code>, which rejects negative indices and has <code>padding_idx</code>. JAX:
+     * weight[indices], which accepts negative indices and moves those out of range to the nearest row.
      *
-     * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+     * <p>Gradient: d weight = g, added to the rows that were read: repeated indices accumulate; none for indices.
      *
-     * <p>Of its operands, weight is this node.
+     * <p>This node is the operand weight.
      *
      * @param indices an operand
      * @return the node
@@ -3061,17 +3094,17 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
      *
-     * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
-     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-     * <code>functional.embedding</code>, which takes no negative index, and has <code>padding_idx</code>; JAX's
-     * weight[indices], which takes negative ones, and moves those outside to the nearest row.
+     * <p>weight [rows, features…], indices of any shape with entries in [0, rows), y [shape of indices…, features…].
+     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch:
+     * <code>functional.embedding</code>, which rejects negative indices and has <code>padding_idx</code>. JAX:
+     * weight[indices], which accepts negative indices and moves those out of range to the nearest row.
      *
-     * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+     * <p>Gradient: d weight = g, added to the rows that were read: repeated indices accumulate; none for indices.
      *
-     * <p>Of its operands, weight is this node.
+     * <p>This node is the operand weight.
      *
      * @param indices an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node embedding(Node indices, Consumer<EmbeddingOptions> options) {
@@ -3080,9 +3113,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op equal: y = (a = b), elementwise; NaN equals nothing.
+     * The op equal: y = (a = b), elementwise; false if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -3092,7 +3125,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op erf: y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place.
+     * The op erf: y = erf x = 2/√π ∫₀ˣ exp(−t²) dt. Accurate to 2 units in the last place (ulp).
      *
      * <p>Gradient: g · 2/√π · exp(−x²).
      *
@@ -3103,7 +3136,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op erfc: y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small.
+     * The op erfc: y = erfc x = 1 − erf x. Accurate to 2 units in the last place (ulp), even where y is small.
      *
      * <p>Gradient: −g · 2/√π · exp(−x²).
      *
@@ -3114,7 +3147,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op erfinv: y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units.
+     * The op erfinv: y such that erf y = x: ±∞ at ±1, NaN beyond. Accurate to 2 ulp.
      *
      * <p>Gradient: g · √π/2 · exp(y²).
      *
@@ -3146,14 +3179,14 @@ public abstract sealed class NodeOps permits Node {
         return append("expm1", new Attrs(), operands());
     }
 
-    /** What fft takes beside what is required. */
+    /** Options of fft. */
     public static final class FftOptions {
         private final Attrs attrs = new Attrs();
 
         private FftOptions() {}
 
         /**
-         * The axes to transform; absent: the last.
+         * Axes to transform; default: the last axis, or as many last axes as there are sizes.
          *
          * @param axes the value
          * @return these options
@@ -3164,7 +3197,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         * Points on each axis, to which x is cut or zero-padded; default: x's extents.
          *
          * @param sizes the value
          * @return these options
@@ -3175,8 +3208,8 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-         * ortho, forward; backward unless stated.
+         * Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+         * forward; default backward.
          *
          * @param norm the value
          * @return these options
@@ -3191,13 +3224,13 @@ public abstract sealed class NodeOps permits Node {
      * The op fft: y[k] = Σ x[j] exp(−2πi j k / n) over <code>axes</code>, each of n points: the discrete Fourier
      * transform.
      *
-     * <p><code>norm</code> is NumPy's: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands are
-     * taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's <code>fft</code>,
-     * and <code>fft2</code> and <code>fftn</code> by several axes.
+     * <p><code>norm</code> is as in NumPy: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands
+     * are converted to complex. float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy:
+     * <code>fft</code>; over several axes, <code>fft2</code> and <code>fftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: ifft(g) without its division: of a real operand, the real part.
+     * <p>Gradient: ifft(g) without the division by n; for a real operand, its real part.
      *
      * @return the node
      */
@@ -3209,17 +3242,17 @@ public abstract sealed class NodeOps permits Node {
      * The op fft: y[k] = Σ x[j] exp(−2πi j k / n) over <code>axes</code>, each of n points: the discrete Fourier
      * transform.
      *
-     * <p><code>norm</code> is NumPy's: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands are
-     * taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's <code>fft</code>,
-     * and <code>fft2</code> and <code>fftn</code> by several axes.
+     * <p><code>norm</code> is as in NumPy: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands
+     * are converted to complex. float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy:
+     * <code>fft</code>; over several axes, <code>fft2</code> and <code>fftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: ifft(g) without its division: of a real operand, the real part.
+     * <p>Gradient: ifft(g) without the division by n; for a real operand, its real part.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node fft(Consumer<FftOptions> options) {
@@ -3228,14 +3261,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op flatten: y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes
-     * [1].
+     * The op flatten: y = x with adjacent axes merged into one; by default, all axes. A 0-d tensor becomes [1].
      *
      * <p>Gradient: g, reshaped back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axes neighbouring axes to merge; absent: all
+     * @param axes adjacent axes to merge; default: all
      * @return the node
      */
     public Node flatten(long... axes) {
@@ -3243,13 +3275,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op flip: y = x with the order of the entries reversed on <code>axes</code>; absent: on all.
+     * The op flip: y = x with the order of the entries reversed on <code>axes</code>; by default, on all axes.
      *
      * <p>Gradient: g, flipped.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axes axes to reverse; absent: all
+     * @param axes axes to reverse; default: all
      * @return the node
      */
     public Node flip(long... axes) {
@@ -3257,7 +3289,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op floor: y = ⌊x⌋: down to the next whole number.
+     * The op floor: y = ⌊x⌋: x rounded down to a whole number.
      *
      * @return the node
      */
@@ -3266,15 +3298,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op floor_div: y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder <code>mod</code>. An
-     * integer by 0 is 0.
+     * The op floor_div: y = ⌊a / b⌋, elementwise with broadcasting: Python's //; <code>mod</code> is the remainder.
+     * Integer division by 0 gives 0.
      *
-     * <p>PyTorch's and NumPy's <code>floor_divide</code>, JAX's <code>jnp.floor_divide</code>. JAX's gives −1 for an
-     * integer by 0.
+     * <p>PyTorch and NumPy: <code>floor_divide</code>. JAX: <code>jnp.floor_divide</code>, which gives −1 for integer
+     * division by 0.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -3283,7 +3315,7 @@ public abstract sealed class NodeOps permits Node {
         return append("floor_div", new Attrs(), operands(b));
     }
 
-    /** What gather takes beside what is required. */
+    /** Options of gather. */
     public static final class GatherOptions {
         private final Attrs attrs = new Attrs();
         private Node index;
@@ -3291,7 +3323,7 @@ public abstract sealed class NodeOps permits Node {
         private GatherOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param index a node of the same graph
          * @return these options
@@ -3302,7 +3334,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The axis that is indexed; 0 unless stated.
+         * Axis to index; default 0.
          *
          * @param axis the value
          * @return these options
@@ -3313,7 +3345,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Positions on the axis, in place of <code>index</code>.
+         * Positions on the axis, instead of <code>index</code>.
          *
          * @param indices the value
          * @return these options
@@ -3324,7 +3356,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; since opset 2; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -3336,13 +3368,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
      *
-     * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
-     * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
-     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
-     * former takes no negative index.
+     * <p><code>index</code> has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape.
+     * With one operand, the list <code>indices</code> selects slices: y is x at those positions of the axis. Indices
+     * lie in [0, extent). With <code>from_end</code>, they lie in [−extent, extent), and negative ones count from the
+     * end, as in x[i] of PyTorch, JAX and NumPy. PyTorch: <code>gather</code>, which rejects negative indices. JAX:
+     * <code>take_along_axis</code>.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
@@ -3353,19 +3385,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
      *
-     * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
-     * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
-     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
-     * former takes no negative index.
+     * <p><code>index</code> has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape.
+     * With one operand, the list <code>indices</code> selects slices: y is x at those positions of the axis. Indices
+     * lie in [0, extent). With <code>from_end</code>, they lie in [−extent, extent), and negative ones count from the
+     * end, as in x[i] of PyTorch, JAX and NumPy. PyTorch: <code>gather</code>, which rejects negative indices. JAX:
+     * <code>take_along_axis</code>.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param index an operand; null where it is absent
+     * @param index an operand; null if it is absent
      * @return the node
      */
     public Node gather(Node index) {
@@ -3373,19 +3405,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+     * The op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes.
      *
-     * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
-     * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
-     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
-     * former takes no negative index.
+     * <p><code>index</code> has x's rank and may be smaller than x on the other axes, as in PyTorch; y has its shape.
+     * With one operand, the list <code>indices</code> selects slices: y is x at those positions of the axis. Indices
+     * lie in [0, extent). With <code>from_end</code>, they lie in [−extent, extent), and negative ones count from the
+     * end, as in x[i] of PyTorch, JAX and NumPy. PyTorch: <code>gather</code>, which rejects negative indices. JAX:
+     * <code>take_along_axis</code>.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node gather(Consumer<GatherOptions> options) {
@@ -3393,14 +3425,14 @@ public abstract sealed class NodeOps permits Node {
         return append("gather", given.attrs, operands(given.index));
     }
 
-    /** What gelu takes beside what is required. */
+    /** Options of gelu. */
     public static final class GeluOptions {
         private final Attrs attrs = new Attrs();
 
         private GeluOptions() {}
 
         /**
-         * None: by the error function; tanh: its approximation; one of none, tanh; none unless stated.
+         * None: use the error function; tanh: approximate it; one of none, tanh; default none.
          *
          * @param approximate the value
          * @return these options
@@ -3412,11 +3444,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op gelu: y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel,
-     * arXiv:1606.08415.
+     * The op gelu: y = x · Φ(x), with Φ the standard normal distribution function; 0 at −∞.
      *
-     * <p><code>approximate</code> tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models
-     * were trained with.
+     * <p>With <code>approximate</code> set to tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models
+     * were trained with. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
      *
      * <p>Gradient: g · (Φ(x) + x · Φ′(x)).
      *
@@ -3427,17 +3458,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op gelu: y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel,
-     * arXiv:1606.08415.
+     * The op gelu: y = x · Φ(x), with Φ the standard normal distribution function; 0 at −∞.
      *
-     * <p><code>approximate</code> tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models
-     * were trained with.
+     * <p>With <code>approximate</code> set to tanh, y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), which many models
+     * were trained with. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
      *
      * <p>Gradient: g · (Φ(x) + x · Φ′(x)).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node gelu(Consumer<GeluOptions> options) {
@@ -3446,13 +3476,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op get_output: One result of an op that has several: y = x[index].
+     * The op get_output: One result of an op with several results: y = x[index].
      *
-     * <p>Gradient: g lands on that result; the others of the same op have 0.
+     * <p>Gradient: g for that result, 0 for the other results of the op.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param index which result, from 0
+     * @param index position of the result, from 0
      * @return the node
      */
     public Node getOutput(long index) {
@@ -3462,13 +3492,13 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op grad: The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
      *
-     * <p>A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
-     * zeros where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i
-     * ∂/∂Im x.
+     * <p>Other nodes can use the result, and you can differentiate it again, to any order. x may be any float node. If
+     * y does not depend on x, the result is zeros. A complex y needs a cotangent. With respect to a complex x, the
+     * gradient is ∂/∂Re x + i ∂/∂Im x.
      *
-     * <p>Gradient: the gradient is written out as nodes first, and those are differentiated.
+     * <p>Gradient: that of the nodes that compute the gradient.
      *
-     * <p>Of its operands, y is this node.
+     * <p>This node is the operand y.
      *
      * @param x an operand
      * @return the node
@@ -3480,16 +3510,16 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op grad: The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
      *
-     * <p>A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
-     * zeros where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i
-     * ∂/∂Im x.
+     * <p>Other nodes can use the result, and you can differentiate it again, to any order. x may be any float node. If
+     * y does not depend on x, the result is zeros. A complex y needs a cotangent. With respect to a complex x, the
+     * gradient is ∂/∂Re x + i ∂/∂Im x.
      *
-     * <p>Gradient: the gradient is written out as nodes first, and those are differentiated.
+     * <p>Gradient: that of the nodes that compute the gradient.
      *
-     * <p>Of its operands, y is this node.
+     * <p>This node is the operand y.
      *
      * @param x an operand
-     * @param cotangent an operand; null where it is absent
+     * @param cotangent an operand; null if it is absent
      * @return the node
      */
     public Node grad(Node x, Node cotangent) {
@@ -3497,9 +3527,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op greater: y = (a &gt; b), elementwise; false beside NaN.
+     * The op greater: y = (a &gt; b), elementwise; false if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -3509,9 +3539,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op greater_equal: y = (a ≥ b), elementwise; false beside NaN.
+     * The op greater_equal: y = (a ≥ b), elementwise; false if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -3520,7 +3550,7 @@ public abstract sealed class NodeOps permits Node {
         return append("greater_equal", new Attrs(), operands(b));
     }
 
-    /** What groupNorm takes beside what is required. */
+    /** Options of groupNorm. */
     public static final class GroupNormOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -3529,7 +3559,7 @@ public abstract sealed class NodeOps permits Node {
         private GroupNormOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -3540,7 +3570,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -3551,7 +3581,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -3563,20 +3593,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
-     * of channels.
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each group of
+     * channels per example.
      *
-     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
-     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
-     * <code>GroupNorm</code>, whose channels are last.
+     * <p>x [n, channels, …]; weight and bias [channels]. The channels are divided into <code>groups</code> equal
+     * groups. The variance has n in the denominator. PyTorch: <code>group_norm</code>. Flax: <code>GroupNorm</code>,
+     * with channels last. Y. Wu, K. He, "Group normalization" (2018).
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: as of layer_norm, over each group.
+     * <p>Gradient: as in layer_norm, over each group.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param groups how many equal parts the channels are cut into
+     * @param groups number of equal groups of channels
      * @return the node
      */
     public Node groupNorm(long groups) {
@@ -3584,22 +3614,22 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
-     * of channels.
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each group of
+     * channels per example.
      *
-     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
-     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
-     * <code>GroupNorm</code>, whose channels are last.
+     * <p>x [n, channels, …]; weight and bias [channels]. The channels are divided into <code>groups</code> equal
+     * groups. The variance has n in the denominator. PyTorch: <code>group_norm</code>. Flax: <code>GroupNorm</code>,
+     * with channels last. Y. Wu, K. He, "Group normalization" (2018).
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: as of layer_norm, over each group.
+     * <p>Gradient: as in layer_norm, over each group.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param groups how many equal parts the channels are cut into
-     * @param weight an operand; null where it is absent
-     * @param bias an operand; null where it is absent
+     * @param groups number of equal groups of channels
+     * @param weight an operand; null if it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node groupNorm(long groups, Node weight, Node bias) {
@@ -3607,21 +3637,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
-     * of channels.
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance of each group of
+     * channels per example.
      *
-     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
-     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
-     * <code>GroupNorm</code>, whose channels are last.
+     * <p>x [n, channels, …]; weight and bias [channels]. The channels are divided into <code>groups</code> equal
+     * groups. The variance has n in the denominator. PyTorch: <code>group_norm</code>. Flax: <code>GroupNorm</code>,
+     * with channels last. Y. Wu, K. He, "Group normalization" (2018).
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: as of layer_norm, over each group.
+     * <p>Gradient: as in layer_norm, over each group.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param groups how many equal parts the channels are cut into
-     * @param options states what is optional
+     * @param groups number of equal groups of channels
+     * @param options sets options
      * @return the node
      */
     public Node groupNorm(long groups, Consumer<GroupNormOptions> options) {
@@ -3630,10 +3660,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op i0: y = I₀(x): NumPy's, <code>torch.special.i0</code>, JAX's <code>scipy.special.i0</code>. To 5 units;
-     * infinite beyond |x| = 713.98.
+     * The op i0: y = I₀(x). Accurate to 5 ulp; infinite for |x| &gt; 713.98.
      *
-     * <p>There SciPy's is infinite from 709.78 on.
+     * <p>SciPy's is infinite from 709.78 on. NumPy: <code>i0</code>. PyTorch: <code>special.i0</code>. JAX:
+     * <code>scipy.special.i0</code>.
      *
      * <p>Since opset 2.
      *
@@ -3646,11 +3676,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op i0e: y = exp(−|x|) I₀(x): SciPy's, <code>torch.special.i0e</code>, JAX's <code>bessel_i0e</code>. To 4
-     * units.
+     * The op i0e: y = exp(−|x|) I₀(x). Accurate to 4 ulp.
      *
-     * <p>The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink,
-     * it is 0, as PyTorch's and JAX's.
+     * <p>The derivative is accurate even for large x, where I₀ and I₁ agree in most digits. At 0, where |x| has a kink,
+     * it is 0, as in PyTorch and JAX. SciPy and PyTorch: <code>special.i0e</code>. JAX: <code>bessel_i0e</code>.
      *
      * <p>Since opset 2.
      *
@@ -3663,8 +3692,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op i1: y = I₁(x): SciPy's, <code>torch.special.i1</code>, JAX's <code>scipy.special.i1</code>. To 5 units. At
-     * 0, the derivative is 1/2.
+     * The op i1: y = I₁(x). Accurate to 5 ulp. At 0, the derivative is 1/2.
+     *
+     * <p>SciPy and PyTorch: <code>special.i1</code>. JAX: <code>scipy.special.i1</code>.
      *
      * <p>Since opset 2.
      *
@@ -3677,10 +3707,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op i1e: y = exp(−|x|) I₁(x): SciPy's, <code>torch.special.i1e</code>, JAX's <code>bessel_i1e</code>. To 4
-     * units.
+     * The op i1e: y = exp(−|x|) I₁(x). Accurate to 4 ulp. At 0, the derivative is 1/2.
      *
-     * <p>At 0, the derivative is 1/2.
+     * <p>SciPy and PyTorch: <code>special.i1e</code>. JAX: <code>bessel_i1e</code>.
      *
      * <p>Since opset 2.
      *
@@ -3693,7 +3722,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op identity: y = x, as a node of its own.
+     * The op identity: y = x, as a separate node.
      *
      * <p>Gradient: g.
      *
@@ -3703,14 +3732,14 @@ public abstract sealed class NodeOps permits Node {
         return append("identity", new Attrs(), operands());
     }
 
-    /** What ifft takes beside what is required. */
+    /** Options of ifft. */
     public static final class IfftOptions {
         private final Attrs attrs = new Attrs();
 
         private IfftOptions() {}
 
         /**
-         * The axes to transform; absent: the last.
+         * Axes to transform; default: the last axis, or as many last axes as there are sizes.
          *
          * @param axes the value
          * @return these options
@@ -3721,7 +3750,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         * Points on each axis, to which x is cut or zero-padded; default: x's extents.
          *
          * @param sizes the value
          * @return these options
@@ -3732,8 +3761,8 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-         * ortho, forward; backward unless stated.
+         * Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+         * forward; default backward.
          *
          * @param norm the value
          * @return these options
@@ -3748,13 +3777,13 @@ public abstract sealed class NodeOps permits Node {
      * The op ifft: y[j] = Σ x[k] exp(2πi j k / n) / n over <code>axes</code>, each of n points: the inverse of
      * <code>fft</code>.
      *
-     * <p><code>norm</code> is NumPy's: <code>forward</code> does not divide, <code>ortho</code> does by √n. Real
-     * operands are taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's
-     * <code>ifft</code>, and <code>ifft2</code> and <code>ifftn</code> by several axes.
+     * <p><code>norm</code> is as in NumPy: <code>forward</code> does not divide, <code>ortho</code> divides by √n. Real
+     * operands are converted to complex. float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy:
+     * <code>ifft</code>; over several axes, <code>ifft2</code> and <code>ifftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: fft(g) / n: of a real operand, the real part.
+     * <p>Gradient: fft(g) / n; for a real operand, its real part.
      *
      * @return the node
      */
@@ -3766,17 +3795,17 @@ public abstract sealed class NodeOps permits Node {
      * The op ifft: y[j] = Σ x[k] exp(2πi j k / n) / n over <code>axes</code>, each of n points: the inverse of
      * <code>fft</code>.
      *
-     * <p><code>norm</code> is NumPy's: <code>forward</code> does not divide, <code>ortho</code> does by √n. Real
-     * operands are taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's
-     * <code>ifft</code>, and <code>ifft2</code> and <code>ifftn</code> by several axes.
+     * <p><code>norm</code> is as in NumPy: <code>forward</code> does not divide, <code>ortho</code> divides by √n. Real
+     * operands are converted to complex. float16 gives complex64, integers give complex128. PyTorch, JAX and NumPy:
+     * <code>ifft</code>; over several axes, <code>ifft2</code> and <code>ifftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: fft(g) / n: of a real operand, the real part.
+     * <p>Gradient: fft(g) / n; for a real operand, its real part.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node ifft(Consumer<IfftOptions> options) {
@@ -3785,17 +3814,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: <code>torch.special.gammainc</code>, JAX's
-     * <code>igamma</code>, SciPy's.
+     * The op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), with broadcasting.
      *
-     * <p>To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
-     * value, by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by a.
+     * <p>On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12. The
+     * derivative with respect to x is accurate to 1e-12 of its value. The derivative with respect to a is accurate to
+     * 1e-12 (JAX's has an absolute error of 1e-7; PyTorch has none). It cannot be differentiated again with respect to
+     * a. SciPy and PyTorch: <code>special.gammainc</code>. JAX: <code>igamma</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+     * <p>Gradient: da = g · ∂P/∂a, an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param x an operand
      * @return the node
@@ -3805,17 +3835,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op igammac: y = Q(a, x) = 1 − P(a, x), accurate where it is small: <code>torch.special.gammaincc</code>,
-     * JAX's <code>igammac</code>, SciPy's.
+     * The op igammac: y = Q(a, x) = 1 − P(a, x), with broadcasting; accurate even where y is small.
      *
-     * <p>To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of
-     * <code>igamma</code>, with the other sign.
+     * <p>On NumPy, this is SciPy's function. Accurate to 512 ulp; below 1e-290, to a relative error of 1e-12.
+     * Derivatives are those of <code>igamma</code> with the opposite sign. SciPy and PyTorch:
+     * <code>special.gammaincc</code>. JAX: <code>igammac</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+     * <p>Gradient: da = −g · ∂P/∂a, an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param x an operand
      * @return the node
@@ -3825,7 +3855,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op imag: y = Im x; 0 for a real x. JAX's and NumPy's <code>imag</code>; PyTorch's refuses a real x.
+     * The op imag: y = Im x; 0 for a real x. JAX and NumPy: <code>imag</code>. PyTorch's <code>imag</code> rejects a
+     * real x.
      *
      * <p>Since opset 2.
      *
@@ -3840,9 +3871,9 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op inv: y = x⁻¹, for matrices on the last two axes.
      *
-     * <p>Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it
-     * were not there. To solve a system, <code>solve</code> is quicker and more accurate. Integers give float64;
-     * float16 is computed in a wider float, and rounded once.
+     * <p>If x is singular, y is NaN, or very large if rounding hides the singularity; the other matrices of the batch
+     * are unaffected. To solve a system, use <code>solve</code>, which is faster and more accurate. Integers give
+     * float64; float16 is computed in a wider float and rounded once.
      *
      * <p>Gradient: −yᴴ g yᴴ.
      *
@@ -3852,14 +3883,14 @@ public abstract sealed class NodeOps permits Node {
         return append("inv", new Attrs(), operands());
     }
 
-    /** What irfft takes beside what is required. */
+    /** Options of irfft. */
     public static final class IrfftOptions {
         private final Attrs attrs = new Attrs();
 
         private IrfftOptions() {}
 
         /**
-         * The axes to transform; absent: the last.
+         * Axes to transform; default: the last axis, or as many last axes as there are sizes.
          *
          * @param axes the value
          * @return these options
@@ -3870,7 +3901,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         * Points on each axis, to which x is cut or zero-padded; default: x's extents.
          *
          * @param sizes the value
          * @return these options
@@ -3881,8 +3912,8 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-         * ortho, forward; backward unless stated.
+         * Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+         * forward; default backward.
          *
          * @param norm the value
          * @return these options
@@ -3894,16 +3925,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op irfft: The real tensor whose <code>rfft</code> x is: of n = <code>sizes</code> points on the last of
-     * <code>axes</code>, 2 (m − 1) for m entries of x.
+     * The op irfft: The real y whose <code>rfft</code> is x, with n = <code>sizes</code> points on the last of
+     * <code>axes</code>; default: 2 (m − 1) for m entries.
      *
-     * <p>The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
-     * as complex. float16 gives float16, integers float64. <code>norm</code> is that of <code>ifft</code>. PyTorch's,
-     * JAX's and NumPy's <code>irfft</code>, and <code>irfft2</code> and <code>irfftn</code> by several axes.
+     * <p>The imaginary parts of entry 0, and of entry n / 2 if n is even, are ignored. Real operands are converted to
+     * complex. float16 gives float16, integers give float64. <code>norm</code> is as in <code>ifft</code>. PyTorch, JAX
+     * and NumPy: <code>irfft</code>; over several axes, <code>irfft2</code> and <code>irfftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: rfft(g) / n, the inner entries twice.
+     * <p>Gradient: rfft(g) / n, with the inner entries doubled.
      *
      * @return the node
      */
@@ -3912,20 +3943,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op irfft: The real tensor whose <code>rfft</code> x is: of n = <code>sizes</code> points on the last of
-     * <code>axes</code>, 2 (m − 1) for m entries of x.
+     * The op irfft: The real y whose <code>rfft</code> is x, with n = <code>sizes</code> points on the last of
+     * <code>axes</code>; default: 2 (m − 1) for m entries.
      *
-     * <p>The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
-     * as complex. float16 gives float16, integers float64. <code>norm</code> is that of <code>ifft</code>. PyTorch's,
-     * JAX's and NumPy's <code>irfft</code>, and <code>irfft2</code> and <code>irfftn</code> by several axes.
+     * <p>The imaginary parts of entry 0, and of entry n / 2 if n is even, are ignored. Real operands are converted to
+     * complex. float16 gives float16, integers give float64. <code>norm</code> is as in <code>ifft</code>. PyTorch, JAX
+     * and NumPy: <code>irfft</code>; over several axes, <code>irfft2</code> and <code>irfftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: rfft(g) / n, the inner entries twice.
+     * <p>Gradient: rfft(g) / n, with the inner entries doubled.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node irfft(Consumer<IrfftOptions> options) {
@@ -3934,7 +3965,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op is_finite: y = whether x is neither infinite nor NaN.
+     * The op is_finite: y = true if x is neither infinite nor NaN.
      *
      * @return the node
      */
@@ -3942,7 +3973,7 @@ public abstract sealed class NodeOps permits Node {
         return append("is_finite", new Attrs(), operands());
     }
 
-    /** What layerNorm takes beside what is required. */
+    /** Options of layerNorm. */
     public static final class LayerNormOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -3951,7 +3982,7 @@ public abstract sealed class NodeOps permits Node {
         private LayerNormOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -3962,7 +3993,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param bias a node of the same graph
          * @return these options
@@ -3973,7 +4004,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Axes to normalise over; [-1] unless stated.
+         * Axes to normalise over; default [-1].
          *
          * @param axes the value
          * @return these options
@@ -3984,7 +4015,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -3996,11 +4027,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator)
-     * over <code>axes</code>.
+     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance (n in the
+     * denominator) over <code>axes</code>.
      *
-     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. J. L. Ba, J. R. Kiros, G. E.
-     * Hinton, "Layer normalization" (2016). CJC normalises the whole tensor: give all axes.
+     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. CJC normalises the whole tensor:
+     * for that, pass all axes. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization" (2016).
      *
      * <p>Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
      *
@@ -4011,18 +4042,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator)
-     * over <code>axes</code>.
+     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance (n in the
+     * denominator) over <code>axes</code>.
      *
-     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. J. L. Ba, J. R. Kiros, G. E.
-     * Hinton, "Layer normalization" (2016). CJC normalises the whole tensor: give all axes.
+     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. CJC normalises the whole tensor:
+     * for that, pass all axes. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization" (2016).
      *
      * <p>Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param weight an operand; null where it is absent
-     * @param bias an operand; null where it is absent
+     * @param weight an operand; null if it is absent
+     * @param bias an operand; null if it is absent
      * @return the node
      */
     public Node layerNorm(Node weight, Node bias) {
@@ -4030,17 +4061,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator)
-     * over <code>axes</code>.
+     * The op layer_norm: y = (x − mean) / √(variance + eps) · weight + bias, with mean and variance (n in the
+     * denominator) over <code>axes</code>.
      *
-     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. J. L. Ba, J. R. Kiros, G. E.
-     * Hinton, "Layer normalization" (2016). CJC normalises the whole tensor: give all axes.
+     * <p>weight and bias have x's extents on <code>axes</code>, in ascending order. CJC normalises the whole tensor:
+     * for that, pass all axes. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization" (2016).
      *
      * <p>Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node layerNorm(Consumer<LayerNormOptions> options) {
@@ -4048,14 +4079,14 @@ public abstract sealed class NodeOps permits Node {
         return append("layer_norm", given.attrs, operands(given.weight, given.bias));
     }
 
-    /** What leakyRelu takes beside what is required. */
+    /** Options of leakyRelu. */
     public static final class LeakyReluOptions {
         private final Attrs attrs = new Attrs();
 
         private LeakyReluOptions() {}
 
         /**
-         * The slope for x ≤ 0; 0.01 unless stated.
+         * Slope for x ≤ 0; default 0.01.
          *
          * @param alpha the value
          * @return these options
@@ -4082,9 +4113,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: g where x &gt; 0 or NaN, else g · alpha.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node leakyRelu(Consumer<LeakyReluOptions> options) {
@@ -4093,9 +4124,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op less: y = (a &lt; b), elementwise; false beside NaN.
+     * The op less: y = (a &lt; b), elementwise; false if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4105,9 +4136,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op less_equal: y = (a ≤ b), elementwise; false beside NaN.
+     * The op less_equal: y = (a ≤ b), elementwise; false if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4117,10 +4148,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op lgamma: y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …)
-     * to 1e-15.
+     * The op lgamma: y = log |Γ(x)|; ∞ at 0, −1, −2, …. Accurate to 4 ulp; near zeros below 0 (−2.457, −2.748, −3.144,
+     * …) to 1e-15.
      *
-     * <p>SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps all.
+     * <p>Near its positive zeros, 1 and 2, all digits are correct; SciPy has no correct digit within 1e-16 of them.
      *
      * <p>Gradient: g · digamma(x).
      *
@@ -4130,7 +4161,7 @@ public abstract sealed class NodeOps permits Node {
         return append("lgamma", new Attrs(), operands());
     }
 
-    /** What linear takes beside what is required. */
+    /** Options of linear. */
     public static final class LinearOptions {
         private final Attrs attrs = new Attrs();
         private Node b;
@@ -4138,7 +4169,7 @@ public abstract sealed class NodeOps permits Node {
         private LinearOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param b a node of the same graph
          * @return these options
@@ -4149,8 +4180,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
-         * stated.
+         * Op applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; default none.
          *
          * @param activation the value
          * @return these options
@@ -4162,14 +4192,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is
-     * added.
+     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b, nothing
+     * is added.
      *
-     * <p>b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+     * <p>b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
      *
      * <p>Gradient: with h = g · activation′: dx = h &#64; wᵀ, dw = xᵀ &#64; h, db = Σ h over the rows.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param w an operand
      * @return the node
@@ -4179,17 +4209,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is
-     * added.
+     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b, nothing
+     * is added.
      *
-     * <p>b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+     * <p>b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
      *
      * <p>Gradient: with h = g · activation′: dx = h &#64; wᵀ, dw = xᵀ &#64; h, db = Σ h over the rows.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param w an operand
-     * @param b an operand; null where it is absent
+     * @param b an operand; null if it is absent
      * @return the node
      */
     public Node linear(Node w, Node b) {
@@ -4197,17 +4227,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is
-     * added.
+     * The op linear: y = activation(x &#64; w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b, nothing
+     * is added.
      *
-     * <p>b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+     * <p>b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
      *
      * <p>Gradient: with h = g · activation′: dx = h &#64; wᵀ, dw = xᵀ &#64; h, db = Σ h over the rows.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param w an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node linear(Node w, Consumer<LinearOptions> options) {
@@ -4218,8 +4248,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op log: y = ln x: −∞ at 0, NaN for x &lt; 0.
      *
-     * <p>Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says
-     * from which side it is seen (C99).
+     * <p>For a complex x, y = ln |x| + i · angle x. The branch cut is the negative real axis; on it, the sign of the
+     * imaginary zero selects the side (C99).
      *
      * <p>Gradient: g / x.
      *
@@ -4251,14 +4281,14 @@ public abstract sealed class NodeOps permits Node {
         return append("log2", new Attrs(), operands());
     }
 
-    /** What logEps takes beside what is required. */
+    /** Options of logEps. */
     public static final class LogEpsOptions {
         private final Attrs attrs = new Attrs();
 
         private LogEpsOptions() {}
 
         /**
-         * What is added to x; 1e-05 unless stated.
+         * Number added to x; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -4285,9 +4315,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: g / (x + eps).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node logEps(Consumer<LogEpsOptions> options) {
@@ -4296,12 +4326,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op log_ndtr: y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+     * The op log_ndtr: y = log Φ(x), with Φ the standard normal distribution function. Accurate to 4 ulp in both tails.
      *
-     * <p>Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
-     * derivatives of that. Where x &gt; 0, it is as accurate as exp(−x²/2): to x²/2 units.
+     * <p>The derivative φ(x) / Φ(x) and its own derivatives keep their relative accuracy where Φ(x) underflows. For x
+     * &gt; 0, the derivative is as accurate as exp(−x²/2): to x²/2 ulp.
      *
-     * <p>Gradient: g · φ(x) / Φ(x), φ the density.
+     * <p>Gradient: g · φ(x) / Φ(x), with φ the density.
      *
      * @return the node
      */
@@ -4320,14 +4350,14 @@ public abstract sealed class NodeOps permits Node {
         return append("log_sigmoid", new Attrs(), operands());
     }
 
-    /** What logSoftmax takes beside what is required. */
+    /** Options of logSoftmax. */
     public static final class LogSoftmaxOptions {
         private final Attrs attrs = new Attrs();
 
         private LogSoftmaxOptions() {}
 
         /**
-         * The axis that adds up to 1; -1 unless stated.
+         * Axis to normalise along; default -1.
          *
          * @param axis the value
          * @return these options
@@ -4342,9 +4372,9 @@ public abstract sealed class NodeOps permits Node {
      * The op log_softmax: y = x − log Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that is −inf throughout gives NaN.
+     * <p>A row that contains only −inf gives NaN.
      *
-     * <p>Gradient: g − exp(y) · Σ g, the sum along the axis.
+     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis.
      *
      * @return the node
      */
@@ -4356,13 +4386,13 @@ public abstract sealed class NodeOps permits Node {
      * The op log_softmax: y = x − log Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that is −inf throughout gives NaN.
+     * <p>A row that contains only −inf gives NaN.
      *
-     * <p>Gradient: g − exp(y) · Σ g, the sum along the axis.
+     * <p>Gradient: g − exp(y) · Σ g, with the sum along the axis.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node logSoftmax(Consumer<LogSoftmaxOptions> options) {
@@ -4371,12 +4401,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logaddexp: y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞,
-     * a half each.
+     * The op logaddexp: y = ln(eᵃ + eᵇ), stable. If both are −∞, y is −∞ and the gradients are 0; if both are ∞, each
+     * gets half of g.
      *
      * <p>Gradient: da = g · sigmoid(a − b), db = g · sigmoid(b − a).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4386,9 +4416,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logical_and: y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true.
+     * The op logical_and: y = a and b, elementwise with broadcasting. Nonzero numbers, including NaN, are true.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4398,7 +4428,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logical_not: y = not x, elementwise. Numbers are true where they are not 0; NaN is true.
+     * The op logical_not: y = not x, elementwise. Nonzero numbers, including NaN, are true.
      *
      * @return the node
      */
@@ -4407,10 +4437,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logical_or: y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is
-     * true.
+     * The op logical_or: y = a or b (or both), elementwise with broadcasting. Nonzero numbers, including NaN, are true.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4419,14 +4448,14 @@ public abstract sealed class NodeOps permits Node {
         return append("logical_or", new Attrs(), operands(b));
     }
 
-    /** What logsumexp takes beside what is required. */
+    /** Options of logsumexp. */
     public static final class LogsumexpOptions {
         private final Attrs attrs = new Attrs();
 
         private LogsumexpOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -4437,7 +4466,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -4449,10 +4478,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logsumexp: y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+     * The op logsumexp: y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf if no elements are
+     * reduced.
      *
-     * <p>Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where
-     * one is NaN, so are y and the gradient. Integers give float64.
+     * <p>If all elements are −inf, y is −inf and the gradient is 0. Elements that are inf share the gradient. If an
+     * element is NaN, y and the gradient are NaN. Integers give float64.
      *
      * <p>Gradient: g · exp(x − y).
      *
@@ -4463,16 +4493,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op logsumexp: y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+     * The op logsumexp: y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf if no elements are
+     * reduced.
      *
-     * <p>Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where
-     * one is NaN, so are y and the gradient. Integers give float64.
+     * <p>If all elements are −inf, y is −inf and the gradient is 0. Elements that are inf share the gradient. If an
+     * element is NaN, y and the gradient are NaN. Integers give float64.
      *
      * <p>Gradient: g · exp(x − y).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node logsumexp(Consumer<LogsumexpOptions> options) {
@@ -4480,14 +4511,14 @@ public abstract sealed class NodeOps permits Node {
         return append("logsumexp", given.attrs, operands());
     }
 
-    /** What lstsq takes beside what is required. */
+    /** Options of lstsq. */
     public static final class LstsqOptions {
         private final Attrs attrs = new Attrs();
 
         private LstsqOptions() {}
 
         /**
-         * Of the largest singular value, the part up to which others are taken for 0; absent: none is, and columns are
+         * Singular values up to this fraction of the largest count as 0; default: none, and the columns must be
          * independent.
          *
          * @param rcond the value
@@ -4500,20 +4531,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op lstsq: y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+     * The op lstsq: y that minimises |a y − b|: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
      *
-     * <p>y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
-     * without the last axis and its last two axes cannot be matrices of m rows; else they are. Without
-     * <code>rcond</code>, by <code>qr</code>: the columns of a have to be independent. With it, by <code>pinv</code>:
-     * singular values up to that part of the largest are taken for 0, and of all y the shortest is given. Integers give
-     * float64; float16 is computed in float32, and rounded once. PyTorch's, JAX's and NumPy's
-     * <code>linalg.lstsq</code>, of which the first result alone.
+     * <p>y [n], [batch…, n] or [batch…, n, k]. b holds vectors if it is 1-d, or if it has a's shape without the last
+     * axis and its last two axes cannot be matrices of m rows; otherwise it holds matrices. Without <code>rcond</code>,
+     * y is computed by <code>qr</code>, and the columns of a must be independent. With <code>rcond</code>, y is
+     * computed by <code>pinv</code>: singular values up to that fraction of the largest count as 0, and y is the
+     * solution of least norm. Integers give float64; float16 is computed in float32 and rounded once. PyTorch, JAX and
+     * NumPy: the first result of <code>linalg.lstsq</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4523,23 +4554,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op lstsq: y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+     * The op lstsq: y that minimises |a y − b|: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
      *
-     * <p>y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
-     * without the last axis and its last two axes cannot be matrices of m rows; else they are. Without
-     * <code>rcond</code>, by <code>qr</code>: the columns of a have to be independent. With it, by <code>pinv</code>:
-     * singular values up to that part of the largest are taken for 0, and of all y the shortest is given. Integers give
-     * float64; float16 is computed in float32, and rounded once. PyTorch's, JAX's and NumPy's
-     * <code>linalg.lstsq</code>, of which the first result alone.
+     * <p>y [n], [batch…, n] or [batch…, n, k]. b holds vectors if it is 1-d, or if it has a's shape without the last
+     * axis and its last two axes cannot be matrices of m rows; otherwise it holds matrices. Without <code>rcond</code>,
+     * y is computed by <code>qr</code>, and the columns of a must be independent. With <code>rcond</code>, y is
+     * computed by <code>pinv</code>: singular values up to that fraction of the largest count as 0, and y is the
+     * solution of least norm. Integers give float64; float16 is computed in float32 and rounded once. PyTorch, JAX and
+     * NumPy: the first result of <code>linalg.lstsq</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node lstsq(Node b, Consumer<LstsqOptions> options) {
@@ -4548,23 +4579,25 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op lu: permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+     * The op lu: permutation, l, u with x[permutation] = l u: rows are exchanged so that no entry of l is larger than
+     * 1.
      *
      * <p>x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
-     * [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
-     * <code>solve</code> is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k
-     * columns of x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The
-     * permutation has none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they
-     * are. Integers give float64; float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M.
-     * Lukas, Differentiation of matrix functionals using triangular factorization (2011). PyTorch's
-     * <code>linalg.lu</code>, which has a matrix in place of the permutation; JAX's <code>lax.linalg.lu</code>, in
-     * another order.
+     * [batch…, k, n] upper triangular, k = min(m, n). To solve a system, use <code>solve</code>, which is faster.
+     * Complex numbers are compared by |Re| + |Im|. The gradient is valid if the first k columns of x[permutation] are
+     * independent in their first k rows; otherwise it is infinite or NaN. The permutation has no gradient. A matrix
+     * with an infinity or NaN gives NaN in l and u, and its rows are not exchanged; the other matrices of the batch are
+     * unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.lu</code>, which returns a matrix instead of the permutation. JAX:
+     * <code>lax.linalg.lu</code>, which returns the results in another order. F. de Hoog, R. Anderssen, M. Lukas,
+     * Differentiation of matrix functionals using triangular factorization (2011).
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
+     * <p>Gradient: for square matrices, l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ with rows moved back to their places.
      *
      * @return the node
      */
@@ -4573,17 +4606,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op make_complex: y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else
-     * complex128.
+     * The op make_complex: y = re + i · im, elementwise with broadcasting; complex64 for float32 and narrower floats,
+     * else complex128.
      *
-     * <p>The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
-     * PyTorch's <code>complex</code>, JAX's <code>lax.complex</code>.
+     * <p>Infinities, NaN and the signs of zeros in both parts are preserved, unlike in the expression re + im · i.
+     * PyTorch: <code>complex</code>. JAX: <code>lax.complex</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: d re = Re g, d im = Im g.
      *
-     * <p>Of its operands, re is this node.
+     * <p>This node is the operand re.
      *
      * @param im an operand
      * @return the node
@@ -4593,17 +4626,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op map_lookup: The value under one key of a map that is kept as one tensor, keys in insertion order.
+     * The op map_lookup: The value under one key of a map that is stored as one tensor, with keys in insertion order.
      *
-     * <p>The leading axis is cut into <code>total_keys</code> equal parts, and y is the part <code>key_index</code>;
-     * the axis stays.
+     * <p>The leading axis is split into <code>total_keys</code> equal parts, and y is the part <code>key_index</code>;
+     * the axis remains.
      *
-     * <p>Gradient: g on that part, 0 on the others.
+     * <p>Gradient: g in that part, 0 in the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param keyIndex which key, from 0, in insertion order
-     * @param totalKeys how many keys the map has
+     * @param keyIndex position of the key in insertion order, from 0
+     * @param totalKeys number of keys in the map
      * @return the node
      */
     public Node mapLookup(long keyIndex, long totalKeys) {
@@ -4611,14 +4644,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op matmul: y = a &#64; b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+     * The op matmul: y = a &#64; b, as in NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j]; the leading axes broadcast.
      *
-     * <p>A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
-     * result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+     * <p>A 1-d operand is a row on the left and a column on the right; that axis is dropped from the result. float16
+     * accumulates in float32. Integers and bool are multiplied in their own dtype, as in NumPy.
      *
      * <p>Gradient: da = g &#64; bᴴ, db = aᴴ &#64; g, summed over batch axes that were broadcast.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -4628,15 +4661,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op matrix_exp: y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+     * The op matrix_exp: y = exp x = 1 + x + x² / 2 + … of square matrices on the last two axes.
      *
-     * <p>Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often:
-     * the error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for
-     * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the
-     * gradient is an exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an
-     * optimized Taylor polynomial approximation (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H.
-     * Al-Mohy, N. J. Higham (2009). PyTorch's <code>linalg.matrix_exp</code>, JAX's and SciPy's
-     * <code>linalg.expm</code>.
+     * <p>x is halved until its norm is below 1.1, a Taylor polynomial of degree 18 is evaluated, and the result is
+     * squared as often. The error is a few rounding units times the norm of y. A matrix with an infinity or NaN gives
+     * NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is computed in a wider float
+     * and rounded once. The gradient, to any order, is an exponential again.
+     *
+     * <p>PyTorch: <code>linalg.matrix_exp</code>. JAX and SciPy: <code>linalg.expm</code>. P. Bader, S. Blanes, F.
+     * Casas, Computing the matrix exponential with an optimized Taylor polynomial approximation (2019). For the
+     * derivative: I. Najfeld, T. F. Havel (1995), and A. H. Al-Mohy, N. J. Higham (2009).
      *
      * <p>Since opset 2.
      *
@@ -4649,20 +4683,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op matrix_power: y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power
-     * of the inverse.
+     * The op matrix_power: y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ is the
+     * power of the inverse.
      *
-     * <p>By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides
-     * that, very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's
-     * and NumPy's <code>linalg.matrix_power</code>, of which the latter keep whole numbers whole.
+     * <p>Computed by repeated squaring, with about 2 log₂ k products. A negative power of a singular matrix is NaN, or
+     * very large if rounding hides the singularity. Integers give float64; float16 is computed in a wider float and
+     * rounded once. PyTorch, JAX and NumPy: <code>linalg.matrix_power</code>; in JAX and NumPy, integers stay integers.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
+     * <p>Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, through the products.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param k the exponent; may be 0 or negative
+     * @param k exponent; may be 0 or negative
      * @return the node
      */
     public Node matrixPower(long k) {
@@ -4670,10 +4704,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op matrix_rank: y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…,
+     * The op matrix_rank: y = the number of singular values larger than max(m, n) ε times the largest: int64, [batch…,
      * m, n] → [batch…].
      *
-     * <p>ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+     * <p>ε is that of x's dtype. A matrix with an infinity or NaN has rank 0. PyTorch, JAX and NumPy:
      * <code>linalg.matrix_rank</code> without a tolerance.
      *
      * <p>Since opset 2.
@@ -4684,14 +4718,14 @@ public abstract sealed class NodeOps permits Node {
         return append("matrix_rank", new Attrs(), operands());
     }
 
-    /** What max takes beside what is required. */
+    /** Options of max. */
     public static final class MaxOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -4702,7 +4736,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -4714,9 +4748,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max: y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+     * The op max: y = max x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
      *
-     * <p>Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
      *
      * @return the node
      */
@@ -4725,13 +4759,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max: y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+     * The op max: y = max x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
      *
-     * <p>Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node max(Consumer<MaxOptions> options) {
@@ -4739,14 +4773,14 @@ public abstract sealed class NodeOps permits Node {
         return append("max", given.attrs, operands());
     }
 
-    /** What maxPool1d takes beside what is required. */
+    /** Options of maxPool1d. */
     public static final class MaxPool1dOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxPool1dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -4757,7 +4791,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+         * Padding on both sides of each axis; at most half the kernel size; default [0].
          *
          * @param padding the value
          * @return these options
@@ -4768,7 +4802,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of a window's taps along each axis; [1] unless stated.
+         * Distance between a window's taps along each axis; default [1].
          *
          * @param dilation the value
          * @return these options
@@ -4779,7 +4813,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         * Whether to count a last window that extends past the end padding but starts before it; default false.
          *
          * @param ceiling the value
          * @return these options
@@ -4791,18 +4825,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding
+     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN if it contains NaN. x [..., w]; padding
      * counts as −∞.
      *
      * <p>w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with <code>ceiling</code>, ⌈…⌉ + 1.
-     * PyTorch's <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; JAX's
-     * <code>lax.reduce_window</code> with window_dilation, without a ceiling.
+     * PyTorch: <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>. JAX:
+     * <code>lax.reduce_window</code> with window_dilation; it has no ceiling mode.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -4812,21 +4846,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding
+     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN if it contains NaN. x [..., w]; padding
      * counts as −∞.
      *
      * <p>w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with <code>ceiling</code>, ⌈…⌉ + 1.
-     * PyTorch's <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; JAX's
-     * <code>lax.reduce_window</code> with window_dilation, without a ceiling.
+     * PyTorch: <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>. JAX:
+     * <code>lax.reduce_window</code> with window_dilation; it has no ceiling mode.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node maxPool1d(long[] kernelSize, Consumer<MaxPool1dOptions> options) {
@@ -4834,14 +4868,14 @@ public abstract sealed class NodeOps permits Node {
         return append("max_pool1d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What maxPool2d takes beside what is required. */
+    /** Options of maxPool2d. */
     public static final class MaxPool2dOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxPool2dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -4852,7 +4886,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+         * Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -4864,13 +4898,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d: y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+     * The op max_pool2d: y[…, i, j] = the largest element of the window at (i, j); NaN if the window contains NaN.
      *
-     * <p>x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+     * <p>x [..., h, w]; padding counts as −∞. Same as PyTorch's max_pool2d.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -4880,16 +4914,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d: y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+     * The op max_pool2d: y[…, i, j] = the largest element of the window at (i, j); NaN if the window contains NaN.
      *
-     * <p>x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+     * <p>x [..., h, w]; padding counts as −∞. Same as PyTorch's max_pool2d.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node maxPool2d(long[] kernelSize, Consumer<MaxPool2dOptions> options) {
@@ -4897,14 +4931,14 @@ public abstract sealed class NodeOps permits Node {
         return append("max_pool2d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What maxPool2dBack takes beside what is required. */
+    /** Options of maxPool2dBack. */
     public static final class MaxPool2dBackOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxPool2dBackOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -4915,7 +4949,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+         * Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -4927,15 +4961,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d_back: y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first
-     * maximum, in row-major order.
+     * The op max_pool2d_back: y[…, h, w] = Σ g[…, i, j] over the windows (i, j) whose first maximum, in row-major
+     * order, is x[…, h, w].
      *
-     * <p>g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a
-     * maximum.
+     * <p>The gradient of max_pool2d with respect to x for the cotangent g [..., h', w'], with x [..., h, w]; 0 at all
+     * other elements. NaN counts as a maximum.
      *
-     * <p>Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+     * <p>Gradient: dg = the cotangent at max_pool2d_indices; none for x: the result is piecewise constant in x.
      *
-     * <p>Of its operands, g is this node.
+     * <p>This node is the operand g.
      *
      * @param x an operand
      * @param kernelSize extents of the windows along each spatial axis
@@ -4946,19 +4980,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d_back: y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first
-     * maximum, in row-major order.
+     * The op max_pool2d_back: y[…, h, w] = Σ g[…, i, j] over the windows (i, j) whose first maximum, in row-major
+     * order, is x[…, h, w].
      *
-     * <p>g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a
-     * maximum.
+     * <p>The gradient of max_pool2d with respect to x for the cotangent g [..., h', w'], with x [..., h, w]; 0 at all
+     * other elements. NaN counts as a maximum.
      *
-     * <p>Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+     * <p>Gradient: dg = the cotangent at max_pool2d_indices; none for x: the result is piecewise constant in x.
      *
-     * <p>Of its operands, g is this node.
+     * <p>This node is the operand g.
      *
      * @param x an operand
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node maxPool2dBack(Node x, long[] kernelSize, Consumer<MaxPool2dBackOptions> options) {
@@ -4966,14 +5000,14 @@ public abstract sealed class NodeOps permits Node {
         return append("max_pool2d_back", given.attrs.with("kernel_size", kernelSize), operands(x));
     }
 
-    /** What maxPool2dIndices takes beside what is required. */
+    /** Options of maxPool2dIndices. */
     public static final class MaxPool2dIndicesOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxPool2dIndicesOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -4984,7 +5018,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+         * Padding on both sides of each spatial axis; at most half the kernel size; default [0, 0].
          *
          * @param padding the value
          * @return these options
@@ -4996,12 +5030,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d_indices: y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j)
-     * lies: h · width + w.
+     * The op max_pool2d_indices: y[…, i, j] = the position h · width + w of the first maximum (in row-major order) of
+     * the window at (i, j).
      *
-     * <p>int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+     * <p>Positions are int64 and flat within each plane, as in PyTorch's return_indices. NaN counts as a maximum.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -5011,15 +5045,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool2d_indices: y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j)
-     * lies: h · width + w.
+     * The op max_pool2d_indices: y[…, i, j] = the position h · width + w of the first maximum (in row-major order) of
+     * the window at (i, j).
      *
-     * <p>int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+     * <p>Positions are int64 and flat within each plane, as in PyTorch's return_indices. NaN counts as a maximum.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node maxPool2dIndices(long[] kernelSize, Consumer<MaxPool2dIndicesOptions> options) {
@@ -5027,14 +5061,14 @@ public abstract sealed class NodeOps permits Node {
         return append("max_pool2d_indices", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
-    /** What maxPool3d takes beside what is required. */
+    /** Options of maxPool3d. */
     public static final class MaxPool3dOptions {
         private final Attrs attrs = new Attrs();
 
         private MaxPool3dOptions() {}
 
         /**
-         * Distance of the windows along each spatial axis; absent: the kernel size.
+         * Distance between windows along each spatial axis; default: the kernel size.
          *
          * @param stride the value
          * @return these options
@@ -5045,7 +5079,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+         * Padding on both sides of each axis; at most half the kernel size; default [0, 0, 0].
          *
          * @param padding the value
          * @return these options
@@ -5056,7 +5090,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance of a window's taps along each axis; [1, 1, 1] unless stated.
+         * Distance between a window's taps along each axis; default [1, 1, 1].
          *
          * @param dilation the value
          * @return these options
@@ -5067,7 +5101,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         * Whether to count a last window that extends past the end padding but starts before it; default false.
          *
          * @param ceiling the value
          * @return these options
@@ -5079,18 +5113,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x
+     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN if it contains NaN. x
      * [..., d, h, w].
      *
-     * <p>Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is
-     * one whose first kernel size is 1. PyTorch's <code>max_pool3d</code>, whose <code>ceil_mode</code> is
-     * <code>ceiling</code>; JAX's <code>lax.reduce_window</code>.
+     * <p>Padding counts as −∞. Extents are as in max_pool1d. To pool planes with dilation or <code>ceiling</code>, use
+     * a first kernel size of 1. PyTorch: <code>max_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>.
+     * JAX: <code>lax.reduce_window</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
      * @return the node
@@ -5100,21 +5134,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x
+     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN if it contains NaN. x
      * [..., d, h, w].
      *
-     * <p>Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is
-     * one whose first kernel size is 1. PyTorch's <code>max_pool3d</code>, whose <code>ceil_mode</code> is
-     * <code>ceiling</code>; JAX's <code>lax.reduce_window</code>.
+     * <p>Padding counts as −∞. Extents are as in max_pool1d. To pool planes with dilation or <code>ceiling</code>, use
+     * a first kernel size of 1. PyTorch: <code>max_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>.
+     * JAX: <code>lax.reduce_window</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param kernelSize extents of the windows along each spatial axis
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node maxPool3d(long[] kernelSize, Consumer<MaxPool3dOptions> options) {
@@ -5123,11 +5157,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op maximum: y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
+     * The op maximum: y = the larger of a and b, elementwise with broadcasting; NaN if either is NaN.
      *
-     * <p>Gradient: da = g where a &gt; b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+     * <p>Gradient: da = g where a &gt; b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -5136,14 +5170,14 @@ public abstract sealed class NodeOps permits Node {
         return append("maximum", new Attrs(), operands(b));
     }
 
-    /** What mean takes beside what is required. */
+    /** Options of mean. */
     public static final class MeanOptions {
         private final Attrs attrs = new Attrs();
 
         private MeanOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -5154,7 +5188,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -5166,7 +5200,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mean: y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+     * The op mean: y = Σ x / n over axes, n the number of elements reduced; NaN if n = 0. Integers give float64.
      *
      * <p>Gradient: g / n, broadcast back over the axes.
      *
@@ -5177,13 +5211,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mean: y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+     * The op mean: y = Σ x / n over axes, n the number of elements reduced; NaN if n = 0. Integers give float64.
      *
      * <p>Gradient: g / n, broadcast back over the axes.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node mean(Consumer<MeanOptions> options) {
@@ -5191,14 +5225,14 @@ public abstract sealed class NodeOps permits Node {
         return append("mean", given.attrs, operands());
     }
 
-    /** What min takes beside what is required. */
+    /** Options of min. */
     public static final class MinOptions {
         private final Attrs attrs = new Attrs();
 
         private MinOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -5209,7 +5243,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -5221,9 +5255,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op min: y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+     * The op min: y = min x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
      *
-     * <p>Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
      *
      * @return the node
      */
@@ -5232,13 +5266,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op min: y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+     * The op min: y = min x over axes; NaN if an element is NaN. Ties, including NaN, share the gradient equally.
      *
-     * <p>Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k elements equal to y (if y is NaN, to each NaN); 0 to the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node min(Consumer<MinOptions> options) {
@@ -5247,11 +5281,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op minimum: y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN.
+     * The op minimum: y = the smaller of a and b, elementwise with broadcasting; NaN if either is NaN.
      *
-     * <p>Gradient: da = g where a &lt; b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+     * <p>Gradient: da = g where a &lt; b or only a is NaN, g / 2 where a = b or both are NaN, else 0; db likewise.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -5260,15 +5294,14 @@ public abstract sealed class NodeOps permits Node {
         return append("minimum", new Attrs(), operands(b));
     }
 
-    /** What mlpLayer takes beside what is required. */
+    /** Options of mlpLayer. */
     public static final class MlpLayerOptions {
         private final Attrs attrs = new Attrs();
 
         private MlpLayerOptions() {}
 
         /**
-         * The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
-         * stated.
+         * Op applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; default none.
          *
          * @param activation the value
          * @return these options
@@ -5282,12 +5315,12 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op mlp_layer: y = activation(x &#64; wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
      *
-     * <p>b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's
-     * <code>gelu</code> here is the tanh form: write that one as parts.
+     * <p>b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
+     * CJC's layer uses the tanh form of <code>gelu</code>: for that, build the layer from its parts.
      *
      * <p>Gradient: with h = g · activation′: dx = h &#64; w, dw = hᵀ &#64; x, db = Σ h over the rows.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param w an operand
      * @param b an operand
@@ -5300,16 +5333,16 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op mlp_layer: y = activation(x &#64; wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
      *
-     * <p>b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's
-     * <code>gelu</code> here is the tanh form: write that one as parts.
+     * <p>b may have any shape that broadcasts to y's shape. The activation is the op of that name with its defaults.
+     * CJC's layer uses the tanh form of <code>gelu</code>: for that, build the layer from its parts.
      *
      * <p>Gradient: with h = g · activation′: dx = h &#64; w, dw = hᵀ &#64; x, db = Σ h over the rows.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param w an operand
      * @param b an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node mlpLayer(Node w, Node b, Consumer<MlpLayerOptions> options) {
@@ -5318,13 +5351,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mod: y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+     * The op mod: y = a − b · ⌊a / b⌋: the remainder with the divisor's sign, as in Python's % and NumPy's mod.
      *
      * <p>A float modulo 0 is NaN, an integer modulo 0 is 0.
      *
      * <p>Gradient: da = g, db = −g · ⌊a / b⌋.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -5333,14 +5366,14 @@ public abstract sealed class NodeOps permits Node {
         return append("mod", new Attrs(), operands(b));
     }
 
-    /** What mseLoss takes beside what is required. */
+    /** Options of mseLoss. */
     public static final class MseLossOptions {
         private final Attrs attrs = new Attrs();
 
         private MseLossOptions() {}
 
         /**
-         * What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+         * How to combine the losses; none: return each one; one of mean, sum, none; default mean.
          *
          * @param reduction the value
          * @return these options
@@ -5352,11 +5385,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mse_loss: loss = (x − y)², elementwise on equal shapes; then the mean.
+     * The op mse_loss: loss = (x − y)², elementwise for equal shapes; then the mean.
      *
      * <p>Gradient: dx = g · 2 (x − y) / n, dy = −dx.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
      * @return the node
@@ -5366,14 +5399,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mse_loss: loss = (x − y)², elementwise on equal shapes; then the mean.
+     * The op mse_loss: loss = (x − y)², elementwise for equal shapes; then the mean.
      *
      * <p>Gradient: dx = g · 2 (x − y) / n, dy = −dx.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node mseLoss(Node y, Consumer<MseLossOptions> options) {
@@ -5382,11 +5415,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op mul: y = a · b, elementwise, broadcasting as NumPy.
+     * The op mul: y = a · b, elementwise, with NumPy broadcasting.
      *
      * <p>Gradient: da = g · b, db = g · a.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -5400,9 +5433,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: g · scalar.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param scalar the constant
+     * @param scalar constant operand
      * @return the node
      */
     public Node mulScalar(double scalar) {
@@ -5421,34 +5454,35 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op nonzero: The places where <code>mask</code> is true, in row-major order: int64 [k, rank], and how many
-     * there are: int64 [].
+     * The op nonzero: The first k positions where <code>mask</code> is true, in row-major order: int64 [k, rank]; and
+     * their total count: int64 [].
      *
-     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
-     * there are zeros. Two results, read through get_output. JAX's <code>nonzero</code> with a size, whose rows are its
-     * tuple side by side; PyTorch's <code>nonzero</code>, which has as many rows as there are.
+     * <p>You set k, so that shapes do not depend on the mask. If there are more than k positions, the rest are dropped;
+     * if there are fewer, the remaining rows are zeros. The count, which is not limited to k, tells you which. JAX:
+     * <code>nonzero</code> with a size, which returns the columns as a tuple. PyTorch: <code>nonzero</code>, which has
+     * as many rows as there are positions.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Of its operands, mask is this node.
+     * <p>This node is the operand mask.
      *
-     * @param k how many entries there are to be
+     * @param k number of entries in the result
      * @return the node
      */
     public Node nonzero(long k) {
         return append("nonzero", new Attrs().with("k", k), operands());
     }
 
-    /** What norm takes beside what is required. */
+    /** Options of norm. */
     public static final class NormOptions {
         private final Attrs attrs = new Attrs();
 
         private NormOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -5459,7 +5493,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -5471,11 +5505,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op norm: y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give
+     * The op norm: y = √Σ x² over axes, the Euclidean norm, without intermediate overflow or underflow. Integers give
      * float64.
      *
-     * <p>At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element
-     * gets g, with its sign. Where one is NaN, so are y and the gradient.
+     * <p>At 0 the gradient is 0, the subgradient of least norm, and so is its own gradient. An infinite element gets g,
+     * with its sign. If an element is NaN, y and the gradient are NaN.
      *
      * <p>Gradient: g · x / y, and 0 where y = 0.
      *
@@ -5486,17 +5520,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op norm: y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give
+     * The op norm: y = √Σ x² over axes, the Euclidean norm, without intermediate overflow or underflow. Integers give
      * float64.
      *
-     * <p>At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element
-     * gets g, with its sign. Where one is NaN, so are y and the gradient.
+     * <p>At 0 the gradient is 0, the subgradient of least norm, and so is its own gradient. An infinite element gets g,
+     * with its sign. If an element is NaN, y and the gradient are NaN.
      *
      * <p>Gradient: g · x / y, and 0 where y = 0.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node norm(Consumer<NormOptions> options) {
@@ -5505,9 +5539,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op not_equal: y = (a ≠ b), elementwise; NaN differs from everything.
+     * The op not_equal: y = (a ≠ b), elementwise; true if either is NaN.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -5516,14 +5550,14 @@ public abstract sealed class NodeOps permits Node {
         return append("not_equal", new Attrs(), operands(b));
     }
 
-    /** What oneHot takes beside what is required. */
+    /** Options of oneHot. */
     public static final class OneHotOptions {
         private final Attrs attrs = new Attrs();
 
         private OneHotOptions() {}
 
         /**
-         * The result's dtype; float64 unless stated.
+         * Dtype of the result; default float64.
          *
          * @param dtype the value
          * @return these options
@@ -5535,12 +5569,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op one_hot: y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent <code>classes</code>. Indices
-     * lie in [0, classes).
+     * The op one_hot: y[…, c] = 1 where indices[…] = c, else 0, on a new last axis of extent <code>classes</code>.
+     * Indices lie in [0, classes).
      *
-     * <p>Of its operands, indices is this node.
+     * <p>This node is the operand indices.
      *
-     * @param classes the number of classes
+     * @param classes number of classes
      * @return the node
      */
     public Node oneHot(long classes) {
@@ -5548,13 +5582,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op one_hot: y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent <code>classes</code>. Indices
-     * lie in [0, classes).
+     * The op one_hot: y[…, c] = 1 where indices[…] = c, else 0, on a new last axis of extent <code>classes</code>.
+     * Indices lie in [0, classes).
      *
-     * <p>Of its operands, indices is this node.
+     * <p>This node is the operand indices.
      *
-     * @param classes the number of classes
-     * @param options states what is optional
+     * @param classes number of classes
+     * @param options sets options
      * @return the node
      */
     public Node oneHot(long classes, Consumer<OneHotOptions> options) {
@@ -5562,14 +5596,14 @@ public abstract sealed class NodeOps permits Node {
         return append("one_hot", given.attrs.with("classes", classes), operands());
     }
 
-    /** What pad takes beside what is required. */
+    /** Options of pad. */
     public static final class PadOptions {
         private final Attrs attrs = new Attrs();
 
         private PadOptions() {}
 
         /**
-         * The number around x; 0.0 unless stated.
+         * Value of the padding; default 0.0.
          *
          * @param fill the value
          * @return these options
@@ -5580,7 +5614,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; since opset 2; one of inf, -inf, nan.
+         * Infinity or NaN to use instead of <code>fill</code>; float dtypes only; since opset 2; one of inf, -inf, nan.
          *
          * @param fillAs the value
          * @return these options
@@ -5595,14 +5629,14 @@ public abstract sealed class NodeOps permits Node {
      * The op pad: y = x with <code>fill</code> around it: pad_width[2i] entries before and pad_width[2i + 1] after, on
      * each axis i.
      *
-     * <p>An infinity or NaN is stated by <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
-     * axis first; JAX's and NumPy's <code>pad</code> have pairs, in the order here.
+     * <p>To pad with an infinity or NaN, use <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
+     * axis first. JAX's and NumPy's <code>pad</code> take pairs, in the same order as here.
      *
-     * <p>Gradient: g where x is.
+     * <p>Gradient: g without the padding.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param padWidth entries before and after, for one axis after the other
+     * @param padWidth entries before and after, one axis after the other
      * @return the node
      */
     public Node pad(long... padWidth) {
@@ -5613,15 +5647,15 @@ public abstract sealed class NodeOps permits Node {
      * The op pad: y = x with <code>fill</code> around it: pad_width[2i] entries before and pad_width[2i + 1] after, on
      * each axis i.
      *
-     * <p>An infinity or NaN is stated by <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
-     * axis first; JAX's and NumPy's <code>pad</code> have pairs, in the order here.
+     * <p>To pad with an infinity or NaN, use <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
+     * axis first. JAX's and NumPy's <code>pad</code> take pairs, in the same order as here.
      *
-     * <p>Gradient: g where x is.
+     * <p>Gradient: g without the padding.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param padWidth entries before and after, for one axis after the other
-     * @param options states what is optional
+     * @param padWidth entries before and after, one axis after the other
+     * @param options sets options
      * @return the node
      */
     public Node pad(long[] padWidth, Consumer<PadOptions> options) {
@@ -5629,14 +5663,14 @@ public abstract sealed class NodeOps permits Node {
         return append("pad", given.attrs.with("pad_width", padWidth), operands());
     }
 
-    /** What pinv takes beside what is required. */
+    /** Options of pinv. */
     public static final class PinvOptions {
         private final Attrs attrs = new Attrs();
 
         private PinvOptions() {}
 
         /**
-         * Of the largest singular value, the part up to which others are taken for 0; absent: max(m, n) ε.
+         * Singular values up to this fraction of the largest count as 0; default: max(m, n) ε.
          *
          * @param rcond the value
          * @return these options
@@ -5648,17 +5682,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op pinv: y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those
-     * s that are 0.
+     * The op pinv: y = x⁺, the Moore–Penrose pseudoinverse: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without the s that
+     * are 0.
      *
-     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest are taken for
-     * 0: by default max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut,
-     * equal singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where
-     * the rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
-     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
-     * once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
-     * variables separate (1973), eq. 4.12. PyTorch's <code>linalg.pinv</code> (rtol); JAX's and NumPy's have other
-     * defaults.
+     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest count as 0; the
+     * default is max(m, n) ε. The gradient assumes constant rank. It is exact if only zeros are cut off, even with
+     * equal singular values. If larger values are cut off, its relative error is their ratio to the values that remain.
+     * Where the rank changes, the pseudoinverse is discontinuous. A matrix with an infinity or NaN, or for which LAPACK
+     * does not converge, gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is
+     * computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.pinv</code> (with rtol). JAX and NumPy: <code>linalg.pinv</code>, with other defaults.
+     * G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+     * variables separate (1973), eq. 4.12.
      *
      * <p>Since opset 2.
      *
@@ -5671,25 +5707,27 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op pinv: y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those
-     * s that are 0.
+     * The op pinv: y = x⁺, the Moore–Penrose pseudoinverse: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without the s that
+     * are 0.
      *
-     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest are taken for
-     * 0: by default max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut,
-     * equal singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where
-     * the rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
-     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
-     * once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
-     * variables separate (1973), eq. 4.12. PyTorch's <code>linalg.pinv</code> (rtol); JAX's and NumPy's have other
-     * defaults.
+     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest count as 0; the
+     * default is max(m, n) ε. The gradient assumes constant rank. It is exact if only zeros are cut off, even with
+     * equal singular values. If larger values are cut off, its relative error is their ratio to the values that remain.
+     * Where the rank changes, the pseudoinverse is discontinuous. A matrix with an infinity or NaN, or for which LAPACK
+     * does not converge, gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is
+     * computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.pinv</code> (with rtol). JAX and NumPy: <code>linalg.pinv</code>, with other defaults.
+     * G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+     * variables separate (1973), eq. 4.12.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node pinv(Consumer<PinvOptions> options) {
@@ -5701,24 +5739,25 @@ public abstract sealed class NodeOps permits Node {
      * The op polygamma: y = ψ⁽ⁿ⁾(x) for n = <code>order</code>, the n-th derivative of <code>digamma</code>; order 0 is
      * <code>digamma</code> itself.
      *
-     * <p>±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
-     * below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are inaccurate or 0.
+     * <p>±∞ at 0, −1, −2, …, with the sign that y has to the right of 0. Accurate to 10 ulp. For even orders, near the
+     * zeros below 0, accurate to 10 ulp of the sum over the nearest poles. Values below 1e-307 · n! are inaccurate or
+     * 0.
      *
-     * <p>Orders go to 170, whose factorial is the largest in a float64; <code>polygamma</code> of order 170 has no
-     * derivative.
+     * <p>The largest order is 170, because 170! is the largest factorial that fits in a float64; <code>polygamma</code>
+     * of order 170 has no derivative.
      *
      * <p>Gradient: g · polygamma(x, order + 1).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param order which derivative of digamma: 0 to 170
+     * @param order order of the derivative of digamma, 0 to 170
      * @return the node
      */
     public Node polygamma(long order) {
         return append("polygamma", new Attrs().with("order", order), operands());
     }
 
-    /** What pow takes beside what is required. */
+    /** Options of pow. */
     public static final class PowOptions {
         private final Attrs attrs = new Attrs();
         private Node b;
@@ -5726,7 +5765,7 @@ public abstract sealed class NodeOps permits Node {
         private PowOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param b a node of the same graph
          * @return these options
@@ -5737,7 +5776,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The exponent, where there is no operand b.
+         * Exponent, if there is no operand b.
          *
          * @param exponent the value
          * @return these options
@@ -5749,12 +5788,12 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op pow: y = aᵇ, broadcasting; with one operand y = a^exponent, which is <code>pow_scalar</code>. 0⁰ = 1.
+     * The op pow: y = aᵇ with broadcasting; with one operand, y = a^exponent, as in <code>pow_scalar</code>. 0⁰ = 1.
      *
-     * <p>A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a =
-     * 0 and b ≥ 0, or where a = ∞ and b &lt; 0. Powers of integers are integers: they wrap around as NumPy's, and to a
-     * negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with
-     * 0⁻¹ → 0.
+     * <p>A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with
+     * respect to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b &lt; 0. Powers of integers are integers and wrap
+     * around as in NumPy. With a negative exponent they are truncated towards zero (2⁻¹ → 0, as in CuPy and PyTorch;
+     * NumPy raises an error), and 0⁻¹ → 0.
      *
      * <p>Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
      *
@@ -5765,18 +5804,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op pow: y = aᵇ, broadcasting; with one operand y = a^exponent, which is <code>pow_scalar</code>. 0⁰ = 1.
+     * The op pow: y = aᵇ with broadcasting; with one operand, y = a^exponent, as in <code>pow_scalar</code>. 0⁰ = 1.
      *
-     * <p>A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a =
-     * 0 and b ≥ 0, or where a = ∞ and b &lt; 0. Powers of integers are integers: they wrap around as NumPy's, and to a
-     * negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with
-     * 0⁻¹ → 0.
+     * <p>A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with
+     * respect to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b &lt; 0. Powers of integers are integers and wrap
+     * around as in NumPy. With a negative exponent they are truncated towards zero (2⁻¹ → 0, as in CuPy and PyTorch;
+     * NumPy raises an error), and 0⁻¹ → 0.
      *
      * <p>Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
-     * @param b an operand; null where it is absent
+     * @param b an operand; null if it is absent
      * @return the node
      */
     public Node pow(Node b) {
@@ -5784,18 +5823,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op pow: y = aᵇ, broadcasting; with one operand y = a^exponent, which is <code>pow_scalar</code>. 0⁰ = 1.
+     * The op pow: y = aᵇ with broadcasting; with one operand, y = a^exponent, as in <code>pow_scalar</code>. 0⁰ = 1.
      *
-     * <p>A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a =
-     * 0 and b ≥ 0, or where a = ∞ and b &lt; 0. Powers of integers are integers: they wrap around as NumPy's, and to a
-     * negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with
-     * 0⁻¹ → 0.
+     * <p>A negative a to a fractional power is NaN, and so is its derivative with respect to b. The derivative with
+     * respect to b is 0 where a = 0 and b ≥ 0, and where a = ∞ and b &lt; 0. Powers of integers are integers and wrap
+     * around as in NumPy. With a negative exponent they are truncated towards zero (2⁻¹ → 0, as in CuPy and PyTorch;
+     * NumPy raises an error), and 0⁻¹ → 0.
      *
      * <p>Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node pow(Consumer<PowOptions> options) {
@@ -5806,27 +5845,27 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op pow_scalar: y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
      *
-     * <p>Of a complex x, exp(exponent · log x), with the cut of <code>log</code>.
+     * <p>For a complex x, y = exp(exponent · log x), with the branch cut of <code>log</code>.
      *
      * <p>Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param exponent the exponent
+     * @param exponent exponent
      * @return the node
      */
     public Node powScalar(double exponent) {
         return append("pow_scalar", new Attrs().with("exponent", exponent), operands());
     }
 
-    /** What prod takes beside what is required. */
+    /** Options of prod. */
     public static final class ProdOptions {
         private final Attrs attrs = new Attrs();
 
         private ProdOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -5837,7 +5876,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -5849,10 +5888,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op prod: y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+     * The op prod: y = Π x over axes; 1 if no elements are reduced. Integers and bool are multiplied in int64, float16
+     * in float32.
      *
-     * <p>The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher
-     * order.
+     * <p>The gradient is that of a tree of products. It is exact for any number of zeros, and so are higher
+     * derivatives.
      *
      * <p>Gradient: g · (product of all other elements).
      *
@@ -5863,16 +5903,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op prod: y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+     * The op prod: y = Π x over axes; 1 if no elements are reduced. Integers and bool are multiplied in int64, float16
+     * in float32.
      *
-     * <p>The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher
-     * order.
+     * <p>The gradient is that of a tree of products. It is exact for any number of zeros, and so are higher
+     * derivatives.
      *
      * <p>Gradient: g · (product of all other elements).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node prod(Consumer<ProdOptions> options) {
@@ -5881,23 +5922,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op qr: q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+     * The op qr: q, r with x = q r: the columns of q are orthonormal, r is upper triangular; reduced form.
      *
-     * <p>x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The
-     * signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a
-     * meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where they
-     * are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient:
-     * <code>not_differentiable</code>. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give
-     * float64; float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic
-     * differentiation of linear algebra functions with application in optimum experimental design, arXiv:1001.1654
-     * (2010). PyTorch's and JAX's <code>linalg.qr</code>, reduced.
+     * <p>x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). LAPACK chooses the signs of r's diagonal;
+     * each sign flips a row of r together with the column of q. Use q and r only in functions that do not depend on
+     * these signs. The gradient is valid if the columns of x are independent; otherwise it is infinite or NaN. With
+     * fewer rows than columns, there are values but no gradient: <code>not_differentiable</code>. A matrix with an
+     * infinity or NaN gives NaN; the other matrices of the batch are unaffected. Integers give float64; float16 is
+     * computed in a wider float and rounded once.
+     *
+     * <p>PyTorch and JAX: <code>linalg.qr</code>, reduced. S. F. Walter, L. Lehmann, Algorithmic differentiation of
+     * linear algebra functions with application in optimum experimental design, arXiv:1001.1654 (2010).
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows &lt;
-     * columns.
+     * <p>Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none if rows &lt; columns.
      *
      * @return the node
      */
@@ -5906,14 +5947,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_bernoulli: y = uniform &lt; p, of p's shape: true with probability p. The uniform numbers are of
-     * p's dtype.
+     * The op random_bernoulli: y = uniform &lt; p, of p's shape: true with probability p. The uniform numbers have p's
+     * dtype.
      *
-     * <p>As <code>jax.random.bernoulli</code>. PyTorch's <code>bernoulli</code> has floats of another generator.
+     * <p>Equals <code>jax.random.bernoulli</code>. PyTorch's <code>bernoulli</code> returns floats and uses a different
+     * generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
      * @param p an operand
      * @return the node
@@ -5922,14 +5964,14 @@ public abstract sealed class NodeOps permits Node {
         return append("random_bernoulli", new Attrs(), operands(p));
     }
 
-    /** What randomBits takes beside what is required. */
+    /** Options of randomBits. */
     public static final class RandomBitsOptions {
         private final Attrs attrs = new Attrs();
 
         private RandomBitsOptions() {}
 
         /**
-         * The result's dtype; one of uint32; uint32 unless stated.
+         * Dtype of the result; one of uint32; default uint32.
          *
          * @param dtype the value
          * @return these options
@@ -5941,16 +5983,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
-     * <code>jax.random.bits</code>.
+     * The op random_bits: y = 32 random bits per element: the exclusive or of both words of counter i, row-major.
+     * Equals <code>jax.random.bits</code>.
      *
-     * <p>PyTorch's <code>randint</code> has bits of another generator.
+     * <p>PyTorch's <code>randint</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
+     * @param shape shape of the result
      * @return the node
      */
     public Node randomBits(long... shape) {
@@ -5958,17 +6000,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
-     * <code>jax.random.bits</code>.
+     * The op random_bits: y = 32 random bits per element: the exclusive or of both words of counter i, row-major.
+     * Equals <code>jax.random.bits</code>.
      *
-     * <p>PyTorch's <code>randint</code> has bits of another generator.
+     * <p>PyTorch's <code>randint</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
-     * @param options states what is optional
+     * @param shape shape of the result
+     * @param options sets options
      * @return the node
      */
     public Node randomBits(long[] shape, Consumer<RandomBitsOptions> options) {
@@ -5976,14 +6018,14 @@ public abstract sealed class NodeOps permits Node {
         return append("random_bits", given.attrs.with("shape", shape), operands());
     }
 
-    /** What randomCategorical takes beside what is required. */
+    /** Options of randomCategorical. */
     public static final class RandomCategoricalOptions {
         private final Attrs attrs = new Attrs();
 
         private RandomCategoricalOptions() {}
 
         /**
-         * The axis of the categories; -1 unless stated.
+         * Axis of the categories; default -1.
          *
          * @param axis the value
          * @return these options
@@ -5995,15 +6037,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
-     * goes as exp(logits[i]).
+     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with probability
+     * proportional to exp(logits[i]).
      *
-     * <p>As <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights, and has another
-     * generator.
+     * <p>Equals <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights and uses a
+     * different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
      * @param logits an operand
      * @return the node
@@ -6013,18 +6055,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
-     * goes as exp(logits[i]).
+     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with probability
+     * proportional to exp(logits[i]).
      *
-     * <p>As <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights, and has another
-     * generator.
+     * <p>Equals <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights and uses a
+     * different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
      * @param logits an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node randomCategorical(Node logits, Consumer<RandomCategoricalOptions> options) {
@@ -6033,17 +6075,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As
+     * The op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers with mean 1. Equals
      * <code>jax.random.exponential</code>.
      *
-     * <p>PyTorch's <code>exponential_</code> has numbers of another generator.
+     * <p>PyTorch's <code>exponential_</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
-     * @param dtype the result's dtype; one of float32, float64
+     * @param shape shape of the result
+     * @param dtype dtype of the result; one of float32, float64
      * @return the node
      */
     public Node randomExponential(long[] shape, DType dtype) {
@@ -6051,14 +6093,14 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²). As
+     * The op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²). Equals
      * <code>jax.random.fold_in</code>.
      *
-     * <p>PyTorch has no keys: a <code>Generator</code> each.
+     * <p>PyTorch has no keys; use one <code>Generator</code> for each.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
      * @param number an operand
      * @return the node
@@ -6068,17 +6110,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_gumbel: y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As
-     * <code>jax.random.gumbel</code>.
+     * The op random_gumbel: y = −log(−log u), u uniform in [0, 1), with 0 replaced by the smallest normal number.
+     * Equals <code>jax.random.gumbel</code>.
      *
-     * <p>PyTorch's <code>distributions.Gumbel</code> has numbers of another generator.
+     * <p>PyTorch's <code>distributions.Gumbel</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
-     * @param dtype the result's dtype; one of float32, float64
+     * @param shape shape of the result
+     * @param dtype dtype of the result; one of float32, float64
      * @return the node
      */
     public Node randomGumbel(long[] shape, DType dtype) {
@@ -6086,10 +6128,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
+     * The op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. Equals
      * <code>jax.random.key_data(jax.random.key(seed))</code>.
      *
-     * <p>PyTorch's <code>manual_seed</code> begins another sequence, which goes on by itself.
+     * <p>PyTorch's <code>manual_seed</code> starts a different sequence, and has state.
      *
      * <p>Since opset 2.
      *
@@ -6100,17 +6142,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As
-     * <code>jax.random.normal</code>, to 32 ulp.
+     * The op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. Equals
+     * <code>jax.random.normal</code> to 32 ulp.
      *
-     * <p>PyTorch's <code>randn</code> has numbers of another generator.
+     * <p>PyTorch's <code>randn</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
-     * @param dtype the result's dtype; one of float32, float64
+     * @param shape shape of the result
+     * @param dtype dtype of the result; one of float32, float64
      * @return the node
      */
     public Node randomNormal(long[] shape, DType dtype) {
@@ -6118,16 +6160,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random
-     * bits, unsigned.
+     * The op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k random unsigned 64-bit
+     * numbers.
      *
-     * <p><code>jax.random.permutation</code> has another rule, and PyTorch's <code>randperm</code> another generator.
+     * <p><code>jax.random.permutation</code> uses a different algorithm, and PyTorch's <code>randperm</code> a
+     * different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param k how many numbers
+     * @param k number of elements
      * @return the node
      */
     public Node randomPermutation(long k) {
@@ -6135,16 +6178,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_split: keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As
+     * The op random_split: keys = k new keys [k, 2], each with its own sequence: the words of counters 0 … k−1. Equals
      * <code>jax.random.split</code>.
      *
-     * <p>PyTorch has no keys: a <code>Generator</code> each.
+     * <p>PyTorch has no keys; use one <code>Generator</code> for each.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param k how many keys
+     * @param k number of keys
      * @return the node
      */
     public Node randomSplit(long k) {
@@ -6152,17 +6195,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op random_uniform: y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As
+     * The op random_uniform: y = uniform numbers in [0, 1): 23 random bits (for float64, 52) over 2²³ (2⁵²). Equals
      * <code>jax.random.uniform</code>.
      *
-     * <p>PyTorch's <code>rand</code> has numbers of another generator.
+     * <p>PyTorch's <code>rand</code> uses a different generator.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, key is this node.
+     * <p>This node is the operand key.
      *
-     * @param shape the result's shape
-     * @param dtype the result's dtype; one of float32, float64
+     * @param shape shape of the result
+     * @param dtype dtype of the result; one of float32, float64
      * @return the node
      */
     public Node randomUniform(long[] shape, DType dtype) {
@@ -6170,7 +6213,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op real: y = Re x; a real x itself. PyTorch's, JAX's and NumPy's <code>real</code>.
+     * The op real: y = Re x; a real x is returned unchanged. PyTorch, JAX and NumPy: <code>real</code>.
      *
      * <p>Since opset 2.
      *
@@ -6183,7 +6226,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op reciprocal: y = 1 / x; integers give floats, as <code>div</code>.
+     * The op reciprocal: y = 1 / x; integers give floats, as in <code>div</code>.
      *
      * <p>Gradient: −g · y².
      *
@@ -6193,14 +6236,14 @@ public abstract sealed class NodeOps permits Node {
         return append("reciprocal", new Attrs(), operands());
     }
 
-    /** What relu takes beside what is required. */
+    /** Options of relu. */
     public static final class ReluOptions {
         private final Attrs attrs = new Attrs();
 
         private ReluOptions() {}
 
         /**
-         * The derivative at 0; 0.0 unless stated.
+         * Derivative at 0; default 0.0.
          *
          * @param atZero the value
          * @return these options
@@ -6212,8 +6255,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op relu: y = max(x, 0). The derivative at 0 is <code>at_zero</code>; some systems let the gradient pass
-     * there.
+     * The op relu: y = max(x, 0). The derivative at 0 is <code>at_zero</code>; some systems use 1.
      *
      * <p>Gradient: g where x &gt; 0 or NaN, g · at_zero where x = 0, else 0.
      *
@@ -6224,14 +6266,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op relu: y = max(x, 0). The derivative at 0 is <code>at_zero</code>; some systems let the gradient pass
-     * there.
+     * The op relu: y = max(x, 0). The derivative at 0 is <code>at_zero</code>; some systems use 1.
      *
      * <p>Gradient: g where x &gt; 0 or NaN, g · at_zero where x = 0, else 0.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node relu(Consumer<ReluOptions> options) {
@@ -6240,16 +6281,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rem: y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. <code>mod</code> has b's.
+     * The op rem: y = a − b · (a / b rounded towards 0): C's % and fmod, with the sign of a. <code>mod</code> has the
+     * sign of b.
      *
-     * <p>A float by 0 gives NaN, an integer 0. PyTorch's <code>fmod</code>, JAX's <code>lax.rem</code>, which gives a
-     * for an integer by 0.
+     * <p>If b is 0, y is NaN for floats and 0 for integers. PyTorch: <code>fmod</code>. JAX: <code>lax.rem</code>,
+     * which gives a for integers.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: da = g, db = −g · (a / b without its fraction).
+     * <p>Gradient: da = g, db = −g · (a / b rounded towards 0).
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -6258,14 +6300,14 @@ public abstract sealed class NodeOps permits Node {
         return append("rem", new Attrs(), operands(b));
     }
 
-    /** What reshape takes beside what is required. */
+    /** Options of reshape. */
     public static final class ReshapeOptions {
         private final Attrs attrs = new Attrs();
 
         private ReshapeOptions() {}
 
         /**
-         * X's shape, checked where given.
+         * X's shape, checked if given.
          *
          * @param originalShape the value
          * @return these options
@@ -6277,17 +6319,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op reshape: y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from
-     * the others.
+     * The op reshape: y holds x's elements, in row-major order, in another shape; one extent may be −1 and is inferred.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. <code>original_shape</code>, where given, must be
-     * x's shape.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. <code>original_shape</code>, if given, must be x's
+     * shape.
      *
      * <p>Gradient: g, reshaped back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param shape the result's shape; one -1 is inferred; [] unless stated
+     * @param shape shape of the result; one extent may be -1 and is inferred; default []
      * @return the node
      */
     public Node reshape(long... shape) {
@@ -6295,18 +6336,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op reshape: y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from
-     * the others.
+     * The op reshape: y holds x's elements, in row-major order, in another shape; one extent may be −1 and is inferred.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. <code>original_shape</code>, where given, must be
-     * x's shape.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. <code>original_shape</code>, if given, must be x's
+     * shape.
      *
      * <p>Gradient: g, reshaped back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param shape the result's shape; one -1 is inferred; [] unless stated
-     * @param options states what is optional
+     * @param shape shape of the result; one extent may be -1 and is inferred; default []
+     * @param options sets options
      * @return the node
      */
     public Node reshape(long[] shape, Consumer<ReshapeOptions> options) {
@@ -6314,14 +6354,14 @@ public abstract sealed class NodeOps permits Node {
         return append("reshape", given.attrs.with("shape", shape), operands());
     }
 
-    /** What resize takes beside what is required. */
+    /** Options of resize. */
     public static final class ResizeOptions {
         private final Attrs attrs = new Attrs();
 
         private ResizeOptions() {}
 
         /**
-         * The axes that have them; absent: the last ones.
+         * Axes to resize; default: the last ones.
          *
          * @param axes the value
          * @return these options
@@ -6332,7 +6372,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * How entries are found; one of nearest, linear, cubic; linear unless stated.
+         * Interpolation method; one of nearest, linear, cubic; default linear.
          *
          * @param method the value
          * @return these options
@@ -6343,7 +6383,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether all of what shrinks counts; of linear and cubic; false unless stated.
+         * Whether to antialias where x shrinks; linear and cubic only; default false.
          *
          * @param antialias the value
          * @return these options
@@ -6354,7 +6394,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether the middles of the first and last entries stay; without antialias; false unless stated.
+         * Whether to align the end entries; linear and cubic only, without antialias; default false.
          *
          * @param corners the value
          * @return these options
@@ -6366,22 +6406,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op resize: y = x with other extents on some axes, each new entry interpolated from those around its place.
+     * The op resize: y = x resized to new extents on some axes, by interpolation.
      *
-     * <p>The middle of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
-     * / (size − 1). <code>nearest</code> takes the entry that is nearest, <code>linear</code> two, <code>cubic</code>
-     * four, by Keys's kernel with a = −0.75; beyond an end there is what is at the end. With <code>antialias</code>,
-     * kernels are wider where the tensor shrinks, a is −0.5, and what is beyond an end does not count. PyTorch's
-     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and align_corners;
-     * JAX's <code>image.resize</code>, whose cubic has a = −0.5 always, and which has no corners.
+     * <p>The centre of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
+     * / (size − 1). <code>nearest</code> reads the nearest entry, <code>linear</code> two, and <code>cubic</code> four,
+     * with Keys's kernel and a = −0.75; beyond an end, the entry at that end is repeated. With <code>antialias</code>,
+     * kernels widen where the tensor shrinks, a is −0.5, and positions beyond an end are ignored. PyTorch:
+     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and with
+     * align_corners. JAX: <code>image.resize</code>, whose cubic always has a = −0.5, and which has no equivalent of
+     * <code>corners</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g, each entry's shares added where they were read.
+     * <p>Gradient: g times the weights of interpolation, added to the entries that were read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes the new extents
+     * @param sizes new extents
      * @return the node
      */
     public Node resize(long... sizes) {
@@ -6389,23 +6430,24 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op resize: y = x with other extents on some axes, each new entry interpolated from those around its place.
+     * The op resize: y = x resized to new extents on some axes, by interpolation.
      *
-     * <p>The middle of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
-     * / (size − 1). <code>nearest</code> takes the entry that is nearest, <code>linear</code> two, <code>cubic</code>
-     * four, by Keys's kernel with a = −0.75; beyond an end there is what is at the end. With <code>antialias</code>,
-     * kernels are wider where the tensor shrinks, a is −0.5, and what is beyond an end does not count. PyTorch's
-     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and align_corners;
-     * JAX's <code>image.resize</code>, whose cubic has a = −0.5 always, and which has no corners.
+     * <p>The centre of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
+     * / (size − 1). <code>nearest</code> reads the nearest entry, <code>linear</code> two, and <code>cubic</code> four,
+     * with Keys's kernel and a = −0.75; beyond an end, the entry at that end is repeated. With <code>antialias</code>,
+     * kernels widen where the tensor shrinks, a is −0.5, and positions beyond an end are ignored. PyTorch:
+     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and with
+     * align_corners. JAX: <code>image.resize</code>, whose cubic always has a = −0.5, and which has no equivalent of
+     * <code>corners</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g, each entry's shares added where they were read.
+     * <p>Gradient: g times the weights of interpolation, added to the entries that were read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes the new extents
-     * @param options states what is optional
+     * @param sizes new extents
+     * @param options sets options
      * @return the node
      */
     public Node resize(long[] sizes, Consumer<ResizeOptions> options) {
@@ -6413,14 +6455,14 @@ public abstract sealed class NodeOps permits Node {
         return append("resize", given.attrs.with("sizes", sizes), operands());
     }
 
-    /** What rfft takes beside what is required. */
+    /** Options of rfft. */
     public static final class RfftOptions {
         private final Attrs attrs = new Attrs();
 
         private RfftOptions() {}
 
         /**
-         * The axes to transform; absent: the last.
+         * Axes to transform; default: the last axis, or as many last axes as there are sizes.
          *
          * @param axes the value
          * @return these options
@@ -6431,7 +6473,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         * Points on each axis, to which x is cut or zero-padded; default: x's extents.
          *
          * @param sizes the value
          * @return these options
@@ -6442,8 +6484,8 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
-         * ortho, forward; backward unless stated.
+         * Direction that divides by the number of points; ortho: both, by its square root; one of backward, ortho,
+         * forward; default backward.
          *
          * @param norm the value
          * @return these options
@@ -6455,15 +6497,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> on the last of <code>axes</code>, of a real x: the
-     * others are their conjugates.
+     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> of a real x on the last of <code>axes</code>; the
+     * other entries are their conjugates.
      *
-     * <p>float16 gives complex64, integers complex128. <code>norm</code> is that of <code>fft</code>. PyTorch's, JAX's
-     * and NumPy's <code>rfft</code>, and <code>rfft2</code> and <code>rfftn</code> by several axes.
+     * <p>float16 gives complex64, integers give complex128. <code>norm</code> is as in <code>fft</code>. PyTorch, JAX
+     * and NumPy: <code>rfft</code>; over several axes, <code>rfft2</code> and <code>rfftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+     * <p>Gradient: the real part of ifft(g) without the division by n, with g padded with zeros.
      *
      * @return the node
      */
@@ -6472,19 +6514,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> on the last of <code>axes</code>, of a real x: the
-     * others are their conjugates.
+     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> of a real x on the last of <code>axes</code>; the
+     * other entries are their conjugates.
      *
-     * <p>float16 gives complex64, integers complex128. <code>norm</code> is that of <code>fft</code>. PyTorch's, JAX's
-     * and NumPy's <code>rfft</code>, and <code>rfft2</code> and <code>rfftn</code> by several axes.
+     * <p>float16 gives complex64, integers give complex128. <code>norm</code> is as in <code>fft</code>. PyTorch, JAX
+     * and NumPy: <code>rfft</code>; over several axes, <code>rfft2</code> and <code>rfftn</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+     * <p>Gradient: the real part of ifft(g) without the division by n, with g padded with zeros.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node rfft(Consumer<RfftOptions> options) {
@@ -6492,7 +6534,7 @@ public abstract sealed class NodeOps permits Node {
         return append("rfft", given.attrs, operands());
     }
 
-    /** What rmsNorm takes beside what is required. */
+    /** Options of rmsNorm. */
     public static final class RmsNormOptions {
         private final Attrs attrs = new Attrs();
         private Node weight;
@@ -6500,7 +6542,7 @@ public abstract sealed class NodeOps permits Node {
         private RmsNormOptions() {}
 
         /**
-         * An operand.
+         * Sets an operand.
          *
          * @param weight a node of the same graph
          * @return these options
@@ -6511,7 +6553,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Axes to normalise over; [-1] unless stated.
+         * Axes to normalise over; default [-1].
          *
          * @param axes the value
          * @return these options
@@ -6522,7 +6564,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         * Positive number added to the variance or mean square; default 1e-05.
          *
          * @param eps the value
          * @return these options
@@ -6534,7 +6576,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rms_norm: y = x / √(mean x² + eps) · weight, the mean over <code>axes</code>; weight has x's extents
+     * The op rms_norm: y = x / √(mean x² + eps) · weight, with the mean over <code>axes</code>; weight has x's extents
      * there, in ascending order.
      *
      * <p>B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
@@ -6548,16 +6590,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rms_norm: y = x / √(mean x² + eps) · weight, the mean over <code>axes</code>; weight has x's extents
+     * The op rms_norm: y = x / √(mean x² + eps) · weight, with the mean over <code>axes</code>; weight has x's extents
      * there, in ascending order.
      *
      * <p>B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
      *
      * <p>Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param weight an operand; null where it is absent
+     * @param weight an operand; null if it is absent
      * @return the node
      */
     public Node rmsNorm(Node weight) {
@@ -6565,16 +6607,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rms_norm: y = x / √(mean x² + eps) · weight, the mean over <code>axes</code>; weight has x's extents
+     * The op rms_norm: y = x / √(mean x² + eps) · weight, with the mean over <code>axes</code>; weight has x's extents
      * there, in ascending order.
      *
      * <p>B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
      *
      * <p>Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node rmsNorm(Consumer<RmsNormOptions> options) {
@@ -6582,14 +6624,14 @@ public abstract sealed class NodeOps permits Node {
         return append("rms_norm", given.attrs, operands(given.weight));
     }
 
-    /** What roll takes beside what is required. */
+    /** Options of roll. */
     public static final class RollOptions {
         private final Attrs attrs = new Attrs();
 
         private RollOptions() {}
 
         /**
-         * The axes to move along; absent: the flattened tensor.
+         * Axes to move along; default: the flattened tensor.
          *
          * @param axes the value
          * @return these options
@@ -6601,15 +6643,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op roll: y[(i + shift) mod n] = x[i] on each of <code>axes</code>; without axes, on the flattened tensor.
+     * The op roll: y[(i + shift) mod n] = x[i] on each of <code>axes</code>; without <code>axes</code>, on the
+     * flattened tensor.
      *
-     * <p>As many shifts as axes, and one without axes. Negative shifts go towards the front.
+     * <p>Give one shift for each axis, or one shift without <code>axes</code>. Negative shifts move entries towards the
+     * front.
      *
      * <p>Gradient: g, rolled back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param shifts how far to move, for each axis
+     * @param shifts distance to move, for each axis
      * @return the node
      */
     public Node roll(long... shifts) {
@@ -6617,16 +6661,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op roll: y[(i + shift) mod n] = x[i] on each of <code>axes</code>; without axes, on the flattened tensor.
+     * The op roll: y[(i + shift) mod n] = x[i] on each of <code>axes</code>; without <code>axes</code>, on the
+     * flattened tensor.
      *
-     * <p>As many shifts as axes, and one without axes. Negative shifts go towards the front.
+     * <p>Give one shift for each axis, or one shift without <code>axes</code>. Negative shifts move entries towards the
+     * front.
      *
      * <p>Gradient: g, rolled back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param shifts how far to move, for each axis
-     * @param options states what is optional
+     * @param shifts distance to move, for each axis
+     * @param options sets options
      * @return the node
      */
     public Node roll(long[] shifts, Consumer<RollOptions> options) {
@@ -6635,7 +6681,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op round: y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2.
+     * The op round: y = x rounded to the nearest whole number, ties to even: 0.5 → 0, 1.5 → 2.
      *
      * @return the node
      */
@@ -6644,7 +6690,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op rsqrt: y = 1 / √x, NaN for x &lt; 0.
+     * The op rsqrt: y = 1 / √x; NaN for x &lt; 0.
      *
      * <p>Gradient: −g · y³ / 2.
      *
@@ -6654,14 +6700,14 @@ public abstract sealed class NodeOps permits Node {
         return append("rsqrt", new Attrs(), operands());
     }
 
-    /** What scatterAdd takes beside what is required. */
+    /** Options of scatterAdd. */
     public static final class ScatterAddOptions {
         private final Attrs attrs = new Attrs();
 
         private ScatterAddOptions() {}
 
         /**
-         * The axis that is indexed; 0 unless stated.
+         * Axis to index; default 0.
          *
          * @param axis the value
          * @return these options
@@ -6672,7 +6718,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; since opset 2; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -6684,17 +6730,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op scatter_add: y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the
-     * others.
+     * The op scatter_add: y = x, then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0; likewise for the other
+     * axes.
      *
-     * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x off
-     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>. Indices lie in [0, extent); with
-     * <code>from_end</code>, negative ones count from the end. PyTorch's <code>scatter_add</code>, which takes no
-     * negative index; JAX's <code>x.at[…].add</code>, which does, and drops those outside.
+     * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x on the
+     * other axes. Repeated indices accumulate. This is the adjoint of <code>gather</code>. Indices lie in [0, extent);
+     * with <code>from_end</code>, negative ones count from the end. PyTorch: <code>scatter_add</code>, which rejects
+     * negative indices. JAX: <code>x.at[…].add</code>, which accepts them and drops updates that are out of range.
      *
      * <p>Gradient: dx = g, d updates = gather(g, index); none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param index an operand
      * @param updates an operand
@@ -6705,21 +6751,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op scatter_add: y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the
-     * others.
+     * The op scatter_add: y = x, then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0; likewise for the other
+     * axes.
      *
-     * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x off
-     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>. Indices lie in [0, extent); with
-     * <code>from_end</code>, negative ones count from the end. PyTorch's <code>scatter_add</code>, which takes no
-     * negative index; JAX's <code>x.at[…].add</code>, which does, and drops those outside.
+     * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x on the
+     * other axes. Repeated indices accumulate. This is the adjoint of <code>gather</code>. Indices lie in [0, extent);
+     * with <code>from_end</code>, negative ones count from the end. PyTorch: <code>scatter_add</code>, which rejects
+     * negative indices. JAX: <code>x.at[…].add</code>, which accepts them and drops updates that are out of range.
      *
      * <p>Gradient: dx = g, d updates = gather(g, index); none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param index an operand
      * @param updates an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node scatterAdd(Node index, Node updates, Consumer<ScatterAddOptions> options) {
@@ -6728,21 +6774,22 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op segment_max: y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+     * The op segment_max: y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is
+     * NaN.
      *
      * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
-     * equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's
-     * <code>ops.segment_max</code>; PyTorch's <code>scatter_reduce</code> with amax, whose ties share, too, which gives
-     * segments without rows what was there.
+     * equally. An empty segment gives −∞, or the smallest number of an integer dtype. JAX:
+     * <code>ops.segment_max</code>. PyTorch: <code>scatter_reduce</code> with amax, whose ties also share the gradient,
+     * and in which empty segments keep their old values.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param segmentIds an operand
-     * @param segments how many segments there are
+     * @param segments number of segments
      * @return the node
      */
     public Node segmentMax(Node segmentIds, long segments) {
@@ -6750,20 +6797,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op segment_mean: y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is
-     * none.
+     * The op segment_mean: y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN for an empty
+     * segment.
      *
      * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64;
-     * float16 adds up in float32. PyTorch's <code>scatter_reduce</code> with mean; JAX has none.
+     * float16 is summed in float32. PyTorch: <code>scatter_reduce</code> with mean. JAX has no equivalent.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+     * <p>Gradient: dx[i, …] = g[segment_ids[i], …] / (number of rows in the segment); none for segment_ids.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param segmentIds an operand
-     * @param segments how many segments there are
+     * @param segments number of segments
      * @return the node
      */
     public Node segmentMean(Node segmentIds, long segments) {
@@ -6771,21 +6818,22 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op segment_min: y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+     * The op segment_min: y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one of them is
+     * NaN.
      *
      * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
-     * equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's
-     * <code>ops.segment_min</code>; PyTorch's <code>scatter_reduce</code> with amin, whose ties share, too, which gives
-     * segments without rows what was there.
+     * equally. An empty segment gives ∞, or the largest number of an integer dtype. JAX: <code>ops.segment_min</code>.
+     * PyTorch: <code>scatter_reduce</code> with amin, whose ties also share the gradient, and in which empty segments
+     * keep their old values.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+     * <p>Gradient: g / k to each of the k rows equal to y (if y is NaN, to each NaN); 0 to the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param segmentIds an operand
-     * @param segments how many segments there are
+     * @param segments number of segments
      * @return the node
      */
     public Node segmentMin(Node segmentIds, long segments) {
@@ -6793,20 +6841,21 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op segment_prod: y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+     * The op segment_prod: y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 for an empty segment.
      *
-     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
-     * int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-     * JAX's <code>ops.segment_prod</code>, which has no gradient; PyTorch's <code>scatter_reduce</code> with prod.
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are
+     * multiplied in int64, float16 in float32. The gradient is exact for any number of zeros, and so are higher
+     * derivatives. JAX: <code>ops.segment_prod</code>, which has no gradient. PyTorch: <code>scatter_reduce</code> with
+     * prod.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param segmentIds an operand
-     * @param segments how many segments there are
+     * @param segments number of segments
      * @return the node
      */
     public Node segmentProd(Node segmentIds, long segments) {
@@ -6814,31 +6863,31 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op segment_sum: y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+     * The op segment_sum: y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 for an empty segment.
      *
-     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in
-     * int64, float16 in float32.
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool are summed
+     * in int64, float16 in float32.
      *
      * <p>Gradient: dx[i, …] = g[segment_ids[i], …]; none for segment_ids.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param segmentIds an operand
-     * @param segments how many segments there are
+     * @param segments number of segments
      * @return the node
      */
     public Node segmentSum(Node segmentIds, long segments) {
         return append("segment_sum", new Attrs().with("segments", segments), operands(segmentIds));
     }
 
-    /** What select takes beside what is required. */
+    /** Options of select. */
     public static final class SelectOptions {
         private final Attrs attrs = new Attrs();
 
         private SelectOptions() {}
 
         /**
-         * The axis that is read at one position; 0 unless stated.
+         * Axis to read at one position; default 0.
          *
          * @param axis the value
          * @return these options
@@ -6853,13 +6902,14 @@ public abstract sealed class NodeOps permits Node {
      * The op select: y = x at one <code>index</code> along <code>axis</code>, without that axis: x[index], x[:, index],
      * …
      *
-     * <p>A negative index counts from the end. As PyTorch's select; <code>gather</code> reads at many indices.
+     * <p>A negative index counts from the end. Same as PyTorch's select. To read at many indices, use
+     * <code>gather</code>.
      *
      * <p>Gradient: g at the index, 0 elsewhere.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param index the position to read at
+     * @param index position to read
      * @return the node
      */
     public Node select(long index) {
@@ -6870,14 +6920,15 @@ public abstract sealed class NodeOps permits Node {
      * The op select: y = x at one <code>index</code> along <code>axis</code>, without that axis: x[index], x[:, index],
      * …
      *
-     * <p>A negative index counts from the end. As PyTorch's select; <code>gather</code> reads at many indices.
+     * <p>A negative index counts from the end. Same as PyTorch's select. To read at many indices, use
+     * <code>gather</code>.
      *
      * <p>Gradient: g at the index, 0 elsewhere.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param index the position to read at
-     * @param options states what is optional
+     * @param index position to read
+     * @param options sets options
      * @return the node
      */
     public Node select(long index, Consumer<SelectOptions> options) {
@@ -6886,7 +6937,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op selu: y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+     * The op selu: y = 1.0507… · elu(x, alpha = 1.6732…), which preserves mean 0 and variance 1.
      *
      * <p>G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
      *
@@ -6899,8 +6950,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the
-     * same formula.
+     * The op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. The same formula holds
+     * for complex x.
      *
      * <p>Gradient: g · y · (1 − y).
      *
@@ -6942,11 +6993,10 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sinc: y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at
-     * infinity.
+     * The op sinc: y = sin(πx) / πx, and 1 at 0. Exactly 0 at all other whole numbers and at infinity.
      *
-     * <p>To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ
-     * / x.
+     * <p>Accurate to 4 ulp even next to whole numbers, where other libraries lose all digits. At whole numbers other
+     * than 0, the derivative is (−1)ˣ / x. NumPy, PyTorch and JAX: <code>sinc</code>.
      *
      * <p>Since opset 2.
      *
@@ -6969,14 +7019,14 @@ public abstract sealed class NodeOps permits Node {
         return append("sinh", new Attrs(), operands());
     }
 
-    /** What slice takes beside what is required. */
+    /** Options of slice. */
     public static final class SliceOptions {
         private final Attrs attrs = new Attrs();
 
         private SliceOptions() {}
 
         /**
-         * First position on each axis; absent: 0.
+         * First position on each axis; default: 0.
          *
          * @param starts the value
          * @return these options
@@ -6987,7 +7037,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * The position to stop before, on each axis; absent: the extent.
+         * End position on each axis, not included; default: the extent.
          *
          * @param stops the value
          * @return these options
@@ -6998,7 +7048,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Distance between positions on each axis; absent: 1.
+         * Distance between positions on each axis; default: 1.
          *
          * @param steps the value
          * @return these options
@@ -7012,8 +7062,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op slice: y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
      *
-     * <p>A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds
-     * as NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+     * <p>A list may have fewer entries than x has axes; the remaining axes use the defaults. Bounds are as in NumPy:
+     * negative ones count from the end, and bounds beyond an end are moved to that end. Steps are at least 1.
      *
      * <p>Gradient: g at the positions that were read, 0 elsewhere.
      *
@@ -7026,14 +7076,14 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op slice: y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
      *
-     * <p>A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds
-     * as NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+     * <p>A list may have fewer entries than x has axes; the remaining axes use the defaults. Bounds are as in NumPy:
+     * negative ones count from the end, and bounds beyond an end are moved to that end. Steps are at least 1.
      *
      * <p>Gradient: g at the positions that were read, 0 elsewhere.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node slice(Consumer<SliceOptions> options) {
@@ -7042,18 +7092,18 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op slice_at: y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being <code>starts</code>: int64 [rank],
-     * which are computed.
+     * The op slice_at: y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], where s is the operand <code>starts</code>:
+     * int64 [rank].
      *
-     * <p>Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
-     * <code>lax.dynamic_slice</code>, which first counts negative starts from the end; PyTorch's x.narrow takes a start
-     * on one axis.
+     * <p>Each start, negative ones included, is moved into [0, extent − size], so that the result always has the same
+     * shape. JAX: <code>lax.dynamic_slice</code>, which first counts negative starts from the end. PyTorch: x.narrow,
+     * which takes a start on one axis.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: g where the box was, 0 elsewhere; none for starts.
+     * <p>Gradient: g in the box, 0 elsewhere; none for starts.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param starts an operand
      * @param sizes extents of the box, one for each axis
@@ -7064,16 +7114,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op slogdet: sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x =
+     * The op slogdet: sign, log|det x| of matrices on the last two axes: [batch…, n, n] → [batch…] for both; det x =
      * sign · exp(log).
      *
-     * <p>The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and
-     * the logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
-     * there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
-     * Several results, read through get_output. Integers give float64; float16 is computed in a wider float, and
-     * rounded once.
+     * <p>The logarithm does not overflow or underflow where the determinant does. A singular matrix has sign 0 and
+     * logarithm −∞, and its gradient is NaN, as is that of the inverse; the other matrices of the batch are unaffected.
+     * The sign has no gradient. For a complex matrix, the sign is complex, det x / |det x|, and the logarithm is real.
+     * Integers give float64; float16 is computed in a wider float and rounded once.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
      * <p>Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
      *
@@ -7083,14 +7132,14 @@ public abstract sealed class NodeOps permits Node {
         return append("slogdet", new Attrs(), operands());
     }
 
-    /** What softmax takes beside what is required. */
+    /** Options of softmax. */
     public static final class SoftmaxOptions {
         private final Attrs attrs = new Attrs();
 
         private SoftmaxOptions() {}
 
         /**
-         * The axis that adds up to 1; -1 unless stated.
+         * Axis to normalise along; default -1.
          *
          * @param axis the value
          * @return these options
@@ -7105,9 +7154,9 @@ public abstract sealed class NodeOps permits Node {
      * The op softmax: y = exp(x) / Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that is −inf throughout gives NaN, as 0 / 0.
+     * <p>A row that contains only −inf gives NaN, as 0 / 0.
      *
-     * <p>Gradient: y · (g − Σ g·y), the sum along the axis.
+     * <p>Gradient: y · (g − Σ g·y), with the sum along the axis.
      *
      * @return the node
      */
@@ -7119,13 +7168,13 @@ public abstract sealed class NodeOps permits Node {
      * The op softmax: y = exp(x) / Σ exp(x) along <code>axis</code>, of x's shape; stable: computed from x − max x.
      * Integers give float64.
      *
-     * <p>A row that is −inf throughout gives NaN, as 0 / 0.
+     * <p>A row that contains only −inf gives NaN, as 0 / 0.
      *
-     * <p>Gradient: y · (g − Σ g·y), the sum along the axis.
+     * <p>Gradient: y · (g − Σ g·y), with the sum along the axis.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node softmax(Consumer<SoftmaxOptions> options) {
@@ -7145,18 +7194,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op solve: y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices
+     * The op solve: y such that a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices
      * broadcast.
      *
-     * <p>b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis
-     * and its last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where
-     * rounding hides that, very large; the other systems of the batch are as if it were not there. Integers give
-     * float64; float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results
-     * for forward and reverse mode algorithmic differentiation (2008).
+     * <p>b holds vectors if it is 1-d, as in NumPy 2, or if it has a's shape without the last axis and its last two
+     * axes cannot be matrices of n rows; otherwise it holds matrices. If a is singular, y is NaN, or very large if
+     * rounding hides the singularity; the other systems of the batch are unaffected. Integers give float64; float16 is
+     * computed in a wider float and rounded once.
+     *
+     * <p>M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation
+     * (2008).
      *
      * <p>Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -7166,27 +7217,27 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sort: y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
+     * The op sort: y = x sorted in ascending order along an axis; equal entries keep their order, NaN comes last.
      *
-     * <p>Gradient: g, put back where the entries came from.
+     * <p>Gradient: g, moved back to the original positions.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axis the axis to sort along
+     * @param axis axis to sort along
      * @return the node
      */
     public Node sort(long axis) {
         return append("sort", new Attrs().with("axis", axis), operands());
     }
 
-    /** What split takes beside what is required. */
+    /** Options of split. */
     public static final class SplitOptions {
         private final Attrs attrs = new Attrs();
 
         private SplitOptions() {}
 
         /**
-         * The axis that is cut; 0 unless stated.
+         * Axis to split; default 0.
          *
          * @param axis the value
          * @return these options
@@ -7198,18 +7249,16 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op split: y0, y1, … = x cut along <code>axis</code> into parts of <code>sizes</code>, which add up to the
+     * The op split: y0, y1, … = x split along <code>axis</code> into parts of <code>sizes</code>, which add up to the
      * extent; a part may be empty.
      *
-     * <p>Several results, read through get_output.
-     *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
      * <p>Gradient: the parts' cotangents, joined; zeros for parts that are not read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes the parts' extents on the axis
+     * @param sizes extents of the parts on the axis
      * @return the node
      */
     public Node split(long... sizes) {
@@ -7217,19 +7266,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op split: y0, y1, … = x cut along <code>axis</code> into parts of <code>sizes</code>, which add up to the
+     * The op split: y0, y1, … = x split along <code>axis</code> into parts of <code>sizes</code>, which add up to the
      * extent; a part may be empty.
      *
-     * <p>Several results, read through get_output.
-     *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
      * <p>Gradient: the parts' cotangents, joined; zeros for parts that are not read.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param sizes the parts' extents on the axis
-     * @param options states what is optional
+     * @param sizes extents of the parts on the axis
+     * @param options sets options
      * @return the node
      */
     public Node split(long[] sizes, Consumer<SplitOptions> options) {
@@ -7238,10 +7285,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sqrt: y = √x, NaN for x &lt; 0. At 0 the derivative is infinite.
+     * The op sqrt: y = √x; NaN for x &lt; 0. At 0 the derivative is infinite.
      *
-     * <p>Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says
-     * from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+     * <p>For a complex x, y is the root with Re y ≥ 0. The branch cut is the negative real axis; on it, the sign of the
+     * imaginary zero selects the side for value and gradient, as in PyTorch. JAX uses the derivative of one side for
+     * both.
      *
      * <p>Gradient: g / 2y.
      *
@@ -7263,28 +7311,28 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op squeeze: y = x without <code>axes</code>, each of which must have extent 1; absent: without all axes of
-     * extent 1.
+     * The op squeeze: y = x without <code>axes</code>, each of which must have extent 1; by default, without all axes
+     * of extent 1.
      *
      * <p>Gradient: g, reshaped back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axes axes of extent 1; absent: all there are
+     * @param axes axes of extent 1 to remove; default: all of them
      * @return the node
      */
     public Node squeeze(long... axes) {
         return append("squeeze", new Attrs().with("axes", axes), operands());
     }
 
-    /** What stft takes beside what is required. */
+    /** Options of stft. */
     public static final class StftOptions {
         private final Attrs attrs = new Attrs();
 
         private StftOptions() {}
 
         /**
-         * One: the points of each transform; absent: as many as the window has.
+         * One number: points of each transform; default: the window's length.
          *
          * @param sizes the value
          * @return these options
@@ -7299,19 +7347,19 @@ public abstract sealed class NodeOps permits Node {
      * The op stft: y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n /
      * 2⌋ + 1].
      *
-     * <p><code>rfft</code> of each part of x that the window [w] covers, of n = w points unless <code>sizes</code>
-     * states more or fewer. Nothing is padded: <code>pad</code> x first to have frames around its ends. TensorFlow's
-     * <code>signal.stft</code>; PyTorch's and SciPy's <code>stft</code> have the last two axes the other way round, and
-     * pad by default. By NumPy and JAX, frames and <code>rfft</code>.
+     * <p>Applies <code>rfft</code> to each part of x that the window [w] covers, with n = w points unless
+     * <code>sizes</code> states another number. x is not padded: to get frames around its ends, <code>pad</code> it
+     * first. TensorFlow: <code>signal.stft</code>. PyTorch and SciPy: <code>stft</code>, with the last two axes
+     * swapped, and with padding by default. NumPy and JAX: frames and <code>rfft</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: that of rfft, times the window, added where frames overlap.
+     * <p>Gradient: that of rfft, times the window, summed where frames overlap.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param window an operand
-     * @param stride one: from the beginning of a frame to that of the next
+     * @param stride one number: distance between the starts of adjacent frames
      * @return the node
      */
     public Node stft(Node window, long... stride) {
@@ -7322,20 +7370,20 @@ public abstract sealed class NodeOps permits Node {
      * The op stft: y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n /
      * 2⌋ + 1].
      *
-     * <p><code>rfft</code> of each part of x that the window [w] covers, of n = w points unless <code>sizes</code>
-     * states more or fewer. Nothing is padded: <code>pad</code> x first to have frames around its ends. TensorFlow's
-     * <code>signal.stft</code>; PyTorch's and SciPy's <code>stft</code> have the last two axes the other way round, and
-     * pad by default. By NumPy and JAX, frames and <code>rfft</code>.
+     * <p>Applies <code>rfft</code> to each part of x that the window [w] covers, with n = w points unless
+     * <code>sizes</code> states another number. x is not padded: to get frames around its ends, <code>pad</code> it
+     * first. TensorFlow: <code>signal.stft</code>. PyTorch and SciPy: <code>stft</code>, with the last two axes
+     * swapped, and with padding by default. NumPy and JAX: frames and <code>rfft</code>.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: that of rfft, times the window, added where frames overlap.
+     * <p>Gradient: that of rfft, times the window, summed where frames overlap.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param window an operand
-     * @param stride one: from the beginning of a frame to that of the next
-     * @param options states what is optional
+     * @param stride one number: distance between the starts of adjacent frames
+     * @param options sets options
      * @return the node
      */
     public Node stft(Node window, long[] stride, Consumer<StftOptions> options) {
@@ -7344,7 +7392,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op stop_gradient: y = x, and no derivative passes: for differentiation y is a constant.
+     * The op stop_gradient: y = x, treated as a constant in differentiation.
      *
      * @return the node
      */
@@ -7353,17 +7401,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op struct_field: One field of a record that is kept as one tensor.
+     * The op struct_field: One field of a record that is stored as one tensor.
      *
-     * <p>The leading axis is cut into <code>total_fields</code> equal parts, and y is the part
-     * <code>field_index</code>; the axis stays.
+     * <p>The leading axis is split into <code>total_fields</code> equal parts, and y is the part
+     * <code>field_index</code>; the axis remains.
      *
-     * <p>Gradient: g on that part, 0 on the others.
+     * <p>Gradient: g in that part, 0 in the others.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param fieldIndex which field, from 0
-     * @param totalFields how many fields the record has
+     * @param fieldIndex position of the field, from 0
+     * @param totalFields number of fields in the record
      * @return the node
      */
     public Node structField(long fieldIndex, long totalFields) {
@@ -7371,11 +7419,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sub: y = a − b, elementwise, broadcasting as NumPy.
+     * The op sub: y = a − b, elementwise, with NumPy broadcasting.
      *
      * <p>Gradient: da = g, db = −g.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -7389,23 +7437,23 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: g.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param scalar the constant
+     * @param scalar constant operand
      * @return the node
      */
     public Node subScalar(double scalar) {
         return append("sub_scalar", new Attrs().with("scalar", scalar), operands());
     }
 
-    /** What sum takes beside what is required. */
+    /** Options of sum. */
     public static final class SumOptions {
         private final Attrs attrs = new Attrs();
 
         private SumOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -7416,7 +7464,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -7428,7 +7476,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sum: y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+     * The op sum: y = Σ x over axes. Integers and bool are summed in int64, float16 in float32.
      *
      * <p>Gradient: g, broadcast back over the axes.
      *
@@ -7439,13 +7487,13 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sum: y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+     * The op sum: y = Σ x over axes. Integers and bool are summed in int64, float16 in float32.
      *
      * <p>Gradient: g, broadcast back over the axes.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node sum(Consumer<SumOptions> options) {
@@ -7453,15 +7501,15 @@ public abstract sealed class NodeOps permits Node {
         return append("sum", given.attrs, operands());
     }
 
-    /** What svd takes beside what is required. */
+    /** Options of svd. */
     public static final class SvdOptions {
         private final Attrs attrs = new Attrs();
 
         private SvdOptions() {}
 
         /**
-         * Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
-         * whole; nan unless stated.
+         * Gradient through vectors of equal values; nan: NaN; whole: assume that only whole spaces matter; one of nan,
+         * whole; default nan.
          *
          * @param degenerate the value
          * @return these options
@@ -7473,30 +7521,35 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal;
+     * reduced form.
      *
-     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
-     * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
-     * values, too, as long as the function treats these alike.
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). If you read only s,
+     * vectors are not computed. The gradient of s alone is valid at equal values, too, if your function treats these
+     * alike.
      *
-     * <p>Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh:
-     * a function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
-     * extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0.
-     * Where vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where
-     * <code>degenerate</code> is whole, they are left out, which is right if the function depends on whole spaces of
-     * vectors, as a projector and u vh do, and wrong else. Second derivatives where something was left out are NaN, and
-     * so are those of s alone at equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no
-     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
-     * once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
-     * fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's <code>linalg.svd</code> with
-     * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+     * <p>LAPACK chooses the signs, or for complex vectors the phases, of each column of u together with the row of vh.
+     * Use u and vh only in functions that do not depend on them.
+     *
+     * <p>Singular values closer than 16 n ε ‖x‖, with n the larger extent, count as equal, and smaller ones count as 0.
+     * A value of 0 gets no gradient, like <code>abs</code> at 0. For a matrix with equal or zero values, the gradient
+     * of a function of u or vh is NaN. If <code>degenerate</code> is whole, such pairs are left out instead. That is
+     * correct if the function depends on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise.
+     * Second derivatives are NaN if a pair was left out, and also for s alone if values are equal.
+     *
+     * <p>A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+     * batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.svd</code> with full_matrices false. JAX: <code>linalg.svd</code>. At a 0, both use
+     * whichever vectors LAPACK returned. J. Townsend, Differentiating the singular value decomposition (2016), with 1 /
+     * (sⱼ² − sᵢ²) in its partial fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019), on phases.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ);
-     * P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, plus (1 − u uᴴ) ḡu s⁻¹ vh and u s⁻¹ ḡvh (1 − v
+     * vᴴ); P, Q = uᴴ ḡu, vh ḡvhᴴ minus their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
      *
      * @return the node
      */
@@ -7505,34 +7558,39 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal;
+     * reduced form.
      *
-     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
-     * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
-     * values, too, as long as the function treats these alike.
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). If you read only s,
+     * vectors are not computed. The gradient of s alone is valid at equal values, too, if your function treats these
+     * alike.
      *
-     * <p>Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh:
-     * a function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
-     * extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0.
-     * Where vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where
-     * <code>degenerate</code> is whole, they are left out, which is right if the function depends on whole spaces of
-     * vectors, as a projector and u vh do, and wrong else. Second derivatives where something was left out are NaN, and
-     * so are those of s alone at equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no
-     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
-     * once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
-     * fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's <code>linalg.svd</code> with
-     * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+     * <p>LAPACK chooses the signs, or for complex vectors the phases, of each column of u together with the row of vh.
+     * Use u and vh only in functions that do not depend on them.
+     *
+     * <p>Singular values closer than 16 n ε ‖x‖, with n the larger extent, count as equal, and smaller ones count as 0.
+     * A value of 0 gets no gradient, like <code>abs</code> at 0. For a matrix with equal or zero values, the gradient
+     * of a function of u or vh is NaN. If <code>degenerate</code> is whole, such pairs are left out instead. That is
+     * correct if the function depends on whole spaces of vectors only, as a projector and u vh do, and wrong otherwise.
+     * Second derivatives are NaN if a pair was left out, and also for s alone if values are equal.
+     *
+     * <p>A matrix with an infinity or NaN, or for which LAPACK does not converge, gives NaN; the other matrices of the
+     * batch are unaffected. Integers give float64; float16 is computed in a wider float and rounded once.
+     *
+     * <p>PyTorch: <code>linalg.svd</code> with full_matrices false. JAX: <code>linalg.svd</code>. At a 0, both use
+     * whichever vectors LAPACK returned. J. Townsend, Differentiating the singular value decomposition (2016), with 1 /
+     * (sⱼ² − sᵢ²) in its partial fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019), on phases.
      *
      * <p>Since opset 2.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ);
-     * P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, plus (1 − u uᴴ) ḡu s⁻¹ vh and u s⁻¹ ḡvh (1 − v
+     * vᴴ); P, Q = uᴴ ḡu, vh ḡvhᴴ minus their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node svd(Consumer<SvdOptions> options) {
@@ -7544,36 +7602,38 @@ public abstract sealed class NodeOps permits Node {
      * The op symmetric_function: y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of
      * square matrices.
      *
-     * <p>f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
-     * divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second,
-     * where v f vᵀ written with <code>eigh</code> has none. A matrix with an eigenvalue at which f is not finite, as
-     * log at 0 or below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK
-     * finds no answer. Integers give float64; float16 is computed in a wider float, and rounded once. N. J. Higham,
-     * Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's <code>sqrtm</code>, <code>logm</code>
-     * and <code>expm</code> of symmetric matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues,
-     * but for exp.
+     * <p>f is applied to the eigenvalues: the square root, its reciprocal, the logarithm or the exponential. The
+     * gradient uses divided differences, which have a limit where eigenvalues meet. So it is exact at equal
+     * eigenvalues, and so is the second derivative; v f vᵀ written with <code>eigh</code> has no gradient there. A
+     * matrix gives NaN if f is not finite at an eigenvalue (such as log at 0 or below), if it contains an infinity or
+     * NaN, or if LAPACK does not converge; the other matrices of the batch are unaffected. Integers give float64;
+     * float16 is computed in a wider float and rounded once.
+     *
+     * <p>SciPy: <code>sqrtm</code>, <code>logm</code> and <code>expm</code> of symmetric matrices. PyTorch and JAX have
+     * no such function with a gradient at equal eigenvalues, except for exp. N. J. Higham, Functions of Matrices
+     * (2008), theorem 3.11 of Daleckii and Krein.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+     * <p>Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), or f′(wᵢ) if wᵢ = wⱼ.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param function the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp
+     * @param function function of the eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp
      * @return the node
      */
     public Node symmetricFunction(String function) {
         return append("symmetric_function", new Attrs().with("function", function), operands());
     }
 
-    /** What takeAlong takes beside what is required. */
+    /** Options of takeAlong. */
     public static final class TakeAlongOptions {
         private final Attrs attrs = new Attrs();
 
         private TakeAlongOptions() {}
 
         /**
-         * The axis that is indexed; 0 unless stated.
+         * Axis to index; default 0.
          *
          * @param axis the value
          * @return these options
@@ -7584,7 +7644,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         * Whether negative indices count from the end; −1 is the last; since opset 2; default false.
          *
          * @param fromEnd the value
          * @return these options
@@ -7596,17 +7656,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op take_along: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's
+     * The op take_along: y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes. Same as NumPy's
      * take_along_axis.
      *
-     * <p><code>index</code> has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices
-     * lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end.
-     * PyTorch's <code>take_along_dim</code>, which takes no negative index, and JAX's <code>take_along_axis</code>,
-     * which does.
+     * <p><code>index</code> has x's rank. On the axis, y has the extent of the index; on the other axes, x and the
+     * index broadcast. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones
+     * count from the end. PyTorch: <code>take_along_dim</code>, which rejects negative indices. JAX:
+     * <code>take_along_axis</code>, which accepts them.
      *
-     * <p>Gradient: g added where it was read: repeated indices accumulate; none for index.
+     * <p>Gradient: g, added where x was read: repeated indices accumulate; none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param index an operand
      * @return the node
@@ -7616,20 +7676,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op take_along: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's
+     * The op take_along: y[i, j, …] = x[index[i, j, …], j, …] for axis 0; likewise for the other axes. Same as NumPy's
      * take_along_axis.
      *
-     * <p><code>index</code> has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices
-     * lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end.
-     * PyTorch's <code>take_along_dim</code>, which takes no negative index, and JAX's <code>take_along_axis</code>,
-     * which does.
+     * <p><code>index</code> has x's rank. On the axis, y has the extent of the index; on the other axes, x and the
+     * index broadcast. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones
+     * count from the end. PyTorch: <code>take_along_dim</code>, which rejects negative indices. JAX:
+     * <code>take_along_axis</code>, which accepts them.
      *
-     * <p>Gradient: g added where it was read: repeated indices accumulate; none for index.
+     * <p>Gradient: g, added where x was read: repeated indices accumulate; none for index.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param index an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node takeAlong(Node index, Consumer<TakeAlongOptions> options) {
@@ -7660,28 +7720,29 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op tile: y = x repeated <code>repeats</code> times along each axis. As NumPy: the shorter of shape and
-     * repeats is led by ones.
+     * The op tile: y = x repeated <code>repeats</code> times along each axis.
+     *
+     * <p>As in NumPy, the shorter of shape and repeats is padded with leading ones.
      *
      * <p>Gradient: g, summed over the repetitions.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param repeats how many times, for each axis
+     * @param repeats number of repetitions along each axis
      * @return the node
      */
     public Node tile(long... repeats) {
         return append("tile", new Attrs().with("repeats", repeats), operands());
     }
 
-    /** What topk takes beside what is required. */
+    /** Options of topk. */
     public static final class TopkOptions {
         private final Attrs attrs = new Attrs();
 
         private TopkOptions() {}
 
         /**
-         * The axis to search; 0 unless stated.
+         * Axis to search; default 0.
          *
          * @param axis the value
          * @return these options
@@ -7694,18 +7755,17 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op topk: values, indices = the k largest entries of x along <code>axis</code>, largest first, and their int64
-     * positions there.
+     * positions.
      *
-     * <p>Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
-     * get_output.
+     * <p>Among equal entries, the one with the lowest index comes first; NaN counts as largest.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: that of the values, put back where they came from; none for indices.
+     * <p>Gradient: the cotangent of the values, moved back to the original positions; none for indices.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param k how many, at most the axis's extent
+     * @param k number of entries; at most the axis's extent
      * @return the node
      */
     public Node topk(long k) {
@@ -7714,19 +7774,18 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op topk: values, indices = the k largest entries of x along <code>axis</code>, largest first, and their int64
-     * positions there.
+     * positions.
      *
-     * <p>Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
-     * get_output.
+     * <p>Among equal entries, the one with the lowest index comes first; NaN counts as largest.
      *
-     * <p>It has several results, each read through getOutput.
+     * <p>The op has several results. Read each with getOutput.
      *
-     * <p>Gradient: that of the values, put back where they came from; none for indices.
+     * <p>Gradient: the cotangent of the values, moved back to the original positions; none for indices.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param k how many, at most the axis's extent
-     * @param options states what is optional
+     * @param k number of entries; at most the axis's extent
+     * @param options sets options
      * @return the node
      */
     public Node topk(long k, Consumer<TopkOptions> options) {
@@ -7737,28 +7796,28 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op transpose: y = x with its axes permuted.
      *
-     * <p>Without <code>axes</code> the last two are swapped (born reverses all: give <code>axes</code>). As many
-     * entries as axes: y's axis i is x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+     * <p>y's axis i is x's axis axes[i]. Without <code>axes</code>, the last two axes are swapped (born reverses all
+     * axes: for that, pass <code>axes</code>). If x does not have rank 2, two entries swap those two axes (minima).
      *
      * <p>Gradient: g, permuted back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param axes a permutation, or two axes to swap; absent: the last two
+     * @param axes permutation, or two axes to swap; default: the last two
      * @return the node
      */
     public Node transpose(long... axes) {
         return append("transpose", new Attrs().with("axes", axes), operands());
     }
 
-    /** What triangularSolve takes beside what is required. */
+    /** Options of triangularSolve. */
     public static final class TriangularSolveOptions {
         private final Attrs attrs = new Attrs();
 
         private TriangularSolveOptions() {}
 
         /**
-         * Read the lower triangle of a; false: the upper one; true unless stated.
+         * Whether to read the lower triangle of a; false: the upper one; default true.
          *
          * @param lower the value
          * @return these options
@@ -7769,7 +7828,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Solve with the triangle's transpose; false unless stated.
+         * Whether to solve with the triangle's transpose; default false.
          *
          * @param transpose the value
          * @return these options
@@ -7781,17 +7840,20 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op triangular_solve: y with t y = b, or tᵀ y = b where <code>transpose</code>; t is the lower (else the
-     * upper) triangle of a, with the diagonal.
+     * The op triangular_solve: y such that t y = b, or tᵀ y = b with <code>transpose</code>; t is the lower (or upper)
+     * triangle of a, with the diagonal.
      *
-     * <p>a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read
-     * as in <code>solve</code>. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN. Integers
-     * compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse
-     * mode algorithmic differentiation (2008).
+     * <p>a [batch…, n, n]: the other triangle is ignored, whatever it contains. b [n], [batch…, n] or [batch…, n, m],
+     * read as in <code>solve</code>. Batch axes broadcast. If the diagonal contains a 0, y is infinite or NaN. Integers
+     * are computed in float64, float16 in float32.
      *
-     * <p>Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
+     * <p>M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation
+     * (2008).
      *
-     * <p>Of its operands, a is this node.
+     * <p>Gradient: db = t⁻ᴴ g, da = the triangle of −(db yᴴ); with transpose, db = (conj t)⁻¹ g, da that of −(conj y
+     * dbᵀ).
+     *
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -7801,20 +7863,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op triangular_solve: y with t y = b, or tᵀ y = b where <code>transpose</code>; t is the lower (else the
-     * upper) triangle of a, with the diagonal.
+     * The op triangular_solve: y such that t y = b, or tᵀ y = b with <code>transpose</code>; t is the lower (or upper)
+     * triangle of a, with the diagonal.
      *
-     * <p>a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read
-     * as in <code>solve</code>. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN. Integers
-     * compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse
-     * mode algorithmic differentiation (2008).
+     * <p>a [batch…, n, n]: the other triangle is ignored, whatever it contains. b [n], [batch…, n] or [batch…, n, m],
+     * read as in <code>solve</code>. Batch axes broadcast. If the diagonal contains a 0, y is infinite or NaN. Integers
+     * are computed in float64, float16 in float32.
      *
-     * <p>Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
+     * <p>M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation
+     * (2008).
      *
-     * <p>Of its operands, a is this node.
+     * <p>Gradient: db = t⁻ᴴ g, da = the triangle of −(db yᴴ); with transpose, db = (conj t)⁻¹ g, da that of −(conj y
+     * dbᵀ).
+     *
+     * <p>This node is the operand a.
      *
      * @param b an operand
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node triangularSolve(Node b, Consumer<TriangularSolveOptions> options) {
@@ -7822,14 +7887,14 @@ public abstract sealed class NodeOps permits Node {
         return append("triangular_solve", given.attrs, operands(b));
     }
 
-    /** What tril takes beside what is required. */
+    /** Options of tril. */
     public static final class TrilOptions {
         private final Attrs attrs = new Attrs();
 
         private TrilOptions() {}
 
         /**
-         * Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+         * Diagonal: 0 is the main one, positive above it, negative below it; default 0.
          *
          * @param offset the value
          * @return these options
@@ -7858,9 +7923,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: tril(g).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node tril(Consumer<TrilOptions> options) {
@@ -7868,14 +7933,14 @@ public abstract sealed class NodeOps permits Node {
         return append("tril", given.attrs, operands());
     }
 
-    /** What triu takes beside what is required. */
+    /** Options of triu. */
     public static final class TriuOptions {
         private final Attrs attrs = new Attrs();
 
         private TriuOptions() {}
 
         /**
-         * Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+         * Diagonal: 0 is the main one, positive above it, negative below it; default 0.
          *
          * @param offset the value
          * @return these options
@@ -7904,9 +7969,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Gradient: triu(g).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node triu(Consumer<TriuOptions> options) {
@@ -7915,15 +7980,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op trunc_div: y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder
-     * <code>rem</code>. An integer by 0 is 0.
+     * The op trunc_div: y = a / b rounded towards 0, elementwise with broadcasting: C's /. Integer division by 0 gives
+     * 0.
      *
-     * <p>PyTorch's <code>div</code> with rounding_mode trunc; JAX's <code>lax.div</code> of integers, which gives −1
-     * for one by 0.
+     * <p><code>rem</code> is the remainder. PyTorch: <code>div</code> with rounding_mode trunc. JAX:
+     * <code>lax.div</code> of integers, which gives −1 for division by 0.
      *
      * <p>Since opset 2.
      *
-     * <p>Of its operands, a is this node.
+     * <p>This node is the operand a.
      *
      * @param b an operand
      * @return the node
@@ -7933,11 +7998,11 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op unsqueeze: y = x with axes of extent 1 put in; <code>axes</code> are their positions in the result.
+     * The op unsqueeze: y = x with axes of extent 1 inserted; <code>axes</code> are their positions in the result.
      *
      * <p>Gradient: g, reshaped back.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param axes positions of the new axes in the result; must be given
      * @return the node
@@ -7947,15 +8012,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op update_slice: y = x, with <code>update</code> in place of the box of its shape that begins at
-     * <code>starts</code>, one entry for each axis.
+     * The op update_slice: y = x with the box that begins at <code>starts</code>, one entry for each axis, replaced by
+     * <code>update</code>.
      *
-     * <p>A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The
-     * result has the common dtype of x and update.
+     * <p>The box has the shape of <code>update</code>. A negative start counts from the end, as in slice. A box that
+     * extends beyond x is an error; it is not moved. The result has the common dtype of x and update.
      *
-     * <p>Gradient: dx = g, zero where the update lies; d update = g there.
+     * <p>Gradient: dx = g, 0 in the box; d update = g in the box.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param update an operand
      * @param starts first position of the update on each axis
@@ -7966,18 +8031,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op update_slice_at: y = x, with <code>updates</code> in place of the box of its shape that begins at
-     * <code>starts</code>: int64 [rank], which are computed.
+     * The op update_slice_at: y = x with the box that begins at <code>starts</code> replaced by <code>updates</code>;
+     * <code>starts</code> is an operand, int64 [rank].
      *
-     * <p>Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result
-     * has the common dtype of x and updates. JAX's <code>lax.dynamic_update_slice</code>, which first counts negative
-     * starts from the end; PyTorch's <code>slice_scatter</code> takes a start on one axis, as a number.
+     * <p>The box has the shape of <code>updates</code>. Each start, negative ones included, is moved into [0, extent −
+     * size], so that the box fits into x. The result has the common dtype of x and updates. JAX:
+     * <code>lax.dynamic_update_slice</code>, which first counts negative starts from the end. PyTorch:
+     * <code>slice_scatter</code>, which takes a start on one axis, as a number.
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+     * <p>Gradient: dx = g, 0 in the box; d updates = g in the box; none for starts.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param updates an operand
      * @param starts an operand
@@ -7987,14 +8053,14 @@ public abstract sealed class NodeOps permits Node {
         return append("update_slice_at", new Attrs(), operands(updates, starts));
     }
 
-    /** What var takes beside what is required. */
+    /** Options of var. */
     public static final class VarOptions {
         private final Attrs attrs = new Attrs();
 
         private VarOptions() {}
 
         /**
-         * Axes to reduce over; absent: all.
+         * Axes to reduce; default: all.
          *
          * @param axes the value
          * @return these options
@@ -8005,7 +8071,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * Keep the reduced axes, with extent 1; false unless stated.
+         * Whether to keep the reduced axes, with extent 1; default false.
          *
          * @param keepdims the value
          * @return these options
@@ -8016,7 +8082,7 @@ public abstract sealed class NodeOps permits Node {
         }
 
         /**
-         * What is taken off n: 1 for the unbiased estimate; 0 unless stated.
+         * Number subtracted from n; 1 for the unbiased estimate; default 0.
          *
          * @param ddof the value
          * @return these options
@@ -8030,8 +8096,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op var: y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
      *
-     * <p>Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by
-     * zero, as NumPy does: NaN, or infinity.
+     * <p>Computed in two passes, the mean first, so that a large mean costs no digits. If n ≤ ddof, the division is by
+     * zero as in NumPy: the result is NaN or infinity.
      *
      * <p>Gradient: g · 2 (x − mean x) / (n − ddof).
      *
@@ -8044,14 +8110,14 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op var: y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
      *
-     * <p>Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by
-     * zero, as NumPy does: NaN, or infinity.
+     * <p>Computed in two passes, the mean first, so that a large mean costs no digits. If n ≤ ddof, the division is by
+     * zero as in NumPy: the result is NaN or infinity.
      *
      * <p>Gradient: g · 2 (x − mean x) / (n − ddof).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
-     * @param options states what is optional
+     * @param options sets options
      * @return the node
      */
     public Node var(Consumer<VarOptions> options) {
@@ -8060,15 +8126,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op where: y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is
-     * not zero.
+     * The op where: y = on_true where cond is true, else on_false; all three broadcast. Nonzero numbers in cond are
+     * true.
      *
      * <p>Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch
-     * holds.
+     * contains.
      *
      * <p>Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
      *
-     * <p>Of its operands, cond is this node.
+     * <p>This node is the operand cond.
      *
      * @param onTrue an operand
      * @param onFalse an operand
@@ -8079,17 +8145,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op xlog1py: y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+     * The op xlog1py: y = x · log(1 + y), with broadcasting, accurate for small y; 0 where x = 0, unless y is NaN.
      *
-     * <p>As SciPy and PyTorch (<code>special.xlog1py</code>) have it; JAX has 0 for NaN, too. By x, the derivative is 0
-     * where x = 0 and y = −1, and where x = 0 and y &lt; −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere:
-     * NaN where x = 0 and y = −1.
+     * <p>Same as in SciPy and PyTorch (<code>special.xlog1py</code>); JAX gives 0 for NaN, too. The derivative with
+     * respect to x is 0 where x = 0 and y = −1. Where x = 0 and y &lt; −1 it is NaN, as in JAX. The derivative with
+     * respect to y is x / (1 + y) everywhere: NaN where x = 0 and y = −1.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
      * @return the node
@@ -8099,16 +8165,17 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op xlogy: y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+     * The op xlogy: y = x · log y, with broadcasting; 0 where x = 0, unless y is NaN.
      *
-     * <p>As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x
-     * = 0 and y &lt; 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+     * <p>Same as in SciPy and PyTorch; JAX gives 0 for NaN, too. The derivative with respect to x is 0 where x = y = 0.
+     * Where x = 0 and y &lt; 0 it is NaN, as in JAX (in PyTorch it is 0). The derivative with respect to y is x / y
+     * everywhere: NaN where both are 0.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
      *
-     * <p>Of its operands, x is this node.
+     * <p>This node is the operand x.
      *
      * @param y an operand
      * @return the node
@@ -8118,19 +8185,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op zeta: y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s &gt; 1: SciPy's,
-     * <code>torch.special.zeta</code>, JAX's <code>zeta</code>.
+     * The op zeta: y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, with broadcasting, for s &gt; 1: the Hurwitz zeta function.
      *
-     * <p>∞ at s = 1 and at q = 0, −1, −2, …; NaN for s &lt; 1, and where q &lt; 0 and s is no whole number. To 8 units
-     * where q &gt; 0, SciPy's own on NumPy; below, as <code>polygamma</code>. Derivatives are of any order: those by q
-     * as accurate, those by s, of which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and
-     * then by q, to a unit over s − 1.
+     * <p>∞ at s = 1 and at q = 0, −1, −2, …; NaN for s &lt; 1, and for q &lt; 0 if s is not a whole number. For q &gt;
+     * 0 accurate to 8 ulp (on NumPy, it is SciPy's function); for q &lt; 0 as accurate as <code>polygamma</code>.
+     * Derivatives exist to any order. With respect to q, they are as accurate as y. With respect to s, for which
+     * PyTorch and JAX have none, they are accurate to 1e-12 of the terms that they sum. With respect to s and then q,
+     * they are accurate to 1 ulp / (s − 1). SciPy and PyTorch: <code>special.zeta</code>. JAX: <code>zeta</code>.
      *
      * <p>Since opset 2.
      *
      * <p>Gradient: ds = −g · Σ log(q + k) (q + k)⁻ˢ, dq = −g · s · zeta(s + 1, q).
      *
-     * <p>Of its operands, s is this node.
+     * <p>This node is the operand s.
      *
      * @param q an operand
      * @return the node

@@ -1,14 +1,14 @@
-// Written by `python -m clients.ops` from the registry of ops: edit that.
+// Written by `python -m clients.ops` from the op registry: do not edit.
 package example.gradserve.conformance;
 
 import example.gradserve.Graph;
 import example.gradserve.Node;
 
-/** The methods of ops, by the names of ops. */
+/** Calls the methods of ops by name. */
 final class Ops {
     private Ops() {}
 
-    /** Calls the method of a step's op, or for one that has none the method of any. */
+    /** Calls the method of a step's op, or the generic method if there is none. */
     static Node appended(Graph graph, Step s) {
         return switch (s.op()) {
             case "abs" -> s.operand(0).abs();
