@@ -170,8 +170,8 @@ CASES: list[tuple[str, Json, str, str]] = [
         request(*TWO, feeds=[feed(0, [2], [1, 2]), feed(1, [3], [1, 2, 3])], mapped=[0, 1]),
         "shape_mismatch",
         (
-            "node 1 (parameter): is mapped: its feed must have the leading extent 2, like the other mapped feeds, but has "
-            "3"
+            "node 1 (parameter): is mapped: its feed must have the leading extent 2, like the other mapped feeds, but "
+            "has 3"
         ),
     ),
     (
