@@ -389,5 +389,5 @@ def test_unavailable_runner_is_tried_once(monkeypatch: pytest.MonkeyPatch, caplo
     monkeypatch.setattr(runners, "machine_code", refuse)
     assert [shared_runner(KernelStore()) for _ in range(3)] == [None] * 3
     assert [record.getMessage() for record in caplog.records] == [
-        "kernels are not run by machine code, but one by one: there is no compiler"
+        "kernels are called one by one from Python, not from machine code: there is no compiler"
     ]
