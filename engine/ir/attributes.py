@@ -12,7 +12,7 @@ from engine.ir.errors import BadAttribute, Faults, OverBudget, counted, printabl
 from engine.ir.kinds import ATTRIBUTE_KINDS, key
 from engine.ir.kinds.kind import AttributeKind
 from engine.ir.opset import LATEST, admit_attribute
-from engine.ir.spellings import choice_hint, familiar_attributes, nearest, plain
+from engine.ir.spellings import choice_hint, familiar_attributes, join_hint, nearest, plain
 
 REQUIRED: Final = object()
 
@@ -83,7 +83,7 @@ class Attr:
 def _bad(name: str, expected: str, value: Any, advice: str = "") -> BadAttribute:
     is_list = isinstance(value, (list, tuple))  # show the first entries only
     received = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
-    detail = f"attribute {name} must be {expected}, but is {received}{advice and '; '}{advice}"
+    detail = join_hint(f"attribute {name} must be {expected}, but is {received}", advice)
     return BadAttribute(detail, attribute=name, expected=expected, got=received)
 
 

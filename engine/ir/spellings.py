@@ -51,6 +51,11 @@ def familiar_attributes() -> Mapping[str, Sequence[str]]:
     return names
 
 
+def join_hint(sentence: str, advice: str) -> str:
+    """Return a sentence that ends with a hint, if there is one."""
+    return f"{sentence}; {advice}" if advice else sentence
+
+
 def choice_hint(word: str, choices: Iterable[str]) -> str:
     """Return “did you mean float64?” for a word that is none of `choices`; "" if none of them is close.
 

@@ -19,6 +19,7 @@ import httpx
 import orjson
 
 import service
+from engine.ir.spellings import join_hint
 from service.admin.diagnosis import TRIAL_SECONDS, Check, Diagnosis, Verdict, broken, fine
 from service.admin.host_checks import (
     blas,
@@ -183,7 +184,7 @@ def run_doctor(settings: Settings, *, as_json: bool) -> bool:
         diagnoses.append((name, diagnosis))
         if not as_json:
             level, says, advice = diagnosis
-            print(f"{level:5} {name:12} {says}{f'; {advice}' if advice else ''}", flush=True)
+            print(f"{level:5} {name:12} {join_hint(says, advice)}", flush=True)
     passed = all(diagnosis.level != Verdict.FAIL for _, diagnosis in diagnoses)
     if as_json:
         rows = [{"check": name, **diagnosis._asdict()} for name, diagnosis in diagnoses]

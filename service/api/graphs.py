@@ -35,8 +35,9 @@ from engine import (
 )
 from engine.compiler.compiler import Cache, collector_paused
 from engine.ir.op import Definition
+from engine.ir.spellings import join_hint
 from schemas import Graph, GraphFunction, GraphNode, Tensor
-from service.api.hints import join_hint, tensor_hint
+from service.api.hints import tensor_hint
 from service.api.json_codec import json_kind, parse_json
 from service.api.tensors import FunctionPlace, Location, NodePlace, decode, format_location, validate
 from service.core.errors import Refusal, from_engine, pointer

@@ -36,11 +36,6 @@ _FIELD_ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
 _NODE_FIELDS: Final = frozenset({"operands", "of", "wrt", "outputs", "node", "mapped"})
 
 
-def join_hint(sentence: str, advice: str) -> str:
-    """Return a sentence that ends with a hint, if there is one."""
-    return f"{sentence}; {advice}" if advice else sentence
-
-
 def field_hint(name: str, value: object, model: type, fields: Iterable[str], nodes: object) -> str:
     """Return a hint for the unknown field `name` of a message that is a `model` with these fields; "" if there is none.
 

@@ -17,10 +17,10 @@ from pydantic_core import ErrorDetails
 from typing_extensions import is_typeddict
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
-from engine.ir.spellings import choice_hint
+from engine.ir.spellings import choice_hint, join_hint
 from engine.ir.tensor_type import ELEMENT_TYPES, DType, dtype_name, real_dtype
 from schemas import Feed, NodeType, StoreEntry, Tensor
-from service.api.hints import field_hint, index_hint, join_hint
+from service.api.hints import field_hint, index_hint
 from service.api.json_codec import LongList, json_kind
 from service.core.errors import Refusal, pointer
 

@@ -20,6 +20,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from engine import printable
+from engine.ir.spellings import join_hint
 from service.api.media import JSON, PROBLEM
 from service.core.errors import Refusal, internal_error, out_of_memory
 from service.core.prefix import path_within
@@ -194,8 +195,7 @@ def _routing_refusal(request: Request, error: HTTPException) -> Refusal:
         matching = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
         allow = ", ".join(sorted({method for route in matching for method in getattr(route, "methods", ())}))
         method = printable(request.method)
-        advice = _lower_path_hint(request)
-        detail = f"{path} does not support {method}; it supports {allow}{advice and '; '}{advice}"
+        detail = join_hint(f"{path} does not support {method}; it supports {allow}", _lower_path_hint(request))
         return Refusal("method_not_allowed", detail, expected=allow, got=method, allow=allow)
     advice = _path_hint(request) or f"{request.state.prefix}/docs lists the calls"
     return Refusal("not_found", f"the path {path} does not exist; {advice}", got=path)

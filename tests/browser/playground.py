@@ -152,7 +152,7 @@ class Playground:
         return list(self.page.execute_async_script(run))
 
     def overflow(self) -> int:
-        """How many pixels the page is wider than the window."""
+        """Number of pixels by which the page is wider than the window."""
         wide = "const e = document.documentElement; return e.scrollWidth - e.clientWidth"
         return int(self.page.execute_script(wide))
 

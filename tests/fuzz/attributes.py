@@ -115,7 +115,7 @@ _BY_NAME: Final[Mapping[str, Callable[[Random, Shape], Any]]] = {
 
 
 def _ints(rng: Random, attr: Attr, shape: Shape) -> list[int]:
-    """As many integers as images or volumes need, or one per axis."""
+    """Integers, as many as images or volumes need, or one per axis."""
     count = choice(rng, [1, 2, 2, 3, len(shape)])
     return [max(attr.minimum or 0, _small(rng)) for _ in range(count)]
 

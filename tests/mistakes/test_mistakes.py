@@ -37,7 +37,7 @@ def request_sentence(client: Client, mistake: Mistake) -> str:
 
 
 def command_sentence(mistake: Mistake) -> str:
-    """What a command prints."""
+    """Error that a command prints."""
     done = called(*mistake.arguments)
     assert done.returncode == 2
     assert done.stdout == ""

@@ -1,4 +1,4 @@
-"""Which calls on a card are captured, and how their errors are reported, on a stand-in that counts captures."""
+"""Captured calls on a card and their errors, on a stand-in that counts captures."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_bits_match_single_calls(threads: int, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("threshold")
 def test_plan_of_kernels_is_one_region_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever feeds and results it gets."""
+    """Bind once for all feeds and results."""
     plan = chain()
     loops, rebindings = binder(plan), list[Any]()
     bound = PreparedPlan(plan, NumPyExecutor(), loops)

@@ -157,7 +157,7 @@ def test_nan_and_infinity_propagate(dtype: str, lie: str) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_sum_of_negative_zeros_is_positive_zero(dtype: str) -> None:
-    """As in NumPy, a sum starts with +0, and adding −0 keeps it."""
+    """Start sums with +0, as NumPy does; adding −0 keeps it."""
     a, b = np.full((3, 2), -0.0, dtype), np.ones((2, 17), dtype)
     actual = computed(Case(a, b))
     assert (actual == 0).all()

@@ -114,7 +114,10 @@ def test_initial_fixed_point_takes_one_step() -> None:
 
 
 def test_tolerance_is_relative_to_the_new_x() -> None:
-    """From 0 to 10, 0.95 · (1 + 10) allows one step. From 10 to 0, 0.95 · (1 + 0) takes two; so does 9, but not 10."""
+    """Scale by the new x: from 0 to 10, 0.95 · (1 + 10) allows one step.
+
+    From 10 to 0, 0.95 · (1 + 0) takes two; so does 9, but not 10.
+    """
 
     def write(tolerance: float) -> Write:
         return lambda g, k, x: g.fixed_point(
