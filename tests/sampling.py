@@ -4,16 +4,19 @@
 in every run. It has each aspect of the cases, such as an op or a dtype: a case is in the sample if it has an aspect
 that no earlier case has.
 
+Tests with several `parametrize` marks that multiply to many cases are sampled without being asked.
+
 `together` makes an item of many cases, since an item costs more than most cases. A failure names its case.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import wraps
 from itertools import product
 from typing import Any, Final, TypeVar
+from zlib import crc32
 
 import pytest
 
@@ -45,6 +48,19 @@ def part_of(part: str, cases: Iterable[T], aspects: Callable[[T], Iterable[Hasha
     return [case for case, is_new in chosen(cases, aspects) if is_new == (part == "sample")]
 
 
+def sample_of_product(indices: Sequence[Sequence[Hashable]]) -> list[bool]:
+    """Return which cases of a test are in the sample if several `parametrize` marks multiply to more than eight.
+
+    A case is given by what it has of each mark. Everything of each mark is in the sample; what goes together is chosen
+    by a hash, the same in every run.
+    """
+    if len(indices) <= 8:
+        return [True] * len(indices)
+    by_hash = sorted(indices, key=lambda case: crc32(repr(case).encode()))
+    sample = {case for case, is_new in chosen(by_hash, enumerate) if is_new}
+    return [case in sample for case in indices]
+
+
 def together(test: Callable[..., None]) -> Callable[..., None]:
     """Run the cases of a parametrized test in one item for each op, or in one item if they have no op.
 
@@ -55,10 +71,13 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
     marks = list(getattr(test, "pytestmark", []))
     axes = [mark for mark in marks if mark.name == "parametrize"]
     groups: dict[tuple[str, tuple[str, ...]], tuple[list[pytest.Mark], list[dict[str, Any]]]] = {}
-    for row in product(*(_parameters(*mark.args[:2]) for mark in axes)):
+    parameters = [_parameters(*mark.args[:2]) for mark in axes]
+    in_sample = sample_of_product([*product(*(range(len(rows)) for rows in parameters))])
+    for row, is_sampled in zip(product(*parameters), in_sample, strict=True):
         values = {name: value for part, _ in row for name, value in part.items()}
         own = [mark for _, part in row for mark in part]
         op = next((name for value in values.values() if (name := _op_name(value))), "all")
+        own += [] if is_sampled or op != "all" else [EXHAUSTIVE.mark]
         groups.setdefault((op, tuple(mark.name for mark in own)), (own, []))[1].append(values)
     names = {name for mark in axes for name in _names(mark.args[0])}
     signature = inspect.signature(test)
@@ -80,9 +99,9 @@ def together(test: Callable[..., None]) -> Callable[..., None]:
             pytest.skip(skipped[0])
 
     supplied = {*names, "monkeypatch"}
-    parameters = [parameter for name, parameter in signature.parameters.items() if name not in supplied]
+    fixtures = [parameter for name, parameter in signature.parameters.items() if name not in supplied]
     added = inspect.Parameter("cases", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    run.__signature__ = signature.replace(parameters=[*parameters, added])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*fixtures, added])  # type: ignore[attr-defined]
     run.pytestmark = [mark for mark in marks if mark not in axes]  # type: ignore[attr-defined]
     items = [pytest.param(cases, id="-".join((op, *kinds)), marks=own) for (op, kinds), (own, cases) in groups.items()]
     return pytest.mark.parametrize("cases", items)(run)

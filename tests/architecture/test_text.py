@@ -58,12 +58,14 @@ def test_no_package_registry_urls() -> None:
     assert not matching_lines(REGISTRY)
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("path", files(*EVERYTHING), ids=name)
 def test_modules_have_docstrings(path: Path) -> None:
     assert ast.get_docstring(parsed(path)), f"{name(path)} has no docstring"
 
 
+@pytest.mark.slow
 @together
 @pytest.mark.parametrize("path", [*files(*PACKAGES, "examples", "scripts"), *CLIENTS], ids=name)
 def test_public_definitions_have_docstrings(path: Path) -> None:

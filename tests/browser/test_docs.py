@@ -44,7 +44,6 @@ def operations(server: RunningServer) -> dict[str, tuple[str, str]]:
     }
 
 
-@pytest.mark.smoke
 def test_every_operation_is_shown(page: Chrome, server: RunningServer) -> None:
     blocks = open_docs(page, server)
     assert set(blocks) == set(operations(server))

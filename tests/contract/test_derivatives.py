@@ -24,6 +24,7 @@ from tests.contract.cases import (
     feeds_of,
     has_rule,
     run_graph,
+    sample,
 )
 from tests.sampling import together
 
@@ -112,7 +113,7 @@ def directional_gradient(
 
 
 @together
-@each(has_rule)
+@sample(has_rule)
 def test_second_gradient_matches_finite_differences(case: Case) -> None:
     arrays = case.arrays()
     weights = weights_for(case.write(arrays))
@@ -128,7 +129,7 @@ def test_second_gradient_matches_finite_differences(case: Case) -> None:
 
 
 @together
-@each(has_rule)
+@sample(has_rule)
 def test_jvp_matches_finite_differences_without_dummy_leaves(case: Case) -> None:
     arrays = case.arrays()
     written = case.write(arrays)
@@ -148,7 +149,7 @@ def test_jvp_matches_finite_differences_without_dummy_leaves(case: Case) -> None
 
 
 @together
-@each(has_rule)
+@sample(has_rule)
 def test_gradient_is_linear_in_cotangent(case: Case) -> None:
     arrays = case.arrays()
     for k, output in enumerate(case.write(arrays).float_outputs):

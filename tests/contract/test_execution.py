@@ -36,6 +36,7 @@ from tests.contract.cases import (
     feeds_of,
     has_rule,
     run_graph,
+    sample,
     samples_of,
     with_gradient,
 )
@@ -67,7 +68,7 @@ def test_canonical_attributes_are_idempotent(case: Case) -> None:
 
 
 @together
-@each()
+@sample()
 def test_strided_read_only_operands_give_same_result(case: Case) -> None:
     arrays = case.arrays()
     written = case.write(arrays)
@@ -123,8 +124,15 @@ def narrow_cases() -> list[tuple[Case, str]]:
     ]
 
 
+def aspects_and_dtype(entry: tuple[Case, str]) -> Iterator[Hashable]:
+    """Yield the aspects of the case, and its op with the dtype."""
+    case, dtype = entry
+    yield from aspects(case)
+    yield case.op.name, dtype
+
+
 @together
-@pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
+@pytest.mark.parametrize(("case", "dtype"), sampled(narrow_cases(), aspects_and_dtype), ids=str)
 def test_gradient_type_matches_operand(case: Case, dtype: str) -> None:
     arrays = case.arrays(dtype)
     gradients = run_graph(gradient_of(case, dtype), feeds_of(arrays))
@@ -133,7 +141,7 @@ def test_gradient_type_matches_operand(case: Case, dtype: str) -> None:
 
 
 @together
-@each()
+@sample()
 def test_empty_axis_runs_or_is_rejected(case: Case) -> None:
     arrays = case.arrays()
     for operand, axis in product(range(len(arrays)), range(4)):
@@ -175,7 +183,7 @@ def executor_with_fill_byte(byte: int) -> Executor:
 
 
 @together
-@each()
+@sample()
 def test_result_does_not_depend_on_uninitialized_memory(case: Case) -> None:
     """Check value and gradient, because fresh memory may hold data of another request."""
     plan = make_plan(with_gradient(case), Limits())

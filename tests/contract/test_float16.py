@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import COTANGENTS, Compiler, Limits, TensorType, open_executor
-from tests.contract.cases import Array, Case, all_cases, has_rule
+from tests.contract.cases import Array, Case, all_cases, aspects, has_rule
 from tests.engine.ops.run import grads, run
-from tests.sampling import together
+from tests.sampling import sampled, together
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LARGE = 40_000.0
@@ -57,8 +57,15 @@ def result_cases() -> list[tuple[Case, int, float]]:
     return [(c, k, size) for c, k in floats for size in SIZES]
 
 
+def result_aspects(entry: tuple[Case, int, float]) -> Iterator[Hashable]:
+    """Yield the op with its result and size, and the aspects of the case."""
+    case, output, size = entry
+    yield case.op.name, output, size
+    yield from aspects(case)
+
+
 @together
-@pytest.mark.parametrize(("case", "output", "size"), result_cases(), ids=str)
+@pytest.mark.parametrize(("case", "output", "size"), sampled(result_cases(), result_aspects), ids=str)
 def test_float16_gradients_match_float64(case: Case, output: int, size: float) -> None:
     """Scale the cotangent so that the gradients just fit, because derivatives are linear in it."""
     arrays = float16_operands(case, size)

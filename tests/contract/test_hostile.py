@@ -176,7 +176,7 @@ def check_operand(error: EngineError, node: int, operands: int) -> None:
 
 
 @pytest.mark.parametrize("name", OPS)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_input_compiles_or_is_rejected(name: str, data: st.DataObject) -> None:
     check_random_input(OPS[name], data)
@@ -184,7 +184,7 @@ def test_random_input_compiles_or_is_rejected(name: str, data: st.DataObject) ->
 
 @EXHAUSTIVE
 @pytest.mark.parametrize("name", OPS)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=17, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_more_random_input_compiles_or_is_rejected(name: str, data: st.DataObject) -> None:
     check_random_input(OPS[name], data)

@@ -20,7 +20,7 @@ from engine.ir.passes import optimise
 from engine.runtime import memory_layout as lifetimes
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.prepared_plan import PreparedPlan, Region
-from tests.contract.cases import Array, Case, each, feeds_of
+from tests.contract.cases import Array, Case, feeds_of, sample
 from tests.sampling import together
 
 pytest.importorskip("llvmlite")
@@ -98,7 +98,7 @@ def error_fields(run: Any, feeds: dict[Any, Array]) -> tuple[Any, ...] | None:
 
 
 @together
-@each(reads_indices)
+@sample(reads_indices)
 @pytest.mark.parametrize("small", [0, lifetimes.SMALL_BYTES], ids=["fed as it is", "copied"])
 def test_out_of_range_index_error_is_same_in_every_tier(
     case: Case, small: int, monkeypatch: pytest.MonkeyPatch

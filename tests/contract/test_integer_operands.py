@@ -7,7 +7,7 @@ import pytest
 
 from engine import EngineError
 from engine.autodiff.vjp import vjp_or_zeros
-from tests.contract.cases import Array, Case, each, feeds_of, has_rule, run_graph
+from tests.contract.cases import Array, Case, feeds_of, has_rule, run_graph, sample
 from tests.contract.test_derivatives import weighted_sum, weights_for
 from tests.sampling import sampled, together
 
@@ -26,7 +26,7 @@ def gradients(case: Case, arrays: list[Array], position: int) -> list[Array]:
 
 
 @together
-@each(has_several_reals)
+@sample(has_several_reals)
 @pytest.mark.parametrize(
     "dtype", sampled(["int8", "bool", "int32", "int64", "uint8"], lambda dtype: {dtype} & {"int8", "bool"})
 )

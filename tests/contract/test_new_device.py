@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,11 +17,11 @@ import pytest
 from engine import Graph, open_executor, registry
 from engine.autodiff.vjp import vjp_or_zeros
 from engine.compiler.plan import make_plan
-from engine.ir.op import Definition, Kernel
+from engine.ir.op import Kernel
 from engine.ir.passes import optimise
 from engine.ir.run_context import DeviceFunction, DeviceMethod, RunContext
 from engine.runtime.numpy_backend import NumPyExecutor
-from tests.contract.cases import LIMITS, Case, all_cases, complex_cases, feeds_of, has_rule
+from tests.contract.cases import LIMITS, Case, all_cases, aspects, complex_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted_sum, weights_for
 from tests.copied_tree import copy_tree, run
 from tests.sampling import sampled, together
@@ -41,38 +41,44 @@ class CardExecutor(NumPyExecutor):
     device: ClassVar[str] = "cuda"
 
 
-def op_and_device(entry: tuple[NumPyExecutor, str, Definition]) -> list[Hashable]:
-    executor, _, op = entry
-    return [(op.name, executor.device)]
+def aspects_on_device(entry: tuple[NumPyExecutor, str, Case]) -> Iterator[Hashable]:
+    executor, _, case = entry
+    return ((executor.device, aspect) for aspect in aspects(case))
 
 
 DEVICES = CardExecutor(), NewExecutor()
 DEVICE_DTYPES = [*zip(DEVICES, ["float64", "float16"], strict=True), *zip(DEVICES, ["float16", "float64"], strict=True)]
-KERNELS = [(*entry, op) for entry in DEVICE_DTYPES for op in registry().ops.values()]
+DEVICE_CASES = [
+    (device, dtype, case)
+    for device, dtype in DEVICE_DTYPES
+    for case in (*all_cases(), *complex_cases())
+    if case.takes(dtype)
+]
 
 
 @together
 @pytest.mark.parametrize(
-    ("executor", "dtype", "op"), sampled(KERNELS, op_and_device), ids=lambda each: str(getattr(each, "device", each))
+    ("executor", "dtype", "case"),
+    sampled(DEVICE_CASES, aspects_on_device),
+    ids=lambda each: str(getattr(each, "device", each)),
 )
 def test_other_device_kernels_match_cpu(
-    executor: NumPyExecutor, dtype: str, op: Definition, monkeypatch: pytest.MonkeyPatch
+    executor: NumPyExecutor, dtype: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for library in CUPYX:  # requires CuPy arrays, if it is installed
         monkeypatch.setitem(sys.modules, library, None)
-    for case in (case for case in (*all_cases(), *complex_cases()) if case.op is op and case.takes(dtype)):
-        arrays = case.arrays(dtype)
-        plan = make_plan(optimise(with_gradients(case, arrays)), LIMITS)
-        try:
-            results = executor.run(plan, feeds_of(arrays))
-        except ModuleNotFoundError as error:
-            if error.name not in CUPYX:
-                raise
-            pytest.skip("a library of CuPy")
-        for a, b in zip(results, NumPyExecutor().run(plan, feeds_of(arrays)), strict=True):
-            assert (a.dtype, a.shape) == (b.dtype, b.shape)
-            tolerance = 4 * float(np.finfo(b.dtype).eps) if b.dtype.kind in "fc" else 0.0
-            np.testing.assert_allclose(a, b, 8 * tolerance, tolerance, err_msg=str(case))
+    arrays = case.arrays(dtype)
+    plan = make_plan(optimise(with_gradients(case, arrays)), LIMITS)
+    try:
+        results = executor.run(plan, feeds_of(arrays))
+    except ModuleNotFoundError as error:
+        if error.name not in CUPYX:
+            raise
+        pytest.skip("a library of CuPy")
+    for a, b in zip(results, NumPyExecutor().run(plan, feeds_of(arrays)), strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        tolerance = 4 * float(np.finfo(b.dtype).eps) if b.dtype.kind in "fc" else 0.0
+        np.testing.assert_allclose(a, b, 8 * tolerance, tolerance)
 
 
 def with_gradients(case: Case, arrays: list[Any]) -> Graph:

@@ -15,14 +15,19 @@ from tests.reference.agreement import check, seed
 from tests.reference.case import Case
 from tests.reference.client import Graph
 from tests.reference.families import ALL
-from tests.sampling import together
+from tests.sampling import sampled, together
 
 OPSET = tomllib.loads((Path(__file__).parents[1] / "spec" / "opset1.toml").read_text(encoding="utf-8"))["op"]
 FIRST_PART = {name: op for name, op in OPSET.items() if op.get("part", 1) == 1}
 
 
+def op_and_kind(case: Case) -> list[tuple[str, ...]]:
+    """Return the op with the label of the case, and with the names of its attributes."""
+    return [(case.op, case.label), (case.op, "attrs", *sorted(case.attrs))]
+
+
 @together
-@pytest.mark.parametrize("case", ALL, ids=str)
+@pytest.mark.parametrize("case", sampled(ALL, op_and_kind), ids=str)
 def test_values_and_gradients(client: Client, case: Case) -> None:
     check(Graph(client), case, case.op)
 
@@ -62,7 +67,7 @@ def narrow_cases() -> list[Case]:
 
 
 @together
-@pytest.mark.parametrize("case", narrow_cases(), ids=str)
+@pytest.mark.parametrize("case", sampled(narrow_cases(), op_and_kind), ids=str)
 def test_float32_stays_float32(client: Client, case: Case) -> None:
     rounded = replace(case, arrays=tuple(a.astype("float32") if a.dtype.kind == "f" else a for a in case.arrays))
     g = Graph(client)

@@ -39,6 +39,7 @@ def test_exempt_texts_are_not_reported(text: str) -> None:
     assert not list(phrases.hits("docs/a.md", text))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git, which lists the files, is not installed")
 def test_repository_has_no_banned_phrases(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"README.md", "scripts/phrases.py", "docs/wire.md"} <= set(phrases.tracked())

@@ -1,10 +1,12 @@
-"""Cases that share an item are as independent as in items of their own, and a failure names its case."""
+"""Cases that share an item are as independent as in items of their own, and samples of products have every value."""
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
-from tests.sampling import together
+from tests.sampling import sample_of_product, together
 
 PATCHED = {"value": 0}
 
@@ -37,3 +39,15 @@ def test_an_item_is_skipped_if_all_of_its_cases_are() -> None:
     is_skipped(cases=[{"number": 1}, {"number": 2}])
     with pytest.raises(pytest.skip.Exception, match="one"):
         is_skipped(cases=[{"number": 1}])
+
+
+@pytest.mark.parametrize(("first", "second", "largest"), [(3, 3, 5), (12, 5, 16), (20, 1, 20)])
+def test_sample_of_a_product_has_every_value(first: int, second: int, largest: int) -> None:
+    cases = [*product(range(first), range(second))]
+    sample = [case for case, is_sampled in zip(cases, sample_of_product(cases), strict=True) if is_sampled]
+    assert ({a for a, _ in sample}, {b for _, b in sample}) == ({*range(first)}, {*range(second)})
+    assert len(sample) <= largest
+
+
+def test_few_cases_all_run() -> None:
+    assert all(sample_of_product([*product(range(4), range(2))]))

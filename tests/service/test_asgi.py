@@ -101,7 +101,6 @@ def _fields(response: bytes) -> set[str]:
 
 
 class TestResponses:
-    @pytest.mark.smoke
     def test_responses_match_our_own_server(self, address_pair: list[tuple[str, int]]) -> None:
         for name in REQUESTS.keys() - UVICORN_DIFFERENCES.keys():
             by_uvicorn, by_own = (comparable(exchange(address, REQUESTS[name])) for address in address_pair)
@@ -229,7 +228,6 @@ def test_host_application_serves_its_own_routes(keyed: UvicornProcess) -> None:
         assert client.get(f"{PREFIX}/health/ready").status_code == 200
 
 
-@pytest.mark.smoke
 def test_killed_worker_is_replaced(keyed: UvicornProcess) -> None:
     """Requests in the meantime are answered by its replacement."""
     with keyed.client(Authorization=f"Bearer {ADMIN}") as client:

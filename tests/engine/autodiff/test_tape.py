@@ -12,7 +12,7 @@ from engine.autodiff import vjp as tape
 from engine.autodiff.vjp import vjp
 from engine.ir.errors import OverBudget, TooManyNodes
 from engine.ir.text import print_graph
-from tests.contract.cases import Case, all_cases, each, has_rule
+from tests.contract.cases import Case, all_cases, has_rule, sample
 from tests.sampling import together
 
 FLOAT64 = np.dtype("float64")
@@ -32,7 +32,7 @@ def written(case: Case) -> tuple[str, int] | None:
 
 
 @together
-@each(has_rule)
+@sample(has_rule)
 def test_copied_tape_matches_the_rule(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     copied = [written(case) for _ in range(2)]
     monkeypatch.setattr(tape, "tape_of", lambda op, signature, attrs: None)

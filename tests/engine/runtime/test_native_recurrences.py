@@ -168,14 +168,14 @@ def test_chunks_of_steps_cover_all_steps(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_deadline_ends_the_recurrence() -> None:
-    asked = written(scanned(decay, 20_000_000), 0.8, 0.5, limits=NO_LIMITS)
+    asked = written(scanned(decay, 4_000_000), 0.8, 0.5, limits=NO_LIMITS)
     plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results)).plan
     feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
     assert runs_inside_kernel(compiled_tier(plan, feeds)) == [True]
     for _ in range(2):
         with pytest.raises(DeadlineExceeded):
-            NATIVE.run(plan, feeds, Deadline(0.002))
-    same(NATIVE.run(plan, feeds), [np.array(0.5 * (1 - 0.008) ** 20_000_000)], 1e-13)
+            NATIVE.run(plan, feeds, Deadline(0.0004))
+    same(NATIVE.run(plan, feeds), [np.array(0.5 * (1 - 0.008) ** 4_000_000)], 1e-13)
 
 
 def test_large_steps_and_sums_use_step_kernels() -> None:

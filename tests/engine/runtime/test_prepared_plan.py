@@ -16,7 +16,7 @@ from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
 from engine.runtime import memory_layout as lifetimes
 from engine.runtime.prepared_plan import PreparedPlan
-from tests.contract.cases import Case, each, feeds_of, with_gradient
+from tests.contract.cases import Case, feeds_of, sample, with_gradient
 from tests.engine.strategies import Sketch, sketches
 from tests.engine.test_random_graphs import graph_of_gradients
 from tests.sampling import together
@@ -62,7 +62,7 @@ def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
 
 
 @together
-@each()
+@sample()
 @pytest.mark.parametrize("small", THRESHOLDS)
 def test_every_op_and_gradient_match_the_interpreter(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)

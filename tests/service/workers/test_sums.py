@@ -100,7 +100,6 @@ def divide_into(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return divide
 
 
-@pytest.mark.smoke
 @pytest.mark.slow
 @running
 async def test_pieces_give_the_same_bits_as_one_worker(divide_into: Callable[[int], None]) -> None:

@@ -170,7 +170,6 @@ async def test_worker_that_asks_twice_for_a_graph_is_an_error(caplog: pytest.Log
     assert "a worker asked again for data that it already has" in caplog.text
 
 
-@pytest.mark.smoke
 @pytest.mark.slow
 @running
 async def test_jobs_leak_no_descriptors_or_mappings() -> None:
