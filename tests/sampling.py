@@ -49,12 +49,12 @@ def part_of(part: str, cases: Iterable[T], aspects: Callable[[T], Iterable[Hasha
 
 
 def sample_of_product(indices: Sequence[Sequence[Hashable]]) -> list[bool]:
-    """Return which cases of a test are in the sample if several `parametrize` marks multiply to more than eight.
+    """Return which cases of a test are in the sample if several `parametrize` marks multiply to more than four.
 
     A case is given by what it has of each mark. Everything of each mark is in the sample; what goes together is chosen
     by a hash, the same in every run.
     """
-    if len(indices) <= 8:
+    if len(indices) <= 4:
         return [True] * len(indices)
     by_hash = sorted(indices, key=lambda case: crc32(repr(case).encode()))
     sample = {case for case, is_new in chosen(by_hash, enumerate) if is_new}

@@ -13,7 +13,13 @@ from schemas.request import ComputingRequest, Of, Wrt
 from schemas.resources import StoredTensors
 
 # A schema of its own in the document: otherwise, generators make one type for each request.
-HessianLayout = TypeAliasType("HessianLayout", Literal["blocks", "matrix"])
+HessianLayout = TypeAliasType(
+    "HessianLayout",
+    Annotated[
+        Literal["blocks", "matrix"],
+        Field(description="One block for each pair of nodes, or one matrix over all of `wrt`. Default: blocks."),
+    ],
+)
 
 
 @with_config(CLOSED)
@@ -22,12 +28,7 @@ class HessianRequest(ComputingRequest):
 
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]
-    layout: NotRequired[
-        Annotated[
-            HessianLayout,
-            Field(description="One block for each pair of nodes, or one matrix over all of `wrt`. Default: blocks."),
-        ]
-    ]
+    layout: NotRequired[HessianLayout]
 
 
 class HessianBlock(TypedDict):

@@ -8,6 +8,7 @@ from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.calls.batch import Block, Reduce
+from schemas.calls.hessian import HessianLayout
 from schemas.graph import CLOSED, Dtype, Int64, NodeId, OpName, Shape
 from schemas.request import AskedPrecision, MemoryBudget, Outputs, TypesRequest
 
@@ -33,6 +34,7 @@ class PlanRequest(TypesRequest):
     ]
     reduce: NotRequired[Reduce]
     block: NotRequired[Block]
+    layout: NotRequired[HessianLayout]
     outputs: NotRequired[Outputs]
     memory_budget: NotRequired[MemoryBudget]
     precision: NotRequired[AskedPrecision]

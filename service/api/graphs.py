@@ -211,13 +211,13 @@ def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace 
 
 
 def with_location(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
-    """Add the location of a tensor to the report of an error in it or its type."""
+    """Add the location of a tensor to the report of an error in it or its type, whose pointer starts at the tensor."""
     refusal = from_engine(error) if isinstance(error, EngineError) else error
     place_name, fields = (
         (format_location(place), {}) if node is None else (f"{node.description}: {format_location(place)}", node.fields)
     )
     detail = f"{place_name} {refusal.detail}" if refusal.code == "bad_tensor" else f"{place_name}: {refusal.detail}"
-    return replace(refusal, detail=detail, pointer=pointer(place), **fields)
+    return replace(refusal, detail=detail, pointer=pointer(place) + (refusal.pointer or ""), **fields)
 
 
 def _unplaced_constant(place: NodePlace, program: Program) -> Refusal:

@@ -285,7 +285,7 @@ def decode(tensor: Tensor, limits: Limits) -> HostArray:
         with np.errstate(over="ignore"):
             return _from_numbers(numbers, tensor_type)
     if "data" in tensor and data != []:
-        raise _bad_tensor("has both data and data_b64; one of them is expected", "one payload", "two payloads")
+        raise _bad_tensor((), "has both data and data_b64; one of them is expected", "one payload", "two payloads")
     return _from_base64(base64_text, tensor_type)
 
 
@@ -348,8 +348,9 @@ def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
     return nbytes
 
 
-def _bad_tensor(detail: str, expected: str | None = None, got: str | None = None) -> Refusal:
-    return Refusal("bad_tensor", detail, expected=expected, got=got)
+def _bad_tensor(place: Location, detail: str, expected: str, got: str) -> Refusal:
+    """Return the refusal of a tensor; its pointer starts at the tensor."""
+    return Refusal("bad_tensor", detail, expected=expected, got=got, pointer=pointer(place))
 
 
 def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
@@ -359,9 +360,10 @@ def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
         supported, got = "one of " + ", ".join(DTYPES), printable(dtype)
         suggestion = choice_hint(dtype, DTYPES)
         sentence = f"has the unsupported dtype “{got}”; {suggestion or f'{supported} is expected'}"
-        raise _bad_tensor(sentence, supported, got)
+        raise _bad_tensor(("dtype",), sentence, supported, got)
     if shape and min(shape) < 0:
-        raise _bad_tensor("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
+        place, got = ("shape", shape.index(min(shape))), str(min(shape))
+        raise _bad_tensor(place, "has a negative extent in its shape", "extents of 0 or more", got)
     limits.admit_rank(len(shape))
     t = TensorType(tuple(shape), np.dtype(dtype))
     limits.admit_type(t)
@@ -370,7 +372,8 @@ def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
 
 def _miscounted(tensor_type: TensorType, expected: int, got: int, unit: str) -> Refusal:
     needed = f"{expected} {unit}" if expected == 1 else f"{expected} {unit}s"
-    return _bad_tensor(f"must hold {needed} to be {tensor_type}, but holds {got}", needed, str(got))
+    place = ("data_b64",) if unit == "byte" else ("data",)
+    return _bad_tensor(place, f"must hold {needed} to be {tensor_type}, but holds {got}", needed, str(got))
 
 
 def _miscounted_numbers(tensor_type: TensorType, expected: int, got: int) -> Refusal:
@@ -387,7 +390,8 @@ def _check_numbers(data: object, is_present: bool, tensor_type: TensorType) -> N
         return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
-        raise _bad_tensor(f"has data that is {got}; a flat list of numbers is expected", "a list of numbers", got)
+        detail = f"has data that is {got}; a flat list of numbers is expected"
+        raise _bad_tensor(("data",), detail, "a list of numbers", got)
     if len(elements) != count or not {int, float}.issuperset(map(type, elements)):
         raise _numbers_refusal(elements, tensor_type, count)
     return elements
@@ -397,12 +401,13 @@ def _numbers_refusal(elements: list[Any], tensor_type: TensorType, count: int) -
     """Return the refusal of a malformed list. Nested lists are reported as such, before elements are counted."""
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
-        return _bad_tensor(detail, "a flat list of numbers", "nested lists")
+        return _bad_tensor(("data",), detail, "a flat list of numbers", "nested lists")
     if len(elements) != count:
         return _miscounted_numbers(tensor_type, count, len(elements))
     position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
     got = json_kind(elements[position])
-    return _bad_tensor(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
+    detail = f"has {got} at data[{position}]; data is a flat list of numbers"
+    return _bad_tensor(("data", position), detail, "a number", got)
 
 
 def _from_numbers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
@@ -442,9 +447,8 @@ def _whole_numbers(numbers: Numbers, tensor_type: TensorType) -> HostArray:
         numbers = numbers.numbers()
     if float in set(map(type, numbers)):
         if any(type(x) is float and (not x.is_integer() or abs(x) > _MAX_EXACT_INTEGER) for x in numbers):
-            raise _bad_tensor(
-                f"has a fraction in data, but {tensor_type} can hold only whole numbers", "whole numbers", "a fraction"
-            )
+            detail = f"has a fraction in data, but {tensor_type} can hold only whole numbers"
+            raise _bad_tensor(("data",), detail, "whole numbers", "a fraction")
         numbers = list(map(int, numbers))
     try:
         return np.array(numbers, np.int64)
@@ -462,26 +466,27 @@ def _range(tensor_type: TensorType) -> tuple[int, int]:
 def _out_of_range(tensor_type: TensorType) -> Refusal:
     name = tensor_type.dtype.name
     if tensor_type.is_float or tensor_type.is_complex:
-        return _bad_tensor(
-            f"has a number in data that is too large for {name}", f"finite {name} numbers", "a larger number"
-        )
+        detail = f"has a number in data that is too large for {name}"
+        return _bad_tensor(("data",), detail, f"finite {name} numbers", "a larger number")
     low, high = _range(tensor_type)
-    return _bad_tensor(
-        f"has a number in data that {name} cannot represent", f"{low} to {high}", "a number out of range"
-    )
+    detail = f"has a number in data that {name} cannot represent"
+    return _bad_tensor(("data",), detail, f"{low} to {high}", "a number out of range")
 
 
 def _from_base64(base64_text: object, tensor_type: TensorType) -> HostArray:
     if not isinstance(base64_text, str):
         got = json_kind(base64_text)
-        raise _bad_tensor(f"has data_b64 that is {got}; a base64 string is expected", "a base64 string", got)
+        detail = f"has data_b64 that is {got}; a base64 string is expected"
+        raise _bad_tensor(("data_b64",), detail, "a base64 string", got)
     try:
         raw = pybase64.b64decode(base64_text, validate=True)
     except ValueError:
-        raise _bad_tensor("has data_b64 that is not base64 (RFC 4648, padded)", "base64", "something else") from None
+        detail = "has data_b64 that is not base64 (RFC 4648, padded)"
+        raise _bad_tensor(("data_b64",), detail, "base64", "something else") from None
     if len(raw) != tensor_type.nbytes:
         raise _miscounted(tensor_type, tensor_type.nbytes, len(raw), "byte")
     if tensor_type.dtype == np.bool_ and raw.strip(b"\0\1"):
-        raise _bad_tensor("has a byte in data_b64 that is neither 0 nor 1", "bytes 0 and 1", "another byte")
+        detail = "has a byte in data_b64 that is neither 0 nor 1"
+        raise _bad_tensor(("data_b64",), detail, "bytes 0 and 1", "another byte")
     flat = np.frombuffer(raw, tensor_type.dtype.newbyteorder("<"))
     return flat.astype(tensor_type.dtype, copy=False).reshape(tensor_type.shape)

@@ -13,9 +13,9 @@ import pybase64
 from engine import DTYPES, NO_END, EngineError, HostArray, Limits, TensorType, printable
 from schemas import Tensor
 from service.api.answers import FIELD_BYTES
-from service.api.graphs import read_array, with_location
+from service.api.graphs import with_location
 from service.api.json_codec import json_kind, parse_json
-from service.api.tensors import Location, encoded_bytes, type_of
+from service.api.tensors import Location, decode, encoded_bytes, type_of
 from service.core.errors import Refusal, pointer
 from service.facades.elements import (
     bad_tensor,
@@ -145,7 +145,10 @@ def _from_numbers(
     numbers: list[int | float], dtype: str, shape: Sequence[int], place: Location, limits: Limits
 ) -> HostArray:
     tensor = cast("Tensor", {"dtype": dtype, "shape": list(shape), "data": numbers})
-    return read_array(tensor, limits, place, None)
+    try:
+        return decode(tensor, limits)
+    except (EngineError, Refusal) as error:
+        raise _with_location(error, place) from None
 
 
 def _from_base64(buffer: object, type: TensorType, port: Port, place: Location) -> HostArray:
@@ -192,7 +195,12 @@ def _checked_type(dtype: str, shape: Sequence[int], place: Location, limits: Lim
     try:
         return type_of(cast("Tensor", {"dtype": dtype, "shape": shape}), limits)
     except (EngineError, Refusal) as error:
-        raise with_location(error, place, None) from None
+        raise _with_location(error, place) from None
+
+
+def _with_location(error: EngineError | Refusal, place: Location) -> Refusal:
+    """Add the location to an error in a tensor, which has no inner places here."""
+    return replace(with_location(error, place, None), pointer=pointer(place))
 
 
 def _is_shape(shape: object) -> TypeGuard[list[int]]:

@@ -142,7 +142,7 @@ class TensorTasks:
         except (EngineError, Refusal) as error:
             refusal = from_engine(error) if isinstance(error, EngineError) else error
             refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
-            refusal.pointer = ""
+            refusal.pointer = refusal.pointer or ""
             raise refusal from None
 
 

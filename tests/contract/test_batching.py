@@ -11,7 +11,7 @@ from engine import Graph, Plan
 from engine.autodiff.vmap import vmap
 from engine.compiler.plan import make_plan
 from engine.ir.passes import optimise
-from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph, sample
+from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, feeds_of, has_rule, run_graph, sample
 from tests.contract.test_derivatives import gradient_of
 from tests.sampling import together
 
@@ -40,7 +40,7 @@ def check_against_loop(case: Case, graph: Graph) -> None:
 
 
 @together
-@each(lambda case: len(case.sample.operands) > 0)
+@sample(lambda case: len(case.sample.operands) > 0)
 def test_vmap_matches_loop(case: Case) -> None:
     written = case.write(case.arrays())
     check_against_loop(case, written.builder.graph(written.outputs))
@@ -62,7 +62,7 @@ def check_empty_batch(case: Case, graph: Graph) -> None:
 
 
 @together
-@each(lambda case: len(case.sample.operands) > 0)
+@sample(lambda case: len(case.sample.operands) > 0)
 def test_vmap_over_empty_axis(case: Case) -> None:
     written = case.write(case.arrays())
     check_empty_batch(case, written.builder.graph(written.outputs))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
 
 from engine.codegen.native.native_call import runner_text
-from scripts.runner_ir import IR_FILE, SOURCE, VERSION, compiled, compiler, digest
-from tests.architecture.source import ROOT
+from scripts.runner_ir import VERSION, compiled, compiler, digest
 
 
 def test_ir_digest_matches_source_and_layout() -> None:
@@ -27,11 +24,3 @@ def test_rebuilt_ir_is_identical() -> None:
 def test_ir_is_target_independent() -> None:
     assert not {"target", "source_filename"} & {line.split(" ")[0] for line in runner_text().splitlines()}
     assert '"' not in runner_text()
-
-
-def test_package_includes_source_and_ir() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [
-        SOURCE.name,
-        f"generated/{IR_FILE.name}",
-    ]

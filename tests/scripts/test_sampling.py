@@ -50,4 +50,4 @@ def test_sample_of_a_product_has_every_value(first: int, second: int, largest: i
 
 
 def test_few_cases_all_run() -> None:
-    assert all(sample_of_product([*product(range(4), range(2))]))
+    assert all(sample_of_product([*product(range(2), range(2))]))

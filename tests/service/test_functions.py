@@ -200,7 +200,7 @@ MALFORMED_FUNCTIONS: dict[str, tuple[Any, str, int | None, str, str]] = {
         "function 0, node 1 (mul_scalar): attribute scalar must be a finite number, but is “2”",
     ),
     "an attribute that is a tensor": (
-        function([0], node("constant", value=tensor([2], [1]))), "bad_tensor", 0, "/nodes/0/attrs/value",
+        function([0], node("constant", value=tensor([2], [1]))), "bad_tensor", 0, "/nodes/0/attrs/value/data",
         "function 0, node 0: graph.functions[0].nodes[0].attrs.value must hold 2 elements to be float64[2], but holds",
     ),
     "an output": (

@@ -23,10 +23,10 @@ from engine.ir.passes import optimise
 from engine.ir.run_context import NO_DEADLINE
 from engine.runtime.numpy_backend import Kernels, NumPyExecutor
 from engine.runtime.tiers import ExecutionTier
-from tests.contract.cases import Array, Case, has_rule, sample
+from tests.contract.cases import Array, Case, all_cases, complex_cases, has_rule
 from tests.engine.analysis.real_networks import REAL_NETWORKS
 from tests.engine.runtime.kernel_plans import FEED, layers
-from tests.sampling import together
+from tests.sampling import sampled, together
 
 PLENTY = 1 << 40
 LIMITS = Limits()
@@ -89,7 +89,7 @@ def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
 
 
 @together
-@sample()
+@pytest.mark.parametrize("case", sampled([*all_cases(), *complex_cases()], lambda case: [case.op.name]), ids=str)
 def test_every_op_beside_a_subset_of_kernels(case: Case) -> None:
     arrays = case.arrays("float32")
     graph, feeds = graph_of_case(case, arrays), dict(enumerate(arrays))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +13,6 @@ from engine.ir.errors import BadAttribute, UnknownOp
 from engine.ir.op import Op, Registry
 from engine.ir.spellings import LOOKED_AT, familiar_attributes, familiar_ops, familiar_systems, plain
 
-ROOT = Path(__file__).parents[3]
 OPS = registry().ops
 
 #: names of each of the systems, as people type them
@@ -141,12 +137,6 @@ def test_only_registered_ops_are_suggested() -> None:
     small = Registry([OPS["sum"], OPS["relu"]])
     assert small.hint("reduce_sum") == "did you mean sum?"
     assert small.hint("swish") is None
-
-
-def test_familiar_names_are_packaged() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    packed = settings["tool"]["setuptools"]["package-data"]["engine.ir"]
-    assert [name for name in packed if (files("engine.ir") / name).is_file()] == ["familiar_names.toml"]
 
 
 # ---------------------------------------------------------------- attributes

@@ -231,6 +231,34 @@ def test_pointer_in_a_request_on_a_registered_graph(client: Client) -> None:
     assert refused("forward", feeds=[X]) == "/graph/nodes/1/attrs/axis"
 
 
+BAD_TENSORS: list[tuple[Json, str]] = [
+    ({"dtype": "double"}, "/dtype"),
+    ({"shape": [2, -1]}, "/shape/1"),
+    ({"data": [1]}, "/data"),
+    ({"data": 5}, "/data"),
+    ({"data": [1, "a"]}, "/data/1"),
+    ({"data": [[1], [2]]}, "/data"),
+    ({"dtype": "float32", "data": [1, 1e300]}, "/data"),
+    ({"dtype": "int8", "data": [1, 300]}, "/data"),
+    ({"dtype": "int64", "data": [1, 0.5]}, "/data"),
+    ({"data": [], "data_b64": "?"}, "/data_b64"),
+    ({"data": [], "data_b64": "AAAA"}, "/data_b64"),
+    ({"dtype": "bool", "data": [], "data_b64": "AAI="}, "/data_b64"),
+    ({"data_b64": "AAAA"}, ""),
+]
+
+
+@pytest.mark.parametrize(("fields", "pointer"), BAD_TENSORS)
+def test_pointer_names_a_place_inside_a_tensor(client: Client, fields: Json, pointer: str) -> None:
+    bad = tensor([2], [1, 2]) | fields
+    assert report_of(client, "/v1/forward", request(W, feeds=[{"node": 0, "tensor": bad}]))["pointer"] == (
+        f"/feeds/0/tensor{pointer}"
+    )
+    constant = request(node("constant", value=bad))
+    assert report_of(client, "/v1/forward", constant)["pointer"] == f"/graph/nodes/0/attrs/value{pointer}"
+    assert client.request("PUT", "/v1/tensors/bad", json=bad).json()["pointer"] == pointer
+
+
 def test_registration_names_the_innermost_place(client: Client) -> None:
     assert report_of(client, "/v1/graphs", {"graph": op(axis=0)["graph"]})["pointer"] == "/graph/nodes/1/attrs/axis"
 

@@ -98,6 +98,7 @@ def test_racing_writers_replace_each_version_once(nodes: list[Node]) -> None:
     assert [node.value("raced") for node in nodes] == [statuses[200], statuses[200]]
 
 
+@pytest.mark.smoke
 def test_cluster_paths_need_the_secret_and_protocol(nodes: list[Node]) -> None:
     node = nodes[0]
     ours = {SECRET_HEADER: SECRET, PROTOCOL_HEADER: "1"}
@@ -123,7 +124,6 @@ def test_cluster_paths_need_the_secret_and_protocol(nodes: list[Node]) -> None:
     assert by_status[421][1].json() == {"owner": by_status[200][0].url}
 
 
-@pytest.mark.smoke
 def test_killed_owner_loses_no_writes(nodes: list[Node], shared_place: str) -> None:
     """Acknowledged writes are neither lost nor repeated, and the restarted server works normally."""
     assert nodes[0].put("w", 0).status_code < 300

@@ -160,7 +160,7 @@ FAULTS: list[tuple[Json, str, int, str | None]] = [
     ({"inputs": [X | {"name": ""}]}, "invalid_field", 422, "/inputs/0/name"),
     ({"inputs": [X, X | {"name": "z", "node": 4}]}, "unexpected_feed", 422, "/inputs/1/node"),
     ({"inputs": [X, X | {"name": "z", "node": 99}]}, "unexpected_feed", 422, "/inputs/1/node"),
-    ({"inputs": [X | {"dtype": "float31"}]}, "bad_tensor", 422, "/inputs/0"),
+    ({"inputs": [X | {"dtype": "float31"}]}, "bad_tensor", 422, "/inputs/0/dtype"),
     ({"inputs": []}, "missing_feed", 422, "/graph/nodes/0"),
     ({"inputs": [X | {"shape": [-1, 4]}]}, "shape_mismatch", 422, "/graph/nodes/4/operands/1"),
     ({"inputs": [X | {"feed": 1}]}, "invalid_field", 422, "/inputs/0/feed"),
@@ -196,7 +196,7 @@ class TestRefusals:
         assert errors == {
             ("invalid_field", "/inputs/1/name"), ("invalid_field", "/outputs/1/name"),
             ("unexpected_feed", "/inputs/1/node"), ("bad_reference", "/outputs/2/node"),
-            ("missing_feed", "/graph/nodes/2"), ("bad_tensor", "/inputs/0"),
+            ("missing_feed", "/graph/nodes/2"), ("bad_tensor", "/inputs/0/dtype"),
             ("invalid_field", "/inputs/1/shape"), ("not_found", "/bound/0/tensor_id"),
         }  # fmt: skip
         assert report["detail"] == report["errors"][0]["detail"]

@@ -71,7 +71,7 @@ def test_error_in_a_tensor_refers_to_the_body(body: bytes, name: str, said: str)
     assert refused.value.code == said
     if said == "bad_tensor":
         assert refused.value.detail.startswith("the tensor ")
-        assert refused.value.pointer == ""
+        assert refused.value.pointer == "/data"
 
 
 @pytest.mark.parametrize("encoding", ["json", "base64"])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import jsonschema_rs
 import numpy as np
 import pytest
 
-from service.api.calls import calls
+from schemas.calls.plan import PlanRequest
+from service.api.calls import calls, computing_calls
 from tests.conftest import Client
 from tests.reference.client import array
 from tests.service.described import closed
@@ -167,6 +168,18 @@ class TestPlan:
         assert plan["peak_bytes"] == response.json()["stats"]["peak_bytes"]
         assert plan["response_bytes"] >= len(response.content)
         assert plan["admitted"] is True
+
+    def test_plan_takes_every_field_but_those_of_values(self) -> None:
+        values = {"feeds", "store", "diagnose", "cotangent", "cotangents", "batched", "tangents", "vectors"}
+        for call in computing_calls().values():
+            assert {*get_type_hints(call.request)} - values <= {*get_type_hints(PlanRequest)}, call.name
+
+    @pytest.mark.parametrize("layout", ["blocks", "matrix", None])
+    def test_plan_bounds_a_hessian_in_either_layout(self, client: Client, layout: str | None) -> None:
+        body = request(node("parameter"), node("square", 0), node("sum", 1), feeds=[feed(0, [3], [1.0, 2.0, 3.0])])
+        asked = {"graph": body["graph"], "types": [{"node": 0, "dtype": "float64", "shape": [3]}], "layout": layout}
+        plan = client.post("/v1/plan", json=asked | {"call": "hessian"}).json()
+        assert plan["response_bytes"] >= len(client.post("/v1/hessian", json=body | {"layout": layout}).content)
 
     @pytest.mark.parametrize("encoding", ["json", "base64"])
     def test_response_bytes_bound_the_answer(self, client: Client, encoding: str) -> None:

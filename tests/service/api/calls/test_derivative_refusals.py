@@ -222,7 +222,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         {"feeds": [ONE]},
         "invalid_field",
         (
-            "the request has no field “feeds” (known: block, call, encoding, graph, mapped, memory_budget, of, "
+            "the request has no field “feeds” (known: block, call, encoding, graph, layout, mapped, memory_budget, of, "
             "outputs, precision, reduce, types, wrt); did you mean types?"
         ),
     ),
