@@ -90,7 +90,7 @@ guarantees: $(VENV)/.dev ## attack started servers, one test after the other, an
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \
 	  $(BIN)/python -m scripts.guarantees_page && exit $$status
 
-chaos: $(VENV)/.dev ## ten minutes of deaths, disconnects, bad input and good traffic; ARGS="--seconds 60" for less
+chaos: $(VENV)/.dev ## kill workers during disconnects, bad input and good traffic, for ten minutes; ARGS="--seconds 60" for less
 	$(BIN)/python -m tests.guarantees.chaos $(ARGS)
 
 soak: $(VENV)/.dev ## a million mixed requests, and memory that must not grow; ARGS="--requests 100000" for less
@@ -109,7 +109,7 @@ cluster-demo: $(CLUSTER)/.installed ## train on two servers under Ray while one 
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
 	@$(CLUSTER)/bin/python -m tests.service.cluster.fleet.cluster_demo
 
-cluster-chaos: $(CLUSTER)/.installed ## one fault after the other of servers that share a state, their network and store; ARGS="--seconds 300"; as root on Linux
+cluster-chaos: $(CLUSTER)/.installed ## inject faults into servers that share state, their network and store; ARGS="--seconds 300"; as root on Linux
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
 	$(CLUSTER)/bin/python -m tests.cluster_chaos $(ARGS); status=$$?; \
 	  $(CLUSTER)/bin/python -m scripts.cluster_chaos_page && exit $$status

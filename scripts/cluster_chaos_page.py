@@ -14,7 +14,7 @@ from scripts.guarantees_page import PAGE, ROOT
 RESULTS: Final = ROOT / "build" / "cluster_chaos.json"
 START, END = "<!-- chaos: written by `make cluster-chaos` -->\n", "<!-- end of chaos -->"
 _HEAD: Final = (
-    "fault", "writes", "longest gap, s", "calls that store nothing", "longest gap, s", "p99 of writes, ms",
+    "fault", "writes", "longest gap, s", "stateless calls", "longest gap, s", "p99 of writes, ms",
     "503", "504", "507", "cut", "operations checked", "faults",
 )  # fmt: skip
 

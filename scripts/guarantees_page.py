@@ -74,7 +74,7 @@ def figures(number: str, rows: Mapping[str, Row]) -> str:
         return "Not measured.\n"
     ordered = sorted(rows.items(), key=lambda item: -item[1]["value"]) if number == "4" else [*rows.items()]
     lines = [[name, test(row), amount(row["value"], row["unit"]), bound(row), verdict(row)] for name, row in ordered]
-    return table(("what", "test", "measured", "bound", ""), lines)
+    return table(("figure", "test", "measured", "bound", ""), lines)
 
 
 def test(row: Row) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,13 +21,16 @@ LOCAL: Final = "http://127.0.0.1:8000"
 class Page:
     """A page whose blocks that are marked with the language are, in order, the content of `source`.
 
-    If a page has several programs, the marks of a later one end with its `part`, as in `rust_functions`.
+    If a page has several programs, the marks of a later one end with its `part`, as in `rust_functions`. Blocks that
+    are not a whole program stand inside `frame`.
     """
 
     path: str
     language: str
     source: str
     part: str = ""
+    frame: str = "%s"
+    output_in_comments: bool = False
 
     def __str__(self) -> str:
         return f"{self.marked(self.language)}-{self.path}"
@@ -38,11 +42,13 @@ class Page:
     @property
     def program(self) -> str:
         """The content of `source`."""
-        return "\n".join(blocks(self.path, self.marked(self.language)))
+        return self.frame % "\n".join(blocks(self.path, self.marked(self.language)))
 
     @property
     def shown(self) -> str:
-        """The output that the page shows."""
+        """The output that the page shows: in blocks of its own, or in comments at the ends of lines."""
+        if self.output_in_comments:
+            return "".join(f"{line}\n" for line in re.findall(r"\);? *(?:#|//) (.+)", self.program))
         return "".join(blocks(self.path, self.marked("output")))
 
 
@@ -75,7 +81,31 @@ class Project:
         return done.stdout
 
 
+_GO_FUNCTION: Final = """package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	gs "gradserve.example/gradserve"
+)
+
+func run() error {
+%s
+	return nil
+}
+
+func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+"""
 PAGES: Final = (
+    Page("README.md", "go", "main.go", frame=_GO_FUNCTION, output_in_comments=True),
+    Page("README.md", "python", "gradient.py", output_in_comments=True),
+    Page("README.md", "typescript", "gradient.ts", output_in_comments=True),
     Page("clients/README.md", "python", "ten_lines.py"),
     Page("clients/cpp/README.md", "cpp", "main.cpp"),
     Page("clients/cpp/README.md", "cpp", "main.cpp", "functions"),

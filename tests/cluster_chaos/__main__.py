@@ -1,7 +1,7 @@
-"""`make cluster-chaos`: small servers behind HAProxy, and one fault after the other while callers go on.
+"""`make cluster-chaos`: inject one fault after the other into small servers behind HAProxy, while callers continue.
 
-Reports the answers to callers, and writes them to build/cluster_chaos.json. The exit status is 1 if something
-acknowledged was lost, an answer was wrong, a history is not linearizable, or a status above 499 was not 503, 504, 507.
+Writes a report of the responses to build/cluster_chaos.json. The exit status is 1 if an acknowledged write was lost, a
+response was wrong, a history is not linearizable, or a status above 499 was not 503, 504 or 507.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from tests.cluster_chaos.network import ALONE, ROOT
 from tests.service.cluster.fleet.test_fleet import ALONE as ALONE_WITH_ADDRESS
 
 REPORT = ROOT / "build" / "cluster_chaos.json"
-#: seconds that all faults take besides the quiet before and after each, and the number of faults
-_TAKEN, _FAULTS = 220.0, 13
+#: seconds that all faults take without the quiet times before and after each, and the number of faults
+_FAULT_SECONDS, _FAULTS = 220.0, 13
 
 
 def main() -> int:
     """Run all faults, and return the exit status."""
     arguments = _arguments()
     if sys.platform != "linux" or os.geteuid() != 0:
-        sys.stderr.write("the chaos makes namespaces, as root on Linux\n")
+        sys.stderr.write("cluster-chaos creates network namespaces: run it as root on Linux\n")
         return 2
-    quiet = str(max(2.0, (arguments.seconds - _TAKEN) / (2 * _FAULTS)))
-    machines = ["tests.cluster_chaos.machines", quiet, str(arguments.away), str(arguments.seed), arguments.only]
+    quiet = str(max(2.0, (arguments.seconds - _FAULT_SECONDS) / (2 * _FAULTS)))
+    machines = ["tests.cluster_chaos.machines", quiet, str(arguments.outage), str(arguments.seed), arguments.only]
     rows = rows_of(ALONE, machines)
     if find_spec("ray") is None:
-        print("without Ray (pip install 'gradserve[ray]'), nothing of its is killed", file=sys.stderr)
+        print("Ray is not installed (pip install 'gradserve[ray]'): its faults are skipped", file=sys.stderr)
     elif not arguments.only:
         rows += rows_of(ALONE_WITH_ADDRESS, ["tests.cluster_chaos.fleet", quiet])
     when = datetime.now(UTC).strftime("%Y-%m-%d")
     report = {"when": when, "where": machine(), "load": round(os.getloadavg()[2], 1), "rows": rows}
-    arguments.kept.parent.mkdir(parents=True, exist_ok=True)
-    arguments.kept.write_text(json.dumps(report, indent=1), "utf-8")
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(report, indent=1), "utf-8")
     faults = [fault for row in rows for fault in row["faults"]]
-    print(f"NOT held: {len(faults)} faults" if faults else "held")
+    print(f"FAILED: {len(faults)} faults" if faults else "passed")
     return int(bool(faults))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=300.0, help="that all of it takes, about")
+    parser.add_argument("--seconds", type=float, default=300.0, help="approximate duration of the whole run")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="faults of machines by their short names, with commas")
-    parser.add_argument("--away", type=float, default=30.0, help="seconds for which the store is away")
-    parser.add_argument("--kept", type=Path, default=REPORT, help="the file that is written")
+    parser.add_argument("--only", default="", help="short names of faults, separated by commas, without those of Ray")
+    parser.add_argument("--outage", type=float, default=30.0, help="seconds for which the store is unreachable")
+    parser.add_argument("--output", type=Path, default=REPORT, help="the file that the report is written to")
     return parser.parse_args()
 
 
 def rows_of(alone: Sequence[str], module: Sequence[str]) -> list[dict[str, Any]]:
-    """Run a module in namespaces of its own, and return its rows. Raises SystemExit if the module fails."""
+    """Run a module in new namespaces, and return its rows. Raises SystemExit if the module fails."""
     with tempfile.TemporaryDirectory() as folder:
         file, (name, *words) = Path(folder, "rows.json"), module
         done = subprocess.run([*alone, sys.executable, "-m", name, str(file), *words], cwd=ROOT, check=False)

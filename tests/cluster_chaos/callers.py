@@ -1,4 +1,4 @@
-"""Callers: their calls, the answers and times, and whether the answers are allowed."""
+"""Callers: their calls, responses and times, and whether the responses are allowed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from service.cluster.ingress.configuration import ANSWERED
 Address = tuple[str, int]
 #: server statuses above 499 that a client must expect
 EXPECTED_ERRORS = (503, 504, 507)
-#: codes that mean that nothing was stored, so that the call can be sent again
-PASSING = ("not_ready", "shutting_down", "queue_full", "worker_died", "deadline_exceeded")
-#: codes that mean that the outcome is unknown, or not known yet
-DOUBTFUL = ("unconfirmed", "conflict")
-#: seconds within which a server answers or cuts the connection
+#: codes that mean that nothing was stored, so that the call can be retried
+RETRYABLE = ("not_ready", "shutting_down", "queue_full", "worker_died", "deadline_exceeded")
+#: codes that mean that the outcome is unknown, or not yet known
+UNCERTAIN = ("unconfirmed", "conflict")
+#: seconds within which a server must respond or close the connection
 _PATIENCE = 60.0
 
 
 class Cut(Exception):
-    """The connection ended before an answer."""
+    """The connection ended before a response."""
 
 
 class Reply(NamedTuple):
-    """The answer to a call."""
+    """The response to a call."""
 
     status: int
     headers: dict[str, str]
@@ -38,18 +38,18 @@ class Reply(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The code of a refusal."""
+        """The code of a problem report; empty if the call succeeded."""
         return str(self.body.get("code")) if self.status >= 400 else ""
 
     @property
-    def is_certain(self) -> bool:
-        """Whether it is certain that nothing was stored. An ingress that timed out does not know."""
-        return self.code in PASSING and self.body.get("detail") != ANSWERED[504].detail
+    def is_retryable(self) -> bool:
+        """Whether certainly nothing was stored. If an ingress timed out, this is unknown."""
+        return self.code in RETRYABLE and self.body.get("detail") != ANSWERED[504].detail
 
 
 @dataclass(frozen=True)
 class FinishedCall:
-    """A call of a namespace that was answered, or cut, with `status` 0."""
+    """A call of a namespace that got a response; `status` is 0 if the connection ended instead."""
 
     kind: str
     namespace: str
@@ -67,19 +67,19 @@ class Tally:
     over: threading.Event = field(default_factory=threading.Event)
 
     def statuses(self) -> Counter[int]:
-        """The number of calls by status; 0 is a connection that ended."""
+        """The number of calls by status; 0 stands for a connection that ended without a response."""
         return Counter(call.status for call in self.calls)
 
 
 class Caller:
-    """A client with a persistent connection and a key. If an ingress cuts the connection, it goes to the next."""
+    """A client with a key and a persistent connection. If an ingress closes it, the client connects to the next one."""
 
     def __init__(self, tally: Tally, namespace: str, key: str, addresses: Sequence[Address]) -> None:
         self.tally, self._namespace, self._key = tally, namespace, key
         self._connections = deque(HTTPConnection(*address, timeout=_PATIENCE) for address in addresses)
 
     def ask(self, kind: str, method: str, path: str, body: Any = None, **headers: str) -> Reply:
-        """Send a call and return its reply. Underscores in header names stand for hyphens. Raises Cut."""
+        """Send a call and return its reply. Underscores in header names become hyphens. Raises Cut."""
         began = time.monotonic()
         try:
             reply = self._exchange(method, path, body, headers)

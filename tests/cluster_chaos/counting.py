@@ -1,4 +1,4 @@
-"""Callers that compute known values, and callers that race to count: each step is done once, and none is lost."""
+"""Callers that compute known values, and callers that race to increment a number: no step is lost or repeated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import time
 from secrets import token_hex
 from typing import Any
 
-from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Reply
+from tests.cluster_chaos.callers import UNCERTAIN, Caller, Cut, Reply
 
 #: kinds of calls in a tally
 COMPUTE, WRITE, READ = "compute", "write", "read"
-#: seconds after which a caller gives up on an unknown outcome
+#: seconds after which a caller stops retrying a call with an unknown outcome
 _RETRY_SECONDS = 90.0
 
 
@@ -23,7 +23,7 @@ def scalar(value: float) -> dict[str, Any]:
 
 
 def compute(caller: Caller, chance: random.Random, pause: float) -> None:
-    """Ask for x³ and its derivative, again and again; after a cut or a refusal, at another x."""
+    """Compute x³ and its derivative repeatedly, each time at another x."""
     nodes = [{"op": "parameter"}, {"op": "square", "operands": [0]}, {"op": "mul", "operands": [0, 1]}]
     while not caller.tally.over.wait(pause):
         x = chance.uniform(-2, 2)
@@ -33,8 +33,8 @@ def compute(caller: Caller, chance: random.Random, pause: float) -> None:
         except Cut:
             continue
         if reply.status == 200 and not _is_cube(reply.body, x):
-            caller.tally.faults[f"a wrong answer: {reply.body} for {x}"] += 1
-        elif reply.status != 200 and not reply.is_certain and reply.code not in DOUBTFUL:
+            caller.tally.faults[f"a wrong response: {reply.body} for {x}"] += 1
+        elif reply.status != 200 and not reply.is_retryable and reply.code not in UNCERTAIN:
             caller.tally.faults[f"{COMPUTE}: status {reply.status}, {reply.body}"] += 1
 
 
@@ -52,7 +52,7 @@ def retry_until_known(
     while time.monotonic() < end:
         try:
             reply = caller.ask(kind, method, path, body, **headers)
-            if not (reply.is_certain or reply.code in DOUBTFUL or reply.status == 504):
+            if not (reply.is_retryable or reply.code in UNCERTAIN or reply.status == 504):
                 return reply
         except Cut:
             pass
@@ -61,7 +61,7 @@ def retry_until_known(
 
 
 class Count:
-    """A number to which racing callers add 1, with calls that read and store it."""
+    """A number that racing callers increment, with calls that read and store it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -75,11 +75,11 @@ class Count:
     def begin(self, caller: Caller) -> None:
         """Store 0."""
         reply = retry_until_known(caller, WRITE, "PUT", f"/v1/tensors/{self.name}", scalar(0.0))
-        assert reply is not None, f"{self.name} does not begin"
+        assert reply is not None, f"{self.name} cannot be initialized"
         assert reply.status in (200, 201), reply
 
     def add(self, caller: Caller, pause: float) -> None:
-        """Race others to add to the value read: the late caller gets 412 and reads again."""
+        """Race other callers to store the value read plus 1; a caller that is late gets a 412 and reads again."""
         while not caller.tally.over.wait(pause):
             read = retry_until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
             if read is None:
@@ -104,9 +104,11 @@ class Count:
             caller.tally.faults[f"{self.name}: status {reply.status}, {reply.body}"] += 1
 
     def check(self, caller: Caller) -> None:
-        """Check that every acknowledged step was stored once."""
+        """Check that every acknowledged step was stored exactly once."""
         reply = retry_until_known(caller, READ, "GET", f"/v1/tensors/{self.name}")
         value = -1.0 if reply is None or reply.status != 200 else reply.body["tensor"]["data"][0]
         if not self.added <= value <= self.added + self.unknown:
-            fault = f"{self.name}: {self.added} steps were acknowledged, {self.unknown} unknown, and {value:g} is there"
+            fault = (
+                f"{self.name}: {self.added} steps were acknowledged, {self.unknown} unknown, and {value:g} is stored"
+            )
             caller.tally.faults[fault] += 1

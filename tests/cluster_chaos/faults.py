@@ -1,4 +1,4 @@
-"""Faults of servers, network and store: each begins, lasts for some seconds, and is mended."""
+"""Faults of servers, network and store: each begins, lasts for some seconds, and is repaired."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ def _no_op() -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault: `begin` it, and `mend` it after `seconds`. Callers `pause` between two calls."""
+    """A fault: `begin` it, and `repair` it after `seconds`. Callers wait `pause` seconds between two calls."""
 
     name: str
     begin: Callable[[], None]
     seconds: float = 0.0
-    mend: Callable[[], None] = _no_op
+    repair: Callable[[], None] = _no_op
     pause: float = 0.15
 
 
 class Faults:
     """The faults of a cluster. Each chooses its servers when it begins."""
 
-    def __init__(self, cluster: Cluster, away: float = 30.0, pause: float = 10.0) -> None:
-        """Seconds for which the store is away, and for which an owner is paused."""
+    def __init__(self, cluster: Cluster, outage: float = 30.0, pause: float = 10.0) -> None:
+        """Take the seconds for which the store is unreachable, and for which an owner is paused."""
         self._cluster = cluster
         self._chosen: list[ChaosServer] = []
         machine = cluster.store_machine
         machines = [server.machine for server in cluster.servers]
         self.all = {
             "worker": Fault("`kill -9` of a worker", self._kill_worker),
-            "front": Fault("`kill -9` of a front that owns least", self._kill_front, 0.5, self._start),
-            "owner": Fault("`kill -9` of an owner", self._kill_owner, 0.5, self._start),
+            "front": Fault("`kill -9` of a front that is not the main owner", self._kill_front, 0.5, self._start),
+            "owner": Fault("`kill -9` of the main owner", self._kill_owner, 0.5, self._start),
             "haproxy": Fault("`kill -9` of HAProxy", cluster.ingresses[0].kill),
-            "paused": Fault(f"an owner is stopped for {pause:g} s", self._pause, pause, self._resume),
-            "parted": Fault("two servers cannot reach each other", self._partition, pause, self._rejoin),
-            "answers": Fault(
-                "the store's answers are lost", lambda: machine.lose_answers(machines, on=True), pause,
-                lambda: machine.lose_answers(machines, on=False),
+            "paused": Fault(f"the main owner is paused for {pause:g} s", self._pause, pause, self._resume),
+            "partition": Fault("two servers cannot reach each other", self._partition, pause, self._rejoin),
+            "responses": Fault(
+                "responses of the store are lost", lambda: machine.lose_responses(machines, on=True), pause,
+                lambda: machine.lose_responses(machines, on=False),
             ),
-            "away": Fault(
-                f"the store is away for {away:g} s", lambda: machine.plug(in_=False), away,
+            "outage": Fault(
+                f"the store is unreachable for {outage:g} s", lambda: machine.plug(in_=False), outage,
                 lambda: machine.plug(in_=True),
             ),
             "update": Fault("a rolling update", self._update),
-            "started": Fault("two servers start at once beside one that writes", self._end_two, 0.5, self._start, 0.03),
+            "restart": Fault("two servers start at once while others write", self._end_two, 0.5, self._start, 0.03),
         }  # fmt: skip
 
     def _kill_worker(self) -> None:
@@ -100,7 +100,7 @@ class Faults:
             server.machine.isolate(on=on)
 
     def _update(self) -> None:
-        """Restart the servers in turn, each after the ingress sees all of them."""
+        """Restart one server after the other; wait each time until the ingress sees all of them."""
         for server in self._cluster.servers:
             server.end(signal.SIGTERM)
             server.start()

@@ -1,8 +1,8 @@
-"""Losses of Ray while callers go on: an actor, a raylet, its head.
+"""Faults of Ray while callers continue: losing an actor, a raylet and the head.
 
 `python -m tests.cluster_chaos.fleet FILE QUIET`.
 
-Two servers under Ray, behind its ingress, in namespaces of their own; writes rows into a file, and ends all at once.
+Runs two servers under Ray, behind an ingress, in separate namespaces; writes rows into a file, and exits.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class Fleet:
         self.settle()
 
     def faults(self) -> list[Fault]:
-        """The faults in order: after the last one, Ray starts nothing any more."""
+        """The faults in order. After the last one, Ray starts nothing."""
         return [
             Fault("`kill -9` of a Ray actor", self._kill_actor),
             Fault("`kill -9` of a raylet", self._kill_raylet),
-            Fault("without Ray's head", self._ray.head_node.kill_gcs_server, fleet.HEADLESS),
+            Fault("Ray's head is down", self._ray.head_node.kill_gcs_server, fleet.HEADLESS),
         ]
 
     def settle(self) -> None:
-        """Return when all expected servers get requests, and no lost server is waited for."""
+        """Return when all expected servers get requests, and the lost processes have exited."""
         fleet.await_(
             lambda: self._gone.isdisjoint(fleet.servers()) and fleet.ready() == self._expected == len(fleet.whole()),
-            "all servers are there again",
+            "all servers are ready again",
         )
 
     def _kill_actor(self) -> None:
@@ -77,7 +77,7 @@ def main() -> None:
         print_row(rows[-1])
     file.write_text(json.dumps([row.as_json() for row in rows]), "utf-8")
     sys.stderr.flush()
-    os._exit(0)  # without its head, Ray does not end by itself; all processes end with the namespace
+    os._exit(0)  # without its head, Ray does not exit by itself; all processes end with the namespace
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Faults of four servers on machines of their own.
+"""Faults of four servers, each on a separate machine.
 
-`python -m tests.cluster_chaos.machines FILE QUIET AWAY SEED FAULTS`.
+`python -m tests.cluster_chaos.machines FILE QUIET OUTAGE SEED FAULTS`.
 
 Needs an empty network namespace; writes rows into a file.
 """
@@ -18,10 +18,10 @@ from tests.cluster_chaos.servers import Cluster
 
 
 def main() -> None:
-    """Run the named faults in order, or all."""
-    file, quiet, away, seed, names = sys.argv[1:]
+    """Run the named faults in order, or all of them."""
+    file, quiet, outage, seed, names = sys.argv[1:]
     chance, cluster, rows = random.Random(int(seed)), Cluster(), []
-    faults = Faults(cluster, float(away)).all
+    faults = Faults(cluster, float(outage)).all
     for name in names.split(",") if names else faults:
         rows.append(observe(cluster, faults[name], float(quiet), chance))
         print_row(rows[-1])

@@ -1,4 +1,4 @@
-"""Machines: network namespaces, joined by veth pairs to a switch in this process's own namespace."""
+"""Machines: network namespaces, connected by veth pairs to a switch in the namespace of this process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: command prefix for new network and process namespaces; all processes in them end with the command
+#: command prefix that creates network and process namespaces; all processes in them end with the command
 ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
 _SWITCH = "switch"
 _NETWORK = "10.79.0"
@@ -21,7 +21,7 @@ def _ip(*words: str) -> None:
 
 
 def make_switch() -> None:
-    """Create the switch that joins the machines and this process. Needs an empty namespace."""
+    """Create the switch that connects the machines and this process. Needs an empty namespace."""
     _ip("link", "set", "lo", "up")
     _ip("link", "add", _SWITCH, "type", "bridge")
     _ip("addr", "add", f"{HOST_ADDRESS}/24", "dev", _SWITCH)
@@ -29,12 +29,12 @@ def make_switch() -> None:
 
 
 class Machine:
-    """A machine at the switch: a namespace, an address, and a cable."""
+    """A machine: a namespace with an address, and a cable to the switch."""
 
     def __init__(self, number: int) -> None:
         self.address = f"{_NETWORK}.{10 + number}"
         self._port = f"port{number}"
-        # A process inside keeps the namespace alive; it prints a line when it is in, and reads until it is ended.
+        # A process keeps the namespace alive: it prints a line when it is inside, and then waits until it is killed.
         holding = ["unshare", "--net", "sh", "-c", "echo in; exec cat"]
         self._holder = subprocess.Popen(holding, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._holder.stdout is not None
@@ -53,15 +53,15 @@ class Machine:
         )
 
     def plug(self, *, in_: bool) -> None:
-        """Pull or plug in the cable; packets sent meanwhile are lost."""
+        """Pull or plug in the cable; while it is pulled, packets are lost."""
         _ip("link", "set", self._port, "up" if in_ else "down")
 
     def isolate(self, *, on: bool) -> None:
-        """Isolate this machine from other isolated machines; all others still reach it."""
+        """Isolate this machine from other isolated machines; it still reaches the rest."""
         _ip("link", "set", self._port, "type", "bridge_slave", "isolated", "on" if on else "off")
 
-    def lose_answers(self, others: Sequence[Machine], *, on: bool) -> None:
-        """Drop packets to other machines with blackhole routes; their packets still arrive."""
+    def lose_responses(self, others: Sequence[Machine], *, on: bool) -> None:
+        """Drop packets to other machines with blackhole routes; packets from them still arrive."""
         for other in others:
             self._run("ip", "route", "add" if on else "del", "blackhole", f"{other.address}/32")
 

@@ -1,4 +1,4 @@
-"""Registers that callers read, write and delete, with and without conditions; the answers form a history."""
+"""Registers that callers read, write and delete, with and without conditions; the responses form a history."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tests.cluster_chaos.callers import DOUBTFUL, Caller, Cut, Reply
+from tests.cluster_chaos.callers import UNCERTAIN, Caller, Cut, Reply
 from tests.cluster_chaos.counting import READ, WRITE, retry_until_known, scalar
 from tests.simulation.checker import REGISTERS, Operation, is_linearizable
 
 _STORED = (200, 201)
 _ANSWERS = {**dict.fromkeys(_STORED, "ok"), 412: "412", 404: "404"}
-#: attempts of a refused call without a key
+#: attempts of a refused call without an Idempotency-Key
 _TRIES = 5
 
 
 class History:
-    """Two registers of a namespace, under names of their own, and all operations on them."""
+    """Two registers of a namespace, and all operations on them."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -37,12 +37,12 @@ class History:
         return f"{self._name}.{register}"
 
     def value(self) -> int:
-        """A value that was never written before."""
+        """A value that was not written before."""
         with self._lock:
             return next(self._values)
 
     def take(self, operation: Operation, answer: object) -> None:
-        """Record the answer of an operation; None if it is unknown."""
+        """Record an operation with its outcome; None if the outcome is unknown."""
         if answer is not None:
             operation.answer, operation.returned = answer, time.monotonic()
         if answer is not None or operation.kind != "read":
@@ -54,12 +54,12 @@ class History:
             operation = Operation("write", time.monotonic(), (), {register: self.value()})
             body = scalar(float(operation.writes[register] or 0))
             reply = retry_until_known(caller, WRITE, "PUT", self.path(register), body)
-            assert reply is not None, f"{self._name} does not begin"
+            assert reply is not None, f"{self._name} cannot be initialized"
             assert reply.status in _STORED, reply
             self.take(operation, "ok")
 
     def check(self, caller: Caller) -> None:
-        """Check that some order of the operations explains all answers."""
+        """Check that some order of the operations explains all responses."""
         explained = is_linearizable(self.operations)
         if explained is not True:
             verdict = "cannot be decided" if explained is None else "is not linearizable"
@@ -67,7 +67,7 @@ class History:
 
 
 class RegisterCaller:
-    """A caller that uses the registers of a history, and remembers the versions that it has seen."""
+    """A caller that uses the registers of a history, and remembers the versions seen."""
 
     def __init__(self, history: History, caller: Caller, chance: random.Random) -> None:
         self._history, self._caller, self._chance = history, caller, chance
@@ -95,7 +95,7 @@ class RegisterCaller:
             self._history.take(operation, (None,))
 
     def _read_both(self) -> None:
-        """Read both in one call, which is refused without a result if one is absent."""
+        """Read both registers in one call, which is refused if one is absent."""
         operation = Operation("read", time.monotonic(), REGISTERS)
         nodes = [{"op": "input"}, {"op": "input"}, {"op": "neg", "operands": [0]}, {"op": "neg", "operands": [1]}]
         feeds = [{"node": i, "tensor_id": self._history.tensor(each)} for i, each in enumerate(REGISTERS)]
@@ -116,7 +116,7 @@ class RegisterCaller:
             self._seen[register] = operation.writes[register], reply.body["etag"]
 
     def _write_both(self) -> None:
-        """Store both in one call, with or without conditions."""
+        """Store both registers in one call, with or without conditions."""
         operation = Operation("write", time.monotonic(), (), {each: self._history.value() for each in REGISTERS})
         matching = self._chance.random() < 0.5 and len(self._seen) == len(REGISTERS)
         store: list[dict[str, Any]] = []
@@ -150,7 +150,7 @@ class RegisterCaller:
     def _write_reply(
         self, operation: Operation, method: str, path: str, body: Any, headers: dict[str, str]
     ) -> Reply | None:
-        """Send a write and record its outcome; half of the time retry it, with a key, until it is known."""
+        """Send a write and record its outcome; half of the time retry it with an Idempotency-Key until it is known."""
         if self._chance.random() < 0.5:
             reply = retry_until_known(self._caller, WRITE, method, path, body, **headers)
             answer = self._answer(reply)
@@ -162,26 +162,26 @@ class RegisterCaller:
     def _send_without_key(
         self, kind: str, method: str, path: str, body: Any, headers: dict[str, str]
     ) -> tuple[Reply | None, object]:
-        """Send a call without a key; retry only if it certainly had no effect."""
+        """Send a call without an Idempotency-Key; retry only if it certainly had no effect."""
         for _ in range(_TRIES):
             try:
                 reply = self._caller.ask(kind, method, path, body, **headers)
             except Cut:
                 return None, None
-            if not reply.is_certain:
+            if not reply.is_retryable:
                 return reply, self._answer(reply)
             time.sleep(0.05)
         return reply, "refused"
 
     def _answer(self, reply: Reply | None) -> object:
-        if reply is None or reply.code in DOUBTFUL or reply.status == 504:
+        if reply is None or reply.code in UNCERTAIN or reply.status == 504:
             return None
         if reply.status not in _ANSWERS:
             self._caller.tally.faults[f"{WRITE}: status {reply.status}, {reply.body}"] += 1
         return _ANSWERS.get(reply.status)
 
     def _read_reply(self, kind: str, method: str, path: str, body: Any = None) -> Reply | None:
-        """Send a read and return its reply; None if there is none."""
+        """Send a read and return its reply, or None if the connection ended."""
         ask: Callable[[], Reply] = lambda: self._caller.ask(kind, method, path, body)
         try:
             return ask()

@@ -1,4 +1,4 @@
-"""A fault while callers go on: their answers before, during and after it, and whether all are allowed."""
+"""Observe callers before, during and after a fault, and check whether all responses are allowed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.cluster_chaos.counting import COMPUTE, WRITE, Count, compute
 from tests.cluster_chaos.faults import Fault
 from tests.cluster_chaos.registers import History, RegisterCaller
 
-#: callers of each kind in each namespace; the two that count race
+#: number of callers of each kind in each namespace; the two that count race
 COMPUTING, COUNTING, USING = 1, 2, 2
-#: maximum seconds without an answer to any call that stores nothing, which must go on throughout
-MOST_SILENCE = 5.0
+#: maximum seconds without a response to a stateless call; these must succeed throughout
+MAX_SILENCE = 5.0
 _STORED = (200, 201)
 
 
 @dataclass(frozen=True)
 class Row:
-    """The answers to callers around a fault.
+    """The responses to callers around a fault.
 
-    Seconds without writes are those of the namespace that waited longest; milliseconds are the 99th percentile of
-    calls that write.
+    `without_writes` are the seconds of the namespace that waited longest; `p99_ms` is the 99th percentile of writes
+    before, during and after the fault.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Place(Protocol):
 
 
 class Traffic:
-    """Callers of all kinds in all namespaces; each history and each counter is new."""
+    """Callers of all kinds in all namespaces, with new histories and counters."""
 
     def __init__(self, place: Place, name: str, pause: float, chance: random.Random) -> None:
         self.tally = Tally()
@@ -101,12 +101,12 @@ class Traffic:
     def _guarded(self, call: Callable[..., None], *arguments: object) -> None:
         try:
             call(*arguments)
-        except Exception as error:  # noqa: BLE001 - an answer that a caller cannot handle is a fault
+        except Exception as error:  # noqa: BLE001 - a response that a caller cannot handle is a fault
             self.tally.faults[f"{type(error).__name__}: {error}"] += 1
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Run all callers until the block ends; then compare the stored state with the acknowledged calls."""
+        """Run all callers until the block ends; then check the stored state against the acknowledged calls."""
         with running_threads(self._threads, self.tally):
             yield
         for (count, caller), history in zip(self._counts, self.histories, strict=True):
@@ -125,7 +125,7 @@ def observe(place: Place, fault: Fault, quiet: float, chance: random.Random) -> 
         happened = time.monotonic()
         fault.begin()
         time.sleep(fault.seconds)
-        fault.mend()
+        fault.repair()
         place.settle()
         recovered = _await_write(traffic.tally, time.monotonic())
         time.sleep(quiet)
@@ -137,7 +137,7 @@ def _await_write(tally: Tally, since: float) -> float:
     """Wait for an acknowledged write that began after `since`, and return the time. Raises TimeoutError."""
     while not any(call.began > since and call.kind == WRITE and call.status in _STORED for call in [*tally.calls]):
         if time.monotonic() - since > 60:
-            raise TimeoutError(f"nothing is written again: {tally.statuses()}")
+            raise TimeoutError(f"no write succeeds after the fault: {tally.statuses()}")
         time.sleep(0.05)
     return time.monotonic()
 
@@ -150,8 +150,8 @@ def _row(fault: Fault, traffic: Traffic, times: tuple[float, float, float, float
     computed = [call for call in calls if call.kind == COMPUTE and call.status == 200]
     phases = ((began, happened), (happened, recovered), (recovered, over))
     silence = _longest_gap(computed, happened, over)
-    if silence > MOST_SILENCE:
-        tally.faults[f"for {silence:.1f} s, no call that keeps nothing was answered"] += 1
+    if silence > MAX_SILENCE:
+        tally.faults[f"no stateless call got a response for {silence:.1f} s"] += 1
     return Row(
         name=fault.name,
         writes=len(writes),
@@ -166,13 +166,13 @@ def _row(fault: Fault, traffic: Traffic, times: tuple[float, float, float, float
 
 
 def _longest_gap(calls: list[FinishedCall], began: float, over: float) -> float:
-    """The longest time without an answered call."""
+    """The longest time between the ends of two of these calls."""
     ends = sorted([began, over, *(call.ended for call in calls if began < call.ended < over)])
     return max(after - before for before, after in pairwise(ends))
 
 
 def _p99(calls: list[FinishedCall], began: float, over: float) -> float:
-    """The 99th percentile in ms of the calls that began within a time; 0 if there are none."""
+    """The 99th percentile, in ms, of the calls that began within a period; 0 if there are none."""
     taken = sorted(call.ended - call.began for call in calls if began <= call.began < over)
     return round(1000 * taken[min(len(taken) - 1, int(0.99 * len(taken)))], 1) if taken else 0.0
 

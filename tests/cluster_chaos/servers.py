@@ -1,4 +1,4 @@
-"""Four small servers, their store and two ingresses, each started by its command; ingresses are restarted."""
+"""Four small servers, their store and two ingresses, each started by its command; an ingress restarts when it ends."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.service.core.keys.cases import record, write
 
 SERVERS, INGRESSES = 4, 2
 PORT, METRICS, STORE_PORT = 8000, 8405, 9000
-#: the timeout of a request, shorter than in production so that waits end within a run
+#: the timeout of a request, shorter than in production, so that waits end within a run
 TIMEOUT_MS = 8000
 BUCKET, REGION = "chaos", "us-east-1"
-#: namespaces of the callers' keys; each has a shard of its own
+#: namespaces of the callers' keys, each in a different shard
 NAMESPACES = ("ada", "bob", "cleo", "dan")
 assert len({shard_of(name) for name in NAMESPACES}) == len(NAMESPACES)
 _PATIENCE = 90.0
@@ -43,7 +43,7 @@ def await_(holds: Callable[[], bool], condition: str, seconds: float = _PATIENCE
 
 
 class ChaosServer:
-    """A server on a machine of its own, to be killed, paused and started again."""
+    """A server on a separate machine, which can be killed, paused and restarted."""
 
     def __init__(self, machine: Machine, variables: dict[str, str]) -> None:
         self.machine = machine
@@ -52,14 +52,14 @@ class ChaosServer:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start its process without waiting."""
+        """Start the process without waiting."""
         options = ["--host", self.machine.address, "--port", str(PORT), "--cluster-address", self.url]
         options += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--timeout-ms", str(TIMEOUT_MS)]
         options += ["--workers", "1", "--compile", "off", "--device", "cpu", "--max-connections-per-client", "1024"]
         self._process = self.machine.start([sys.executable, "-m", "service", "serve", *options], self._variables)
 
     def await_start(self) -> None:
-        """Return when it listens. Raises RuntimeError if it does not start."""
+        """Return when the server listens. Raises RuntimeError if it does not start."""
         assert self._process is not None
         assert self._process.stdout is not None
         if not self._process.stdout.readline().startswith(ANNOUNCEMENT):
@@ -67,18 +67,18 @@ class ChaosServer:
 
     @property
     def pid(self) -> int:
-        """The process id of its front."""
+        """The process ID of the front."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def workers(self) -> list[int]:
-        """The process ids of its workers."""
+        """The process IDs of the workers."""
         pids: list[int] = processes.workers(self.pid)
         return pids
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """End its front, and wait for the exit."""
+        """Send a signal to the front, and wait until it exits."""
         assert self._process is not None
         assert self._process.stdout is not None
         self._process.send_signal(number)
@@ -86,7 +86,7 @@ class ChaosServer:
         self._process.stdout.close()
 
     def shards(self, key: str) -> int:
-        """The number of shards that it reports to own; 0 if it does not answer."""
+        """The number of shards that the server reports to own; 0 if it does not respond."""
         try:
             headers = {"Authorization": f"Bearer {key}"}
             text = httpx.get(f"{self.url}/metrics", headers=headers, timeout=5, trust_env=False).text
@@ -121,13 +121,13 @@ class Ingress:
         os.kill(haproxy, signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it without a restart."""
+        """Stop HAProxy without a restart."""
         self._over = True
         assert self._process is not None
         self._process.terminate()
 
     def ready(self) -> int:
-        """The number of servers that it sends requests to."""
+        """The number of servers that the ingress sends requests to."""
         try:
             text = httpx.get(f"http://127.0.0.1:{self._metrics}/metrics", timeout=5, trust_env=False).text
         except httpx.HTTPError:
@@ -136,7 +136,7 @@ class Ingress:
 
 
 class Cluster:
-    """All servers, the store and the ingresses, in a namespace of this process alone."""
+    """All servers, the store and the ingresses, in the namespace of this process."""
 
     addresses = tuple((HOST_ADDRESS, PORT + number) for number in range(INGRESSES))
 
@@ -159,7 +159,7 @@ class Cluster:
         self.settle()
 
     def _start_store(self) -> dict[str, str]:
-        """Start the store, and return the variables with its address."""
+        """Start the store, and return the environment variables for its clients."""
         address = self.store_machine.address
         command = [sys.executable, "-m", "tests.cluster_chaos.store", address, str(STORE_PORT)]
         self._store = self.store_machine.start(command, {})
@@ -171,7 +171,7 @@ class Cluster:
         return {**access, "AWS_ENDPOINT_URL": url}
 
     def settle(self) -> None:
-        """Return when requests are sent to all servers. Raises TimeoutError."""
+        """Return when all servers get requests. Raises TimeoutError."""
         await_(lambda: all(each.ready() == SERVERS for each in self.ingresses), "all servers are ready again")
 
     def owner(self) -> ChaosServer:

@@ -1,4 +1,4 @@
-"""moto's S3 at an address, each request behind a lock: `python -m tests.cluster_chaos.store ADDRESS PORT`."""
+"""Serve moto's S3, one request at a time: `python -m tests.cluster_chaos.store ADDRESS PORT`."""
 
 from __future__ import annotations
 

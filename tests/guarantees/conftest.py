@@ -1,4 +1,4 @@
-"""Fixtures of the guarantees: a server for each file, a probe during each attack, and recorded figures."""
+"""Fixtures for the guarantees: a server for each file, a health probe during each attack, and recorded figures."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HEALTH_MS = 100
 
 @pytest.fixture(scope="session", autouse=True)
 def _many_sockets() -> None:
-    """Raise the limit of open files, for five hundred clients."""
+    """Raise the limit of open files, to have room for five hundred clients."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 16384), most))
 
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Callable[..., Started]]:
-    """A function that starts servers, which stop at the end of the file."""
+    """A function that starts servers; they stop at the end of the module."""
     started: list[Started] = []
 
     def starting(*options: str) -> Started:
@@ -43,7 +43,7 @@ def server(start: Callable[..., Started]) -> Started:
 
 @pytest.fixture
 def figures(request: pytest.FixtureRequest) -> Figures:
-    """The figures of this test, for the guarantee that its mark names."""
+    """The figures of this test, for the guarantee in its mark."""
     return Figures(_guarantee(request), request.node.nodeid)
 
 
@@ -57,21 +57,21 @@ def pytest_runtest_call(item: pytest.Function) -> Generator[None]:
 
 @pytest.fixture
 def attacked(server: Started, request: pytest.FixtureRequest) -> Iterator[Started]:
-    """The server, whose health is probed continuously until the test ends, and then judged."""
+    """A server whose health is probed until the test ends, and then checked."""
     with probing(server.address) as seen:
         yield server
     judge(seen, request.node.name.removeprefix("test_").replace("_", " "), request.node.nodeid)
 
 
 def judge(seen: Seen, attack: str, test: str) -> None:
-    """Check guarantee 4: health answers within 100 ms under any load."""
-    note = f"{seen.asked} asked, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
-    note += f"; slow ones, by second and ms: {sorted(seen.slow, key=lambda one: -one[1])[:8]}"
+    """Check guarantee 4: `/health/live` responds within 100 ms under any load."""
+    note = f"{seen.asked} requests, {seen.failed} failed {seen.reasons}; the probe itself woke {seen.late:.1f} ms late"
+    note += f"; slow responses (second, ms): {sorted(seen.slow, key=lambda one: -one[1])[:8]}"
     figures = Figures(4, test)
     figures.at_most(attack, round(seen.worst, 1), HEALTH_MS, "ms", note)
     figures.judge()
     assert not seen.failed, note
-    assert seen.asked, "nothing was asked"
+    assert seen.asked, "the probe sent no request"
 
 
 def _guarantee(request: pytest.FixtureRequest) -> int:

@@ -15,7 +15,7 @@ FIGURES_FILE = ROOT / "build" / "guarantees.json"
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value and its bound, which is a lower one if `least`."""
+    """A measured value and its bound, a lower bound if `least`."""
 
     value: float
     bound: float
@@ -46,7 +46,7 @@ class Figures:
         self._record(name, Figure(value, bound, unit, self.test, least=True, note=note))
 
     def judge(self) -> None:
-        """Fail if a figure exceeds its bound. Called at the end, so that all figures of a test are recorded."""
+        """Fail if a figure misses its bound. Called at the end, so that all figures of a test are recorded."""
         assert not self._broken, "\n".join(self._broken)
 
     def _record(self, name: str, figure: Figure) -> None:

@@ -1,4 +1,4 @@
-"""Attacks on the framing: the bytes that are sent, and the statuses with which a server may answer."""
+"""HTTP framing attacks: the bytes to send, and the statuses that a server may respond with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BODY = small()
 _HOST = b"Host: localhost\r\n"
 _POST = b"POST /v1/gradients HTTP/1.1\r\n" + _HOST + b"Content-Type: application/json\r\n"
 _CHUNKED = _POST + b"Transfer-Encoding: chunked\r\n\r\n"
-#: a second request, which is reached if a server or proxy believes that the first one has ended
+#: a second request, which a server or proxy reads if it misjudges where the first one ends
 SMUGGLED = b"GET /smuggled HTTP/1.1\r\n" + _HOST + b"\r\n"
 
 REFUSED = frozenset({400, 413, 431})
@@ -19,13 +19,13 @@ REFUSED = frozenset({400, 413, 431})
 
 @dataclass(frozen=True)
 class Frame:
-    """Bytes and their valid statuses; with `ends`, the rest must not be taken for another request."""
+    """Bytes and the valid statuses; with `ends`, the server must not read the rest as another request."""
 
     name: str
     sent: bytes
     statuses: frozenset[int] = REFUSED
     ends: bool = True
-    seconds: float = 2.0  # until the answer
+    seconds: float = 2.0  # until the response
 
 
 def frames() -> list[Frame]:
@@ -39,7 +39,7 @@ def _post(*lines: bytes, body: bytes = _BODY) -> bytes:
 
 def _heads() -> Iterator[Frame]:
     tops = {
-        "words": b"nonsense\r\n\r\n",
+        "plain words": b"nonsense\r\n\r\n",
         "HTTP/0.9": b"GET /\r\n\r\n",
         "no host": b"GET / HTTP/1.1\r\n\r\n",
         "two hosts": b"GET / HTTP/1.1\r\n" + _HOST + _HOST + b"\r\n",
@@ -54,7 +54,7 @@ def _heads() -> Iterator[Frame]:
         "no name": b"GET / HTTP/1.1\r\n" + _HOST + b": x\r\n\r\n",
     }
     yield from (Frame(f"head: {name}", top) for name, top in tops.items())
-    yield Frame("head: HTTP/2 without asking", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", REFUSED | {404, 405, 505})
+    yield Frame("head: HTTP/2 without negotiation", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", REFUSED | {404, 405, 505})
 
 
 def _lengths() -> Iterator[Frame]:
@@ -65,18 +65,20 @@ def _lengths() -> Iterator[Frame]:
         "hexadecimal": b"0x%x" % size,
         "empty": b"",
         "a word": b"many",
-        "a list that differs": b"%d, %d" % (size, size + 1),
+        "a list of different values": b"%d, %d" % (size, size + 1),
         "a fraction": b"%d.0" % size,
         "underscore": b"1_0",
         "beyond 64 bits": b"9" * 25,
         "4,000 digits": b"9" * 4000,
-        "other digits": "٣".encode(),
+        "Arabic digits": "٣".encode(),
         "inner space": b"1 0",
     }
     yield from (Frame(f"length: {name}", _post(b"Content-Length: " + text)) for name, text in stated.items())
     yield Frame("length: 2^62", _post(b"Content-Length: %d" % 2**62))
-    yield Frame("length: twice, unlike", _post(b"Content-Length: %d" % size, b"Content-Length: %d" % (size + 1)))
-    yield Frame("length: on two lines, hidden", _post(b"Content-Length: 0", b"content-length: %d" % size))
+    yield Frame(
+        "length: twice, with different values", _post(b"Content-Length: %d" % size, b"Content-Length: %d" % (size + 1))
+    )
+    yield Frame("length: twice, in different case", _post(b"Content-Length: 0", b"content-length: %d" % size))
     yield Frame("length: missing", _post(body=b""), frozenset({400, 411, 422}), ends=False)
     yield Frame("length: too short", _post(b"Content-Length: %d" % (size - 9)), frozenset({400}), ends=False)
     yield Frame("length: too long", _post(b"Content-Length: %d" % (size + 1)), frozenset({400, 408}), seconds=12)
@@ -109,25 +111,25 @@ def _encodings() -> Iterator[Frame]:
 
 def _chunks() -> Iterator[Frame]:
     sizes = {
-        "no number": b"zz",
+        "not a number": b"zz",
         "negative": b"-1",
         "empty": b"",
         "with 0x": b"0x5",
-        "with a space before": b" 5",
+        "with a leading space": b" 5",
         "plus": b"+5",
         "of 17 digits": b"F" * 17,
         "of 16 digits": b"F" * 16,
         "of 2^63 - 1": b"7" + b"F" * 15,
         "of a million digits": b"1" * 10**6,
-        "zeros without end": b"0" * 10**6,
+        "a million zeros": b"0" * 10**6,
         "underscore": b"1_0",
-        "an extension without end": b"5;" + b"x" * 10**6,
+        "an extension of a million bytes": b"5;" + b"x" * 10**6,
         "over the limit": b"5000000",
     }
     yield from (Frame(f"chunk: {name}", _CHUNKED + text + b"\r\n") for name, text in sizes.items())
     yield Frame("chunk: longer than stated", _CHUNKED + b"5\r\n" + _BODY + b"\r\n0\r\n\r\n")
     yield Frame("chunk: bare line feeds", _CHUNKED + b"%x\n" % len(_BODY) + _BODY + b"\n0\n\n")
-    yield Frame("chunk: a trailer without end", _CHUNKED + b"0\r\nX: " + b"x" * 10**6)
+    yield Frame("chunk: a trailer of a million bytes", _CHUNKED + b"0\r\nX: " + b"x" * 10**6)
     yield Frame("chunk: a million trailers", _CHUNKED + b"0\r\n" + b"X: y\r\n" * 10**6 + b"\r\n")
 
 

@@ -1,6 +1,7 @@
-"""A greedy caller: a process with many connections, each of which sends the next request when it is answered.
+"""A greedy caller: a process with many connections, each of which sends a request as soon as it gets a response.
 
-`python -m tests.guarantees.greedy '{…}'` takes the fields of `Greed` as JSON, and prints its answers when it ends.
+`python -m tests.guarantees.greedy '{…}'` takes the fields of `Greed` as JSON, and prints
+the number of responses by status when it ends.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from pathlib import Path
 from tests.guarantees.jobs import feed, node, request
 from tests.guarantees.talk import Address, Connection, Hangup, head
 
-#: nodes of a graph whose gradient takes about 25 ms to plan, and of one that is planned at once
-SLOW_TO_PLAN, SOON_PLANNED = 100, 2
+#: number of nodes of a graph whose gradient takes about 25 ms to plan, and of one that is planned quickly
+SLOW_TO_PLAN, QUICK_TO_PLAN = 100, 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Greed:
 
 
 def new_graph(number: int, nodes: int = SLOW_TO_PLAN) -> bytes:
-    """The gradient of a chain, different for each number."""
+    """A request for the gradient of a chain of nodes, different for each number."""
     chain = [node("parameter"), node("broadcast_to", 0, shape=[number + 1, 2])]
     for _ in range(nodes):
         chain.append(node("tanh", len(chain) - 1))
@@ -48,7 +49,7 @@ def new_graph(number: int, nodes: int = SLOW_TO_PLAN) -> bytes:
 
 
 def attack(greed: Greed) -> Counter[int]:
-    """Send requests until the time is up; count the answers by status, and closed connections as 0."""
+    """Send requests until the time is up; count the responses by status, and closed connections as 0."""
     numbers, statuses, end = count(), Counter[int](), time.monotonic() + greed.seconds
     callers = selectors.DefaultSelector()
 
@@ -73,7 +74,7 @@ def attack(greed: Greed) -> Counter[int]:
 
 @contextmanager
 def beside(greed: Greed) -> Iterator[subprocess.Popen[str]]:
-    """Run a greedy process within the block, once it has sent a request on each connection."""
+    """Run a greedy process while the block runs."""
     command = [sys.executable, "-m", "tests.guarantees.greedy", json.dumps(asdict(greed))]
     with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -85,7 +86,7 @@ def beside(greed: Greed) -> Iterator[subprocess.Popen[str]]:
 
 
 def main() -> None:
-    """Run one attack, as the arguments say."""
+    """Run the attack described by the argument."""
     greed = Greed(**json.loads(sys.argv[1]))
     print("asking", flush=True)
     with suppress(BrokenPipeError):

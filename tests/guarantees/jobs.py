@@ -1,4 +1,4 @@
-"""Requests of any duration with small bodies: pure work for the server."""
+"""Requests with small bodies that keep the server busy for a chosen time."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def request(nodes: list[Any], fed: list[Any] | None = None, **more: Any) -> byte
 
 
 def small(x: float = 3.0) -> bytes:
-    """The smallest useful request: the gradient of x² is 2x."""
+    """A minimal request: the gradient of x², which is 2x."""
     return request([node("parameter"), node("square", 0)], [feed(0, [], [x])])
 
 
 def is_right(body: bytes, x: float = 3.0) -> bool:
-    """Whether this is the answer to `small`."""
+    """Whether this is the right response to `small`."""
     gradients = json.loads(body).get("gradients")
     return bool(gradients and gradients[0]["tensor"]["data"] == [2 * x])
 
 
 def in_steps(products: int, side: int = SIDE, x: float = 0.5) -> bytes:
-    """A chain of matrix products: steps of about 20 ms, between which a server can check the clock."""
+    """A chain of matrix products: steps of about 20 ms, between which a worker can check the deadline."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
     for _ in range(products):
         last = len(nodes) - 1
@@ -50,35 +50,35 @@ def in_steps(products: int, side: int = SIDE, x: float = 0.5) -> bytes:
     return request(nodes, [feed(0, [], [x], "float32")])
 
 
-def in_one_piece(side: int, x: float = 0.5) -> bytes:
-    """One product of two matrices, within which nothing checks the clock."""
+def in_one_step(side: int, x: float = 0.5) -> bytes:
+    """One product of two matrices, during which a worker cannot check the deadline."""
     nodes = [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1), node("matmul", 2, 2)]
     return request([*nodes, node("mean", 3)], [feed(0, [], [x], "float32")])
 
 
 @dataclass(frozen=True)
 class MachineSpeed:
-    """The speed of this machine: seconds of a step of `in_steps`, and of `in_one_piece` with a given side."""
+    """The speed of this machine: seconds of a step of `in_steps`, and of `in_one_step` with a given side."""
 
     product: float
     side: int
     whole: float
 
-    def steps(self, seconds: float) -> bytes:
-        """Work of about this many seconds, in steps."""
+    def interruptible(self, seconds: float) -> bytes:
+        """Work of about this many seconds, in short steps."""
         return in_steps(max(1, round(seconds / self.product)))
 
-    def piece(self, seconds: float) -> bytes:
-        """Work of about this many seconds, in one piece."""
-        return in_one_piece(round(self.side * (seconds / self.whole) ** (1 / 3)))
+    def uninterruptible(self, seconds: float) -> bytes:
+        """Work of about this many seconds, in one step."""
+        return in_one_step(round(self.side * (seconds / self.whole) ** (1 / 3)))
 
 
 @cache
 def speed(address: Address) -> MachineSpeed:
-    """Measure the speed at an idle server."""
+    """Measure the speed with an idle server."""
     few, many, side = in_steps(4), in_steps(24), 4 * SIDE
     return MachineSpeed(
-        (_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_piece(side))
+        (_seconds(address, many) - _seconds(address, few)) / 20, side, _seconds(address, in_one_step(side))
     )
 
 

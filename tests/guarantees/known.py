@@ -1,4 +1,4 @@
-"""Calls with known answers, from formulas computed by NumPy."""
+"""Calls with known results, computed by NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Known:
-    """A request, and the expected arrays of its answer, by their place in it."""
+    """A request and the expected arrays of the response, by their place in it."""
 
     name: str
     path: str
@@ -28,7 +28,7 @@ class Known:
     tolerance: float = 1e-9
 
     def is_answered_by(self, body: bytes) -> bool:
-        """Whether these bytes are the right answer, up to the order of additions."""
+        """Whether these bytes are the right response, up to rounding."""
         tensors = (packed if self.kind == SAFETENSORS else plain)(body)
         return all(
             name in tensors
@@ -39,7 +39,7 @@ class Known:
 
 
 def plain(body: bytes) -> dict[str, Array]:
-    """The tensors of a JSON answer, by field and node, or by field and index."""
+    """The tensors of a JSON response, by field and node, or by field and index."""
     answer = json.loads(body)
     lists = {name: part for name, part in answer.items() if isinstance(part, list)}
     return {
@@ -51,7 +51,7 @@ def plain(body: bytes) -> dict[str, Array]:
 
 
 def packed(body: bytes) -> dict[str, Array]:
-    """The tensors of a safetensors answer, which are all float64."""
+    """The tensors of a safetensors response, all of which are float64."""
     start = 8 + int.from_bytes(body[:8], "little")
     header = json.loads(body[8:start])
     return {
@@ -97,7 +97,7 @@ def density(rng: np.random.Generator, path: str = "/v1/gradients", *, graph: boo
 
 
 def quadratic(rng: np.random.Generator) -> Known:
-    """xᵀAx: its Hessian is A + Aᵀ, and the product with a vector follows."""
+    """The Hessian of xᵀAx, which is A + Aᵀ, or its product with a vector."""
     n = int(rng.integers(2, 12))
     a, x, v = rng.standard_normal((n, n)), rng.standard_normal(n), rng.standard_normal(n)
     nodes = [node("input"), node("parameter"), node("matmul", 0, 1), node("mul", 1, 2), node("sum", 3)]
@@ -110,7 +110,7 @@ def quadratic(rng: np.random.Generator) -> Known:
 
 
 def directional(rng: np.random.Generator) -> Known:
-    """x sin x, along a direction."""
+    """The derivative of x sin x along a direction."""
     x, v = rng.standard_normal((2, int(rng.integers(1, 400))))
     nodes = [node("parameter"), node("sin", 0), node("mul", 0, 1)]
     body = request(nodes, [_feed(0, x)], tangents=[_feed(0, v)])
@@ -118,7 +118,7 @@ def directional(rng: np.random.Generator) -> Known:
 
 
 def examples(rng: np.random.Generator) -> Known:
-    """(w · x)² for each of many x; its gradient with respect to w is 2 (w · x) x."""
+    """(w · x)² for a batch of x; the gradient with respect to w is 2 (w · x) x."""
     n = int(rng.integers(1, 40))
     w, x = rng.standard_normal(5), rng.standard_normal((n, 5))
     nodes = [node("parameter"), node("input"), node("matmul", 0, 1), node("square", 2)]
@@ -127,7 +127,7 @@ def examples(rng: np.random.Generator) -> Known:
 
 
 def doubled(rng: np.random.Generator, most: int = 60_000) -> Known:
-    """2x, exactly, in safetensors: small arrays, and arrays that are sent in large pieces."""
+    """2x, exactly, in safetensors, for small and large arrays."""
     x = rng.standard_normal(int(rng.integers(1, most)))
     graph = {"graph": {"nodes": [node("input"), node("add", 0, 0)]}}
     entry = {"dtype": "F64", "shape": [x.size], "data_offsets": [0, x.nbytes]}
@@ -146,7 +146,7 @@ Maker = Callable[[np.random.Generator], Known]
 
 
 def makers(address: Address) -> list[Maker]:
-    """All kinds of calls, including those of registered graphs if the server supports them."""
+    """All kinds of calls, including calls of a registered graph if the server supports them."""
     kinds: list[Maker] = [density, density, quadratic, directional, examples, doubled, looped]
     if graph_id := registered(address):
         path = f"/v1/graphs/{graph_id}/gradients"
@@ -155,6 +155,6 @@ def makers(address: Address) -> list[Maker]:
 
 
 def registered(address: Address) -> str | None:
-    """Register W1's graph and return its id, or None if the server cannot."""
+    """Register W1's graph and return its id, or None if the server does not support it."""
     answer = once(address, "/v1/graphs", json.dumps({"graph": {"nodes": DENSITY}}).encode())
     return answer.json()["graph_id"] if answer.status in (200, 201) else None

@@ -1,4 +1,4 @@
-"""Requests on graphs of opset 2: complex tensors, transforms, masks and matrices that are invalid, large or odd."""
+"""Requests on graphs of opset 2: complex tensors, transforms, masks and matrices; invalid, slow or degenerate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.guarantees.talk import SAFETENSORS
 
 P, X = node("parameter"), node("input")
 PAIR, REALS = feed(0, [2], [1, 2, 3, -1], "complex128"), feed(0, [4], [1, 2, 3, 4])
-#: ops computed by LAPACK, and the number of results of those that have several
+#: ops computed by LAPACK, and the number of results of ops with several
 _MATRIX_OPS = ("eigh", "svd", "qr", "lu", "pinv", "inv", "det", "slogdet", "cholesky", "matrix_exp", "cond_number")
 _RESULTS = {"eigh": 2, "svd": 3, "qr": 2, "lu": 3, "slogdet": 2}
 FUNCTIONS = ("sqrt", "rsqrt", "log", "exp")
@@ -26,7 +26,7 @@ def body_of(*nodes: Json, feeds: list[Json], **more: Any) -> bytes:
     return request([], feeds, graph={"opset": 2, "nodes": list(nodes)}, **more)
 
 
-# ---------------------------------------------------------------- requests that must be refused
+# ---------------------------------------------------------------- invalid requests
 
 
 def cases() -> list[Case]:
@@ -41,23 +41,23 @@ def _complex_json() -> Iterator[Case]:
     bare: Json = {"dtype": "complex128", "shape": [2]}
     tensors: dict[str, Json] = {
         "half a pair": plain | {"data": [1, 2, 3]},
-        "real parts alone": plain | {"data": [1, 2]},
+        "only the real parts": plain | {"data": [1, 2]},
         "a pair too many": plain | {"data": [1, 2, 3, 4, 5, 6]},
         "pairs as lists": plain | {"data": [[1, 2], [3, -1]]},
         "pairs as objects": plain | {"data": [{"re": 1, "im": 2}, {"re": 3, "im": -1}]},
-        "words of Python": plain | {"data": ["1+2j", "3-1j"]},
+        "Python literals": plain | {"data": ["1+2j", "3-1j"]},
         "a null part": plain | {"data": [1, None, 3, -1]},
         "a true part": plain | {"data": [1, True, 3, -1]},
-        "a name with no such size": plain | {"dtype": "complex32"},
-        "a name in capitals": plain | {"dtype": "Complex128"},
-        "the name of a file's dtype": plain | {"dtype": "C64"},
-        "a shape with the parts": plain | {"shape": [2, 2]},
+        "a dtype of an unsupported size": plain | {"dtype": "complex32"},
+        "a dtype in capitals": plain | {"dtype": "Complex128"},
+        "a dtype of safetensors": plain | {"dtype": "C64"},
+        "a shape that counts the parts": plain | {"shape": [2, 2]},
         "no numbers": plain | {"data": []},
         "beyond complex64": plain | {"dtype": "complex64", "data": [1e39, 0, 0, 0]},
-        "bytes of real parts alone": bare | {"data_b64": base64.b64encode(bytes(16)).decode()},
+        "bytes of only the real parts": bare | {"data_b64": base64.b64encode(bytes(16)).decode()},
         "bytes of half a number": bare | {"data_b64": base64.b64encode(bytes(24)).decode()},
         "bytes of another size": bare | {"dtype": "complex64", "data_b64": base64.b64encode(bytes(32)).decode()},
-        "bytes that are none": bare | {"data_b64": "!" * 44},
+        "invalid base64": bare | {"data_b64": "!" * 44},
         "int16 of 40,000": {"dtype": "int16", "shape": [1], "data": [40_000]},
     }
     for name, tensor in tensors.items():
@@ -81,39 +81,39 @@ def _complex_files() -> Iterator[Case]:
         return len(text).to_bytes(8, "little") + text + bytes(count)
 
     files = {
-        "a list that is no JSON": file("[feeds.0"),
-        "a name and no list": file('"feeds.0"'),
+        "a list that is not JSON": file("[feeds.0"),
+        "a name instead of a list": file('"feeds.0"'),
         "a list of numbers": file("[0]"),
-        "a list that is an object": file('{"feeds.0": true}'),
-        "a list that is no string": file(["feeds.0"]),
+        "an object instead of a list": file('{"feeds.0": true}'),
+        "a list that is not a string": file(["feeds.0"]),
         "deep brackets": file("[" * 100_000),
-        "a name of no tensor": file('["feeds.1"]'),
-        "no axis of two": file('["feeds.0"]', entry | {"shape": [4]}),
-        "an axis of three": file('["feeds.0"]', entry | {"shape": [1, 3], "data_offsets": [0, 24]}, 24),
+        "the name of a missing tensor": file('["feeds.1"]'),
+        "no axis of length 2": file('["feeds.0"]', entry | {"shape": [4]}),
+        "an axis of length 3": file('["feeds.0"]', entry | {"shape": [1, 3], "data_offsets": [0, 24]}, 24),
         "no axis": file('["feeds.0"]', entry | {"shape": [], "data_offsets": [0, 8]}, 8),
         "of integers": file('["feeds.0"]', entry | {"dtype": "I64"}),
-        "of halves": file('["feeds.0"]', entry | {"dtype": "F16", "data_offsets": [0, 8]}, 8),
-        "C64 cut off": file("[]", {"dtype": "C64", "shape": [2], "data_offsets": [0, 8]}, 8),
+        "of float16": file('["feeds.0"]', entry | {"dtype": "F16", "data_offsets": [0, 8]}, 8),
+        "truncated C64": file("[]", {"dtype": "C64", "shape": [2], "data_offsets": [0, 8]}, 8),
     }
     yield from (Case(f"complex file: {name}", body, kind=SAFETENSORS) for name, body in files.items())
 
 
 def _transforms() -> Iterator[Case]:
     attributes: dict[str, Json] = {
-        "an axis beyond": {"axes": [3]},
+        "an axis out of range": {"axes": [3]},
         "an axis twice": {"axes": [0, 0]},
         "an axis twice, from the end": {"axes": [0, -1]},
         "axes a number": {"axes": 0},
         "axes of fractions": {"axes": [0.5]},
-        "sizes without axes": {"sizes": [4]},
+        "more sizes than the operand has axes": {"sizes": [4, 4]},
         "too many sizes": {"axes": [0], "sizes": [4, 4]},
         "no size": {"axes": [0], "sizes": [0]},
         "a size of -1": {"axes": [0], "sizes": [-1]},
-        "a size of a word": {"axes": [0], "sizes": ["4"]},
+        "a size that is a string": {"axes": [0], "sizes": ["4"]},
         "a size of 10¹²": {"axes": [0], "sizes": [10**12]},
         "a size of 2⁶²": {"axes": [0], "sizes": [2**62]},
         "a size beyond 64 bits": {"axes": [0], "sizes": [2**70]},
-        "a norm of no name": {"norm": "unitary"},
+        "an unknown norm": {"norm": "unitary"},
         "an attribute of NumPy": {"n": 4},
     }
     for op in ("fft", "ifft", "rfft", "irfft"):
@@ -127,7 +127,7 @@ def _transforms() -> Iterator[Case]:
         "a stride of 0": {"stride": [0]},
         "two strides": {"stride": [1, 1]},
         "a size of 2⁶²": {"stride": [1], "sizes": [2**62]},
-        "a word": {"stride": "1"},
+        "a string": {"stride": "1"},
     }
     for name, attrs in frames.items():
         yield Case(f"stft: {name}", body_of(P, node("stft", 0, 0, **attrs), node("abs", 1), feeds=[REALS]))
@@ -142,12 +142,12 @@ def _matrices() -> Iterator[Case]:
     for op in _MATRIX_OPS:
         yield Case(f"{op}: of a vector", body_of(P, node(op, 0), feeds=[vector]), node=1)
     for op in ("eigh", "matrix_exp", "det"):
-        yield Case(f"{op}: of what is not square", body_of(P, node(op, 0), feeds=[wide]), node=1)
+        yield Case(f"{op}: of a matrix that is not square", body_of(P, node(op, 0), feeds=[wide]), node=1)
     square = feed(0, [2, 2], [1, 2, 3, 4])
     wrong: dict[str, tuple[str, Json]] = {
-        "degenerate of no name": ("eigh", {"degenerate": "some"}),
-        "degenerate of svd, of no name": ("svd", {"degenerate": 0}),
-        "a function of no name": ("symmetric_function", {"function": "sin"}),
+        "an unknown value of degenerate": ("eigh", {"degenerate": "some"}),
+        "an unknown value of degenerate for svd": ("svd", {"degenerate": 0}),
+        "an unknown function": ("symmetric_function", {"function": "sin"}),
         "no function": ("symmetric_function", {}),
         "a negative rcond": ("pinv", {"rcond": -1.0}),
         "a power that is a fraction": ("matrix_power", {"k": 0.5}),
@@ -164,7 +164,7 @@ def _masks() -> Iterator[Case]:
         "no k": {},
         "k of -1": {"k": -1},
         "k of a half": {"k": 0.5},
-        "k a word": {"k": "all"},
+        "k a string": {"k": "all"},
         "k of 2⁴⁰": {"k": 2**40},
         "k of 2⁶²": {"k": 2**62},
         "k beyond 64 bits": {"k": 2**70},
@@ -179,26 +179,26 @@ def _masks() -> Iterator[Case]:
         )
         yield Case(f"compress: {name}", body)
     reals = body_of(X, P, node("compress", 1, 1, k=2), node("get_output", 2, index=0), node("sum", 3), feeds=[mask, x])
-    yield Case("compress: by what is no mask", reals, node=2)
+    yield Case("compress: by a tensor that is not boolean", reals, node=2)
     for index in (4, -1, 2**40):
         body = body_of(X, P, node("index", 1, 0), node("sum", 2), feeds=[feed(0, [1], [index], "int64"), x])
         yield Case(f"index: of {index}", body, node=2)
 
 
-# ---------------------------------------------------------------- requests that must be answered, whatever their values
+# ---------------------------------------------------------------- degenerate values, which must be answered with 200
 
 
-def odd() -> dict[str, bytes]:
-    """Valid requests for gradients with odd matrices and masks, by name: each is answered with 200."""
-    return dict([*_odd_matrices(), *_odd_masks()])
+def degenerate() -> dict[str, bytes]:
+    """Valid requests for gradients with degenerate matrices and masks, by name; each must get a 200."""
+    return dict([*_degenerate_matrices(), *_degenerate_masks()])
 
 
-def _odd_matrices() -> Iterator[tuple[str, bytes]]:
+def _degenerate_matrices() -> Iterator[tuple[str, bytes]]:
     n = 3
     fillings: dict[str, list[Any]] = {
         "zeros": [0] * n * n,
         "ones": [1] * n * n,
-        "the unit": [float(i % (n + 1) == 0) for i in range(n * n)],
+        "the identity": [float(i % (n + 1) == 0) for i in range(n * n)],
         "NaN": [np.nan] * n * n,
         "infinities": [np.inf] * n * n,
         "one NaN": [*([1] * (n * n - 1)), np.nan],
@@ -213,13 +213,13 @@ def _odd_matrices() -> Iterator[tuple[str, bytes]]:
             yield f"{function} of {name}", _of_matrix(function_node, packed([n, n], data))
         pairs = [part for x in data for part in (x, 0)]
         yield f"eigh of complex {name}", _of_matrix(node("eigh", 0), packed([n, n], pairs, "complex128"))
-    yield "a power of 2⁶²", _of_matrix(node("matrix_power", 0, k=2**62), packed([2, 2], [1, 2, 3, 4]))
+    yield "matrix_power with exponent 2⁶²", _of_matrix(node("matrix_power", 0, k=2**62), packed([2, 2], [1, 2, 3, 4]))
     for op in _MATRIX_OPS:
-        yield f"{op} of no matrices", _of_matrix(node(op, 0), feed(0, [0, n, n], []))
+        yield f"{op} of an empty batch", _of_matrix(node(op, 0), feed(0, [0, n, n], []))
 
 
 def packed(shape: list[int], data: list[float], dtype: str = "float64") -> Json:
-    """A feed of node 0 in base64, which, unlike JSON numbers, can hold NaN and infinities."""
+    """A feed of node 0 in base64, which can represent NaN and infinities, unlike JSON numbers."""
     text = base64.b64encode(np.array(data, "float64").tobytes()).decode()
     return {"node": 0, "tensor": {"dtype": dtype, "shape": shape, "data_b64": text}}
 
@@ -232,7 +232,7 @@ def _of_matrix(op_node: Json, fed: Json) -> bytes:
     return body_of(P, op_node, *read, node("abs", last), node("sum", last + 1), feeds=[fed])
 
 
-def _odd_masks() -> Iterator[tuple[str, bytes]]:
+def _degenerate_masks() -> Iterator[tuple[str, bytes]]:
     masks: dict[str, list[int]] = {"nothing": [0] * 4, "all": [1] * 4, "one": [0, 0, 1, 0]}
     x = feed(1, [4], [1, 2, 3, 4])
     for name, mask in masks.items():
@@ -246,14 +246,14 @@ def _odd_masks() -> Iterator[tuple[str, bytes]]:
         for op in ("fft", "rfft", "irfft"):
             yield f"{op} of {size} points", _transform(op, REALS, axes=[0], sizes=[size])
     yield "fft of NaN and infinity", _transform("fft", packed([2], [np.nan, np.inf]))
-    yield "fft of no signals", _transform("fft", feed(0, [0, 4], []))
+    yield "fft of an empty batch", _transform("fft", feed(0, [0, 4], []))
 
 
-# ---------------------------------------------------------------- requests that take too long
+# ---------------------------------------------------------------- requests that miss their deadline
 
 
-def late(side: int) -> dict[str, bytes]:
-    """Decompositions of one large matrix at node 3, by op; LAPACK computes each without interruption."""
+def slow_decompositions(side: int) -> dict[str, bytes]:
+    """Decompositions of one large matrix at node 3, by op; LAPACK cannot be interrupted."""
     spread = [X, node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
     read = {"eigh": [node("get_output", 3, index=1)], "svd": [node("get_output", 3, index=0)], "matrix_exp": []}
     return {

@@ -1,6 +1,6 @@
-"""Probes /health/live continuously, in a process of its own with high priority if permitted.
+"""Probe `/health/live` continuously, in a separate process, with high priority if permitted.
 
-`python -m tests.guarantees.probe HOST PORT` runs until its input ends, and then writes its observations as JSON.
+`python -m tests.guarantees.probe HOST PORT` runs until standard input ends, and then writes its observations as JSON.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SLOW_MS = 50
 
 @dataclass
 class Seen:
-    """The worst delay of an answer in ms, and of the probe's own wake-ups, which the machine causes.
+    """Observations: the slowest response in ms, and the latest wake-up of the probe itself, caused by the machine.
 
-    `slow` lists the answers that took more than 50 ms, with the second of their request.
+    `slow` lists the responses that took more than 50 ms: the second of the request, and the duration in ms.
     """
 
     asked: int = 0
@@ -89,11 +89,11 @@ class _Prober:
 
 
 def main() -> None:
-    """Probe until the input ends."""
+    """Probe until standard input ends."""
     _raise_priority()
     prober = _Prober((sys.argv[1], int(sys.argv[2])))
     prober.ask()
-    prober.seen = Seen()  # imports and the first connection do not count
+    prober.seen = Seen()  # discard imports and the first connection
     sys.stdout.write("\n")
     sys.stdout.flush()
     with selectors.DefaultSelector() as selector:
@@ -109,7 +109,7 @@ def main() -> None:
 
 @contextmanager
 def probing(address: Address) -> Iterator[Seen]:
-    """Probe while the block runs; the observations are complete at its end."""
+    """Probe while the block runs; the yielded observations are complete after it."""
     command = [sys.executable, "-m", "tests.guarantees.probe", address[0], str(address[1])]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""The processes of a server, from /proc: their memory, processor time and priority."""
+"""Memory, processor time and priority of a server's processes, read from /proc."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STATE, _PARENT, _USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM, _NICE = 0, 1,
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields after the name, or None if there is no such process."""
+    """The fields after the name, or None if the process does not exist."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -41,7 +41,7 @@ def exists(pid: int) -> bool:
 
 
 def workers(pid: int) -> list[int]:
-    """The server's own children that run Python, without compilers that they start."""
+    """The child processes that run Python, without the compilers that they start."""
     return [child for child in children(pid) if b"python" in _command(child)]
 
 
@@ -53,7 +53,7 @@ def _command(pid: int) -> bytes:
 
 
 def nice(pid: int) -> int:
-    """The niceness: larger numbers mean a lower priority."""
+    """The nice value: a larger value means a lower priority."""
     fields = _stat(pid)
     return int(fields[_NICE]) if fields else 0
 
@@ -70,7 +70,7 @@ def processor_seconds(root: int) -> float:
 
 
 def seconds_of(pids: Iterable[int]) -> float:
-    """The processor time of those of these processes that still run."""
+    """The processor time of these processes, as far as they still run."""
     fields = filter(None, map(_stat, pids))
     return sum(int(each[_USER]) + int(each[_SYSTEM]) for each in fields) * TICK
 
@@ -84,11 +84,11 @@ def resident(root: int) -> int:
 
 
 def peak(pids: Iterable[int]) -> int:
-    """The sum of the peaks of resident bytes of these processes since `forget_peak`."""
+    """The sum of the peak resident bytes of these processes since `reset_peak`."""
     return sum(_entries(pid, "status", ("VmHWM:",)) for pid in pids)
 
 
-def forget_peak(pids: Iterable[int]) -> None:
+def reset_peak(pids: Iterable[int]) -> None:
     """Reset the peaks to the current resident memory."""
     for pid in pids:
         Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")

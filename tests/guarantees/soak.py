@@ -1,4 +1,4 @@
-"""`make soak`: many mixed requests, every answer checked, and memory that must not grow."""
+"""`make soak`: many mixed requests; every response is checked, and memory must not grow."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.guarantees.trend import Trend, trend
 
 MILLION = 1_000_000
 CLIENTS = 8
-#: requests that are built once and sent many times: building them costs more than answering them
+#: number of requests that are built once and sent many times, because building them is slow
 PREPARED = 400
 SAMPLES = 400
-#: bytes that an allocator may still take, however long a run has been
+#: bytes by which an allocator may still grow, however long a run has been
 FLOOR = 1 << 20
 BAD_SHARE = 0.05
 
 
 @dataclass
 class Soaked:
-    """The results of a soak: requests, wrong answers, and the trend of memory."""
+    """The results of a soak test: requests, wrong responses, and the trend of memory."""
 
     requests: int
     rate: float
@@ -50,7 +50,7 @@ class _Soak:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def client(self, seed: int) -> None:
-        """Open one connection after the other, with a few hundred requests on each."""
+        """Open connections one after the other, and send a few hundred requests on each."""
         rng = random.Random(seed)
         while self.sent < self.total:
             try:
@@ -62,7 +62,7 @@ class _Soak:
                 self.wrong.append(f"{type(error).__name__}: {error}")
 
     def _ask(self, connection: Connection, rng: random.Random) -> bool:
-        """Whether the connection may be used again."""
+        """Send one request, and return whether the connection can be reused."""
         if self.bad and rng.random() < BAD_SHARE:
             case = rng.choice(self.bad)
             answer = connection.ask(case.path, case.body, kind=case.kind)
@@ -93,7 +93,7 @@ def _prepared(kinds: Sequence[Maker]) -> list[Known]:
 
 
 def run(server: Started, total: int, kinds: Sequence[Maker] | None = None) -> Soaked:
-    """Send `total` requests of these kinds by eight clients; by default of all kinds, with 5 % bad ones."""
+    """Send `total` requests of these kinds from eight clients; by default all kinds, and 5 % invalid requests."""
     bad = [] if kinds else [case for case in cases() if len(case.body) < 10_000 and case.path == "/v1/gradients"]
     soak = _Soak(server, total, _prepared(kinds or makers(server.address)), bad)
     start = time.perf_counter()
@@ -107,8 +107,10 @@ def run(server: Started, total: int, kinds: Sequence[Maker] | None = None) -> So
 
 
 def main() -> None:
-    """Soak a new server; exit with 1 if an answer is wrong or memory grows."""
-    parser = argparse.ArgumentParser(description="Send many requests, and look at the server's memory.")
+    """Run a soak test against a new server; exit with 1 if a response is wrong or memory grows."""
+    parser = argparse.ArgumentParser(
+        description="Send many requests, check every response, and measure the server's memory."
+    )
     parser.add_argument("--requests", type=int, default=MILLION)
     options = parser.parse_args()
     server = Started()
@@ -116,7 +118,7 @@ def main() -> None:
         soaked = run(server, options.requests)
     finally:
         server.stop()
-    print(f"{soaked.requests:,} requests at {soaked.rate:,.0f} a second; {len(soaked.wrong)} wrong answers")
+    print(f"{soaked.requests:,} requests at {soaked.rate:,.0f} per second; {len(soaked.wrong)} wrong responses")
     print(f"memory: {soaked.trend}: {'flat' if soaked.trend.is_flat(FLOOR) else 'GROWS'}")
     for line in soaked.wrong[:20]:
         print(f"  {line}")

@@ -1,4 +1,4 @@
-"""A server as its users start it: the command, in a process of its own."""
+"""A server started by its command, in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANNOUNCEMENT = "gradserve listening on "
 
 
 class Started:
-    """`gradserve serve` on a free port, on the CPU. Must be stopped."""
+    """`gradserve serve` on a free port and the CPU. The caller must stop it."""
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "service", "serve", "--port", "0", "--device", "cpu", *options]
@@ -39,12 +39,12 @@ class Started:
 
     @property
     def pid(self) -> int:
-        """The pid of the front."""
+        """The process ID of the front."""
         return self.process.pid
 
     @property
     def workers(self) -> list[int]:
-        """The pids of the worker processes."""
+        """The process IDs of the workers."""
         return processes.workers(self.pid)
 
     @property
@@ -53,7 +53,7 @@ class Started:
         return processes.resident(self.pid)
 
     def settled(self, quiet: float = 3.0, change: int = 2 << 20, patience: float = 40.0) -> int:
-        """Wait until the memory is stable, because spare workers start late, and return it."""
+        """Wait until the memory is stable, since spare workers start late, and return it."""
         end, since, level = time.monotonic() + patience, time.monotonic(), self.resident
         while time.monotonic() < end and time.monotonic() - since < quiet:
             time.sleep(0.2)
@@ -62,10 +62,10 @@ class Started:
         return level
 
     def await_spare(self, patience: float = 30.0) -> None:
-        """Wait until the spare worker, and so all workers, have started."""
+        """Wait until the spare worker has started, which is the last one."""
         end = time.monotonic() + patience
         while b'gradserve_workers{lane="spare"} 1.0' not in once(self.address, "/metrics", method="GET").body:
-            assert time.monotonic() < end, "no spare came"
+            assert time.monotonic() < end, "no spare worker has started"
             time.sleep(0.05)
 
     def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
@@ -73,22 +73,22 @@ class Started:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """Kill the front with SIGKILL, and wait until its workers are gone, too."""
+        """Kill the front with SIGKILL, and wait until its workers have exited."""
         orphans = self._ended()
         deadline = time.monotonic() + 10
         while any(map(processes.exists, orphans)) and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def stop(self) -> None:
-        """End the server and its workers, whatever they do."""
-        for pid in self._ended():  # they should have noticed; test_deaths.py checks that they do
+        """Kill the server and its workers."""
+        for pid in self._ended():  # they should exit by themselves; test_stopping.py checks that they do
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
 
     def _ended(self) -> list[int]:
-        """Kill the front at once, and return the pids of its workers, which may outlive it."""
+        """Kill the front, and return the process IDs of its workers, which may outlive it."""
         _, *orphans = processes.family(self.pid)
         self.process.kill()
         self.process.wait()

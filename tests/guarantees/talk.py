@@ -1,4 +1,4 @@
-"""HTTP over plain sockets, for tests that also send what no library would."""
+"""HTTP over plain sockets, for tests that send bytes that no HTTP library would send."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Address = tuple[str, int]
 JSON = "application/json"
 SAFETENSORS = "application/vnd.safetensors"
 
-#: additional lines of every head, such as a key if the server requires one
+#: header lines that are added to every request, such as an API key
 LINES: list[str] = []
 
 
 class Hangup(Exception):
-    """The server closed the connection instead of answering."""
+    """The server closed the connection without a response."""
 
 
 @dataclass
 class Answer:
-    """A response, and the seconds until its head arrived."""
+    """A response, and the seconds until its headers arrived."""
 
     status: int
     headers: dict[str, str]
@@ -36,26 +36,26 @@ class Answer:
 
 
 def head(path: str, length: int | None, method: str = "POST", kind: str = JSON, more: tuple[str, ...] = ()) -> bytes:
-    """The head of a request; without a length it has no Content-Length."""
+    """The request line and headers; without a length there is no Content-Length."""
     lines = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Content-Type: {kind}", f"Accept: {kind}", *LINES]
     lines += [] if length is None else [f"Content-Length: {length}"]
     return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n"
 
 
 def posted(path: str, body: bytes, kind: str = JSON) -> bytes:
-    """A whole request."""
+    """A complete request."""
     return head(path, len(body), kind=kind) + body
 
 
 @dataclass(eq=False)
 class Connection:
-    """A connection for requests one after the other."""
+    """A persistent connection."""
 
     address: Address
     timeout: float = 60.0
     buffer: int = 0  # the kernel's receive buffer in bytes; 0: the default
     source: str = ""  # the source address; empty: the system's choice
-    lines: tuple[str, ...] = ()  # additional lines of each head
+    lines: tuple[str, ...] = ()  # additional header lines of each request
     _left: bytes = b""
     _socket: socket.socket = field(init=False)
 
@@ -74,21 +74,21 @@ class Connection:
         return self._socket.fileno()
 
     def send(self, sent: bytes) -> None:
-        """Send all bytes. Raises OSError if the server has hung up."""
+        """Send all bytes. Raises OSError if the server has closed the connection."""
         self._socket.sendall(sent)
 
     def take(self, most: int = 1 << 16) -> bytes:
-        """Receive the next bytes; none if the server has closed."""
+        """Receive the next bytes; empty if the server has closed the connection."""
         return self._socket.recv(most)
 
     def ask(self, path: str, body: bytes = b"", method: str = "POST", kind: str = JSON) -> Answer:
-        """Send one request, and return its answer."""
+        """Send one request, and return the response."""
         start = time.perf_counter()
         self.send(head(path, len(body), method, kind, self.lines) + body)
         return self.answer(start)
 
     def answer(self, start: float | None = None) -> Answer:
-        """Read one response; interim ones are skipped. Raises Hangup, TimeoutError."""
+        """Read one response, and skip interim ones. Raises Hangup, TimeoutError."""
         start = time.perf_counter() if start is None else start
         while b"\r\n\r\n" not in self._left:
             self._more()
@@ -108,7 +108,7 @@ class Connection:
         while missing > 0:
             piece = self.take(min(missing, 1 << 20))
             if not piece:
-                raise Hangup(f"{missing} bytes of {length} are missing")
+                raise Hangup(f"{missing} of {length} bytes are missing")
             pieces.append(piece)
             missing -= len(piece)
         return b"".join(pieces)
@@ -116,11 +116,11 @@ class Connection:
     def _more(self) -> None:
         piece = self.take()
         if not piece:
-            raise Hangup("the connection was closed without an answer")
+            raise Hangup("the connection was closed without a response")
         self._left += piece
 
     def ended(self, within: float) -> float | None:
-        """Read until the server closes, and return the seconds that it took, or None."""
+        """Read until the server closes the connection; return the seconds that it took, or None after `within`."""
         start = time.perf_counter()
         while (left := start + within - time.perf_counter()) > 0:
             self._socket.settimeout(left)
@@ -134,16 +134,16 @@ class Connection:
         return None
 
     def reset(self) -> None:
-        """Close the connection by a TCP reset."""
+        """Close the connection with a TCP reset."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def __del__(self) -> None:
-        self._socket.close()  # a failing test leaves its connections open
+        self._socket.close()  # a failing test does not close its connections
 
     def __enter__(self) -> Connection:
         return self

@@ -1,4 +1,4 @@
-"""Guarantee 20: an answer about a tensor describes its state when the call took effect."""
+"""Guarantee 20: a response describes a tensor as it was when the call took effect."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ CALLERS, CALLS = 4, 6
 TENSOR = b'{"dtype":"float64","shape":[],"data":[1.0]}'
 
 
-def test_answers_of_races(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
+def test_responses_to_concurrent_callers_are_linearizable(
+    start: Callable[..., Started], tmp_path: Path, figures: Figures
+) -> None:
     """Callers write, delete and list one tensor concurrently; each race has its own tensor."""
-    server, unexplained, count = start("--state", str(tmp_path / "state")), 0, 0
+    server, not_linearizable, count = start("--state", str(tmp_path / "state")), 0, 0
     for race in range(RACES):
         operations: list[Operation] = []
         threads = [
@@ -38,19 +40,21 @@ def test_answers_of_races(start: Callable[..., Started], tmp_path: Path, figures
             thread.join()
         assert len(operations) == CALLERS * CALLS, "a caller has failed"
         count += len(operations)
-        unexplained += is_linearizable(operations) is not True
-    figures.at_most(f"of {RACES} races: answers that no order explains", unexplained, 0, "", f"{count} operations")
+        not_linearizable += is_linearizable(operations) is not True
+    figures.at_most(
+        f"races whose responses are not linearizable, of {RACES}", not_linearizable, 0, "", f"{count} operations"
+    )
 
 
 def call(address: Address, name: str, chance: random.Random, operations: list[Operation]) -> None:
-    """Run one caller's part of a race."""
+    """Run the operations of one caller in a race."""
     with Connection(address) as connection:
         kinds = chance.choices(["write", "delete", "read"], [2, 1, 1], k=CALLS)
         operations.extend(operation(connection, name, kind) for kind in kinds)
 
 
 def operation(connection: Connection, name: str, kind: str) -> Operation:
-    """Run an operation, and record everything that its answer tells."""
+    """Run an operation, and return it with the observed response."""
     path, called = f"/v1/tensors/{name}", time.monotonic()
     if kind == "write":
         answer = connection.ask(path, TENSOR, method="PUT")
@@ -68,5 +72,5 @@ def operation(connection: Connection, name: str, kind: str) -> Operation:
 
 
 def version(body: bytes) -> int:
-    """The etag of an answer, as an integer."""
+    """The etag of a response, as an integer."""
     return int(json.loads(body)["etag"], 16)

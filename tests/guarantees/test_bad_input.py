@@ -1,4 +1,4 @@
-"""Guarantee 2: bad input gets a 4xx report that names the node, and never a 5xx by itself."""
+"""Guarantee 2: bad input gets a 4xx problem report that names the node, and never causes a 5xx."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.guarantee(2)
 
 
 def outcome(server: Started, case: Case) -> str | None:
-    """The fault of the answer, or None. The connection must continue to serve, or be closed."""
+    """The fault of the response, or None. The connection must remain usable, or be closed."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask(case.path, case.body, kind=case.kind)
@@ -37,6 +37,4 @@ def outcome(server: Started, case: Case) -> str | None:
 
 def test_every_bad_input_is_refused(attacked: Started, figures: Figures) -> None:
     wrong = [fault for case in cases() if (fault := outcome(attacked, case))]
-    figures.at_most(
-        f"bad inputs that are not refused as they should, of {len(cases())}", len(wrong), 0, "", "; ".join(wrong)
-    )
+    figures.at_most(f"bad inputs not refused as required, of {len(cases())}", len(wrong), 0, "", "; ".join(wrong))

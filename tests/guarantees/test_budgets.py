@@ -1,4 +1,4 @@
-"""Guarantee 1: no call exceeds its budget, and a refusal costs neither time nor memory."""
+"""Guarantee 1: execution stays within the declared budget, and a refusal takes neither time nor memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tests.guarantees import bombs, processes
+from tests.guarantees import oversized, processes
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import feed, node, request, small
 from tests.guarantees.malformed import Case
@@ -16,14 +16,14 @@ from tests.guarantees.talk import Connection, Hangup
 pytestmark = pytest.mark.guarantee(1)
 MIB = 1 << 20
 REFUSAL_MS = 50
-#: limits while gradients are built: the deadline of a request, and the memory of the nodes
-WRITING_MS, WRITING_MIB = 30_000, 512
-#: allowance for rounding by allocators, and for the message itself
+#: limits while gradients are built: the deadline of a request, and the memory of their nodes
+BUILDING_MS, BUILDING_MIB = 30_000, 512
+#: allowance for allocators and for the request itself
 SLACK = 24 * MIB
 
 
 def refusal(server: Started, case: Case) -> tuple[float, str | None]:
-    """The milliseconds until a bomb was refused, and the fault of the answer, if any."""
+    """The milliseconds until an oversized request was refused, and the fault of the response, if any."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask(case.path, case.body, kind=case.kind)
@@ -33,46 +33,46 @@ def refusal(server: Started, case: Case) -> tuple[float, str | None]:
     return 1000 * answer.seconds, None if right else f"{case.name}: {answer.status} {answer.body[:120]!r}"
 
 
-def throw(
+def measure_refusals(
     server: Started, cases: Sequence[Case], figures: Figures, suffix: str, most_mib: float, most_ms: float
 ) -> None:
-    """Send bombs, and measure those that are not refused, the memory that they take, and the slowest refusal."""
+    """Send oversized requests; measure how many are not refused, the peak memory, and the slowest refusal."""
     for _ in range(20):
         with Connection(server.address) as connection:
             connection.ask("/v1/gradients", small())
     server.settled()
     pids = processes.family(server.pid)
-    processes.forget_peak(pids)
+    processes.reset_peak(pids)
     before = processes.peak(pids)
     refusals = {case.name: refusal(server, case) for case in cases}
     grown = (processes.peak(pids) - before) / MIB
     wrong = [text for _, text in refusals.values() if text]
     slow = sorted(refusals, key=lambda name: -refusals[name][0])
     note = ", ".join(f"{name}: {refusals[name][0]:.0f} ms" for name in slow[:4])
-    figures.at_most(f"bombs that are not refused, of {len(refusals)}{suffix}", len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most(f"memory that refusing them took, at its most{suffix}", round(grown, 1), most_mib, "MiB")
-    figures.at_most(f"time of the slowest refusal{suffix}", round(refusals[slow[0]][0], 1), most_ms, "ms", note)
+    figures.at_most(f"oversized requests not refused, of {len(refusals)}{suffix}", len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most(f"peak memory while refusing{suffix}", round(grown, 1), most_mib, "MiB")
+    figures.at_most(f"slowest refusal{suffix}", round(refusals[slow[0]][0], 1), most_ms, "ms", note)
 
 
-def test_bombs_are_refused_at_once_and_take_no_memory(attacked: Started, figures: Figures) -> None:
-    cases = [case for case in bombs.cases() if case.name not in bombs.WRITTEN]
-    throw(attacked, cases, figures, "", 24, REFUSAL_MS)
+def test_oversized_requests_are_refused_at_once_without_memory(attacked: Started, figures: Figures) -> None:
+    cases = [case for case in oversized.cases() if case.name not in oversized.LARGE_GRADIENTS]
+    measure_refusals(attacked, cases, figures, "", 24, REFUSAL_MS)
 
 
-def test_gradients_of_too_many_nodes_are_refused_within_the_deadline(attacked: Started, figures: Figures) -> None:
-    cases = [case for case in bombs.cases() if case.name in bombs.WRITTEN]
-    assert len(cases) == len(bombs.WRITTEN)
-    throw(attacked, cases, figures, ", where gradients have too many nodes", WRITING_MIB, WRITING_MS)
+def test_gradients_with_too_many_nodes_are_refused_within_the_deadline(attacked: Started, figures: Figures) -> None:
+    cases = [case for case in oversized.cases() if case.name in oversized.LARGE_GRADIENTS]
+    assert len(cases) == len(oversized.LARGE_GRADIENTS)
+    measure_refusals(attacked, cases, figures, " (gradients with too many nodes)", BUILDING_MIB, BUILDING_MS)
 
 
-@pytest.mark.parametrize("name", bombs.LARGE)
-def test_a_large_bomb_is_refused(attacked: Started, name: str) -> None:
-    _, wrong = refusal(attacked, Case(name, bombs.LARGE[name]()))
+@pytest.mark.parametrize("name", oversized.LARGE)
+def test_oversized_body_is_refused(attacked: Started, name: str) -> None:
+    _, wrong = refusal(attacked, Case(name, oversized.LARGE[name]()))
     assert not wrong, wrong
 
 
 def within_budget() -> dict[str, bytes]:
-    """Calls that take up to a few hundred MB, with bodies of a few hundred bytes."""
+    """Calls that need up to a few hundred MB, with bodies of a few hundred bytes."""
     one = [feed(0, [], [0.5], "float64")]
     wide = [node("parameter"), node("broadcast_to", 0, shape=[1500, 1500]), node("tanh", 1)]
     image = [
@@ -98,7 +98,7 @@ def within_budget() -> dict[str, bytes]:
     }
 
 
-def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., Started], figures: Figures) -> None:
+def test_execution_stays_within_declared_memory(start: Callable[..., Started], figures: Figures) -> None:
     over = {}
     for name, body in within_budget().items():
         server = start("--compile", "off")
@@ -106,7 +106,7 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
             connection.ask("/v1/gradients", small())
             server.settled()
             pids = processes.family(server.pid)
-            processes.forget_peak(pids)
+            processes.reset_peak(pids)
             before = processes.peak(pids)
             answer = connection.ask("/v1/gradients", body)
             assert answer.status == 200, answer.body
@@ -115,12 +115,12 @@ def test_what_runs_takes_no_more_memory_than_it_declares(start: Callable[..., St
         over[name] = (taken - answer.json()["stats"]["peak_bytes"]) / MIB
     worst = max(over, key=lambda name: over[name])
     note = ", ".join(f"{name} {mib:+.0f}" for name, mib in over.items())
-    figures.at_most("memory above what a call declares, at its most", round(over[worst], 1), SLACK / MIB, "MiB", note)
+    figures.at_most("peak memory above the declared bytes", round(over[worst], 1), SLACK / MIB, "MiB", note)
 
 
 @pytest.mark.parametrize("room", [-1, 0])
-def test_the_budget_of_arithmetic_is_kept_to_the_operation(start: Callable[..., Started], room: int) -> None:
-    """A product of two matrices takes 2 n³ operations; with one operation less allowed, it is refused."""
+def test_flop_limit_is_exact(start: Callable[..., Started], room: int) -> None:
+    """A product of two n × n matrices takes 2 n³ FLOPs; if the limit is one FLOP lower, it is refused."""
     side = 64
     server = start("--max-flops", str(2 * side**3 + room))
     pair = feed(0, [side, side], [0.5] * side**2)

@@ -36,14 +36,14 @@ def replacement_seconds(server: Started, pid: int) -> float:
 
 
 def require_workers(server: Started) -> list[int]:
-    """The server's workers; the test fails if there are none."""
+    """The process IDs of the server's workers; fails if there are none."""
     pids = server.workers
     assert pids, "the server has no worker processes"
     return pids
 
 
 def busiest(server: Started, seconds: float = 0.4) -> int:
-    """The worker that used the most processor time."""
+    """The worker that uses the most processor time within `seconds`."""
     before = {pid: processes.processor_seconds(pid) for pid in server.workers}
     time.sleep(seconds)
     return max(before, key=lambda pid: processes.processor_seconds(pid) - before[pid])
@@ -59,10 +59,10 @@ def test_idle_workers_are_replaced(attacked: Started, figures: Figures) -> None:
             start = time.perf_counter()
             assert is_right(once(attacked.address, "/v1/gradients", small()).body)
             waits.append(time.perf_counter() - start)
-    figures.at_most("replacement of an idle worker, at its slowest", round(max(taken), 2), REPLACED_S, "s")
+    figures.at_most("slowest replacement of an idle worker", round(max(taken), 2), REPLACED_S, "s")
     median = round(1000 * statistics.median(waits), 1)
     figures.at_most(
-        "the next small call after a kill, at its slowest",
+        "slowest small call after a kill",
         round(1000 * max(waits), 1),
         1000,
         "ms",
@@ -70,8 +70,8 @@ def test_idle_workers_are_replaced(attacked: Started, figures: Figures) -> None:
     )
 
 
-def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: Figures) -> None:
-    """A spare takes over: the call is sent at the moment of the kill. Without a spare it would wait for a start."""
+def test_first_call_after_a_kill_does_not_wait(attacked: Started, figures: Figures) -> None:
+    """The call is sent right after the kill; a spare worker takes over. Without it, the call would wait for a start."""
     waits = []
     for _ in range(10):
         attacked.await_spare()
@@ -85,47 +85,47 @@ def test_the_first_call_after_a_kill_does_not_wait(attacked: Started, figures: F
             waits.append(answer.seconds)
     median = round(1000 * statistics.median(waits), 1)
     figures.at_most(
-        "a call in the moment of a kill, at its slowest", round(1000 * max(waits), 1), 250, "ms", f"median {median} ms"
+        "slowest call at the moment of a kill", round(1000 * max(waits), 1), 250, "ms", f"median {median} ms"
     )
 
 
 def test_busy_workers_are_replaced(attacked: Started, figures: Figures) -> None:
-    """A job whose worker dies runs once more; a second death is reported by 503."""
+    """A task whose worker dies runs a second time; if that worker dies too, the client gets a 503."""
     require_workers(attacked)
-    job = speed(attacked.address).steps(2)
+    task = speed(attacked.address).interruptible(2)
     taken, statuses = [], []
     for _ in range(4):
         answers: list[Answer] = []
-        asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))  # noqa: B023
+        asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", task)))  # noqa: B023
         asking.start()
         time.sleep(0.3)
         taken.append(replacement_seconds(attacked, busiest(attacked)))
         asking.join()
         statuses += [answer.status for answer in answers] or [0]
-    note = f"their jobs were answered with {sorted(statuses)}"
-    figures.at_most("replacement of a busy worker, at its slowest", round(max(taken), 2), REPLACED_S, "s", note)
-    figures.at_most("jobs of killed workers that were not run again", sum(s != 200 for s in statuses), 0, "", note)
+    note = f"statuses of their tasks: {sorted(statuses)}"
+    figures.at_most("slowest replacement of a busy worker", round(max(taken), 2), REPLACED_S, "s", note)
+    figures.at_most("tasks of killed workers not run again", sum(s != 200 for s in statuses), 0, "", note)
 
 
-def test_a_job_whose_workers_die_is_not_run_for_ever(attacked: Started, figures: Figures) -> None:
+def test_task_that_kills_workers_is_not_retried_forever(attacked: Started, figures: Figures) -> None:
     require_workers(attacked)
-    job = speed(attacked.address).steps(12)
+    task = speed(attacked.address).interruptible(12)
     answers: list[Answer] = []
-    asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", job)))
+    asking = threading.Thread(target=lambda: answers.append(once(attacked.address, "/v1/forward", task)))
     asking.start()
     time.sleep(0.3)
     for _ in range(2):
         replacement_seconds(attacked, busiest(attacked))
-        time.sleep(2)  # a new worker is busy until it has started
+        time.sleep(2)  # a new worker is busy while it starts
     asking.join(40)
     outcomes = [(answer.status, "retry-after" in answer.headers) for answer in answers]
     figures.at_most(
-        "jobs killed twice that are not told by 503 with Retry-After", outcomes != [(503, True)], 0, "", str(outcomes)
+        "tasks killed twice without a 503 with Retry-After", outcomes != [(503, True)], 0, "", str(outcomes)
     )
 
 
-def test_all_at_once(attacked: Started, figures: Figures) -> None:
-    """All workers die repeatedly under traffic: every answer is right, or 503."""
+def test_calls_survive_the_death_of_all_workers(attacked: Started, figures: Figures) -> None:
+    """All workers are killed repeatedly during traffic: every response is right, or a 503."""
     require_workers(attacked)
     stop, statuses, wrong = threading.Event(), list[int](), list[str]()
 
@@ -137,7 +137,7 @@ def test_all_at_once(attacked: Started, figures: Figures) -> None:
                         answer = connection.ask("/v1/gradients", small())
                         statuses.append(answer.status)
                         if answer.status == 200 and not is_right(answer.body):
-                            wrong.append("a wrong answer")
+                            wrong.append("a wrong response")
             except (OSError, Hangup) as error:
                 wrong.append(str(error))
 
@@ -153,20 +153,20 @@ def test_all_at_once(attacked: Started, figures: Figures) -> None:
         thread.join()
     note = ", ".join(f"{status}: {statuses.count(status)}" for status in sorted(set(statuses)))
     wrong += [str(status) for status in statuses if status not in (200, 503)]
-    figures.at_most("wrong answers and hang-ups while all workers die", len(wrong), 0, "", f"{note}; {wrong[:5]}")
+    figures.at_most(
+        "wrong responses and closed connections while all workers are killed", len(wrong), 0, "", f"{note}; {wrong[:5]}"
+    )
     assert is_right(once(attacked.address, "/v1/gradients", small()).body)
 
 
-def test_a_stopped_worker(start: Callable[..., Started], figures: Figures) -> None:
-    """The workers hang instead of dying: their job gets 504, and later calls are answered."""
+def test_hung_workers_do_not_block_later_calls(start: Callable[..., Started], figures: Figures) -> None:
+    """The workers hang instead of dying: their call gets a 504, and later calls succeed."""
     server = start("--timeout-ms", "3000")
     pids = require_workers(server)
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     answer = once(server.address, "/v1/gradients", small())
-    figures.at_most(
-        "a call to workers that hang: answered after", round(answer.seconds, 2), 4.0, "s", str(answer.status)
-    )
+    figures.at_most("response time of a call to hung workers", round(answer.seconds, 2), 4.0, "s", str(answer.status))
     assert answer.status in (200, 503, 504)
     time.sleep(5)
     assert is_right(once(server.address, "/v1/gradients", small()).body)

@@ -1,4 +1,4 @@
-"""Framing attacks are refused soon, with a report, and the bytes that follow are not taken for a request."""
+"""Guarantee 2, for HTTP framing: attacks are refused with a problem report, and no second request is smuggled."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.guarantee(2)
 
 
 def outcome(address: Address, frame: Frame) -> str | None:
-    """The fault of the answer, or None."""
+    """The fault of the response, or None."""
     start = time.perf_counter()
     with Connection(address, timeout=frame.seconds) as connection:
-        with contextlib.suppress(OSError):  # may be refused while it is sent: only the answer matters
+        with contextlib.suppress(OSError):  # may be refused while it is sent; only the response matters
             connection.send(frame.sent)
         try:
             answer = connection.answer(start)
@@ -33,21 +33,19 @@ def outcome(address: Address, frame: Frame) -> str | None:
 
 
 def _smuggled(connection: Connection, frame: Frame) -> str | None:
-    """Whether the bytes after the first request were answered too."""
+    """The fault if the bytes after the first request got a response, too."""
     if not frame.ends:
         return None
     with contextlib.suppress(OSError, Hangup):
         connection.send(b"\r\n")
         second = connection.answer()
-        return f"{frame.name}: a second answer, {second.status}"
+        return f"{frame.name}: a second response, {second.status}"
     return None
 
 
-def test_every_attack_on_the_framing_is_refused(attacked: Started, figures: Figures) -> None:
+def test_every_framing_attack_is_refused(attacked: Started, figures: Figures) -> None:
     wrong = [fault for frame in frames() if (fault := outcome(attacked.address, frame))]
     for line in wrong:
         print(line)
-    figures.at_most(
-        f"attacks on the framing that are not refused, of {len(frames())}", len(wrong), 0, "", "; ".join(wrong)
-    )
+    figures.at_most(f"framing attacks not refused, of {len(frames())}", len(wrong), 0, "", "; ".join(wrong))
     assert is_right(once(attacked.address, "/v1/gradients", small()).body)

@@ -1,4 +1,4 @@
-"""The instruments themselves: how they judge growth, answers and attacks. Not timed, so part of every run."""
+"""Tests of the instruments themselves: trends, known results and attacks. Not timed, so part of every run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import Client
-from tests.guarantees import bombs, framing, malformed
+from tests.guarantees import framing, malformed, oversized
 from tests.guarantees.known import Known, Maker, density, directional, doubled, examples, quadratic
 from tests.guarantees.trend import trend
 
@@ -16,8 +16,8 @@ FLOOR = 1 << 20
 LEVEL = 300 * FLOOR
 
 
-def wandering(seed: int) -> np.ndarray:
-    """Memory that is allocated and freed in pieces: neighbouring samples are correlated."""
+def fluctuating(seed: int) -> np.ndarray:
+    """Memory that is allocated and freed, so that neighbouring samples are correlated."""
     rng = np.random.default_rng(seed)
     x = np.zeros(800)
     for i in range(1, 800):
@@ -26,20 +26,20 @@ def wandering(seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_comes_and_goes_is_flat(seed: int) -> None:
-    assert trend(wandering(seed)).is_flat(FLOOR)
+def test_fluctuating_memory_is_flat(seed: int) -> None:
+    assert trend(fluctuating(seed)).is_flat(FLOOR)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_leak_beside_what_comes_and_goes_is_seen(seed: int) -> None:
-    assert not trend(wandering(seed) + np.linspace(0.0, 40.0, 800) * FLOOR).is_flat(FLOOR)
+def test_leak_in_fluctuating_memory_is_detected(seed: int) -> None:
+    assert not trend(fluctuating(seed) + np.linspace(0.0, 40.0, 800) * FLOOR).is_flat(FLOOR)
 
 
-def test_a_small_leak_is_seen_where_nothing_else_happens() -> None:
+def test_small_leak_in_steady_memory_is_detected() -> None:
     assert not trend(LEVEL + np.linspace(0.0, 3.0, 800) * FLOOR).is_flat(FLOOR)
 
 
-def test_what_was_taken_in_the_first_half_does_not_count() -> None:
+def test_growth_in_the_first_half_does_not_count() -> None:
     assert trend([LEVEL] * 100 + [2 * LEVEL] * 500).is_flat(0)
 
 
@@ -54,7 +54,7 @@ def send(client: Client, known: Known) -> bytes:
 
 
 @pytest.mark.parametrize("make", [density, quadratic, directional, examples, doubled])
-def test_known_answers_are_the_answers_and_no_others(client: Client, make: Maker) -> None:
+def test_known_answer_matches_only_its_own_request(client: Client, make: Maker) -> None:
     rng = np.random.default_rng(1)
     for _ in range(4):
         known, other = make(rng), make(rng)
@@ -64,15 +64,15 @@ def test_known_answers_are_the_answers_and_no_others(client: Client, make: Maker
 
 
 @pytest.mark.slow
-def test_there_is_enough_to_refuse() -> None:
-    cases = [*malformed.cases(), *bombs.cases()]
+def test_attacks_are_many_and_have_unique_names() -> None:
+    cases = [*malformed.cases(), *oversized.cases()]
     assert len(cases) > 120
     assert len({case.name for case in cases}) == len(cases)
     assert len({frame.name for frame in framing.frames()}) == len(framing.frames()) > 70
 
 
-def test_a_chain_is_one_graph() -> None:
-    """The large bombs, whose JSON is written by hand, have the intended form."""
-    nodes = json.loads(bombs.nodes_like(b'{"op":"input"}', 3))["graph"]["nodes"]
+def test_oversized_bodies_have_the_intended_form() -> None:
+    """The JSON of large bodies is written by hand; check its form."""
+    nodes = json.loads(oversized.repeated_nodes(b'{"op":"input"}', 3))["graph"]["nodes"]
     assert nodes == [{"op": "input"}] * 3
-    assert json.loads(bombs.numbers(5))["feeds"][0]["tensor"]["data"] == [0.25] * 5
+    assert json.loads(oversized.numbers(5))["feeds"][0]["tensor"]["data"] == [0.25] * 5

@@ -1,4 +1,4 @@
-"""Guarantee 15: results do not depend on concurrent calls, and no caller's data reaches another caller."""
+"""Guarantee 15: results do not depend on concurrent calls, and no caller sees data of another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CANARY = b"\xc0\xff\xee\xca\xfe\xba\xbe\x42"
 
 
 def results(known: Known, body: bytes) -> object:
-    """The answer without its statistics: times, and whether the plan was cached."""
+    """The response without its statistics, such as times and cache hits."""
     if known.kind == SAFETENSORS:
         start = 8 + int.from_bytes(body[:8], "little")
         header = json.loads(body[8:start])
@@ -35,7 +35,7 @@ def results(known: Known, body: bytes) -> object:
     return answer
 
 
-def test_together_equals_alone_bit_for_bit(start: Callable[..., Started], figures: Figures) -> None:
+def test_concurrent_results_equal_sequential_ones_bit_for_bit(start: Callable[..., Started], figures: Figures) -> None:
     server = start("--determinism", "bitwise")
     rng = np.random.default_rng(15)
     kinds = makers(server.address)
@@ -54,7 +54,7 @@ def test_together_equals_alone_bit_for_bit(start: Callable[..., Started], figure
     with probing(server.address) as seen:
         together(16, ask)
     figures.at_most(
-        f"answers of {16 * len(calls)} that differ from those alone", len(differing), 0, "", str(differing[:5])
+        f"responses that differ from sequential ones, of {16 * len(calls)}", len(differing), 0, "", str(differing[:5])
     )
     judge(seen, "16 clients with calls of all kinds", figures.test)
 
@@ -69,7 +69,7 @@ def marked(elements: int) -> bytes:
 
 
 def send_marked(server: Started, seed: int, stop: threading.Event) -> None:
-    """Send marked requests; some are cut off, and some do not wait for the answer."""
+    """Send marked requests; truncate some, and reset the connection of some without reading the response."""
     rng = random.Random(seed)
     while not stop.is_set():
         sent = marked(rng.randrange(1_000, 250_000))
@@ -80,20 +80,20 @@ def send_marked(server: Started, seed: int, stop: threading.Event) -> None:
 
 
 def faults_of_another_caller(server: Started, seed: int) -> list[str]:
-    """The faults of the answers to another caller, a tenth of whose bodies are truncated."""
+    """The faults of the responses to another caller, a tenth of whose bodies are truncated."""
     rng, wrong = np.random.default_rng(seed), []
     for k in range(150):
         known = (doubled, density)[k % 2](rng)
         body = known.body if k % 10 else known.body[:-8]
         answer = once(server.address, known.path, body, kind=known.kind)
         if CANARY in answer.body or CANARY[1:5] in answer.body:
-            wrong.append(f"{known.name}: holds what another caller sent")
+            wrong.append(f"{known.name}: contains data of another caller")
         if answer.status == 200 and not known.is_answered_by(answer.body):
-            wrong.append(f"{known.name}: a wrong answer")
+            wrong.append(f"{known.name}: a wrong response")
     return wrong
 
 
-def test_nothing_of_one_caller_reaches_another(attacked: Started, figures: Figures) -> None:
+def test_one_caller_never_sees_data_of_another(attacked: Started, figures: Figures) -> None:
     stop, wrong = threading.Event(), list[str]()
     threads = [threading.Thread(target=send_marked, args=(attacked, i, stop)) for i in range(4)]
     for thread in threads:
@@ -103,5 +103,5 @@ def test_nothing_of_one_caller_reaches_another(attacked: Started, figures: Figur
     for thread in threads:
         thread.join()
     figures.at_most(
-        "answers of 600 that are wrong, or hold what another caller sent", len(wrong), 0, "", str(wrong[:3])
+        "responses that are wrong or contain data of another caller, of 600", len(wrong), 0, "", str(wrong[:3])
     )

@@ -1,4 +1,4 @@
-"""Guarantee 14: keys are checked first, compared in constant time, and cost a request next to nothing."""
+"""Guarantee 14: keys are checked first, compared in constant time, and checked within microseconds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.service.core.keys.cases import bearer, record, write
 pytestmark = pytest.mark.guarantee(14)
 
 KEY = new_key()
-#: attempts that are timed together, and the number of rounds
+#: number of attempts that are timed together, and number of rounds
 BATCH, ROUNDS = 50, 2000
 
 
-def nearly_right_key() -> str:
-    """A good key except for its last characters. No two are equal, because a repeated head is found faster."""
+def nearly_correct_key() -> str:
+    """A valid key with other last characters, different each time, because a repeated header is found faster."""
     return KEY[:-6] + secrets.token_urlsafe(6)[:6]
 
 
@@ -38,7 +38,7 @@ def random_key() -> str:
 
 
 def seconds(tries: Sequence[str], attempt: Callable[[str], object]) -> float:
-    """The seconds of one attempt, on average."""
+    """The average seconds of an attempt."""
     begun = time.perf_counter()
     for key in tries:
         attempt(key)
@@ -46,17 +46,17 @@ def seconds(tries: Sequence[str], attempt: Callable[[str], object]) -> float:
 
 
 def difference(attempt: Callable[[str], object], batch: int, rounds: int) -> tuple[float, float]:
-    """The extra seconds of a nearly right key compared with a random one, and the seconds of one attempt.
+    """The extra seconds for a nearly correct key compared with a random one, and the seconds of one attempt.
 
-    The kinds take turns, and alternate in being first, so that disturbances of the machine affect both.
+    Both kinds are measured in each round, in alternating order, so that disturbances of the machine affect both.
     """
     differences, each = [], []
     gc.disable()
     try:
         for number in range(rounds):
-            kinds = [nearly_right_key, random_key] if number % 2 else [random_key, nearly_right_key]
+            kinds = [nearly_correct_key, random_key] if number % 2 else [random_key, nearly_correct_key]
             taken = {kind: seconds([kind() for _ in range(batch)], attempt) for kind in kinds}
-            differences.append(taken[nearly_right_key] - taken[random_key])
+            differences.append(taken[nearly_correct_key] - taken[random_key])
             each.append(taken[random_key])
     finally:
         gc.enable()
@@ -69,18 +69,20 @@ def gate(tmp_path: Path) -> Gate:
     return Gate(KeyRing(write(tmp_path / "keys.json", [*keys, record("alice", KEY, rate="100000000/s")]), None))
 
 
-def test_how_a_key_begins_does_not_show_in_the_time_of_a_refusal(gate: Gate, figures: Figures) -> None:
+def test_refusal_time_does_not_reveal_a_key_prefix(gate: Gate, figures: Figures) -> None:
     def refused(key: str) -> None:
         with pytest.raises(Refusal):
             gate.enter(Access(KeyScope.COMPUTE, credential_of([(b"authorization", b"Bearer " + key.encode())])))
 
     more, each = difference(refused, BATCH, ROUNDS)
     note = f"of {1e6 * each:.2f} µs"
-    figures.at_most("a key that is nearly right takes longer to refuse, or shorter", abs(1e9 * more), 50, "ns", note)
+    figures.at_most(
+        "difference in refusal time between a nearly correct and a random key", abs(1e9 * more), 50, "ns", note
+    )
 
 
-def test_a_comparison_that_stops_early_would_be_seen() -> None:
-    """Check the instrument by comparing characters one by one, until one differs."""
+def test_early_exit_comparison_is_detected() -> None:
+    """Check the instrument with a comparison that stops at the first different character."""
 
     def compared(key: str) -> bool:
         return all(one == other for one, other in zip(key, KEY, strict=True))
@@ -89,7 +91,9 @@ def test_a_comparison_that_stops_early_would_be_seen() -> None:
     assert more > 200e-9
 
 
-def test_nor_from_outside(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
+def test_refusal_time_over_http_does_not_reveal_a_key_prefix(
+    start: Callable[..., Started], tmp_path: Path, figures: Figures
+) -> None:
     server = start("--keys-file", str(write(tmp_path / "keys.json", [record("alice", KEY)])))
     connection = HTTPConnection(*server.address)
 
@@ -102,21 +106,27 @@ def test_nor_from_outside(start: Callable[..., Started], tmp_path: Path, figures
     more, each = difference(refused, 4, 1000)
     connection.close()
     note = f"of {1e6 * each:.0f} µs, on one connection"
-    figures.at_most("the same over HTTP", abs(1e6 * more), 5, "µs", note)
+    figures.at_most(
+        "difference in refusal time between a nearly correct and a random key, over HTTP",
+        abs(1e6 * more),
+        5,
+        "µs",
+        note,
+    )
 
 
-def test_what_a_key_adds_to_a_request(gate: Gate, figures: Figures) -> None:
-    """For a cached head: the table, the comparison, the rate limit, and an occasional check of the file."""
+def test_key_check_adds_microseconds(gate: Gate, figures: Figures) -> None:
+    """The header is cached; measure the lookup, the comparison, the rate limit, and an occasional check of the file."""
     access = Access(KeyScope.COMPUTE, credential_of([(b"authorization", bearer(KEY).partition(b": ")[2])]))
 
     def entered(_: str) -> None:
         gate.enter(access).leave()
 
     taken = [seconds([KEY] * 1000, entered) for _ in range(200)]
-    figures.at_most("asking for a key, of a thousand", 1e6 * statistics.median(taken), 3, "µs")
+    figures.at_most("time of a key check, with a thousand keys", 1e6 * statistics.median(taken), 3, "µs")
 
 
-def test_a_revocation_acts_soon(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
+def test_revoked_key_is_refused_soon(start: Callable[..., Started], tmp_path: Path, figures: Figures) -> None:
     path = write(tmp_path / "keys.json", [record("alice", KEY)])
     server = start("--keys-file", str(path))
     slowest = 0.0
@@ -125,11 +135,11 @@ def test_a_revocation_acts_soon(start: Callable[..., Started], tmp_path: Path, f
         until(server.address, 404)
         write(path, [])
         slowest = max(slowest, until(server.address, 401))
-    figures.at_most("a key that is revoked is refused after", slowest, 2, "s")
+    figures.at_most("time until a revoked key is refused", slowest, 2, "s")
 
 
 def until(address: Address, status: int) -> float:
-    """Repeat the request until it gets this status, and return the seconds that it took."""
+    """Repeat the request until it gets this status, and return the seconds that this took."""
     begun = time.monotonic()
     connection = HTTPConnection(*address)
     try:

@@ -1,4 +1,4 @@
-"""Guarantees 2 and 6, for opset 2: bad or late requests are refused, odd ones answered, and no worker is lost."""
+"""Guarantees 2 and 6, for opset 2: invalid and slow requests are refused, degenerate ones answered, no worker lost."""
 
 from __future__ import annotations
 
@@ -12,45 +12,49 @@ from tests.guarantees.talk import Connection, Hangup, once
 from tests.guarantees.test_bad_input import outcome
 
 pytestmark = pytest.mark.guarantee(2)
-#: seconds, less than the late decompositions take
+#: a deadline in seconds, shorter than the slow decompositions take
 PATIENCE = 2.0
 
 
-def test_every_bad_input_of_opset_2_is_refused(attacked: Started, figures: Figures) -> None:
+def test_every_bad_opset_2_input_is_refused(attacked: Started, figures: Figures) -> None:
     before = steady_workers(attacked)
     cases = opset_2.cases()
     wrong = [fault for case in cases if (fault := outcome(attacked, case))]
-    figure = f"bad inputs of opset 2 that are not refused as they should, of {len(cases)}"
+    figure = f"bad opset 2 inputs not refused as required, of {len(cases)}"
     figures.at_most(figure, len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most("bad inputs of opset 2: workers that they took with them", lost_workers(attacked, before), 0, "")
+    figures.at_most("bad opset 2 inputs: workers lost", lost_workers(attacked, before), 0, "")
 
 
-def test_odd_matrices_and_masks_are_answered(attacked: Started, figures: Figures) -> None:
-    """Singular, NaN and empty matrices, and masks that match nothing or all: no error, NaN if there is no result."""
+def test_degenerate_matrices_and_masks_are_answered(attacked: Started, figures: Figures) -> None:
+    """Singular, NaN and empty matrices, and masks that match nothing or everything: no error; NaN if undefined."""
     before = steady_workers(attacked)
-    odd = opset_2.odd()
-    wrong = [f"{name}: {fault}" for name, body in odd.items() if (fault := fault_of(attacked, body))]
-    figures.at_most(f"odd matrices and masks that are not answered, of {len(odd)}", len(wrong), 0, "", "; ".join(wrong))
-    figures.at_most("odd matrices and masks: workers that they took with them", lost_workers(attacked, before), 0, "")
+    degenerate = opset_2.degenerate()
+    wrong = [f"{name}: {fault}" for name, body in degenerate.items() if (fault := fault_of(attacked, body))]
+    figures.at_most(
+        f"degenerate matrices and masks without an answer, of {len(degenerate)}", len(wrong), 0, "", "; ".join(wrong)
+    )
+    figures.at_most("degenerate matrices and masks: workers lost", lost_workers(attacked, before), 0, "")
 
 
 @pytest.mark.guarantee(6)
-def test_a_decomposition_that_would_be_late_is_refused(attacked: Started, figures: Figures) -> None:
-    """It is refused at its node, before LAPACK begins, which cannot be interrupted."""
+def test_decomposition_that_would_miss_its_deadline_is_refused(attacked: Started, figures: Figures) -> None:
+    """It is refused at its node before LAPACK, which cannot be interrupted, begins."""
     before = steady_workers(attacked)
     wrong = {}
-    for op, body in opset_2.late(3_000).items():
+    for op, body in opset_2.slow_decompositions(3_000).items():
         answer = once(attacked.address, f"/v1/forward?timeout_ms={1000 * PATIENCE:.0f}", body)
         if answer.status != 504 or answer.json().get("node") != 3 or answer.seconds > PATIENCE:
             wrong[op] = (answer.status, answer.seconds, answer.body[:200])
     figures.at_most(
-        "decompositions that would be late, and are not refused at their node", len(wrong), 0, "", str(wrong)
+        "decompositions that would miss their deadline: not refused at their node", len(wrong), 0, "", str(wrong)
     )
-    figures.at_most("decompositions that would be late: workers that they took", lost_workers(attacked, before), 0, "")
+    figures.at_most(
+        "decompositions that would miss their deadline: workers lost", lost_workers(attacked, before), 0, ""
+    )
 
 
 def fault_of(server: Started, body: bytes) -> str | None:
-    """The fault of the answer, or None."""
+    """The fault of the response, or None."""
     with Connection(server.address) as connection:
         try:
             answer = connection.ask("/v1/gradients", body)
@@ -60,13 +64,13 @@ def fault_of(server: Started, body: bytes) -> str | None:
 
 
 def steady_workers(server: Started) -> set[int]:
-    """The workers of a server once all of them have started."""
+    """Wait until all workers of a server have started, and return them."""
     once(server.address, "/v1/gradients", small())
     server.await_spare()
     return set(server.workers)
 
 
 def lost_workers(server: Started, before: set[int]) -> int:
-    """Count the workers that are gone, and check that the server still computes."""
+    """Count the workers that have exited, and check that the server still computes."""
     assert is_right(once(server.address, "/v1/gradients", small()).body)
     return len(before.difference(server.workers))

@@ -1,4 +1,4 @@
-"""Guarantee 19: once a server reports ready, no call waits for a worker to start."""
+"""Guarantee 19: once `/health/ready` returns 200, no call waits for a worker to start."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.guarantees.talk import once
 
 pytestmark = pytest.mark.guarantee(19)
 STARTS = 3
-#: processes per processor that only keep it busy
+#: number of processes per processor that only keep it busy
 BURNERS = 4
 
 
 @pytest.fixture
 def _busy_machine() -> Iterator[None]:
-    """A busy machine, where starting a worker takes long."""
+    """Keep the machine busy, so that starting a worker takes long."""
     count = BURNERS * len(os.sched_getaffinity(0))
     burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     yield
@@ -33,8 +33,8 @@ def _busy_machine() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_busy_machine")
-def test_first_calls_after_ready(figures: Figures) -> None:
-    """The calls are a small one, and one of unknown cost, which goes to a worker of another kind."""
+def test_first_calls_after_ready_do_not_wait_for_a_start(figures: Figures) -> None:
+    """Send a small call and one of unknown cost, which goes to a worker of another kind."""
     unknown = request([node("parameter"), *(node("sin", i) for i in range(40))], [feed(0, [], [0.5])])
     calls, starts, failed = [], [], 0
     for _ in range(STARTS):
@@ -51,5 +51,7 @@ def test_first_calls_after_ready(figures: Figures) -> None:
         finally:
             server.stop()
     note = f"starts of {min(starts):.1f} to {max(starts):.1f} s, calls of at most {max(calls):.2f} s"
-    figures.at_most(f"first calls after ready that fail, of {len(calls)}", failed, 0, "", note)
-    figures.at_most("the slowest of them, as a part of a start", round(max(calls) / min(starts), 3), 0.25, "", note)
+    figures.at_most(f"first calls after ready: failed, of {len(calls)}", failed, 0, "", note)
+    figures.at_most(
+        "first calls after ready: slowest, as a fraction of a start", round(max(calls) / min(starts), 3), 0.25, "", note
+    )

@@ -1,4 +1,4 @@
-"""Guarantee 4, for state: health answers within 100 ms while the stored history is rewritten several times."""
+"""Guarantee 4, for state: `/health/live` responds within 100 ms while the stored history is rewritten."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUP = 40
 ANSWERS = 60_000
 #: writes per second while the history is rewritten
 RATE = 50
-#: bytes by which a rewrite shrinks the history
+#: minimum number of bytes by which a rewrite shrinks the history
 SHRINKAGE = 100 << 20
 REWRITTEN = 3
 PATIENCE = 180.0
@@ -40,7 +40,7 @@ PATIENCE = 180.0
 
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A state with a commit for each graph, and groups of tensors most of which have been replaced."""
+    """A state folder with a commit for each graph, and with groups of tensors, most of which have been replaced."""
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         written = journal(tmp_path / "state", LAZY)
@@ -64,7 +64,7 @@ def commits_of_a_history() -> Iterator[Commit]:
 
 
 def record(number: int) -> bytes:
-    """The stored record of a graph; each number gives a different one."""
+    """The stored record of a graph; the graph is different for each number."""
     nodes = [{"op": "input"}, {"op": "parameter", "name": f"w{number}"}, {"op": "mul", "operands": [0, 1]}]
     return json.dumps({"graph_id": f"{number:064x}", "graph": {"nodes": nodes}}, separators=(",", ":")).encode()
 
@@ -78,7 +78,9 @@ def answer(number: int, expires: float) -> AnswerRecord:
     return AnswerRecord("", f"k{number}", "f" * 32, "application/json", b"{}", expires, 200, (("etag", '"0"'),))
 
 
-def test_a_history_is_rewritten(history: Path, start: Callable[..., Started], figures: Figures) -> None:
+def test_health_responds_while_history_is_rewritten(
+    history: Path, start: Callable[..., Started], figures: Figures
+) -> None:
     server = start("--state", str(history), "--max-graphs", str(2 * GRAPHS))
     ended = threading.Event()
     with probing(server.address) as seen:
@@ -89,8 +91,8 @@ def test_a_history_is_rewritten(history: Path, start: Callable[..., Started], fi
         ended.set()
         for writer in writers:
             writer.join()
-    assert rewritten == REWRITTEN, f"it was rewritten {rewritten} times in {PATIENCE:g} s"
-    judge(seen, f"a history is rewritten {REWRITTEN} times", figures.test)
+    assert rewritten == REWRITTEN, f"the history was rewritten {rewritten} times in {PATIENCE:g} s"
+    judge(seen, f"history rewritten {REWRITTEN} times", figures.test)
 
 
 def write(server: Started, ended: threading.Event) -> None:
@@ -103,7 +105,7 @@ def write(server: Started, ended: threading.Event) -> None:
 
 
 def replace(server: Started, ended: threading.Event) -> None:
-    """Replace tensors in groups, so that older groups hold current tensors beside replaced ones."""
+    """Replace tensors in groups, so that older groups contain both current and replaced tensors."""
     rng = random.Random(8)
     nodes = [node("input"), node("broadcast_to", 0, shape=[TENSOR_BYTES // 8]), node("sum", 1)]
     with Connection(server.address) as connection:
@@ -115,7 +117,7 @@ def replace(server: Started, ended: threading.Event) -> None:
 
 
 def times_rewritten(commits: Path) -> int:
-    """Wait until the history has shrunk `REWRITTEN` times, and return how often it has."""
+    """Wait until the history has shrunk `REWRITTEN` times, and return the number of times."""
     most, times, end = 0, 0, time.monotonic() + PATIENCE
     while times < REWRITTEN and time.monotonic() < end:
         time.sleep(0.2)
@@ -127,7 +129,7 @@ def times_rewritten(commits: Path) -> int:
 
 
 def size_of(commits: Path) -> int:
-    """The bytes of the files in a folder, some of which may be deleted meanwhile."""
+    """The total bytes of the files in a folder; some may be deleted in the meantime."""
     total = 0
     for file in commits.iterdir():
         with suppress(FileNotFoundError):

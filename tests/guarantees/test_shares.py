@@ -1,6 +1,6 @@
-"""Guarantee 16: no caller notices what another one does. Each attack runs beside a modest caller.
+"""Guarantee 16: one caller does not affect another. A modest caller sends small calls during each attack.
 
-Callers are distinguished by the namespaces of their keys, or by their addresses if there are no keys.
+Callers are distinguished by the namespaces of their keys, or by their addresses if the server has no keys.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from service.core.keys.caller import new_key
 from tests.guarantees.figures import Figures
-from tests.guarantees.greedy import SOON_PLANNED, Greed, beside
+from tests.guarantees.greedy import QUICK_TO_PLAN, Greed, beside
 from tests.guarantees.jobs import feed, in_steps, node, request, small, speed
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection
@@ -25,12 +25,12 @@ from tests.service.core.keys.cases import record, write
 
 pytestmark = pytest.mark.guarantee(16)
 
-#: how much longer the slowest of a hundred calls may take during an attack than alone
+#: how many times longer the slowest of a hundred calls may take during an attack than alone
 SLOWER = 3
 CALLS, ROUNDS = 300, 3
 #: seconds for a series of calls
 PATIENCE = 8
-#: bytes of a body from which a server may estimate its cost
+#: number of bytes of a body from which a server may estimate its cost
 PREFIX = 512
 #: number of calls that look like another caller's
 LOOKALIKES = 112
@@ -77,9 +77,9 @@ def callers(request: pytest.FixtureRequest, start: Callable[..., Started], tmp_p
 
 
 def calls(caller: Caller, count: int = CALLS) -> list[Answer]:
-    """Make small calls one after the other, with pauses like those of a program that uses the answers.
+    """Make small calls one after the other, with short pauses, as a program does that uses the results.
 
-    There are fewer calls if they take too long.
+    Stop early if they take too long.
     """
     answers, end = list[Answer](), time.monotonic() + PATIENCE
     with caller.connect() as connection:
@@ -90,12 +90,12 @@ def calls(caller: Caller, count: int = CALLS) -> list[Answer]:
 
 
 def slowest_of_a_hundred(answers: list[Answer]) -> float:
-    """The 99th percentile of the answer times, in ms."""
+    """The 99th percentile of the response times, in ms."""
     return 1000 * statistics.quantiles([answer.seconds for answer in answers], n=100)[98]
 
 
 def compare(modest: Caller, greed: Greed, figures: Figures, attack: str) -> None:
-    """Compare calls alone with calls during the attack, in turns, so that disturbances affect both."""
+    """Compare calls alone with calls during the attack, in alternation, so that disturbances affect both."""
     calls(modest, 50)
     alone, crowded = list[Answer](), list[Answer]()
     for _ in range(ROUNDS):
@@ -106,36 +106,42 @@ def compare(modest: Caller, greed: Greed, figures: Figures, attack: str) -> None
         time.sleep(1)
     before, after = slowest_of_a_hundred(alone), slowest_of_a_hundred(crowded)
     middle = [1000 * statistics.median([answer.seconds for answer in answers]) for answers in (alone, crowded)]
-    note = f"{before:.1f} ms alone, {after:.1f} beside; medians {middle[0]:.1f} and {middle[1]:.1f}"
-    figures.at_most(f"{attack}: the slowest of a hundred calls, against alone", after / before, SLOWER, "×", note)
+    note = f"{before:.1f} ms alone, {after:.1f} during the attack; medians {middle[0]:.1f} and {middle[1]:.1f}"
+    figures.at_most(f"{attack}: slowest of a hundred calls, relative to baseline", after / before, SLOWER, "×", note)
     statuses = Counter(answer.status for answer in crowded if answer.status != 200)
-    figures.at_most(f"{attack}: calls that are not answered by 200", statuses.total(), 0, "", str(dict(statuses)))
+    figures.at_most(f"{attack}: calls with a status other than 200", statuses.total(), 0, "", str(dict(statuses)))
 
 
-def test_a_hundred_new_graphs_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
+def test_new_graphs_of_one_caller_do_not_slow_another(
+    callers: Callers, figures: Figures, request: pytest.FixtureRequest
+) -> None:
     modest, greedy = callers()
-    compare(modest, greedy.greed(), figures, f"a hundred new graphs at once, {request.node.callspec.id}")
+    compare(modest, greedy.greed(), figures, f"100 concurrent new graphs ({request.node.callspec.id})")
 
 
-def test_a_hundred_known_calls_at_once(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
+def test_repeated_calls_of_one_caller_do_not_slow_another(
+    callers: Callers, figures: Figures, request: pytest.FixtureRequest
+) -> None:
     modest, greedy = callers()
     greed = greedy.greed(body=small().decode())
-    compare(modest, greed, figures, f"a hundred calls of a known graph, {request.node.callspec.id}")
+    compare(modest, greed, figures, f"100 concurrent calls of one graph ({request.node.callspec.id})")
 
 
-def test_a_full_queue(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """One caller sends a hundred times as many calls as may wait; the other's place in the queue stays free."""
+def test_full_queue_of_one_caller_does_not_block_another(
+    callers: Callers, figures: Figures, request: pytest.FixtureRequest
+) -> None:
+    """One caller fills the queue many times over; the other still gets a place in it."""
     modest, greedy = callers("--queue", "20")
-    body = speed(modest.server.address).steps(0.2) if modest.source else in_steps(8)
+    body = speed(modest.server.address).interruptible(0.2) if modest.source else in_steps(8)
     with beside(greedy.greed(body=body.decode(), path="/v1/forward")):
         time.sleep(1)
         statuses = Counter(answer.status for answer in calls(modest, 100))
-    figure = f"calls at a queue that another has filled that are not answered by 200, {request.node.callspec.id}"
+    figure = f"queue filled by another caller ({request.node.callspec.id}): calls with a status other than 200"
     figures.at_most(figure, statuses.total() - statuses[200], 0, "", str(dict(statuses)))
 
 
 def alike(number: int, side: int) -> bytes:
-    """A few products of matrices of this side; all bodies have the same length and the same first bytes."""
+    """Products of square matrices of this side; all bodies have the same length and the same first bytes."""
     nodes = [node("input"), node("broadcast_to", 0, shape=["SIDE", "SIDE"]), node("tanh", 1)]
     for _ in range(12):
         nodes += [node("matmul", len(nodes) - 1, 2), node("tanh", len(nodes))]
@@ -145,8 +151,10 @@ def alike(number: int, side: int) -> bytes:
     return text.replace('{"feeds"', "{" + " " * PREFIX + '"feeds"', 1).encode()
 
 
-def test_estimates_are_ones_own(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """One caller's slow calls look like the other's quick ones, unless they are parsed."""
+def test_cost_estimates_are_separate_for_each_caller(
+    callers: Callers, figures: Figures, request: pytest.FixtureRequest
+) -> None:
+    """One caller's slow calls have the length and first bytes of the other's quick calls."""
     modest, greedy = callers("--timeout-ms", "10000")
     quick, slow = alike(0, 2), alike(0, 1024)
     assert len(quick) == len(slow)
@@ -161,29 +169,31 @@ def test_estimates_are_ones_own(callers: Callers, figures: Figures, request: pyt
     statuses = Counter(answer.status for answer in answers)
     detail = next((answer.json()["detail"] for answer in answers if answer.status != 200), "")
     figure = (
-        f"quick calls that look like another's slow ones and are refused, of {LOOKALIKES}, {request.node.callspec.id}"
+        f"quick calls that resemble another caller's slow ones ({request.node.callspec.id}): refused, of {LOOKALIKES}"
     )
     figures.at_most(figure, statuses.total() - statuses[200], 0, "", f"{dict(statuses)} {detail}")
 
 
 def known(number: int) -> bytes:
-    """One of a few graphs that are sent repeatedly."""
+    """A request with one of a few graphs, which are sent repeatedly."""
     nodes = [node("parameter"), node("broadcast_to", 0, shape=[7, number + 1]), node("sum", 1)]
     return request(nodes, [feed(0, [], [0.5])])
 
 
-def test_a_thousand_graphs_of_another(callers: Callers, figures: Figures, request: pytest.FixtureRequest) -> None:
-    """Cached plans stay, whatever other callers plan."""
+def test_graphs_of_one_caller_do_not_evict_plans_of_another(
+    callers: Callers, figures: Figures, request: pytest.FixtureRequest
+) -> None:
+    """Cached plans of one caller stay while another caller plans thousands of graphs."""
     modest, greedy = callers()
     cached = []
     with modest.connect() as connection:
         for _ in range(3):
             for number in range(20):
                 assert connection.ask("/v1/gradients", known(number)).status == 200
-        with beside(greedy.greed(nodes=SOON_PLANNED, connections=8)):
+        with beside(greedy.greed(nodes=QUICK_TO_PLAN, connections=8)):
             for _ in range(10):
                 time.sleep(1)
                 cached += [connection.ask("/v1/gradients", known(number)).json() for number in range(20)]
     hits = [answer["stats"]["plan_cached"] for answer in cached]
-    figure = f"plans of twenty graphs that are still there beside thousands of another, {request.node.callspec.id}"
+    figure = f"thousands of new graphs of another caller ({request.node.callspec.id}): fraction of plans still cached"
     figures.at_least(figure, sum(hits) / len(hits), 0.9, "")

@@ -1,7 +1,7 @@
 """Guarantees 9 and 10: acknowledged writes survive kill -9 of the server, and a full disk loses nothing.
 
-A kill does not lose data that the system has not yet written to disk; the trace shows that the order of system calls
-leaves nothing to be lost.
+A kill does not lose data that is still in the page cache; therefore another test traces the system calls, and checks
+that the data is on disk before the response is sent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ELEMENTS = 300
 
 
 def tensor(number: float, elements: int = ELEMENTS) -> bytes:
-    """A tensor whose elements all equal one number, so that a torn write is seen."""
+    """A tensor whose elements all equal one number, so that a torn write is detected."""
     return json.dumps({"dtype": "float64", "shape": [elements], "data": [number] * elements}).encode()
 
 
@@ -43,7 +43,7 @@ def put(connection: Connection, name: str, number: float) -> int:
 
 
 def read_tensor(address: Address, name: str) -> list[float] | None:
-    """The elements of a tensor, or None if there is none."""
+    """The elements of a tensor, or None if it does not exist."""
     answer = once(address, f"/v1/tensors/{name}", b"", method="GET")
     return answer.json()["tensor"]["data"] if answer.status == 200 else None
 
@@ -57,9 +57,9 @@ def step(a: str, b: str) -> bytes:
 
 @dataclass
 class Writer:
-    """Writes to two names of its own until the server is gone, and records what was acknowledged.
+    """Writes to two names of its own until the server is killed, and records the acknowledged values.
 
-    Two of three writes are one call, which adds one to the current value under both names.
+    Two of three writes are a single call that adds one to the current value and stores it under both names.
     """
 
     address: Address
@@ -87,32 +87,32 @@ class Writer:
 
     def _acknowledge(self, status: int, *names: str) -> None:
         if status != 200:
-            self.wrong.append(f"{names} was answered by {status}")
+            self.wrong.append(f"{names} got status {status}")
         self.count += 1
         self.acknowledged |= dict.fromkeys(names, self.tried)
 
     def check(self, values: dict[str, list[float] | None]) -> list[str]:
-        """The faults of the values of its names after a restart."""
+        """The faults in the values of its names after a restart."""
         wrong = list(self.wrong)
         for name, elements in values.items():
             if elements is None or len(set(elements)) != 1 or len(elements) != ELEMENTS:
-                wrong.append(f"{name} is torn or gone")
+                wrong.append(f"{name} is torn or missing")
             elif elements[0] not in (self.acknowledged[name], self.tried):
                 wrong.append(f"{name} is {elements[0]:g}, and {self.acknowledged[name]:g} was acknowledged")
         first, second = values.values()
         if int(self.tried) % 3 and first != second:
-            wrong.append(f"{tuple(values)} were written as one, and differ")
+            wrong.append(f"{tuple(values)} were written together, and differ")
         return wrong
 
 
-def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, figures: Figures) -> None:
+def test_acknowledged_writes_survive_kills(tmp_path: Path, figures: Figures) -> None:
     rng, wrong, count = random.Random(7), list[str](), 0
     values = {f"a{i}": 0.0 for i in range(WRITERS)} | {f"b{i}": 0.0 for i in range(WRITERS)}
     server = Started("--state", str(tmp_path / "state"))
     try:
         for _ in range(KILLS):
             with Connection(server.address) as connection:
-                for i in range(WRITERS):  # writes in flight may have reached only one of the two
+                for i in range(WRITERS):  # a write in flight may have reached only one of the two
                     values[f"b{i}"] = values[f"a{i}"]
                 for name, value in values.items():
                     assert put(connection, name, value) in (200, 201)
@@ -135,7 +135,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path, figures: Figures)
 
 
 def write_until_killed(server: Started, writers: list[Writer], seconds: float) -> None:
-    """Run all writers at once, and kill the server after this many seconds."""
+    """Run all writers concurrently, and kill the server after `seconds`."""
     threads = [threading.Thread(target=writer) for writer in writers]
     for thread in threads:
         thread.start()
@@ -146,8 +146,8 @@ def write_until_killed(server: Started, writers: list[Writer], seconds: float) -
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_the_answer_comes_after_the_disk(tmp_path: Path, start: Callable[..., Started], figures: Figures) -> None:
-    """The file is flushed and renamed, the folder is flushed, and then the answer is sent."""
+def test_response_is_sent_after_the_disk_flush(tmp_path: Path, start: Callable[..., Started], figures: Figures) -> None:
+    """The file is flushed and renamed, the folder is flushed, and then the response is sent."""
     server = start("--state", str(tmp_path / "state"))
     trace = tmp_path / "trace"
     calls = "fsync,fdatasync,link,linkat,rename,renameat,renameat2,write,writev,sendto,sendmsg"
@@ -161,11 +161,11 @@ def test_the_answer_comes_after_the_disk(tmp_path: Path, start: Callable[..., St
     tracing.communicate()
     assert set(statuses) == {201}
     late = disorders(trace.read_text(encoding="utf-8", errors="replace").splitlines())
-    figures.at_most("answers of 20 that left before their bytes, or their names, were on disk", late, 0, "")
+    figures.at_most("responses sent before the data and file name were on disk, of 20", late, 0, "")
 
 
 def disorders(lines: list[str]) -> int:
-    """Count the answers without a flush of a file, a rename, and a flush of the folder since the previous answer."""
+    """Count the responses not preceded by a flush of a file, a rename, and a flush of the folder."""
     expected = ("flush", "name", "flush")
     seen, wrong, answers = list[str](), 0, 0
     for line in lines:
@@ -193,14 +193,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=700", "none", str(place)], check=False)
     if mounted.returncode:
-        pytest.skip("no file system can be mounted here")
+        pytest.skip("no file system can be mounted")
     yield place
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.guarantee(10)
-def test_a_full_disk(small_disk: Path, figures: Figures) -> None:
-    """Writes get 507, the old value stands, and calls are computed; once there is room, writes work again."""
+def test_full_disk_refuses_writes_and_keeps_old_values(small_disk: Path, figures: Figures) -> None:
+    """Writes get a 507, the old value remains, and calls succeed; once space is free, writes succeed again."""
     server = Started("--state", str(small_disk / "state"))
     try:
         with Connection(server.address) as connection:
@@ -217,15 +217,13 @@ def test_a_full_disk(small_disk: Path, figures: Figures) -> None:
         after = read_tensor(server.address, "kept")
     finally:
         server.stop()
-    figures.at_most(
-        "writes to a full disk that are not told by 507, of 3", sum(s != 507 for s in full), 0, "", str(full)
-    )
-    figures.at_most("old values that do not stand", int(value != [1.0] * ELEMENTS), 0, "")
-    figures.at_most("calls that are not computed meanwhile", int(not is_right(computed.body)), 0, "")
-    figures.at_most("writes that fail where there is room again", int(again != 200 or after != [3.0] * ELEMENTS), 0, "")
+    figures.at_most("full disk: writes without a 507, of 3", sum(s != 507 for s in full), 0, "", str(full))
+    figures.at_most("full disk: old values lost", int(value != [1.0] * ELEMENTS), 0, "")
+    figures.at_most("full disk: calls that fail", int(not is_right(computed.body)), 0, "")
+    figures.at_most("writes that fail after space is free again", int(again != 200 or after != [3.0] * ELEMENTS), 0, "")
 
 
-def test_a_second_server_on_the_folder_is_refused(tmp_path: Path, figures: Figures) -> None:
+def test_second_server_on_the_same_folder_is_refused(tmp_path: Path, figures: Figures) -> None:
     server = Started("--state", str(tmp_path / "state"))
     try:
         with pytest.raises(RuntimeError, match="does not start"):
@@ -234,4 +232,4 @@ def test_a_second_server_on_the_folder_is_refused(tmp_path: Path, figures: Figur
             status = put(connection, "x", 1.0)
     finally:
         server.stop()
-    figures.at_most("writes of the first server that fail beside a second one", int(status != 201), 0, "")
+    figures.at_most("failed writes of a server after a second one tried to start", int(status != 201), 0, "")

@@ -1,4 +1,4 @@
-"""Guarantee 11: SIGTERM lets work finish, refuses new work, and ends the server within its grace."""
+"""Guarantee 11: after SIGTERM, running work finishes, new work is refused, and the server exits in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRACE = 6
 
 
 def ended(server: Started, within: float) -> float:
-    """The seconds until the process is gone; more than `within` if it is not."""
+    """The seconds until the process has exited; more than `within` if it has not."""
     start = time.perf_counter()
     try:
         server.process.wait(within)
@@ -40,8 +40,8 @@ def listens(server: Started) -> bool:
     return True
 
 
-def half_sent() -> list[bytes]:
-    """The beginnings of requests that are never completed."""
+def incomplete_requests() -> list[bytes]:
+    """Requests that are never completed."""
     chunked = head("/v1/gradients", None, more=("Transfer-Encoding: chunked",))
     return [
         b"",
@@ -52,14 +52,14 @@ def half_sent() -> list[bytes]:
     ]
 
 
-def test_work_finishes_and_half_sent_bodies_do_not_hold_the_exit(
+def test_running_work_finishes_and_incomplete_requests_do_not_delay_the_exit(
     start: Callable[..., Started], figures: Figures
 ) -> None:
     server = start("--shutdown-grace", str(GRACE))
-    job = speed(server.address).steps(1.5)
+    job = speed(server.address).interruptible(1.5)
     open_ones = [Connection(server.address) for _ in range(40)]
     for i, connection in enumerate(open_ones):
-        connection.send(half_sent()[i % len(half_sent())])
+        connection.send(incomplete_requests()[i % len(incomplete_requests())])
     statuses = _answers(server, job, 4)
     time.sleep(0.7)
     server.signal()
@@ -71,16 +71,16 @@ def test_work_finishes_and_half_sent_bodies_do_not_hold_the_exit(
     for thread in statuses:
         thread.join()
     lost = [thread.status for thread in statuses if thread.status != 200]
-    figures.at_most("jobs in flight at SIGTERM that do not finish, of 4", len(lost), 0, "", str(lost))
-    figures.at_most("new connections that are taken after SIGTERM", taken, 0, "")
+    figures.at_most("requests in progress at SIGTERM that do not finish, of 4", len(lost), 0, "", str(lost))
+    figures.at_most("new connections accepted after SIGTERM", taken, 0, "")
     figures.at_most(
-        f"exit after SIGTERM, with half-sent bodies; the grace is {GRACE} s", round(exit_after, 2), GRACE + 1.0, "s"
+        f"exit after SIGTERM, with incomplete requests; grace period {GRACE} s", round(exit_after, 2), GRACE + 1.0, "s"
     )
-    figures.at_most("exit status", abs(server.process.returncode or 0), 0, "")
+    figures.at_most("exit status after SIGTERM", abs(server.process.returncode or 0), 0, "")
 
 
 class _Asking(threading.Thread):
-    """A thread that sends one job."""
+    """A thread that sends one request."""
 
     def __init__(self, server: Started, body: bytes) -> None:
         super().__init__()
@@ -101,15 +101,19 @@ def _answers(server: Started, body: bytes, count: int) -> list[_Asking]:
     return threads
 
 
-def test_work_that_takes_longer_than_the_grace(start: Callable[..., Started], figures: Figures) -> None:
+def test_work_beyond_the_grace_period_is_ended(start: Callable[..., Started], figures: Figures) -> None:
     server = start("--shutdown-grace", "2")
-    (asking,) = _answers(server, speed(server.address).piece(15), 1)
+    (asking,) = _answers(server, speed(server.address).uninterruptible(15), 1)
     time.sleep(1)
     server.signal()
-    figures.at_most("exit after SIGTERM, with work of 15 s; the grace is 2 s", round(ended(server, 20), 2), 3.0, "s")
+    figures.at_most("exit after SIGTERM, with work of 15 s; grace period 2 s", round(ended(server, 20), 2), 3.0, "s")
     asking.join()
     figures.at_most(
-        "answers to it that are neither 503 nor an end", asking.status not in (503, -1), 0, "", str(asking.status)
+        "work beyond the grace period: outcomes other than 503 and a closed connection",
+        asking.status not in (503, -1),
+        0,
+        "",
+        str(asking.status),
     )
 
 
@@ -118,7 +122,7 @@ def test_new_work_on_an_open_connection_is_refused(start: Callable[..., Started]
     late = Connection(server.address)
     body = small()
     late.send(head("/v1/gradients", len(body)) + body[:10])
-    working = _answers(server, speed(server.address).steps(1.5), 1)
+    working = _answers(server, speed(server.address).interruptible(1.5), 1)
     time.sleep(0.5)
     server.signal()
     time.sleep(0.2)
@@ -126,15 +130,15 @@ def test_new_work_on_an_open_connection_is_refused(start: Callable[..., Started]
     answer = late.answer()
     refused = answer.status == 503 and answer.json()["code"] == "shutting_down"
     figures.at_most(
-        "requests completed after SIGTERM that are not refused by shutting_down", not refused, 0, "", str(answer.status)
+        "requests completed after SIGTERM and not refused with shutting_down", not refused, 0, "", str(answer.status)
     )
     ended(server, 15)
     assert [thread.join() or thread.status for thread in working] == [200]
 
 
-def test_a_second_signal_ends_at_once(start: Callable[..., Started], figures: Figures) -> None:
+def test_second_sigterm_exits_at_once(start: Callable[..., Started], figures: Figures) -> None:
     server = start("--shutdown-grace", "30")
-    asking = _answers(server, speed(server.address).steps(20), 1)
+    asking = _answers(server, speed(server.address).interruptible(20), 1)
     time.sleep(1)
     server.signal()
     time.sleep(0.5)
@@ -144,13 +148,13 @@ def test_a_second_signal_ends_at_once(start: Callable[..., Started], figures: Fi
         thread.join()
 
 
-def test_workers_end_with_their_front(start: Callable[..., Started], figures: Figures) -> None:
-    """They end even if the front had no time to tell them."""
+def test_workers_exit_with_their_front(start: Callable[..., Started], figures: Figures) -> None:
+    """They exit even if the front had no time to stop them."""
     server = start()
     orphans = server.workers
     assert orphans, "the server has no worker processes"
     with Connection(server.address) as connection:
-        connection.send(posted("/v1/forward", speed(server.address).steps(10)))
+        connection.send(posted("/v1/forward", speed(server.address).interruptible(10)))
         time.sleep(0.5)
         server.signal(signal.SIGKILL)
         server.process.wait()

@@ -1,4 +1,4 @@
-"""Guarantee 18: how soon a write is acknowledged after the server that owns the state is killed."""
+"""Guarantee 18: writes succeed again within 6 s after the server that owns the state is killed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.guarantee(18)
 TENSORS, EACH = 1_000, 100
 
 
-def test_an_owner_of_a_thousand_tensors_is_killed(shared_place: str, figures: Figures) -> None:
-    """The servers have the default lease."""
+def test_writes_resume_soon_after_the_owner_is_killed(shared_place: str, figures: Figures) -> None:
+    """Measure with the default lease and a thousand stored tensors."""
     nodes = [Node(shared_place, free_port()).await_start() for _ in range(2)]
     try:
         for start in range(0, TENSORS, EACH):
             _store(nodes[0], range(start, start + EACH))
         owner, other = owner_of(*nodes)
-        assert other.put("w", 1).status_code < 300, "the other one knows the owner"
+        assert other.put("w", 1).status_code < 300, "the other server knows the owner"
         owner.end()
         began = time.monotonic()
         assert other.put("w", 2).status_code < 300
@@ -38,7 +38,7 @@ def test_an_owner_of_a_thousand_tensors_is_killed(shared_place: str, figures: Fi
 
 
 def _store(node: Node, numbers: range) -> None:
-    """Store these numbers, each under its name, in one call."""
+    """Store these numbers in one call, each under its own name."""
     nodes = [{"op": "input"}, *({"op": "add_scalar", "operands": [0], "attrs": {"scalar": float(i)}} for i in numbers)]
     store = [{"node": 1 + i, "tensor_id": f"t{number}"} for i, number in enumerate(numbers)]
     feeds = [{"node": 0, "tensor": {"dtype": "float64", "shape": [], "data": [0.0]}}]

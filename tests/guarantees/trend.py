@@ -1,4 +1,4 @@
-"""Whether memory grows: the slope over the second half of a run, with its confidence interval."""
+"""Growth of memory: the slope over the second half of a run, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Trend:
     def is_flat(self, floor: float) -> bool:
         """Whether the growth is indistinguishable from zero, or too small to matter.
 
-        `floor` is the number of bytes that an allocator may still take, however long a run has been.
+        `floor` is the number of bytes by which an allocator may still grow, however long a run has been.
         """
         return self.low <= floor
 
@@ -43,7 +43,7 @@ def trend(samples: Sequence[float]) -> Trend:
     """
     half = np.asarray(samples[len(samples) // 2 :], float)
     if len(half) < FEWEST:
-        raise ValueError(f"{len(half)} samples in the second half, and {FEWEST} are needed")
+        raise ValueError(f"{len(half)} samples in the second half; {FEWEST} are needed")
     medians = np.array([np.median(block) for block in np.array_split(half, BLOCKS)])
     x = np.linspace(0.0, 1.0, BLOCKS)
     slope, start = np.polyfit(x, medians, 1)

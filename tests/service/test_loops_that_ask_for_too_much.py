@@ -1,4 +1,4 @@
-"""Loops that `make guarantees` attacks started servers with: refused, stopped, or answered correctly."""
+"""Loops that `make guarantees` sends to started servers: refused, stopped, or answered correctly."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tests.guarantees.known import looped
 from tests.service.support import problem
 
 JSON = {"Content-Type": "application/json"}
-BOMBS = {
+OVERSIZED = {
     name: (path, body)
-    for path, bombs in (("/v1/gradients", loops.bombs), ("/v1/forward", loops.draws))
-    for name, body in bombs()
+    for path, cases in (("/v1/gradients", loops.oversized), ("/v1/forward", loops.large_draws))
+    for name, body in cases()
 }
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("name", OVERSIZED)
 def test_oversized_loop_is_refused(client: Client, name: str) -> None:
-    path, body = BOMBS[name]
+    path, body = OVERSIZED[name]
     response = client.post(path, content=body, headers=JSON)
     code = "too_many_nodes" if "32 times" in name else "over_budget"
     problem(response, 413, code)

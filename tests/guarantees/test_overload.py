@@ -1,4 +1,4 @@
-"""Guarantee 5: surplus load gets an early 503 with Retry-After, and accepted jobs run at full pace."""
+"""Guarantee 5: excess load gets an early 503 with Retry-After, and accepted requests get 80 % of capacity."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.guarantees import bombs
+from tests.guarantees import oversized
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import in_one_piece, small, speed
+from tests.guarantees.jobs import in_one_step, small, speed
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Address, Answer, Connection, Hangup, posted
 from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(5)
-JOBS, SECONDS, DEADLINE = 60, 0.85, 10.0
-#: concurrent jobs when a pace is measured: enough that no worker waits
+REQUESTS, SECONDS, DEADLINE = 60, 0.85, 10.0
+#: number of concurrent requests when the capacity is measured: enough that no worker waits
 CONCURRENT = 4
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a job: its status, the seconds until its answer, and whether a refusal has Retry-After."""
+    """The outcome of a request: status, seconds until the response, and whether it has Retry-After."""
 
     status: int
     seconds: float
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward") -> list[Outcome]:
-    """Send `count` equal jobs at the same moment, each on a connection that is already open."""
+    """Send `count` equal requests at the same moment, each on an open connection."""
     gate, outcomes = threading.Barrier(count), list[Outcome]()
 
     def ask(_: int) -> None:
@@ -53,45 +53,45 @@ def at_once(address: Address, body: bytes, count: int, path: str = "/v1/forward"
     return outcomes
 
 
-def rate(address: Address, body: bytes, jobs: int) -> float:
-    """The jobs per second of a server that is always busy, but never overloaded."""
+def rate(address: Address, body: bytes, requests: int) -> float:
+    """The requests per second of a server that is always busy but never overloaded."""
     start = time.perf_counter()
 
     def ask(_: int) -> None:
         with Connection(address) as connection:
-            for _ in range(jobs // CONCURRENT):
+            for _ in range(requests // CONCURRENT):
                 assert connection.ask("/v1/forward", body).status == 200
 
     together(CONCURRENT, ask)
-    return jobs / (time.perf_counter() - start)
+    return requests / (time.perf_counter() - start)
 
 
-@pytest.mark.parametrize("kind", ["steps", "piece"])
-def test_sixty_slow_jobs_at_once(start: Callable[..., Started], figures: Figures, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["interruptible", "uninterruptible"])
+def test_excess_requests_are_refused_early(start: Callable[..., Started], figures: Figures, kind: str) -> None:
     measuring = start()
     body = getattr(speed(measuring.address), kind)(SECONDS)
     capacity = rate(measuring.address, body, 16)
     measuring.stop()
     fresh = start("--timeout-ms", str(int(1000 * DEADLINE)))
     with probing(fresh.address) as seen:
-        outcomes = at_once(fresh.address, body, JOBS)
+        outcomes = at_once(fresh.address, body, REQUESTS)
     done = [outcome for outcome in outcomes if outcome.status == 200]
     refused = [outcome for outcome in outcomes if outcome.status == 503]
     others = [outcome.status for outcome in outcomes if outcome.status not in (200, 503)]
-    note = f"{len(done)} done, {len(refused)} refused; {capacity:.2f} a second where there are none too many"
-    name = f"of {JOBS} slow jobs ({kind}) at once"
-    figures.at_most(f"{name}: answered otherwise than by 200 or 503", len(others), 0, "", f"{sorted(others)}; {note}")
-    figures.at_most(f"{name}: time of the slowest refusal", _slowest(refused), 500, "ms", note)
+    note = f"{len(done)} done, {len(refused)} refused; capacity {capacity:.2f} per second"
+    name = f"{REQUESTS} concurrent slow requests ({kind})"
+    figures.at_most(f"{name}: statuses other than 200 and 503", len(others), 0, "", f"{sorted(others)}; {note}")
+    figures.at_most(f"{name}: slowest refusal", _slowest(refused), 500, "ms", note)
     figures.at_most(f"{name}: refusals without Retry-After", sum(not r.advised for r in refused), 0, "")
     share = len(done) / max((outcome.seconds for outcome in done), default=1e9) / capacity
-    figures.at_least(f"{name}: pace of those accepted, of capacity", round(share, 2), 0.8, "", note)
-    judge(seen, f"{JOBS} slow jobs at once ({kind})", figures.test)
+    figures.at_least(f"{name}: throughput of accepted ones, as a fraction of capacity", round(share, 2), 0.8, "", note)
+    judge(seen, f"{REQUESTS} concurrent slow requests ({kind})", figures.test)
 
 
-def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Figures) -> None:
-    """400 small calls arrive at once, four may wait, and all workers are busy."""
+def test_full_queue_refuses_at_once(start: Callable[..., Started], figures: Figures) -> None:
+    """400 small calls arrive at once while all workers are busy; the queue has four places."""
     server = start("--queue", "4")
-    busy = speed(server.address).steps(4)
+    busy = speed(server.address).interruptible(4)
     with probing(server.address) as seen:
         background = threading.Thread(target=at_once, args=(server.address, busy, 6))
         background.start()
@@ -101,30 +101,32 @@ def test_a_full_queue_refuses_at_once(start: Callable[..., Started], figures: Fi
     refused = [outcome for outcome in outcomes if outcome.status == 503]
     others = [outcome.status for outcome in outcomes if outcome.status not in (200, 503)]
     note = f"{len(refused)} of {len(outcomes)} refused"
-    figures.at_most("400 small calls at once: neither 200 nor 503", len(others), 0, "", f"{sorted(others)}; {note}")
-    figures.at_most("400 small calls at once: time of the slowest refusal", _slowest(refused), 500, "ms", note)
-    judge(seen, "400 calls at a full queue", figures.test)
+    figures.at_most(
+        "400 concurrent small calls: statuses other than 200 and 503", len(others), 0, "", f"{sorted(others)}; {note}"
+    )
+    figures.at_most("400 concurrent small calls: slowest refusal", _slowest(refused), 500, "ms", note)
+    judge(seen, "400 concurrent small calls at a full queue", figures.test)
 
 
 def _slowest(outcomes: Sequence[Outcome | Answer]) -> float:
     return round(1000 * max((outcome.seconds for outcome in outcomes), default=0.0), 1)
 
 
-def test_an_idle_server_turns_nothing_away(start: Callable[..., Started], figures: Figures) -> None:
-    """A lone job is started even if it may miss its deadline: the estimate may be wrong, and nothing else waits."""
+def test_idle_server_refuses_nothing(start: Callable[..., Started], figures: Figures) -> None:
+    """A lone request starts even if it may miss its deadline: the estimate may be wrong, and nothing else waits."""
     server = start()
     server.await_spare()
     with Connection(server.address) as connection:
         statuses = [
-            connection.ask("/v1/forward?timeout_ms=1500", in_one_piece(side)).status for side in (1024, 4096, 8192)
+            connection.ask("/v1/forward?timeout_ms=1500", in_one_step(side)).status for side in (1024, 4096, 8192)
         ]
-    figures.at_most("lone jobs that are told to come back, of 3", statuses.count(503), 0, "", str(statuses))
+    figures.at_most("lone requests refused with 503, of 3", statuses.count(503), 0, "", str(statuses))
 
 
-def test_graphs_that_take_long_to_plan_keep_nobody_waiting(start: Callable[..., Started], figures: Figures) -> None:
-    """The bodies look like small work until they are planned, and there are more of them than workers."""
+def test_slow_plans_do_not_delay_small_calls(start: Callable[..., Started], figures: Figures) -> None:
+    """The requests look small until they are planned, and there are more of them than workers."""
     server = start()
-    slow = [case for case in bombs.cases() if case.name.startswith(("depth", "derivatives: Hessian of a long"))] * 3
+    slow = [case for case in oversized.cases() if case.name.startswith(("depth", "derivatives: Hessian of a long"))] * 3
     with Connection(server.address) as connection:
         assert connection.ask("/v1/gradients", small()).status == 200
         waiting = [Connection(server.address) for _ in slow]
@@ -133,5 +135,5 @@ def test_graphs_that_take_long_to_plan_keep_nobody_waiting(start: Callable[..., 
         time.sleep(0.3)
         answers = [connection.ask("/v1/gradients", small()) for _ in range(10)]
     lost = [answer.status for answer in answers if answer.status != 200]
-    figures.at_most("small calls beside slow plans that are not answered, of 10", len(lost), 0, "", str(lost))
-    figures.at_most("small calls beside slow plans: the slowest", _slowest(answers), 1000, "ms")
+    figures.at_most("small calls during slow planning: statuses other than 200, of 10", len(lost), 0, "", str(lost))
+    figures.at_most("small calls during slow planning: slowest", _slowest(answers), 1000, "ms")

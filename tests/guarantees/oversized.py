@@ -1,4 +1,4 @@
-"""Small requests with large costs: memory, arithmetic, nodes, depth, answers, steps. Each exceeds a default limit."""
+"""Requests that exceed a default limit: memory, FLOPs, nodes, depth, response size or steps. Most have small bodies."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ _PAIR = feed(0, [2], [1, 2])
 
 
 def cases() -> list[Case]:
-    """All bombs except those with large bodies."""
-    makers = (_shapes, _memory, _arithmetic, _growth, _derivatives, _answers, _functions)
+    """All oversized requests except those with large bodies."""
+    makers = (_shapes, _memory, _flops, _growth, _derivatives, _responses, _functions)
     return [case for make in makers for case in make()]
 
 
-#: bombs whose gradients have too many nodes: the nodes are counted while they are built
+#: names of requests whose gradients have too many nodes, which are counted while the gradients are built
 LARGE_GRADIENTS: Final = frozenset({"depth: forty gradients of gradients", "derivatives: Hessian of a long chain"})
-#: bombs with large bodies, by name: many nodes, numbers, brackets or keys. Built when they are sent.
+#: large bodies by name: many nodes, numbers, brackets or keys. Each is built when it is sent.
 LARGE: dict[str, Callable[[], bytes]] = {
-    "100,001 nodes": lambda: nodes_like(b'{"op":"input"}', 100_001),
-    "a million tiny nodes": lambda: nodes_like(b'{"op":"input"}', 1_000_000),
+    "100,001 nodes": lambda: repeated_nodes(b'{"op":"input"}', 100_001),
+    "a million tiny nodes": lambda: repeated_nodes(b'{"op":"input"}', 1_000_000),
     "a million nodes in a chain": lambda: _chain(1_000_000),
-    "a million nodes of no name": lambda: nodes_like(b"{}", 1_000_000),
-    "two million nulls for nodes": lambda: nodes_like(b"null", 2_000_000),
+    "a million nodes without a name": lambda: repeated_nodes(b"{}", 1_000_000),
+    "two million null nodes": lambda: repeated_nodes(b"null", 2_000_000),
     "40 MB of numbers": lambda: numbers(8_000_000),
     "a million feeds": lambda: b'{"graph":{"nodes":[]},"feeds":[' + b",".join([b'{"node":0}'] * 1_000_000) + b"]}",
     "a million keys": lambda: b"{" + b",".join(b'"k%d":0' % i for i in range(1_000_000)) + b"}",
     "a million operands": lambda: request([node("parameter"), node("stack", *[0] * 1_000_000)], [_ONE]),
-    "a body of 100,000 nodes for 1,000 shapes": lambda: loops.of_many_shapes(100_000, 1000),
-    "a body of 9,000 nodes for 1,000 shapes": lambda: loops.of_many_shapes(9_000, 1000),
-    "20 MB of brackets": lambda: b"[" * 20_000_000,
-    "20 MB of one string": lambda: b'{"graph":"' + b"x" * 20_000_000 + b'"}',
-    "20 MB of escapes": lambda: b'{"graph":"' + b"\\u0041" * 3_300_000 + b'"}',
-    "20 MB of one number": lambda: b'{"graph":' + b"9" * 20_000_000 + b"}",
+    "a loop body of 100,000 nodes, used with 1,000 shapes": lambda: loops.of_many_shapes(100_000, 1000),
+    "a loop body of 9,000 nodes, used with 1,000 shapes": lambda: loops.of_many_shapes(9_000, 1000),
+    "20 MB of opening brackets": lambda: b"[" * 20_000_000,
+    "a string of 20 MB": lambda: b'{"graph":"' + b"x" * 20_000_000 + b'"}',
+    "a string of 20 MB of escape sequences": lambda: b'{"graph":"' + b"\\u0041" * 3_300_000 + b'"}',
+    "a number of 20 million digits": lambda: b'{"graph":' + b"9" * 20_000_000 + b"}",
 }
 
 
-def nodes_like(one: bytes, count: int) -> bytes:
-    """A graph of `count` equal nodes, without feeds."""
-    return b'{"graph":{"nodes":[' + b",".join([one] * count) + b']},"feeds":[]}'
+def repeated_nodes(node_json: bytes, count: int) -> bytes:
+    """A request with a graph of `count` equal nodes, without feeds."""
+    return b'{"graph":{"nodes":[' + b",".join([node_json] * count) + b']},"feeds":[]}'
 
 
 def numbers(count: int) -> bytes:
-    """A feed of `count` numbers of five bytes, instead of 3."""
+    """A request that feeds `count` numbers to a tensor of 3 elements."""
     start = b'{"graph":{"nodes":[{"op":"parameter"},{"op":"sum","operands":[0]}]},"feeds":[{"node":0,"tensor":'
     return start + b'{"dtype":"float64","shape":[3],"data":[' + b",".join([b"0.25"] * count) + b"]}}]}"
 
@@ -78,9 +78,9 @@ def _shapes() -> Iterator[Case]:
     yield _forward("shape: one_hot", hot, [feed(0, [2], [0, 1], "int64")])
     segments = [node("input"), node("input"), node("segment_sum", 0, 1, segments=10**12), node("sum", 2)]
     yield _forward("shape: segments", segments, [_PAIR, feed(1, [2], [0, 1], "int64")])
-    yield _forward("shape: a leaf that declares", [node("parameter", shape=[10**9, 10**9]), node("sum", 0)], [_PAIR])
+    yield _forward("shape: declared by a leaf", [node("parameter", shape=[10**9, 10**9]), node("sum", 0)], [_PAIR])
     yield _forward(
-        "shape: types of a plan",
+        "shape: declared by the types of a plan",
         [node("parameter"), node("sum", 0)],
         path="/v1/differentiate",
         types=[{"node": 0, "dtype": "float64", "shape": [2**62, 2**62]}],
@@ -88,16 +88,16 @@ def _shapes() -> Iterator[Case]:
 
 
 def _wide(side: int) -> list[Json]:
-    """Nodes of a square matrix, which is computed so that it is not folded."""
+    """Nodes that compute a square matrix, which is not constant, so that it is not folded."""
     return [node("input"), node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
 
 
 def _memory() -> Iterator[Case]:
     yield _forward("memory: one result", [*_wide(200_000), node("mean", 2)], [_ONE])
-    kept = [*_wide(12_000), *(node("sin", 2 + i) for i in range(60))]
+    saved = [*_wide(12_000), *(node("sin", 2 + i) for i in range(60))]
     yield _forward(
-        "memory: values kept for the way back",
-        [{**kept[0], "op": "parameter"}, *kept[1:], node("mean", 62)],
+        "memory: values saved for the backward pass",
+        [{**saved[0], "op": "parameter"}, *saved[1:], node("mean", 62)],
         [_ONE],
         path="/v1/gradients",
     )
@@ -110,13 +110,15 @@ def _memory() -> Iterator[Case]:
     yield _forward("memory: einsum of twelve axes", many, [feed(0, [16], [1] * 16)])
 
 
-def _arithmetic() -> Iterator[Case]:
+def _flops() -> Iterator[Case]:
     chain = _wide(4000)
     for _ in range(60):
         chain += [node("matmul", len(chain) - 1, 2)]
-    yield _forward("FLOPs: sixty products", [*chain, node("mean", len(chain) - 1)], [_ONE])
+    yield _forward("FLOPs: sixty matrix products", [*chain, node("mean", len(chain) - 1)], [_ONE])
     yield _forward(
-        "FLOPs: one product", [*_wide(20_000), node("matmul", 2, 2), node("mean", 3)], [feed(0, [], [1], "float32")]
+        "FLOPs: one matrix product",
+        [*_wide(20_000), node("matmul", 2, 2), node("mean", 3)],
+        [feed(0, [], [1], "float32")],
     )
     for op in ("inv", "cholesky", "slogdet"):
         last = [node("get_output", 3, index=1)] if op == "slogdet" else []
@@ -135,7 +137,7 @@ def _arithmetic() -> Iterator[Case]:
 
 
 def _growth() -> Iterator[Case]:
-    """Each node doubles the size of the previous one, beyond any integer in the end."""
+    """Graphs in which each node doubles the size of the previous one, until it exceeds any integer."""
     steps: dict[str, Callable[[int], Json]] = {
         "cat": lambda i: node("cat", i, i, axis=0),
         "tile": lambda i: node("tile", i, repeats=[2]),
@@ -150,7 +152,7 @@ def _growth() -> Iterator[Case]:
 
 
 def _derivatives() -> Iterator[Case]:
-    """Gradients of gradients: forty nodes become millions when expanded."""
+    """Gradients of gradients, of which forty nodes become millions when expanded, and large Hessians and Jacobians."""
     nodes = [node("parameter"), node("tanh", 0)]
     for _ in range(40):
         nodes += [node("grad", len(nodes) - 1, 0), node("sin", len(nodes))]
@@ -166,11 +168,11 @@ def _derivatives() -> Iterator[Case]:
     yield _forward("derivatives: Hessian of a long chain", long, [feed(0, [200], [1] * 200)], path="/v1/hessian")
 
 
-def _answers() -> Iterator[Case]:
-    yield _forward("answer: 300 MB of numbers", [*_wide(6_000)], [_ONE])
-    yield _forward("answer: 300 MB in base64", [*_wide(6_000)], [_ONE], encoding="base64")
+def _responses() -> Iterator[Case]:
+    yield _forward("response: 300 MB of numbers", [*_wide(6_000)], [_ONE])
+    yield _forward("response: 300 MB in base64", [*_wide(6_000)], [_ONE], encoding="base64")
     yield _forward(
-        "answer: many outputs",
+        "response: many outputs",
         [*_wide(2_000), *(node("sin", 2 + i) for i in range(30))],
         [_ONE],
         outputs=[*range(2, 33)],
@@ -179,7 +181,7 @@ def _answers() -> Iterator[Case]:
         {"__metadata__": {"request": json.dumps({"graph": {"nodes": [node("full", shape=[9_000, 9_000], fill=1.5)]}})}}
     ).encode()
     yield Case(
-        "answer: 600 MB in safetensors",
+        "response: 600 MB in safetensors",
         len(header).to_bytes(8, "little") + header,
         path="/v1/forward",
         kind=SAFETENSORS,
@@ -187,5 +189,5 @@ def _answers() -> Iterator[Case]:
 
 
 def _functions() -> Iterator[Case]:
-    for path, makers in (("/v1/gradients", loops.bombs), ("/v1/forward", loops.draws)):
+    for path, makers in (("/v1/gradients", loops.oversized), ("/v1/forward", loops.large_draws)):
         yield from (Case(f"functions: {name}", body, path=path) for name, body in makers())

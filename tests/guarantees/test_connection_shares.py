@@ -1,7 +1,7 @@
-"""Guarantee 16, for connections: a client that holds bodies, answers and connections does not lock out others.
+"""Guarantee 16, for connections: a client that holds bodies, responses and connections does not lock out others.
 
-Both clients use loopback addresses of their own. One makes the server hold as much as it can and then hardly moves;
-the other sends large bodies, and must be served as if it were alone.
+The two clients use different loopback addresses. One makes the server hold as many bytes as possible and then sends or
+reads slowly; the other sends large bodies, and must be served almost as if it were alone.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ pytestmark = pytest.mark.guarantee(16)
 
 MIB = 1 << 20
 GREEDY, MODEST = "127.0.0.2", "127.0.0.1"
-#: bytes that the server may hold, and that the modest client sends: a quarter of it
+#: bytes that the server may hold, and bytes that the modest client sends: a quarter of them
 HELD, SENT = 256 * MIB, 64 * MIB
 CALLS = 5
-#: bytes per second of the greedy client: just above the minimum rates of the settings
+#: bytes per second that the greedy client sends and reads: just above the configured minimum rates
 TRICKLE, SIP = 300, 4800
-#: how much longer a call may take during the attack than alone, on shared processors
+#: how many times longer an upload may take during the attack than alone, on shared processors
 SLOWER = 3
 
 
 @pytest.fixture(scope="module")
 def attacked(start: Callable[..., Started]) -> Started:
-    """A server that may hold little."""
+    """A server with a small limit of held bytes."""
     return start("--held-bytes", str(HELD), "--max-connections", "64", "--max-connections-per-client", "64")
 
 
@@ -60,7 +60,7 @@ def upload() -> bytes:
 
 
 def statuses(server: Started, sent: bytes) -> tuple[list[int], float]:
-    """The statuses of the modest client's calls, and the seconds of the slowest."""
+    """Send the modest client's calls; return their statuses, and the seconds of the slowest."""
     codes, slowest = [], 0.0
     for _ in range(CALLS):
         begun = time.perf_counter()
@@ -116,11 +116,11 @@ def sipping(connections: list[socket.socket]) -> Callable[[], None]:
 def measure_under_attack(
     server: Started, figures: Figures, attack: str, step: Callable[[], None], alone: float
 ) -> None:
-    """Measure the modest client during the attack."""
+    """Measure the uploads of the modest client during the attack."""
     with repeating(step):
         codes, slowest = statuses(server, upload())
     figures.at_most(f"{attack}: uploads refused, of {CALLS}", sum(status != 200 for status in codes), 0, "", str(codes))
-    figures.at_most(f"{attack}: the slowest upload, to alone", round(slowest / alone, 2), SLOWER, "×")
+    figures.at_most(f"{attack}: slowest upload, relative to baseline", round(slowest / alone, 2), SLOWER, "×")
 
 
 @pytest.fixture(scope="module")
@@ -132,34 +132,34 @@ def alone(attacked: Started) -> float:
     return slowest
 
 
-def test_heads_that_announce_much(attacked: Started, figures: Figures, alone: float) -> None:
+def test_announced_bodies_do_not_block_another_client(attacked: Started, figures: Figures, alone: float) -> None:
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(attacked, GREEDY)) for _ in range(16)]
         for connection in connections:
             connection.sendall(head("/v1/forward", 1 << 30, kind=SAFETENSORS))
-        measure_under_attack(attacked, figures, "heads that announce 1 GiB", trickling(connections), alone)
+        measure_under_attack(attacked, figures, "16 requests that announce 1 GiB", trickling(connections), alone)
 
 
-def test_bodies_that_stop_when_much_is_there(attacked: Started, figures: Figures, alone: float) -> None:
+def test_stalled_bodies_do_not_block_another_client(attacked: Started, figures: Figures, alone: float) -> None:
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(attacked, GREEDY)) for _ in range(4)]
         for connection in connections:
             connection.sendall(head("/v1/forward", 1 << 30, kind=SAFETENSORS) + bytes(60 * MIB))
-        measure_under_attack(attacked, figures, "four bodies of 60 MiB and more", trickling(connections), alone)
+        measure_under_attack(attacked, figures, "four bodies that stall after 60 MiB", trickling(connections), alone)
 
 
-def test_large_answers_that_are_hardly_read(attacked: Started, figures: Figures, alone: float) -> None:
+def test_slow_readers_do_not_block_another_client(attacked: Started, figures: Figures, alone: float) -> None:
     content = b'{"graph":{"nodes":[{"op":"full","attrs":{"shape":[9600000],"fill":1}}]},"encoding":"base64"}'
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(attacked, GREEDY, 1 << 14)) for _ in range(2)]
         for connection in connections:
             connection.sendall(head("/v1/forward", len(content), kind=JSON) + content)
             assert connection.recv(12) == b"HTTP/1.1 200"
-        measure_under_attack(attacked, figures, "two answers of 98 MiB, hardly read", sipping(connections), alone)
+        measure_under_attack(attacked, figures, "two responses of 98 MiB, read slowly", sipping(connections), alone)
 
 
-def test_all_connections(attacked: Started, figures: Figures, alone: float) -> None:
+def test_client_with_all_connections_does_not_block_another(attacked: Started, figures: Figures, alone: float) -> None:
     with ExitStack() as stack:
         for _ in range(64):
             stack.enter_context(connect(attacked, GREEDY))
-        measure_under_attack(attacked, figures, "all connections of a server", lambda: None, alone)
+        measure_under_attack(attacked, figures, "all connections of a server in use", lambda: None, alone)
