@@ -11,22 +11,22 @@ WHERE = {"processor": "A processor", "cores": 2, "commit": "abc"}
 
 def row(value: float, bound: float, *, least: bool = False) -> dict[str, object]:
     holds = value >= bound if least else value <= bound
-    test = "tests/guarantees/test_surplus.py::test_sixty[steps]"
+    test = "tests/guarantees/test_overload.py::test_excess[interruptible]"
     return {"value": value, "bound": bound, "unit": "ms", "test": test, "least": least, "holds": holds,
             "when": "2026-01-02", "where": WHERE, "note": ""}  # fmt: skip
 
 
 def page() -> str:
     results = {
-        "5": {"refusal": row(12.5, 500), "pace": row(0.7, 0.8, least=True)},
+        "5": {"refusal": row(12.5, 500), "throughput": row(0.7, 0.8, least=True)},
         "4": {"a": row(5, 100), "b": row(50, 100)},
     }
     return "\n".join(sections(results))
 
 
 def test_rows_show_bounds_and_misses() -> None:
-    assert "| refusal | [sixty](../tests/guarantees/test_surplus.py) | 12.5 ms | ≤ 500 ms |  |" in page()
-    assert "| pace | [sixty](../tests/guarantees/test_surplus.py) | 0.7 ms | ≥ 0.8 ms | **missed** |" in page()
+    assert "| refusal | [excess](../tests/guarantees/test_overload.py) | 12.5 ms | ≤ 500 ms |  |" in page()
+    assert "| throughput | [excess](../tests/guarantees/test_overload.py) | 0.7 ms | ≥ 0.8 ms | **missed** |" in page()
     assert "2026-01-02, on A processor, 2 cores; commit abc. 3 of 4 figures hold." in page()
 
 
