@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.ir.run_report import IEEE, Precision
+if TYPE_CHECKING:  # `benchmarks.planning` chooses which checkout's engine is imported
+    from engine.ir.run_report import Precision
 
 Array = np.ndarray[Any, np.dtype[Any]]
 #: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes. Its loops
@@ -60,7 +61,7 @@ class Workload:
     compiled: bool = True
     memory: int | None = None
     from_host: bool = False
-    precision: Precision = IEEE
+    precision: Precision = "float32"
     vanishing: tuple[int, ...] = ()
 
     @property
