@@ -19,6 +19,7 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -67,6 +68,10 @@ class KernelSupport(NamedTuple):
 def confine_from_environment() -> None:
     """Confine this process to the files in the environment variable, if it is set."""
     if text := os.environ.pop(CONFINED_TO, None):
+        # From here on, the folder of a clone cannot be listed, and Python lists it again whenever a file appears in it.
+        # So the packages must be imported, whose own folders can be read. None of them loads NumPy.
+        for package in ("engine", "schemas", "service"):
+            import_module(package)
         confine(AllowedFiles.parse(text))
 
 

@@ -181,6 +181,19 @@ async def test_every_thread_of_a_worker_is_confined() -> None:
         await pool.close(0)
 
 
+def test_packages_are_imported_before_the_folder_of_a_clone_is_closed() -> None:
+    """Otherwise, a file that appears in it makes Python list it again, in vain, and not find the next package."""
+    code = """
+import sys
+from service.workers import confinement
+confinement.confine = lambda allowed: print(*sorted({"engine", "numpy", "schemas", "service"} & sys.modules.keys()))
+confinement.confine_from_environment()
+"""
+    environment = {**os.environ, confinement.CONFINED_TO: AllowedFiles().text()}
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert printed.stdout.split() == [b"engine", b"schemas", b"service"]
+
+
 def test_process_with_other_threads_is_not_confined() -> None:
     """Landlock would leave those threads free. The test uses a process of its own, in case it is confined."""
     program = """
