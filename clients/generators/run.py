@@ -1,6 +1,6 @@
 """Generate, compile and run each client against a server: `python -m clients.generators.run [NAME …]`.
 
-Output is in build/generated. All programs print the same three lines. With `--future` each program also runs against a
+Output is in build/generated. All programs print the same four lines. With `--future` each program also runs against a
 server whose responses have fields and codes that the document does not know.
 """
 
@@ -23,7 +23,7 @@ from examples.server import running_server
 
 ROOT: Final = HERE.parents[1]
 GENERATED: Final = ROOT / "build" / "generated"
-EXPECTED: Final = "gradient -2 -2\nfunctions 15 -26\nrefused {code} 1\n"
+EXPECTED: Final = "gradient -2 -2\nnulls -2 -2\nfunctions 15 -26\nrefused {code} 1\n"
 REFUSED: Final = "bad_reference"
 
 

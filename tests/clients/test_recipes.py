@@ -36,6 +36,13 @@ def test_npm_packages_are_pinned_without_a_lock_file(path: Path) -> None:
     assert not path.with_name("package-lock.json").exists()
 
 
+@pytest.mark.parametrize("path", sorted(HERE.glob("*/go.sum")), ids=lambda path: path.parent.name)
+def test_go_tools_are_pinned(path: Path) -> None:
+    tool = re.search(r"^tool (\S+)$", path.with_name("go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tool
+    assert f"go tool {tool[1].rpartition('/')[2]} " in RECIPES[path.parent.name].generate
+
+
 def test_every_folder_is_a_recipe() -> None:
     folders = {path.name for path in HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(RECIPES)

@@ -83,6 +83,20 @@ int main(int, char* arguments[]) {
   auto gradient = answer->getGradients()[0]->getTensor()->getData();
   std::cout << "gradient " << gradient[0] << ' ' << gradient[1] << '\n';
 
+  // The classes omit what is unset, so the nulls are set in their JSON.
+  auto plain = std::make_shared<model::GradientsRequest>();
+  plain->setGraph(registration->getGraph());
+  plain->setFeeds(request->getFeeds());
+  auto nulls = plain->toJson();
+  for (auto name : {"of", "wrt"}) nulls[name] = web::json::value::null();
+  for (auto name : {"attrs", "name"}) nulls["graph"]["nodes"][6][name] = web::json::value::null();
+  nulls["feeds"][2]["tensor"]["data_b64"] = web::json::value::null();
+  web::http::client::http_client raw(arguments[1]);
+  model::GradientsAnswer same;
+  same.fromJson(raw.request(web::http::methods::POST, "/v1/gradients", nulls).get().extract_json().get());
+  gradient = same.getGradients()[0]->getTensor()->getData();
+  std::cout << "nulls " << gradient[0] << ' ' << gradient[1] << '\n';
+
   auto looped = std::make_shared<model::GradientsRequest>();
   looped->setGraph(decay());
   looped->setFeeds({feed(0, {}, {1}), feed(1, {}, {16})});

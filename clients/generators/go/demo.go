@@ -3,10 +3,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
+	"strings"
 
 	gradserve "github.com/GIT_USER_ID/GIT_REPO_ID"
 )
@@ -76,6 +79,25 @@ func main() {
 	}
 	gradient := answer.Gradients[0].Tensor.Data
 	fmt.Println("gradient", gradient[0], gradient[1])
+
+	// The structs omit what is unset, so the nulls are written into their JSON.
+	plain := gradserve.NewGradientsRequest(*graph)
+	plain.Feeds = feeds
+	body, err := json.Marshal(plain)
+	if err != nil {
+		log.Fatal(err)
+	}
+	nulls := strings.NewReplacer(`"graph":`, `"of":null,"wrt":null,"graph":`, `"data":`, `"data_b64":null,"data":`,
+		`"op":"mean"`, `"op":"mean","attrs":null,"name":null`).Replace(string(body))
+	response, err := http.Post(os.Args[1]+"/v1/gradients", "application/json", strings.NewReader(nulls))
+	if err != nil {
+		log.Fatal(err)
+	}
+	var same gradserve.GradientsAnswer
+	if err := json.NewDecoder(response.Body).Decode(&same); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("nulls", same.Gradients[0].Tensor.Data[0], same.Gradients[0].Tensor.Data[1])
 
 	looped := gradserve.NewGradientsRequest(*decay())
 	looped.Feeds = []gradserve.Feed{feed(0, []int64{}, 1), feed(1, []int64{}, 16)}

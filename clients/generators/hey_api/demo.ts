@@ -40,6 +40,15 @@ const { data: answer } = await gradientsOfGraph({
 });
 console.log('gradient', ...(answer.gradients[0]?.tensor.data ?? []));
 
+// The types have no null, but the server treats it as absent.
+const none = null as never;
+const nodes = graph.nodes.map((node) => ({ attrs: none, name: none, ...node }));
+const nulls = feeds.map(({ node, tensor }) => ({ node, tensor: { ...tensor!, data_b64: none } }));
+const { data: same } = await gradients({
+  client, body: { graph: { nodes }, feeds: nulls, of: none, wrt: none }, throwOnError: true,
+});
+console.log('nulls', ...(same.gradients[0]?.tensor.data ?? []));
+
 const { data: loop } = await gradients({ client, body: { graph: decay, feeds: start }, throwOnError: true });
 console.log('functions', ...(loop.values[0]?.tensor.data ?? []), ...(loop.gradients[0]?.tensor.data ?? []));
 

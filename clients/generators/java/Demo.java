@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.util.List;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.ApiException;
@@ -56,6 +57,13 @@ public class Demo {
         compute.gradientsOfGraph(registered.getGraphId(), new RegisteredGradientsRequest().feeds(feeds), null, null);
     List<Double> gradient = answer.getGradients().get(0).getTensor().getData();
     System.out.printf("gradient %.0f %.0f%n", gradient.get(0), gradient.get(1));
+
+    // Without this setting, Jackson omits the fields that are not set.
+    client.setObjectMapper(client.getObjectMapper().setSerializationInclusion(JsonInclude.Include.ALWAYS));
+    GradientsRequest nulls = new GradientsRequest().graph(graph).feeds(feeds);
+    GradientsAnswer same = new ComputeApi(client).gradients(nulls, null, null);
+    gradient = same.getGradients().get(0).getTensor().getData();
+    System.out.printf("nulls %.0f %.0f%n", gradient.get(0), gradient.get(1));
 
     List<Feed> start = List.of(feed(0, List.of(), 1.), feed(1, List.of(), 16.));
     GradientsAnswer loop = compute.gradients(new GradientsRequest().graph(decay()).feeds(start), null, null);

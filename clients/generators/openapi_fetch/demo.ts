@@ -44,6 +44,16 @@ const { data: answer, error: unanswered } = await client.POST('/v1/graphs/{graph
 if (!answer) throw new Error(unanswered.detail);
 console.log('gradient', ...(answer.gradients[0]?.tensor.data ?? []));
 
+// The types have no null, but the server treats it as absent.
+const none = null as never;
+const nodes = graph.nodes.map((node) => ({ attrs: none, name: none, ...node }));
+const nulls = feeds.map(({ node, tensor }) => ({ node, tensor: { ...tensor!, data_b64: none } }));
+const { data: same, error: different } = await client.POST('/v1/gradients', {
+  body: { graph: { nodes }, feeds: nulls, of: none, wrt: none },
+});
+if (!same) throw new Error(different.detail);
+console.log('nulls', ...(same.gradients[0]?.tensor.data ?? []));
+
 const { data: loop, error: unlooped } = await client.POST('/v1/gradients', { body: { graph: decay, feeds: start } });
 if (!loop) throw new Error(unlooped.detail);
 console.log('functions', ...(loop.values[0]?.tensor.data ?? []), ...(loop.gradients[0]?.tensor.data ?? []));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from gradserve_generated import Client
 from gradserve_generated.api.compute import gradients, gradients_of_graph
@@ -72,6 +73,15 @@ assert isinstance(registered, RegisteredGraph)
 answer = gradients_of_graph.sync(registered.graph_id, client=client, body=RegisteredGradientsRequest(feeds=feeds))
 assert isinstance(answer, GradientsAnswer)
 print("gradient", *(f"{number:g}" for number in answer.gradients[0].tensor.data or ()))
+
+# The types have no None, but the server treats null as absent.
+none: Any = None
+graph.nodes[6].name = none
+graph.nodes[6]["attrs"] = none
+feeds[2] = Feed(node=2, tensor=Tensor(dtype="float64", shape=[2], data=[2, 8], data_b64=none))
+same = gradients.sync(client=client, body=GradientsRequest(graph=graph, feeds=feeds, of=none, wrt=none))
+assert isinstance(same, GradientsAnswer)
+print("nulls", *(f"{number:g}" for number in same.gradients[0].tensor.data or ()))
 
 loop = gradients.sync(client=client, body=GradientsRequest(graph=decay, feeds=start))
 assert isinstance(loop, GradientsAnswer)

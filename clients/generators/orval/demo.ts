@@ -40,6 +40,14 @@ const answer = await gradientsOfGraph(registered.data.graph_id, { feeds });
 if (answer.status !== 200) throw new Error(answer.data.detail);
 console.log('gradient', ...(answer.data.gradients[0]?.tensor.data ?? []));
 
+// The types have no null, but the server treats it as absent.
+const none = null as never;
+const nodes = graph.nodes.map((node) => ({ attrs: none, name: none, ...node }));
+const nulls = feeds.map(({ node, tensor }) => ({ node, tensor: { ...tensor!, data_b64: none } }));
+const same = await gradients({ graph: { nodes }, feeds: nulls, of: none, wrt: none });
+if (same.status !== 200) throw new Error(same.data.detail);
+console.log('nulls', ...(same.data.gradients[0]?.tensor.data ?? []));
+
 const loop = await gradients({ graph: decay, feeds: start });
 if (loop.status !== 200) throw new Error(loop.data.detail);
 console.log('functions', ...(loop.data.values[0]?.tensor.data ?? []), ...(loop.data.gradients[0]?.tensor.data ?? []));

@@ -11,6 +11,7 @@ from openapi_client import (
     ComputeApi,
     Configuration,
     Feed,
+    GradientsAnswer,
     GradientsRequest,
     Graph,
     GraphFunction,
@@ -70,6 +71,14 @@ compute = ComputeApi(client)
 registered = GraphsApi(client).register_graph(RegisterGraphRequest(graph=graph))
 answer = compute.gradients_of_graph(registered.graph_id, RegisteredGradientsRequest(feeds=feeds))
 print("gradient", *(f"{number:g}" for number in answer.gradients[0].tensor.data or ()))
+
+# The models omit None, so the nulls are set in a dictionary.
+body = GradientsRequest(graph=graph, feeds=feeds).to_dict() | {"of": None, "wrt": None}
+body["graph"]["nodes"][6] |= {"attrs": None, "name": None}
+body["feeds"][0]["tensor"]["data_b64"] = None
+response = client.call_api("POST", f"{sys.argv[1]}/v1/gradients", {"Content-Type": "application/json"}, body)
+same = GradientsAnswer.from_json(response.read())
+print("nulls", *(f"{number:g}" for number in same.gradients[0].tensor.data or ()))
 
 loop = compute.gradients(GradientsRequest(graph=decay, feeds=start))
 results = (each.tensor.data or [] for each in (loop.values[0], loop.gradients[0]))

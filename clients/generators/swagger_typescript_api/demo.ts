@@ -36,6 +36,13 @@ const registered = await api.v1.registerGraph({ graph });
 const answer = await api.v1.gradientsOfGraph(registered.data.graph_id, { feeds });
 console.log('gradient', ...(answer.data.gradients[0]?.tensor.data ?? []));
 
+// The types have no null, but the server treats it as absent.
+const none = null as never;
+const nodes = graph.nodes.map((node) => ({ attrs: none, name: none, ...node }));
+const nulls = feeds.map(({ node, tensor }) => ({ node, tensor: { ...tensor!, data_b64: none } }));
+const { data: same } = await api.v1.gradients({ graph: { nodes }, feeds: nulls, of: none, wrt: none });
+console.log('nulls', ...(same.gradients[0]?.tensor.data ?? []));
+
 const { data: loop } = await api.v1.gradients({ graph: decay, feeds: start });
 console.log('functions', ...(loop.values[0]?.tensor.data ?? []), ...(loop.gradients[0]?.tensor.data ?? []));
 

@@ -37,6 +37,13 @@ const registered = await new GraphsApi(configuration).registerGraph({ registerGr
 const answer = await compute.gradientsOfGraph({ graphId: registered.graphId, registeredGradientsRequest: { feeds } });
 console.log('gradient', ...(answer.gradients[0]?.tensor.data ?? []));
 
+// The types have no null, but the server treats it as absent.
+const none = null as never;
+const nodes = graph.nodes.map((node) => ({ attrs: none, name: none, ...node }));
+const nulls = feeds.map(({ node, tensor }) => ({ node, tensor: { ...tensor!, dataB64: none } }));
+const same = await compute.gradients({ gradientsRequest: { graph: { nodes }, feeds: nulls, of: none, wrt: none } });
+console.log('nulls', ...(same.gradients[0]?.tensor.data ?? []));
+
 const loop = await compute.gradients({ gradientsRequest: { graph: decay, feeds: start } });
 console.log('functions', ...(loop.values[0]?.tensor.data ?? []), ...(loop.gradients[0]?.tensor.data ?? []));
 

@@ -2,9 +2,10 @@
 
 use openapi::apis::{compute_api, configuration::Configuration, graphs_api, Error};
 use openapi::models::{
-    Attrs, Feed, GradientsRequest, Graph, GraphFunction, GraphNode, RegisterGraphRequest, RegisteredGradientsRequest,
-    Tensor,
+    Attrs, Feed, GradientsAnswer, GradientsRequest, Graph, GraphFunction, GraphNode, RegisterGraphRequest,
+    RegisteredGradientsRequest, Tensor,
 };
+use serde_json::Value;
 
 fn node(op: &str, operands: &[i64]) -> GraphNode {
     GraphNode { operands: Some(operands.to_vec()), ..GraphNode::new(op.to_owned()) }
@@ -64,6 +65,7 @@ async fn main() {
         feed(1, &[2], &[1.0, 1.0]),
         feed(2, &[2], &[2.0, 8.0]),
     ];
+    let plain = GradientsRequest { feeds: Some(feeds.clone()), ..GradientsRequest::new(graph.clone()) };
     let registration = RegisterGraphRequest::new(graph);
     let registered =
         graphs_api::register_graph(&configuration, registration, None, None).await.expect("the graph is kept");
@@ -73,6 +75,18 @@ async fn main() {
         .expect("an answer");
     let gradient = answer.gradients[0].tensor.data.as_ref().expect("numbers");
     println!("gradient {} {}", gradient[0], gradient[1]);
+
+    // The structs omit what is unset, so the nulls are set in their JSON.
+    let mut nulls = serde_json::to_value(plain).expect("JSON");
+    nulls["of"] = Value::Null;
+    nulls["wrt"] = Value::Null;
+    nulls["graph"]["nodes"][6]["attrs"] = Value::Null;
+    nulls["graph"]["nodes"][6]["name"] = Value::Null;
+    nulls["feeds"][0]["tensor"]["data_b64"] = Value::Null;
+    let response = configuration.client.post(format!("{}/v1/gradients", configuration.base_path)).json(&nulls).send();
+    let same: GradientsAnswer = response.await.expect("a response").json().await.expect("an answer");
+    let gradient = same.gradients[0].tensor.data.as_ref().expect("numbers");
+    println!("nulls {} {}", gradient[0], gradient[1]);
 
     let start = vec![feed(0, &[], &[1.0]), feed(1, &[], &[16.0])];
     let request = GradientsRequest { feeds: Some(start), ..GradientsRequest::new(decay()) };
